@@ -14,9 +14,8 @@ from clean_room_agent.orchestrator.testing.config import TestingConfig, Worktree
 from clean_room_agent.orchestrator.testing.sandbox_setup import SandboxInputs
 from clean_room_agent.sandbox.bubblewrap import Obstacle
 from clean_room_agent.sandbox.config import SandboxConfig
-from clean_room_agent.training.clone_tests import opened_tests
 from clean_room_agent.training.dataset import Row
-from clean_room_agent.training.edit_steps import Clone, EditSteps
+from clean_room_agent.training.edit_steps import Clone, EditSteps, opened_tests
 from clean_room_agent.training.evaluation import questions_of
 
 FILES = {

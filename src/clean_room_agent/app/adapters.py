@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.edit_metrics import edit_metrics
+from clean_room_agent.app.model_records import RecordedProofs, RecordSink
 from clean_room_agent.app.model_server import open_server
 from clean_room_agent.app.progress import Bar
 from clean_room_agent.app.prompts import PROMPTS
-from clean_room_agent.app.record_sink import RecordSink
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
-from clean_room_agent.app.window_proofs import RecordedProofs
 from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import (
@@ -39,6 +37,18 @@ if TYPE_CHECKING:
     from clean_room_agent.training.deployment import Changed, Deployer
     from clean_room_agent.training.evaluation import Arm
     from clean_room_agent.training.serving import Served
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.outcomes import PassType
+from clean_room_agent.git.repository import open_repository
+from clean_room_agent.workspace import private_folder
+
+if TYPE_CHECKING:
+    from clean_room_agent.llm.prompt import Prompt
+    from clean_room_agent.training.edit_steps import Clone
+    from clean_room_agent.training.metrics import Metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,3 +258,38 @@ def deploy(
             row, evaluation_id=evaluation.id if evaluation else None, reason=(reason or "").strip()
         )
     return changed, served.note
+
+
+def edit_metrics(
+    stack: contextlib.ExitStack, prompts: Sequence["Prompt[Any, Any]"], clones: Iterable[Path]
+) -> "dict[str, Metric]":
+    """By prompt, the metric that knows these clones; none where no prompt asks for edits. Work trees go with `stack`."""
+    if PassType.IMPLEMENT.value not in {prompt.name for prompt in prompts}:
+        return {}
+    from clean_room_agent.training.edit_steps import EditSteps
+
+    return {PassType.IMPLEMENT.value: EditSteps([_clone(stack, path) for path in clones])}
+
+
+def _clone(stack: contextlib.ExitStack, path: Path) -> "Clone":
+    """The clone at the path, with its tests where its configuration names them.
+
+    Raises:
+        RepositoryError: there is no repository.
+        UsageError: its configuration is not the user's own, or wrong.
+        ConfigError: it wants a sandbox that there cannot be.
+    """
+    from clean_room_agent.app.run_wiring import sandbox_inputs_of
+    from clean_room_agent.training.edit_steps import Clone, opened_tests
+
+    repo = open_repository(path)
+    workspace = wiring.workspace_of(repo.top)
+    settings = load_settings(workspace.config, Overrides()) if workspace.config.exists() else None
+    if settings is None or "test_command" not in settings.data.get("testing", {}):
+        return Clone(repo=repo, why_untested=f"{workspace.config} names no test_command")
+    task_id = new_task_id()
+    place = private_folder(wiring.worktrees_folder(workspace, settings)) / short_id(task_id)
+    run = stack.enter_context(
+        opened_tests(repo, sandbox_inputs_of(settings), place, task_id, dict(os.environ))
+    )
+    return Clone(repo=repo, run_tests=run)

@@ -9,17 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from clean_room_agent.app.answer_biases import RecordedBiases, RecordedCopies
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.indexing import index_recorded, processors
+from clean_room_agent.app.model_records import RecordedBiases, RecordedCopies, RecordedProofs, RecordSink
 from clean_room_agent.app.model_server import open_server, require_all
 from clean_room_agent.app.progress import Progress
 from clean_room_agent.app.prompts import PROMPTS
-from clean_room_agent.app.record_sink import RecordSink
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.app.task_lock import task_lock
 from clean_room_agent.app.token_estimators import estimators_for
-from clean_room_agent.app.window_proofs import RecordedProofs
 from clean_room_agent.artifacts.outcomes import RunStatus, status_of
 from clean_room_agent.db.connection import remove_database
 from clean_room_agent.db.raw import calls, index_runs

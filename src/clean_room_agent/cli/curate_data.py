@@ -8,10 +8,10 @@ import click
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.settings import Overrides, load_settings
-from clean_room_agent.app.training_parts import TARGETS, CurationRequest, curate_data
+from clean_room_agent.app.training_parts import TARGETS, CuratedData, CurationRequest, curate_data
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.views.curate_data import show
 from clean_room_agent.errors import UsageError
+from clean_room_agent.report.values import plain
 
 FORMATS = ("trl", "axolotl", "llama-factory", "unsloth", "openai")
 
@@ -73,3 +73,27 @@ def command(
         )
     show(made, as_json=as_json)
     return 0 if made.curated.written else 1
+
+
+def show(found: CuratedData, *, as_json: bool) -> None:
+    """The dataset, or why there is none, and what was left out by its reason."""
+    made, target = found.curated, found.target
+    if as_json:
+        output.answer_json(
+            {
+                "dataset_id": made.dataset_id,
+                "plan_id": found.plan_id,
+                "folder": made.written and str(made.written.folder),
+                "files": plain(made.written.files) if made.written else [],
+                "left_out": made.exclusions,
+            }
+        )
+        return
+    if made.written is None:
+        output.answer(f"no good example of {target} is left; nothing was written")
+    else:
+        output.answer(f"{made.written.folder}: dataset {made.dataset_id} for {target}")
+        for file in made.written.files:
+            output.answer(f"  {file.rows:>7,}  {file.path}")
+    for reason, number in made.exclusions.items():
+        output.answer(f"  {number:>7,}  left out: {reason}")

@@ -9,8 +9,10 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.retrieve import retrieval_settings, retrieve
 from clean_room_agent.app.settings import Overrides
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.views.retrieve import show
 from clean_room_agent.cli.watching import watching
+from clean_room_agent.db.raw import decisions
+from clean_room_agent.report.package import as_markdown, as_object
+from clean_room_agent.retrieval.retriever import Retrieved
 
 FORMATS = ("text", "json", "markdown", "prompt")
 
@@ -43,3 +45,19 @@ def command(
         output.aside(note)
     show(found.retrieved, found.decisions, "json" if as_json else form)
     return 0
+
+
+def show(found: Retrieved, rows: tuple[decisions.DecisionRow, ...], form: str) -> None:
+    """Write the package to standard output in one of `FORMATS`."""
+    package = found.package
+    if form == "json":
+        output.answer_json(as_object(package, found.candidates, rows))
+    elif form == "markdown":
+        output.answer(as_markdown(package))
+    elif form == "prompt":
+        output.hand_on(package.to_prompt_text())
+    else:
+        from clean_room_agent.report.package_table import as_table
+
+        console = output.console()
+        console.print(as_table(package, rows, width=console.width), highlight=False, soft_wrap=True)

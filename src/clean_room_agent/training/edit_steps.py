@@ -5,7 +5,8 @@ says how. They pass where none fails that passes with the right answer: what the
 Example, with tests: 0 does not apply, 1/3 does not parse, 2/3 fails, 1 passes. Without: 0, 1/2, 1.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,11 +16,14 @@ from clean_room_agent.artifacts.plans import FileRole, TargetFile
 from clean_room_agent.errors import CraError
 from clean_room_agent.execute.edits.apply import apply_edits, paths_named
 from clean_room_agent.execute.edits.rules import EditRules
-from clean_room_agent.git.commits import FileChange
+from clean_room_agent.git.commits import FileChange, commit_files
 from clean_room_agent.git.history import has_commit
-from clean_room_agent.git.repository import Repository, open_repository
+from clean_room_agent.git.repository import Repository, author_of, open_repository
 from clean_room_agent.orchestrator.commits import Tree
+from clean_room_agent.orchestrator.events import Nobody
 from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.testing.sandbox_setup import SandboxInputs
+from clean_room_agent.orchestrator.testing.worktree_pool import RunnerSetup, WorktreePool
 from clean_room_agent.training.dataset import Row
 
 APPLIES, PARSES, PASSES = 1, 2, 3
@@ -140,3 +144,27 @@ def _as_good(run: TestRun, right: TestRun) -> bool:
 
 
 NO_BUDGET = BudgetAccount(context_window=0, reserved_tokens=0, used_tokens=0)
+
+
+MESSAGE = "An answer under evaluation\n"
+
+
+@contextlib.contextmanager
+def opened_tests(
+    repo: Repository, sandbox_inputs: SandboxInputs, place: Path, task_id: str, environment: Mapping[str, str]
+) -> Iterator[RunTests]:
+    """A function that runs the repository's test command, in a worktree at `place` that is deleted afterwards.
+
+    Raises:
+        ConfigError: there can be no sandbox, and one is wanted.
+        GitError: there can be no work tree.
+    """
+    setup = RunnerSetup(repo=repo, sandbox_inputs=sandbox_inputs, environment=environment, place=place)
+    with WorktreePool(setup, task_id, Nobody()).open(repo.head) as pool:
+        runner = pool.first
+
+        def run(commit: str, changes: Changes) -> TestRun:
+            runner.checkout(commit_files(repo, commit, changes, MESSAGE, author_of(repo)))
+            return runner.run_all("answer")
+
+        yield run

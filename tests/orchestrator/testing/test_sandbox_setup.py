@@ -15,8 +15,7 @@ from testing.sandboxes import installed
 from clean_room_agent.errors import ConfigError, RepositoryError
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.visible_metadata import bare_configuration
-from clean_room_agent.git.worktree import Worktree, add_worktree
-from clean_room_agent.git.worktree_include import included_files
+from clean_room_agent.git.worktree import Worktree, add_worktree, included_files
 from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.testing.ignored_folders import copy_included
 from clean_room_agent.orchestrator.testing.sandbox_setup import (

@@ -12,14 +12,15 @@ from typing import Self, TypeVar
 from clean_room_agent.cancellation import stopped_by
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.worktree import (
+    INCLUDE_FILE,
     Worktree,
     add_worktree,
+    included_files,
     remove_leftovers,
     remove_worktree,
     reports_beside,
     worktree_places,
 )
-from clean_room_agent.git.worktree_include import INCLUDE_FILE, included_files
 from clean_room_agent.orchestrator.events import Observer, TestsStarted
 from clean_room_agent.orchestrator.interrupts import Interrupts
 from clean_room_agent.orchestrator.testing.ignored_folders import copy_included
