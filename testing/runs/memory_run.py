@@ -36,7 +36,7 @@ from clean_room_agent.orchestrator.run import Progress, Run
 from clean_room_agent.orchestrator.run_recorder import RunHeader, RunRecorder
 from clean_room_agent.orchestrator.task import Hint, Hints, RunLimits, Task
 from clean_room_agent.orchestrator.testing.config import TestingConfig
-from clean_room_agent.orchestrator.testing.results import Outcome, TestRun
+from clean_room_agent.orchestrator.testing.results import CommandEnd, Outcome, TestReport, TestRun
 from clean_room_agent.orchestrator.testing.test_runner import TestRunner, TestWorktree
 from clean_room_agent.orchestrator.testing.worktree_pool import WorktreePool
 from testing.client.memory_sink import MemorySink
@@ -381,12 +381,14 @@ def pytest_run(outcomes: Mapping[str, Outcome], *, command: str = "pytest") -> T
     red = any(outcome in {"failed", "error"} for outcome in outcomes.values())
     return TestRun(
         command=command,
-        returncode=int(red),
-        runner="pytest",
-        outcomes=dict(sorted(outcomes.items())),
-        named=True,
-        collected=len(outcomes),
-        passed=list(outcomes.values()).count("passed"),
+        end=CommandEnd(returncode=int(red)),
+        report=TestReport(
+            runner="pytest",
+            outcomes=dict(sorted(outcomes.items())),
+            named=True,
+            collected=len(outcomes),
+            passed=list(outcomes.values()).count("passed"),
+        ),
     )
 
 

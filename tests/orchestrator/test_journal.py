@@ -10,7 +10,7 @@ from clean_room_agent.orchestrator.events import Note, PassFinished, PassStarted
 from clean_room_agent.orchestrator.journal import Journal, seconds_used
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
 from clean_room_agent.orchestrator.task import Hint
-from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.testing.results import CommandEnd, TestReport, TestRun
 
 META = f"{TASK_ID}:meta_plan"
 HEADER = PassHeader(kind=PassType.META_PLAN, pass_id=META, title="plan")
@@ -67,7 +67,11 @@ def test_a_note_does_not_count_as_work(project: MemoryProject) -> None:
 
 
 def test_bytes_that_are_no_text_come_back(project: MemoryProject) -> None:
-    run = TestRun(command="x", returncode=1, output="\udce4", outcomes={"a": "passed"})
+    run = TestRun(
+        command="x",
+        end=CommandEnd(returncode=1, output="\udce4"),
+        report=TestReport(outcomes={"a": "passed"}),
+    )
     journal(project).entry(TASK_ID, "baseline", TestRun).keep(run)
     assert journal(project).entry(TASK_ID, "baseline", TestRun).value == run
 

@@ -61,12 +61,14 @@ def _of_run(runner: TestRunner, key: str, run: TestRun) -> Iterator[Finding]:
     except ConfigError as error:
         yield Finding(name=key, text=error.message, ok=False, remedy=error.hint)
         return
-    seconds = run.duration_ms / 1000
+    seconds = run.end.duration_ms / 1000
     red = sorted(run.red())
     where = "in the sandbox" if runner.sandbox else "without a sandbox"
-    text = f"{run.passed} passed, {len(red)} failed in {seconds:.1f} s ({run.runner}, {where})"
-    if not run.whole:
-        yield Finding(name=key, text=f"{text}; {run.problem}", ok=False, remedy=f"fix {key} in [testing]")
+    text = f"{run.report.passed} passed, {len(red)} failed in {seconds:.1f} s ({run.report.runner}, {where})"
+    if not run.report.whole:
+        yield Finding(
+            name=key, text=f"{text}; {run.report.problem}", ok=False, remedy=f"fix {key} in [testing]"
+        )
     elif seconds > SHORT * runner.config.timeout:
         slow = f"that is over half of timeout = {runner.config.timeout:g}: raise it in [testing]"
         yield Finding(name=key, text=text, ok=False, remedy=slow)
@@ -84,7 +86,9 @@ def _of_run(runner: TestRunner, key: str, run: TestRun) -> Iterator[Finding]:
 
 def _missing(run: TestRun, top: Path) -> list[str]:
     """Modules of others that failing tests cannot import: none that the repository itself could have."""
-    said = "\n".join(test.message for test in run.failing) + "\n" + ("" if run.whole else run.excerpt)
+    said = (
+        "\n".join(test.message for test in run.failing) + "\n" + ("" if run.report.whole else run.end.excerpt)
+    )
     names = {(python or script).split(".")[0] for python, script in MISSING.findall(said)}
     own = {path.name.split(".")[0] for folder in (top, top / "src") for path in folder.glob("*")}
     return sorted(name for name in names - own if name and not name.startswith("/"))

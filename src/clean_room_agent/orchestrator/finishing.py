@@ -161,7 +161,7 @@ def _judge_restored(run: Run, baseline: TestRun, judged: _Judged, planned: Colle
     why_not = ""
     if not changes:
         why_not = "the result changes none of them"
-    elif not baseline.outcomes and not baseline.passed and baseline.runner != "unknown":
+    elif not baseline.report.outcomes and not baseline.report.passed and baseline.report.runner != "unknown":
         why_not = "no test ran at the start"
     if why_not:
         run.recorder.event(run.task.task_id, EventKind.RESTORED_SKIPPED, why_not)

@@ -30,7 +30,7 @@ def run_baseline(run: Run) -> TestRun:
         entry.keep(found)
     tests = entry.value
     assert tests is not None
-    note_tests(run, tests, "baseline", success=tests.whole and tests.returncode == 0)
+    note_tests(run, tests, "baseline", success=tests.report.whole and tests.end.returncode == 0)
     standard = tests
     if not runner.step_is_full:
         # Attempts are judged by the quick command: they are compared with its own results at the base.
@@ -53,17 +53,17 @@ def note_tests(
         ValidationRow(
             attempt_id=None,
             success=success,
-            test_output=tests.output,
+            test_output=tests.end.output,
             failing_tests=tests.failing,
             newly_failing=newly_failing,
             task_id=run.task.task_id,
             kind=kind,
             command=tests.command,
-            exit_code=tests.returncode,
-            timed_out=tests.timed_out,
-            tests_run=tests.collected,
-            tests_passed=tests.passed,
-            duration_ms=tests.duration_ms,
+            exit_code=tests.end.returncode,
+            timed_out=tests.end.timed_out,
+            tests_run=tests.report.collected,
+            tests_passed=tests.report.passed,
+            duration_ms=tests.end.duration_ms,
             timestamp=run.recorder.now(),
         )
     )
@@ -84,7 +84,11 @@ def unstable_tests(run: Run, tests: TestRun, names: tuple[str, ...], commit: str
     if found:
         again = run.tests.run_again(tests)
         run.tests.checkout(commit)
-        found = tuple(name for name in found if again.whole and again.outcomes.get(name) not in {None, *RED})
+        found = tuple(
+            name
+            for name in found
+            if again.report.whole and again.report.outcomes.get(name) not in {None, *RED}
+        )
         note_tests(run, again, "recheck", success=bool(found))
     if found:
         run.recorder.event(run.task.task_id, EventKind.UNSTABLE_TESTS, ", ".join(found))

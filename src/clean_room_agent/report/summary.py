@@ -41,8 +41,10 @@ class TestCounts:
     @classmethod
     def of(cls, run: TestRun) -> Self:
         """A test run in numbers."""
-        known = run.runner != "unknown"
-        return cls(passed=run.passed, failed=len(run.red()), known=known, returncode=run.returncode)
+        known = run.report.runner != "unknown"
+        return cls(
+            passed=run.report.passed, failed=len(run.red()), known=known, returncode=run.end.returncode
+        )
 
     def words(self) -> str:
         """Counts, or the exit code where there are none."""
@@ -85,11 +87,11 @@ class RunSummary:
 
 def turned_green(before: TestRun, after: TestRun) -> int | None:
     """How many tests pass that did not before; None where the output cannot be read."""
-    if "unknown" in {before.runner, after.runner}:
+    if "unknown" in {before.report.runner, after.report.runner}:
         return None
-    if before.named and after.named:
+    if before.report.named and after.report.named:
         return len(after.green() - before.green())
-    return max(0, after.passed - before.passed)
+    return max(0, after.report.passed - before.report.passed)
 
 
 def render(summary: RunSummary) -> Group:

@@ -85,9 +85,9 @@ class EditSteps:
         if clone.run_tests is None:
             return clone.why_untested
         run = self._run(clone, row, changes)
-        if not run.whole:
-            return f"with the right answer, {run.problem or 'they do not come to their end'}"
-        if not run.named and run.returncode != 0:
+        if not run.report.whole:
+            return f"with the right answer, {run.report.problem or 'they do not come to their end'}"
+        if not run.report.named and run.end.returncode != 0:
             return "they fail with the right answer, and which of them is not told"
         return run
 
@@ -136,11 +136,11 @@ def _result(
 
 def _as_good(run: TestRun, right: TestRun) -> bool:
     """Whether nothing fails that passes with the right answer."""
-    if not run.whole:
+    if not run.report.whole:
         return False
-    if run.named and right.named:
+    if run.report.named and right.report.named:
         return run.red() <= right.red() and right.green() <= run.green()
-    return run.returncode == 0
+    return run.end.returncode == 0
 
 
 NO_BUDGET = BudgetAccount(context_window=0, reserved_tokens=0, used_tokens=0)

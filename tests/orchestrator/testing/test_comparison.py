@@ -1,20 +1,22 @@
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.orchestrator.testing.comparison import left_undone, what_tests_showed
 from clean_room_agent.orchestrator.testing.gate import judge_step
-from clean_room_agent.orchestrator.testing.results import Outcome, TestRun
+from clean_room_agent.orchestrator.testing.results import CommandEnd, Outcome, TestReport, TestRun
 
 
 def run(*failing: FailingTest, whole: bool = True, **outcomes: Outcome) -> TestRun:
     found: dict[str, Outcome] = {**dict.fromkeys((test.name for test in failing), "failed"), **outcomes}
     return TestRun(
         command="pytest",
-        returncode=int(bool(failing)),
-        runner="pytest",
-        named=True,
-        whole=whole,
-        outcomes=found,
+        end=CommandEnd(returncode=int(bool(failing))),
+        report=TestReport(
+            runner="pytest",
+            named=True,
+            whole=whole,
+            outcomes=found,
+            passed=list(found.values()).count("passed"),
+        ),
         failing=failing,
-        passed=list(found.values()).count("passed"),
     )
 
 

@@ -55,9 +55,9 @@ def test_an_editable_install_of_the_user_s_tree_does_not_hide_the_worktree(
     command, report = f"{tmp_path}/venv/bin/python -m pytest {ARGS}", tmp_path / "report.xml"
     naive = {**BARE, "PYTEST_ADDOPTS": f"--junitxml={report}"}
     trapped = run_tests(command, cwd=worktree, env=naive, timeout=PATIENCE, report=report)
-    assert set(trapped.outcomes.values()) == {"failed"}
+    assert set(trapped.report.outcomes.values()) == {"failed"}
     env = environment.test_environment(BARE, worktree, user, report)
-    assert run_tests(command, cwd=worktree, env=env, timeout=PATIENCE, report=report).outcomes == {
+    assert run_tests(command, cwd=worktree, env=env, timeout=PATIENCE, report=report).report.outcomes == {
         "tests/test_home.py::test_home": "passed"
     }
 
@@ -79,7 +79,7 @@ def test_an_in_tree_virtual_environment_tests_the_worktree(
     )
     assert env["VIRTUAL_ENV"] == f"{worktree}/.venv"
     got = run_tests(f"pytest {ARGS}", cwd=worktree, env=env, timeout=PATIENCE, report=tmp_path / "r")
-    assert got.outcomes == {"tests/test_home.py::test_home": "passed"}
+    assert got.report.outcomes == {"tests/test_home.py::test_home": "passed"}
     if how == "copy":
         python = f"{worktree}/.venv/bin/python -c 'import pack.core; print(pack.core.HOME)'"
         without_path = proc.run(python, cwd=tmp_path, env=BARE, timeout=PATIENCE)

@@ -11,7 +11,14 @@ from clean_room_agent.orchestrator.testing.gate import (
     judge_step,
     newly_failing,
 )
-from clean_room_agent.orchestrator.testing.results import Outcome, Runner, TestRun, merge
+from clean_room_agent.orchestrator.testing.results import (
+    CommandEnd,
+    Outcome,
+    Runner,
+    TestReport,
+    TestRun,
+    merge,
+)
 
 
 def pytest_run(returncode: int | None = None, command: str = "pytest", **outcomes: Outcome) -> TestRun:
@@ -19,12 +26,14 @@ def pytest_run(returncode: int | None = None, command: str = "pytest", **outcome
     red = any(outcome in {"failed", "error"} for outcome in outcomes.values())
     return TestRun(
         command=command,
-        returncode=int(red) if returncode is None else returncode,
-        runner="pytest",
-        outcomes={f"t.py::{name}": outcome for name, outcome in sorted(outcomes.items())},
-        named=True,
-        collected=len(outcomes),
-        passed=list(outcomes.values()).count("passed"),
+        end=CommandEnd(returncode=int(red) if returncode is None else returncode),
+        report=TestReport(
+            runner="pytest",
+            outcomes={f"t.py::{name}": outcome for name, outcome in sorted(outcomes.items())},
+            named=True,
+            collected=len(outcomes),
+            passed=list(outcomes.values()).count("passed"),
+        ),
     )
 
 
@@ -32,16 +41,28 @@ def counted_run(passed: int, *red: str, runner: Runner = "mocha") -> TestRun:
     """A run whose runner names only what fails."""
     return TestRun(
         command="npm test",
-        returncode=len(red),
-        runner=runner,
-        outcomes=merge((name, "failed") for name in red),
-        collected=passed + len(red),
-        passed=passed,
+        end=CommandEnd(returncode=len(red)),
+        report=TestReport(
+            runner=runner,
+            outcomes=merge((name, "failed") for name in red),
+            collected=passed + len(red),
+            passed=passed,
+        ),
     )
 
 
 def unread_run(returncode: int, *, timed_out: bool = False) -> TestRun:
-    return TestRun(command="./t", returncode=returncode, timed_out=timed_out, whole=not timed_out)
+    return TestRun(
+        command="./t",
+        end=CommandEnd(returncode=returncode, timed_out=timed_out),
+        report=TestReport(whole=not timed_out),
+    )
+
+
+def cut_short(run: TestRun, *, problem: str = "", timed_out: bool = False) -> TestRun:
+    """The run, which did not come to its end."""
+    report = replace(run.report, whole=False, problem=problem)
+    return replace(run, end=replace(run.end, timed_out=timed_out), report=report)
 
 
 def test_a_red_test_that_the_task_is_about_may_stay_red() -> None:
@@ -78,7 +99,7 @@ def test_where_the_user_says_that_there_are_no_tests_nothing_is_claimed() -> Non
         (pytest_run(5), pytest_run(a="failed"), False),
         (pytest_run(5), pytest_run(a="passed"), True),
         (pytest_run(a="passed"), pytest_run(5), False),
-        (pytest_run(5), replace(pytest_run(5), whole=False), False),
+        (pytest_run(5), cut_short(pytest_run(5)), False),
         (pytest_run(5), unread_run(0, timed_out=True), False),
     ],
 )
@@ -144,12 +165,22 @@ def test_a_run_in_which_everything_was_skipped_completes_nothing() -> None:
 @pytest.mark.parametrize(
     "after",
     [
-        TestRun(command="pytest", returncode=0, runner="pytest", whole=False, problem="no report"),
         TestRun(
-            command="pytest", returncode=-9, runner="pytest", timed_out=True, whole=False, problem="stopped"
+            command="pytest",
+            end=CommandEnd(returncode=0),
+            report=TestReport(runner="pytest", whole=False, problem="no report"),
         ),
-        TestRun(command="pytest", returncode=0, runner="unknown"),
-        TestRun(command="pytest", returncode=0, runner="pytest", collected=0, named=True),
+        TestRun(
+            command="pytest",
+            end=CommandEnd(returncode=-9, timed_out=True),
+            report=TestReport(runner="pytest", whole=False, problem="stopped"),
+        ),
+        TestRun(command="pytest", end=CommandEnd(returncode=0), report=TestReport(runner="unknown")),
+        TestRun(
+            command="pytest",
+            end=CommandEnd(returncode=0),
+            report=TestReport(runner="pytest", collected=0, named=True),
+        ),
     ],
     ids=["cut", "timed out", "not pytest any more", "collected nothing"],
 )
@@ -162,13 +193,17 @@ def test_exit_0_or_not_a_run_that_is_not_whole_passes_nothing(after: TestRun) ->
 
 def test_a_run_that_hung_after_its_report_still_names_what_failed() -> None:
     before = pytest_run(a="passed", b="passed")
-    hung = replace(pytest_run(a="failed"), timed_out=True, whole=False, problem="stopped")
+    hung = cut_short(pytest_run(a="failed"), problem="stopped", timed_out=True)
     verdict = judge_step(before, hung)
     assert (verdict.passed, verdict.newly_failing, verdict.reason) == (False, ("t.py::a",), "stopped")
 
 
 def test_after_a_broken_start_only_a_green_run_is_complete() -> None:
-    cut = TestRun(command="pytest", returncode=1, runner="pytest", whole=False, problem="no report")
+    cut = TestRun(
+        command="pytest",
+        end=CommandEnd(returncode=1),
+        report=TestReport(runner="pytest", whole=False, problem="no report"),
+    )
     assert judge_step(cut, pytest_run(a="failed", b="passed")).passed
     assert not judge_final(cut, pytest_run(a="failed", b="passed"), "no-new-failures").complete
     assert judge_final(cut, pytest_run(a="passed"), "no-new-failures").complete

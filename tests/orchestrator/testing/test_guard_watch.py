@@ -36,7 +36,7 @@ def test_a_run_deletes_nobody_elses_temporary_folders(
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     write({"test_a.py": TEST, "value.py": VALUE})
     run: Runner = request.getfixturevalue("run")
-    assert run(COMMANDS["xdist"]).passed == 1
+    assert run(COMMANDS["xdist"]).report.passed == 1
     assert [folder.name for folder in kept if not folder.is_dir()] == []
 
 
@@ -44,7 +44,7 @@ def test_a_run_deletes_nobody_elses_temporary_folders(
 def test_code_that_replaces_a_part_of_the_runner_is_named(name: str, write: Write, run: Runner) -> None:
     write({"test_a.py": TEST, "value.py": VALUE})
     before = run(COMMANDS[name])
-    assert (before.passed, before.watched) == (1, Watched(ended=True)), before.output
+    assert (before.report.passed, before.watched) == (1, Watched(ended=True)), before.end.output
     write({"value.py": MEDDLE + "def value(): return 2\n"})
     after = run(COMMANDS[name])
     assert after.watched.replaced == (("unittest.case.TestCase.assertEqual", "value.py"),)
@@ -107,7 +107,7 @@ def test_a_part_of_the_runner_is_known_by_what_it_is_not_by_its_file(
     head, body, name = BY_LIBRARY[way]
     write({"test_a.py": TEST, "value.py": f"{head}\ndef value():\n    {body}\n"})
     after = run(COMMANDS[runner])
-    assert name in [part for part, _ in after.watched.replaced], after.output
+    assert name in [part for part, _ in after.watched.replaced], after.end.output
 
 
 def test_a_builtin_for_pytest_s_run_of_a_test_is_named(write: Write, run: Runner) -> None:
@@ -140,7 +140,7 @@ HONEST_PLUGINS = {
 def test_a_plugin_that_pytest_was_told_to_load_is_no_trick(name: str, write: Write, run: Runner) -> None:
     write({"test_a.py": "def test_a(): pass\n", **HONEST_PLUGINS[name]})
     got = run(PYTEST)
-    assert (got.passed, got.watched) == (1, Watched(ended=True)), got.output
+    assert (got.report.passed, got.watched) == (1, Watched(ended=True)), got.end.output
 
 
 def test_a_test_case_may_say_how_its_own_kinds_are_compared(write: Write, run: Runner) -> None:
@@ -156,7 +156,7 @@ def test_a_test_case_may_say_how_its_own_kinds_are_compared(write: Write, run: R
     )
     for command in (PYTEST, UNITTEST):
         got = run(command)
-        assert (got.passed, got.watched) == (1, Watched(ended=True)), got.output
+        assert (got.report.passed, got.watched) == (1, Watched(ended=True)), got.end.output
 
 
 def test_what_tests_do_with_a_runner_s_parts_and_undo_is_no_trick(write: Write, run: Runner) -> None:
@@ -172,7 +172,7 @@ def test_what_tests_do_with_a_runner_s_parts_and_undo_is_no_trick(write: Write, 
     write({"test_a.py": patched})
     for command in (PYTEST, UNITTEST):
         got = run(command)
-        assert (got.passed, got.watched) == (1, Watched(ended=True)), got.output
+        assert (got.report.passed, got.watched) == (1, Watched(ended=True)), got.end.output
 
 
 @pytest.mark.parametrize("name", ["pytest", "unittest"])
@@ -181,7 +181,7 @@ def test_a_runner_that_ended_early_is_known_whatever_it_left(name: str, write: W
     before = run(COMMANDS[name])
     write({"value.py": "import atexit, os\natexit.register(os._exit, 0)\n" + VALUE})
     after = run(COMMANDS[name])
-    assert (after.passed, after.returncode, after.watched.ended) == (1, 0, False)
+    assert (after.report.passed, after.end.returncode, after.watched.ended) == (1, 0, False)
     assert "ended before its time" in judge_step(before, after).reason
     assert judge_step(after, after).passed, "some projects' runners always end so"
 
@@ -193,14 +193,14 @@ def test_the_project_s_own_sitecustomize_is_loaded(write: Write, run: Runner) ->
             "test_a.py": "import sys\ndef test_a(): assert sys.ours\n",
         }
     )
-    assert run(PYTEST).passed == 1
+    assert run(PYTEST).report.passed == 1
 
 
 def test_processes_that_tests_start_are_not_taken_for_the_runner(write: Write, run: Runner) -> None:
     inner = f"import os, subprocess\ndef test_a(): subprocess.run(['{sys.executable}', '-m', 'unittest', 'gone'], check=False)\n"
     write({"test_a.py": inner, "gone.py": "import os; os._exit(0)\n"})
     got = run(PYTEST)
-    assert (got.passed, got.watched) == (1, Watched(ended=True))
+    assert (got.report.passed, got.watched) == (1, Watched(ended=True))
 
 
 def test_a_report_that_its_own_terminal_contradicts_is_not_believed(write: Write, run: Runner) -> None:
@@ -212,8 +212,8 @@ def test_a_report_that_its_own_terminal_contradicts_is_not_believed(write: Write
     )
     write({"test_a.py": forge + "def test_a(): assert 0\n"})
     got = run(PYTEST)
-    assert not got.whole
-    assert "its last line says '1 failed" in got.problem
+    assert not got.report.whole
+    assert "its last line says '1 failed" in got.report.problem
 
 
 @pytest.mark.parametrize(
@@ -238,8 +238,8 @@ def test_unittest_asked_for_names_runs_the_same_tests(words: str, write: Write, 
     case = "import unittest\nclass A(unittest.TestCase):\n    def test_a(self): pass\n"
     write({"test_b.py": case, "checks/__init__.py": "", "checks/test_a.py": case, "checks/check_a.py": case})
     got = run(f"{sys.executable} -m unittest {words}")
-    assert (got.whole, got.named, got.red()) == (True, True, frozenset()), got.output
-    assert got.passed == (1 if "-s" in words else 2)
+    assert (got.report.whole, got.report.named, got.red()) == (True, True, frozenset()), got.end.output
+    assert got.report.passed == (1 if "-s" in words else 2)
 
 
 def test_what_an_earlier_command_left_is_gone(tmp_path: Path, write: Write, run: Runner) -> None:

@@ -86,7 +86,7 @@ def test_a_script_in_the_worktree_finds_its_dependency(
     (worktree / "t.js").write_text("if (require('dep') !== 'dep') process.exit(1)\n")
     path = {"PATH": str(Path(shutil.which("node") or "").parent)}
     assert (
-        run_tests("node t.js", cwd=worktree, env=path, timeout=PATIENCE, report=tmp_path / "r").returncode
+        run_tests("node t.js", cwd=worktree, env=path, timeout=PATIENCE, report=tmp_path / "r").end.returncode
         == 0
     )
 

@@ -4,6 +4,7 @@ from clean_room_agent.orchestrator.testing.results import (
     MAX_FRAMES,
     MAX_MESSAGES,
     MAX_TESTS,
+    CommandEnd,
     TestRun,
     evidence_of,
 )
@@ -62,7 +63,7 @@ def test_error_lines_are_what_the_runner_points_at() -> None:
 def test_evidence_is_bounded_in_a_stated_order() -> None:
     failing = tuple(FailingTest(name=f"t::{n:03}", message=f"m{n}") for n in range(200))
     frames = tuple(StackFrame(path="a.py", line=n) for n in range(200))
-    found = evidence_of(TestRun(command="x", returncode=1, failing=failing, frames=frames))
+    found = evidence_of(TestRun(command="x", end=CommandEnd(returncode=1), failing=failing, frames=frames))
     assert (len(found.failing_tests), len(found.messages), len(found.frames)) == (
         MAX_TESTS,
         MAX_MESSAGES,
@@ -72,7 +73,12 @@ def test_evidence_is_bounded_in_a_stated_order() -> None:
 
 
 def test_an_unread_runner_gives_the_lines_that_speak_of_errors() -> None:
-    run = TestRun(command="x", returncode=1, excerpt="building\nmain.c:3: error: no `;`\n\nleaving")
+    run = TestRun(
+        command="x", end=CommandEnd(returncode=1, excerpt="building\nmain.c:3: error: no `;`\n\nleaving")
+    )
     assert evidence_of(run).messages == ("main.c:3: error: no `;`",)
-    assert evidence_of(TestRun(command="x", returncode=0, excerpt="0 errors")).messages == ()
-    assert evidence_of(TestRun(command="x", returncode=1, excerpt="one\ntwo")).messages == ("one", "two")
+    assert evidence_of(TestRun(command="x", end=CommandEnd(returncode=0, excerpt="0 errors"))).messages == ()
+    assert evidence_of(TestRun(command="x", end=CommandEnd(returncode=1, excerpt="one\ntwo"))).messages == (
+        "one",
+        "two",
+    )

@@ -60,7 +60,7 @@ def test_every_outcome_of_pytest_is_read_under_its_node_id(write: Write, run: Ru
     )
     got = run()
     here = "tests/test_all.py::"
-    assert dict(got.outcomes) == {
+    assert dict(got.report.outcomes) == {
         here + "Old::test_u": "failed",
         here + "TestOuter::TestInner::test_nested": "failed",
         here + "TestOuter::test_inherited": "failed",
@@ -77,7 +77,13 @@ def test_every_outcome_of_pytest_is_read_under_its_node_id(write: Write, run: Ru
         here + "test_strict": "failed",
         here + "test_teardown": "error",
     }
-    assert (got.runner, got.whole, got.named, got.collected, got.returncode) == ("pytest", True, True, 15, 1)
+    assert (
+        got.report.runner,
+        got.report.whole,
+        got.report.named,
+        got.report.collected,
+        got.end.returncode,
+    ) == ("pytest", True, True, 15, 1)
     by_name = {test.name.removeprefix(here): test for test in got.failing}
     assert by_name["test_deep"].message == "ValueError: n is 0"
     assert (by_name["test_deep"].path, by_name["test_deep"].line) == ("tool.py", 2)
@@ -98,12 +104,12 @@ def test_one_test_runs_again_alone_whatever_its_name(write: Write, run: Runner) 
         }
     )
     first = run(PYTEST + " tests -k 'test_v or test_other'")
-    for name in first.outcomes:
+    for name in first.report.outcomes:
         command = rerun_command(first, [name])
         assert command is not None
         again = run(command)
-        assert again.outcomes == {name: first.outcomes[name]}
-        assert passed_again(again, [name]) == {name: first.outcomes[name] == "passed"}
+        assert again.report.outcomes == {name: first.report.outcomes[name]}
+        assert passed_again(again, [name]) == {name: first.report.outcomes[name] == "passed"}
 
 
 def test_a_file_that_cannot_be_imported_hides_no_other_results(write: Write, run: Runner) -> None:
@@ -115,12 +121,12 @@ def test_a_file_that_cannot_be_imported_hides_no_other_results(write: Write, run
         }
     )
     got = run()
-    assert dict(got.outcomes) == {
+    assert dict(got.report.outcomes) == {
         "sub/test_c.py": "skipped",
         "test_a.py::test_ok": "passed",
         "test_b.py": "error",
     }
-    assert got.collected == 1
+    assert got.report.collected == 1
     found = evidence_of(got)
     assert found.failing_tests == ("test_b.py",)
     assert found.messages == ("ModuleNotFoundError: No module named 'nothing_here'",)
@@ -130,7 +136,7 @@ def test_a_file_that_cannot_be_imported_hides_no_other_results(write: Write, run
 def test_collecting_nothing_is_a_failure(write: Write, run: Runner) -> None:
     write({"readme.txt": ""})
     got = run()
-    assert (got.returncode, got.collected, dict(got.outcomes)) == (5, 0, {})
+    assert (got.end.returncode, got.report.collected, dict(got.report.outcomes)) == (5, 0, {})
     assert judge_step(got, got).reason == "no tests were collected (exit 5)"
     assert not judge_final(got, got, "no-new-failures").complete
 
@@ -143,8 +149,8 @@ def test_a_process_that_ends_early_is_not_whole_even_with_exit_0(
     before = run()
     write({"test_a.py": f"def test_a():\n    {body}\n"})
     got = run()
-    assert (got.runner, got.whole) == ("pytest", False)
-    assert got.problem.startswith("pytest left no report")
+    assert (got.report.runner, got.report.whole) == ("pytest", False)
+    assert got.report.problem.startswith("pytest left no report")
     assert not judge_step(before, got).passed
     assert not judge_final(before, got, "all-pass").complete
     inside = f"{sys.executable} -c 'import pytest; pytest.main()'"
@@ -162,7 +168,7 @@ def test_an_exit_code_of_0_hides_no_failing_test(write: Write, run: Runner) -> N
         }
     )
     after = run()
-    assert after.returncode == 0
+    assert after.end.returncode == 0
     assert judge_step(before, after).newly_failing == ("test_a.py::test_a",)
     assert not judge_final(before, after, "all-pass").complete
 
@@ -180,23 +186,23 @@ def test_a_report_that_is_cut_is_not_whole(write: Write, run: Runner, tmp_path: 
     write({"test_a.py": "def test_a(): pass\n"})
     report = tmp_path / "run" / "report.xml"
     got = run(f"{PYTEST} && truncate -s -20 {report}")
-    assert (got.whole, got.problem.split(":")[0]) == (False, "pytest's report is cut short")
+    assert (got.report.whole, got.report.problem.split(":")[0]) == (False, "pytest's report is cut short")
     forged = run("echo '<!DOCTYPE x [<!ENTITY a \"b\">]><x>&a;</x>' > " + str(report) + " # pytest")
-    assert not forged.whole
+    assert not forged.report.whole
 
 
 def test_a_report_of_an_earlier_run_is_not_taken_for_this_one(write: Write, run: Runner) -> None:
     write({"test_a.py": "def test_a(): pass\n"})
-    assert run().whole
+    assert run().report.whole
     got = run(PYTEST + " --no-such-option")
-    assert (got.whole, got.returncode) == (False, 4)
-    assert "--no-such-option" in got.problem
+    assert (got.report.whole, got.end.returncode) == (False, 4)
+    assert "--no-such-option" in got.report.problem
 
 
 def test_pytest_behind_another_command_is_known_by_its_report(write: Write, run: Runner) -> None:
     write({"test_a.py": "def test_a(): pass\n", "check.sh": PYTEST + "\n"})
     got = run("sh check.sh")
-    assert (got.runner, dict(got.outcomes)) == ("pytest", {"test_a.py::test_a": "passed"})
+    assert (got.report.runner, dict(got.report.outcomes)) == ("pytest", {"test_a.py::test_a": "passed"})
 
 
 def test_the_report_survives_tests_that_run_pytest_themselves_and_workers(write: Write, run: Runner) -> None:
@@ -207,7 +213,7 @@ def test_the_report_survives_tests_that_run_pytest_themselves_and_workers(write:
             "inner.py": "def test_inner(): assert 0\n",
         }
     )
-    assert dict(run(PYTEST + " -p xdist -n 1 test_a.py").outcomes) == {"test_a.py::test_a": "passed"}
+    assert dict(run(PYTEST + " -p xdist -n 1 test_a.py").report.outcomes) == {"test_a.py::test_a": "passed"}
 
 
 def test_a_hanging_run_with_children_ends_at_the_timeout_and_leaves_no_process(
@@ -225,12 +231,13 @@ def test_a_hanging_run_with_children_ends_at_the_timeout_and_leaves_no_process(
         }
     )
     got = stop_once_begun(
-        lambda seconds: run(PYTEST + " -s", timeout=seconds), lambda got: "seen before the end" in got.excerpt
+        lambda seconds: run(PYTEST + " -s", timeout=seconds),
+        lambda got: "seen before the end" in got.end.excerpt,
     )
-    assert (got.timed_out, got.whole) == (True, False)
-    assert re.match(r"stopped after (0\.5|3|30) s ", got.problem)
-    assert "seen before the end" in got.excerpt
-    assert evidence_of(got).messages[0] == got.problem
+    assert (got.end.timed_out, got.report.whole) == (True, False)
+    assert re.match(r"stopped after (0\.5|3|30) s ", got.report.problem)
+    assert "seen before the end" in got.end.excerpt
+    assert evidence_of(got).messages[0] == got.report.problem
     with pytest.raises(ProcessLookupError):
         os.kill(int((project / "pid").read_text()), 0)
     assert not judge_step(got, got).passed
@@ -246,10 +253,10 @@ def test_gigabytes_of_output_are_cut_in_the_middle_and_the_results_still_read(
         }
     )
     got = run(PYTEST + " -s", bound=50_000)
-    assert len(got.output) < 60_000
-    assert "bytes left out" in got.output
-    assert len(got.excerpt) < 21_000
-    assert dict(got.outcomes) == {"test_a.py::test_loud": "failed"}
+    assert len(got.end.output) < 60_000
+    assert "bytes left out" in got.end.output
+    assert len(got.end.excerpt) < 21_000
+    assert dict(got.report.outcomes) == {"test_a.py::test_loud": "failed"}
     assert got.failing[0].message == "AssertionError: loud\nassert 0"
 
 
@@ -262,8 +269,12 @@ def test_two_runs_of_the_same_code_give_the_same_words(write: Write, run: Runner
     )
     command = f"{sys.executable} -m pytest -p no:cacheprovider"
     first, second = run(command), run(command)
-    assert first.output != second.output
-    assert (first.excerpt, first.failing, first.frames) == (second.excerpt, second.failing, second.frames)
+    assert first.end.output != second.end.output
+    assert (first.end.excerpt, first.failing, first.frames) == (
+        second.end.excerpt,
+        second.failing,
+        second.frames,
+    )
     assert evidence_of(first) == evidence_of(second)
 
 
@@ -274,8 +285,12 @@ def test_names_with_addresses_are_the_same_test_in_the_next_run(write: Write, ru
         }
     )
     first, second = run(), run()
-    assert first.outcomes == second.outcomes == {"test_a.py::test_a[<object object at 0x…>]": "passed"}
-    assert rerun_command(first, next(iter(first.outcomes))) is None
+    assert (
+        first.report.outcomes
+        == second.report.outcomes
+        == {"test_a.py::test_a[<object object at 0x…>]": "passed"}
+    )
+    assert rerun_command(first, next(iter(first.report.outcomes))) is None
 
 
 def test_a_retry_within_the_same_second_does_not_run_old_bytecode(
@@ -283,10 +298,10 @@ def test_a_retry_within_the_same_second_does_not_run_old_bytecode(
 ) -> None:
     write({"test_a.py": "from tool import n\ndef test_a(): assert n == 1\n", "tool.py": "n = 1\n"})
     os.utime(project / "tool.py", (1_000_000, 1_000_000))
-    assert run().outcomes["test_a.py::test_a"] == "passed"
+    assert run().report.outcomes["test_a.py::test_a"] == "passed"
     write({"tool.py": "n = 2\n"})
     os.utime(project / "tool.py", (1_000_000, 1_000_000))
-    assert run().outcomes["test_a.py::test_a"] == "failed"
+    assert run().report.outcomes["test_a.py::test_a"] == "failed"
 
 
 def test_of_very_many_failures_the_first_alone_are_explained(
@@ -308,7 +323,7 @@ def test_of_very_many_failures_the_first_alone_are_explained(
     monkeypatch.setattr("clean_room_agent.orchestrator.testing.run.describe", describe)
     report = tmp_path / "reports/report.xml"
     got = run_tests(f"cp {left} {report}; exit 1", cwd=tmp_path, env={}, timeout=PATIENCE, report=report)
-    assert (len(described), len(got.failing), len(got.outcomes)) == (MAX_EXPLAINED, count, count)
+    assert (len(described), len(got.failing), len(got.report.outcomes)) == (MAX_EXPLAINED, count, count)
     assert described == sorted(described)
     assert [test.message for test in (got.failing[0], got.failing[-1])] == ["m", ""]
 
@@ -328,7 +343,7 @@ report = Path("reports/results.xml").absolute()
 env = {"PATH": os.environ["PATH"], "CRA_TEST_REPORTS": str(report.with_suffix(".guard")), "REPORT": str(report)}
 for command in (sys.argv[1], "true"):
     run = run_tests(command, cwd=Path.cwd(), env=env, timeout=float(sys.argv[2]), report=report)
-print(run.watched.ended, run.returncode)
+print(run.watched.ended, run.end.returncode)
 """
 WITHOUT_ROOT = (
     "setpriv",

@@ -40,8 +40,13 @@ def test_unittest_with_v_names_every_test(write: Write, run: Runner) -> None:
     write({"t.py": CASES})
     got = run(UNITTEST + " -v t")
     rest = {"t.A.test_expected": "xfailed", "t.A.test_ok": "passed", "t.A.test_skipped": "skipped"}
-    assert dict(got.outcomes) == RED | rest
-    assert (got.runner, got.named, got.collected, got.passed) == ("unittest", True, 7, 1)
+    assert dict(got.report.outcomes) == RED | rest
+    assert (got.report.runner, got.report.named, got.report.collected, got.report.passed) == (
+        "unittest",
+        True,
+        7,
+        1,
+    )
 
 
 @pytest.mark.parametrize("quiet", [False, True])
@@ -50,7 +55,11 @@ def test_unittest_is_asked_to_name_its_tests_unless_the_command_says_otherwise(
 ) -> None:
     write({"t.py": CASES})
     got = run(UNITTEST + (" -q t" if quiet else " t"))
-    assert (RED.items() <= got.outcomes.items(), got.named, got.collected) == (True, not quiet, 7)
+    assert (RED.items() <= got.report.outcomes.items(), got.report.named, got.report.collected) == (
+        True,
+        not quiet,
+        7,
+    )
     messages = {test.name: test.message for test in got.failing}
     assert messages["t.A.test_bad"] == "AssertionError: 1 != 2"
     assert messages["t.A.test_error"] == "KeyError: 'k'"
@@ -69,14 +78,19 @@ def test_unittest_that_ends_early_or_finds_nothing_passes_nothing(write: Write, 
 
 def test_a_command_that_nobody_can_read_is_judged_by_its_exit_code(write: Write, run: Runner) -> None:
     got = run("echo all good")
-    assert (got.runner, got.whole, got.returncode, got.collected) == ("unknown", True, 0, None)
+    assert (got.report.runner, got.report.whole, got.end.returncode, got.report.collected) == (
+        "unknown",
+        True,
+        0,
+        None,
+    )
     assert not judge_step(got, run("echo all bad; exit 3")).passed
 
 
 def test_a_command_that_does_not_exist_says_so(run: Runner) -> None:
     got = run("no_such_folder/pytest -q")
-    assert not got.whole
-    assert got.problem.startswith("the test command could not be started")
+    assert not got.report.whole
+    assert got.report.problem.startswith("the test command could not be started")
 
 
 NODE_CASES = """
@@ -96,7 +110,7 @@ test('top', () => {});
 def test_node_s_own_runner_is_read_from_both_reporters(reporter: str, write: Write, run: Runner) -> None:
     write({"a.test.js": NODE_CASES, "b.test.js": "throw new Error('at load')\n"})
     got = run(f"node --test --test-reporter {reporter}")
-    assert dict(got.outcomes) == {
+    assert dict(got.report.outcomes) == {
         "b.test.js": "failed",
         "outer > fails": "failed",
         "outer > inner > deep": "passed",
@@ -104,7 +118,7 @@ def test_node_s_own_runner_is_read_from_both_reporters(reporter: str, write: Wri
         "outer > passes": "passed",
         "top": "passed",
     }
-    assert (got.runner, got.named, got.passed) == ("node", True, 3)
+    assert (got.report.runner, got.report.named, got.report.passed) == ("node", True, 3)
     failing = {test.name: test for test in got.failing}
     assert "1 !== 2" in failing["outer > fails"].message
     assert (failing["outer > fails"].path, failing["outer > fails"].line) == ("a.test.js", 5)

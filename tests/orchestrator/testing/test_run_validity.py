@@ -2,12 +2,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.testing.results import CommandEnd, TestReport, TestRun
 from clean_room_agent.orchestrator.testing.run_validity import passed_again, rerun_command, unstable
 
 
 def run_of(command: str) -> TestRun:
-    return TestRun(command=command, returncode=1, runner="pytest")
+    return TestRun(command=command, end=CommandEnd(returncode=1), report=TestReport(runner="pytest"))
 
 
 @pytest.mark.parametrize(
@@ -31,13 +31,29 @@ def test_several_tests_are_one_command() -> None:
 
 
 def test_other_runners_are_not_run_again() -> None:
-    assert rerun_command(TestRun(command="pytest", returncode=1, runner="mocha"), ["t.py::a"]) is None
+    assert (
+        rerun_command(
+            TestRun(command="pytest", end=CommandEnd(returncode=1), report=TestReport(runner="mocha")),
+            ["t.py::a"],
+        )
+        is None
+    )
 
 
 def test_the_outcome_is_told_by_the_test_s_own_name() -> None:
-    run = TestRun(command="pytest t.py::a", returncode=1, runner="pytest", outcomes={"t.py::a": "skipped"})
+    run = TestRun(
+        command="pytest t.py::a",
+        end=CommandEnd(returncode=1),
+        report=TestReport(runner="pytest", outcomes={"t.py::a": "skipped"}),
+    )
     assert passed_again(run, ["t.py::a", "t.py::b"]) == {"t.py::a": True}
-    assert passed_again(TestRun(command="pytest", returncode=0, whole=False), ["t.py::a"]) == {}
+    assert (
+        passed_again(
+            TestRun(command="pytest", end=CommandEnd(returncode=0), report=TestReport(whole=False)),
+            ["t.py::a"],
+        )
+        == {}
+    )
 
 
 class Again:

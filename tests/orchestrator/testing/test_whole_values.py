@@ -118,7 +118,7 @@ def test_unittest_gives_whole_values(write: Write, run: Runner) -> None:
 def test_the_plugin_is_not_handed_on_to_what_tests_start(write: Write, run: Runner) -> None:
     inner = f"import os, subprocess\ndef test_a():\n    assert 'cra_failures' not in os.environ.get('PYTEST_PLUGINS', '')\n    env = dict(os.environ, PYTHONPATH='')\n    subprocess.run([{sys.executable!r}, '-m', 'pytest', '--version'], env=env, check=True)\n"
     write({"test_a.py": inner})
-    assert run().passed == 1
+    assert run().report.passed == 1
 
 
 def test_values_that_cannot_be_shown_or_are_huge_disturb_nothing(write: Write, run: Runner) -> None:

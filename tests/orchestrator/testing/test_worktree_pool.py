@@ -40,7 +40,7 @@ def test_commits_are_tested_in_worktrees_of_their_own_up_to_the_bound(tmp_path: 
         setup(repo, tmp_path, f"pwd >> {places}; sleep 0.2", parallel), "task", Nobody()
     ) as pool:
         pool.open(repo.head)
-        assert [run.returncode for run in pool.run_step_at((repo.head,) * 3)] == [0, 0, 0]
+        assert [run.end.returncode for run in pool.run_step_at((repo.head,) * 3)] == [0, 0, 0]
         assert len(pool.run_step_at((repo.head,))) == 1
         assert len(set(places.read_text().split())) == parallel
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("tree")] == []

@@ -67,7 +67,7 @@ def _outcome(
         return AttemptOutcome.APPLIED_AND_PASSED
     if says_nothing(tests) and _says_nothing_at_head(run):
         return AttemptOutcome.INFRASTRUCTURE
-    if tests.timed_out:
+    if tests.end.timed_out:
         return AttemptOutcome.TIMED_OUT
     return AttemptOutcome.INSUFFICIENT_CONTEXT if missing else AttemptOutcome.TESTS_FAILED
 

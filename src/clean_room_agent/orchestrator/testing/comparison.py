@@ -17,14 +17,14 @@ def what_tests_showed(before: TestRun, after: TestRun, verdict: StepVerdict) -> 
     new = tuple(
         test
         for name, test in sorted(failing.items())
-        if name not in red and before.outcomes.get(name) is None and name not in verdict.newly_failing
+        if name not in red and before.report.outcomes.get(name) is None and name not in verdict.newly_failing
     )
     return TestedAttempt(
         reason=verdict.reason,
         goals=tuple(_goal(name, earlier.get(name), failing.get(name), after) for name in sorted(red)),
         newly_failing=newly,
         new=new,
-        missing=tuple(name for name in verdict.newly_failing if name not in after.outcomes),
+        missing=tuple(name for name in verdict.newly_failing if name not in after.report.outcomes),
         after=evidence_of(after),
     )
 
@@ -56,6 +56,6 @@ def passes(name: str, after: TestRun) -> bool:
     """Whether a test that is not red passed; what stood for a file or class that could not be loaded gives way to its
     tests, and some runners name failures alone.
     """
-    if name in after.outcomes:
-        return after.outcomes[name] == "passed"
-    return after.whole and (not after.named or HOLDER.search(name) is not None)
+    if name in after.report.outcomes:
+        return after.report.outcomes[name] == "passed"
+    return after.report.whole and (not after.report.named or HOLDER.search(name) is not None)

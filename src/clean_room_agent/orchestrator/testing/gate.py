@@ -70,9 +70,9 @@ def judge_step(
         return StepVerdict(passed=True, reason=UNTESTED)
     problem = _unfit(before, after)
     if problem:
-        seen = tuple(name for name in newly_failing(before, after, planned) if name in after.outcomes)
+        seen = tuple(name for name in newly_failing(before, after, planned) if name in after.report.outcomes)
         return StepVerdict(passed=False, newly_failing=seen, reason=problem)
-    if after.runner == "unknown":
+    if after.report.runner == "unknown":
         return _by_exit_code(before, after)
     newly = tuple(name for name in newly_failing(before, after, planned) if name not in unstable)
     if newly:
@@ -81,7 +81,9 @@ def judge_step(
     if reason:
         return StepVerdict(passed=False, reason=reason)
     red = len(after.red())
-    return StepVerdict(passed=True, reason=f"{after.passed} pass" + (f", {red} still red" if red else ""))
+    return StepVerdict(
+        passed=True, reason=f"{after.report.passed} pass" + (f", {red} still red" if red else "")
+    )
 
 
 def judge_final(
@@ -102,12 +104,16 @@ def judge_final(
     if _is_untested(baseline, final, accept):
         return FinalVerdict(complete=True, reason=UNTESTED)
     red = final.red()
-    newly = set(newly_failing(baseline, final, planned)) | (red - baseline.red() if final.named else set())
+    newly = set(newly_failing(baseline, final, planned)) | (
+        red - baseline.red() if final.report.named else set()
+    )
     newly -= set(unstable)
     reason = _unfit(baseline, final)
-    if not reason and final.runner == "unknown":
+    if not reason and final.report.runner == "unknown":
         reason = (
-            "" if final.returncode == 0 else f"exit {final.returncode}; the runner's output cannot be read"
+            ""
+            if final.end.returncode == 0
+            else f"exit {final.end.returncode}; the runner's output cannot be read"
         )
     elif not reason and newly:
         reason = f"newly failing: {_some(sorted(newly))}"
@@ -143,10 +149,10 @@ def judge_restored(
     problem = _unfit(final, restored)
     if problem:
         return StepVerdict(passed=False, reason=problem)
-    if restored.runner == "unknown":
-        reason = "" if restored.returncode == 0 else f"exit {restored.returncode}"
+    if restored.report.runner == "unknown":
+        reason = "" if restored.end.returncode == 0 else f"exit {restored.end.returncode}"
         return StepVerdict(passed=not reason, reason=reason)
-    if not (baseline.named and final.named and restored.named):
+    if not (baseline.report.named and final.report.named and restored.report.named):
         lost = tuple(sorted(restored.red() - final.red() - set(unstable)))
         reason = f"failing: {_some(lost)}" if lost else _lost(baseline, restored, planned)
         return StepVerdict(passed=not reason, newly_failing=lost, reason=reason)
@@ -161,16 +167,16 @@ def newly_failing(before: TestRun, after: TestRun, planned: Collection[str] = ()
     Where a runner names only what fails, these are the names that fail now and did not before; after a run that was
     not whole and told nothing, there are none.
     """
-    if not before.whole and not before.outcomes:
+    if not before.report.whole and not before.report.outcomes:
         return ()
-    if not (before.named and after.named):
+    if not (before.report.named and after.report.named):
         return tuple(sorted(after.red() - before.red()))
     green, same = after.green(), before.command == after.command
     return tuple(
         sorted(
             name
             for name in before.green()
-            if name not in green and (name in after.outcomes or (same and not is_in(name, planned)))
+            if name not in green and (name in after.report.outcomes or (same and not is_in(name, planned)))
         )
     )
 
@@ -198,15 +204,15 @@ def _is_untested(before: TestRun, after: TestRun, accept: Accept) -> bool:
 
 def _unfit(before: TestRun, after: TestRun) -> str:
     """Why `after` cannot be judged; "" when it can."""
-    if after.timed_out or not after.whole:
-        return after.problem or "the tests did not come to their end"
+    if after.end.timed_out or not after.report.whole:
+        return after.report.problem or "the tests did not come to their end"
     watched = _unwatched(before, after)
     if watched:
         return watched
-    if before.runner not in {"unknown", after.runner}:
-        return f"the tests were run by {before.runner} before; this output is not {before.runner}'s"
-    if after.runner != "unknown" and not after.outcomes and not after.collected:
-        return f"no tests were collected (exit {after.returncode})"
+    if before.report.runner not in {"unknown", after.report.runner}:
+        return f"the tests were run by {before.report.runner} before; this output is not {before.report.runner}'s"
+    if after.report.runner != "unknown" and not after.report.outcomes and not after.report.collected:
+        return f"no tests were collected (exit {after.end.returncode})"
     return ""
 
 
@@ -222,35 +228,37 @@ def _unwatched(before: TestRun, after: TestRun) -> str:
 
 def _by_exit_code(before: TestRun, after: TestRun) -> StepVerdict:
     known = "the runner's output is not one that can be read; "
-    if after.returncode == 0:
+    if after.end.returncode == 0:
         return StepVerdict(passed=True, reason=known + "exit 0")
-    if before.returncode != 0:
-        reason = known + f"exit {after.returncode}, as before: the final run decides"
+    if before.end.returncode != 0:
+        reason = known + f"exit {after.end.returncode}, as before: the final run decides"
         return StepVerdict(passed=True, reason=reason)
-    return StepVerdict(passed=False, reason=known + f"exit {after.returncode}, 0 before")
+    return StepVerdict(passed=False, reason=known + f"exit {after.end.returncode}, 0 before")
 
 
 def _unexplained(before: TestRun, after: TestRun) -> str:
     """The command fails now and no test does: something else that it runs."""
-    if before.returncode == 0 and after.returncode != 0 and not after.red():
-        return f"the command exits with {after.returncode} though no test failed (0 before)"
+    if before.end.returncode == 0 and after.end.returncode != 0 and not after.red():
+        return f"the command exits with {after.end.returncode} though no test failed (0 before)"
     return ""
 
 
 def _lost(before: TestRun, after: TestRun, planned: Collection[str]) -> str:
     """Fewer tests pass, where the runner does not say which."""
-    comparable = before.command == after.command and not planned and not (before.named and after.named)
-    if comparable and after.passed < before.passed:
-        return f"{before.passed} tests passed before, {after.passed} now; the runner does not name them"
+    comparable = (
+        before.command == after.command and not planned and not (before.report.named and after.report.named)
+    )
+    if comparable and after.report.passed < before.report.passed:
+        return f"{before.report.passed} tests passed before, {after.report.passed} now; the runner does not name them"
     return ""
 
 
 def _all_pass_fault(baseline: TestRun, final: TestRun, red: frozenset[str], planned: Collection[str]) -> str:
     if red:
         return f"failing: {_some(sorted(red))}"
-    if final.returncode != 0 and not final.red():
-        return f"the command exits with {final.returncode} though no test failed"
-    if final.passed == 0:
+    if final.end.returncode != 0 and not final.red():
+        return f"the command exits with {final.end.returncode} though no test failed"
+    if final.report.passed == 0:
         return "no test passed: all were skipped, or expected to fail"
     hidden = sorted(name for name in baseline.red() & {*_gone(baseline, final), *_skipped(baseline, final)})
     if hidden:
@@ -259,7 +267,7 @@ def _all_pass_fault(baseline: TestRun, final: TestRun, red: frozenset[str], plan
 
 
 def _no_new_fault(baseline: TestRun, final: TestRun, red: frozenset[str], planned: Collection[str]) -> str:
-    if not baseline.whole and (red or final.returncode != 0):
+    if not baseline.report.whole and (red or final.end.returncode != 0):
         return f"the run at the start was not whole, so nothing excuses what fails: {_some(sorted(red))}"
     return (
         _unexplained(baseline, final) or _fewer(baseline, final, planned) or _lost(baseline, final, planned)
@@ -267,13 +275,14 @@ def _no_new_fault(baseline: TestRun, final: TestRun, red: frozenset[str], planne
 
 
 def _fewer(baseline: TestRun, final: TestRun, planned: Collection[str]) -> str:
-    if baseline.named and final.named:
+    if baseline.report.named and final.report.named:
         had = sum(
-            outcome != "skipped" and not is_in(name, planned) for name, outcome in baseline.outcomes.items()
+            outcome != "skipped" and not is_in(name, planned)
+            for name, outcome in baseline.report.outcomes.items()
         )
-        has = sum(outcome != "skipped" for outcome in final.outcomes.values())
+        has = sum(outcome != "skipped" for outcome in final.report.outcomes.values())
     else:
-        had, has = (0 if planned else baseline.collected or 0), final.collected or 0
+        had, has = (0 if planned else baseline.report.collected or 0), final.report.collected or 0
     return f"{had} tests ran at the start, {has} now" if has < had else ""
 
 
@@ -281,26 +290,34 @@ def _gone(baseline: TestRun, final: TestRun) -> tuple[str, ...]:
     """The tests that ran at the baseline and are missing, sorted; what failed there as a whole file, a class or a hook
     that could not be loaded has given way to its tests.
     """
-    if not (baseline.named and final.named and baseline.command == final.command):
+    if not (baseline.report.named and final.report.named and baseline.command == final.command):
         return ()
-    ran = (name for name, outcome in baseline.outcomes.items() if outcome not in {"skipped", "xfailed"})
-    return tuple(sorted(name for name in ran if name not in final.outcomes and not HOLDER.search(name)))
+    ran = (
+        name for name, outcome in baseline.report.outcomes.items() if outcome not in {"skipped", "xfailed"}
+    )
+    return tuple(
+        sorted(name for name in ran if name not in final.report.outcomes and not HOLDER.search(name))
+    )
 
 
 def _skipped(baseline: TestRun, final: TestRun) -> tuple[str, ...]:
     """The tests that passed or failed at the baseline and do neither now, sorted."""
     ran = baseline.green() | baseline.red()
-    return tuple(sorted(name for name in ran if final.outcomes.get(name) in {"skipped", "xfailed"}))
+    return tuple(sorted(name for name in ran if final.report.outcomes.get(name) in {"skipped", "xfailed"}))
 
 
 def _is_green(run: TestRun, name: str) -> bool:
-    return run.outcomes.get(name) == "passed" if run.named else run.whole and name not in run.outcomes
+    return (
+        run.report.outcomes.get(name) == "passed"
+        if run.report.named
+        else run.report.whole and name not in run.report.outcomes
+    )
 
 
 def _praise(final: TestRun, wobbling: Collection[str]) -> str:
-    if final.runner == "unknown":
+    if final.report.runner == "unknown":
         return "exit 0; the runner's output cannot be read"
-    words = f"{final.passed} tests pass"
+    words = f"{final.report.passed} tests pass"
     red = len(final.red()) - len(wobbling)
     words += f", {red} failed before too" if red else ""
     return words + (f"; unstable, not counted: {_some(wobbling)}" if wobbling else "")

@@ -2,8 +2,11 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Literal
+
+from pydantic import model_validator
+from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
 from clean_room_agent.orchestrator.testing.guard_watch import Watched
@@ -56,18 +59,25 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TestRun:
-    """One run of a test command, read as far as its runner allows; all but `output` is normalised."""
+class CommandEnd:
+    """How a test command ended, and what it printed."""
+
+    returncode: int
+    timed_out: bool = False
+    duration_ms: int = 0
+    output: str = ""
+    """As it was printed, for the record: standard output, then standard error; over-long streams as head and tail
+    with the cut marked."""
+    excerpt: str = ""
+    """The output normalised, as a prompt may hold it; beyond `EXCERPT_BOUND` characters head and tail, cut marked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestReport:
+    """What the runner said of its tests; all of it is normalised."""
 
     __test__: ClassVar[bool] = False  # its name must not make pytest collect it
 
-    command: str
-    returncode: int
-    timed_out: bool = False
-    whole: bool = True
-    """Whether the run came to its end and reported it: no time-out, no report that is missing or cut."""
-    problem: str = ""
-    """Why the run is not whole, and what to do; "" when it is."""
     runner: Runner = "unknown"
     """With "unknown", nothing but the exit code is known."""
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
@@ -76,30 +86,59 @@ class TestRun:
     """Whether `outcomes` names every test that ran, or (False) only those that failed."""
     collected: int | None = None
     passed: int = 0
-    output: str = ""
-    """As it was printed, for the record: standard output, then standard error; over-long streams as head and tail
-    with the cut marked."""
-    excerpt: str = ""
-    """The output normalised, as a prompt may hold it; beyond `EXCERPT_BOUND` characters head and tail, cut marked."""
-    duration_ms: int = 0
+    whole: bool = True
+    """Whether the run came to its end and reported it: no time-out, no report that is missing or cut."""
+    problem: str = ""
+    """Why the run is not whole, and what to do; "" when it is."""
+
+
+OF_END = frozenset(one.name for one in fields(CommandEnd))
+OF_REPORT = frozenset(one.name for one in fields(TestReport))
+
+
+@pydantic_dataclass(frozen=True, slots=True, kw_only=True)
+class TestRun:
+    """One run of a test command, read as far as its runner allows."""
+
+    __test__: ClassVar[bool] = False
+
+    command: str
+    end: CommandEnd
+    report: TestReport = field(default_factory=TestReport)
     failing: tuple[FailingTest, ...] = ()
     """Files that could not be collected first, then by name."""
     frames: tuple[StackFrame, ...] = ()
     """Of the failures, in their order, innermost first, each once; only files of the tree."""
     watched: Watched = field(default_factory=Watched)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _read_flat(cls, kept: Any) -> Any:
+        """Earlier versions kept a run as one flat object: a run of the program that one of them began can go on."""
+        if not isinstance(kept, dict) or "returncode" not in kept:
+            return kept
+        own = {key: value for key, value in kept.items() if key not in OF_END | OF_REPORT}
+        end = {key: value for key, value in kept.items() if key in OF_END}
+        report = {key: value for key, value in kept.items() if key in OF_REPORT}
+        return {**own, "end": end, "report": report}
+
     @property
     def is_empty(self) -> bool:
         """Whether the runner came to its end and found no test."""
-        return self.whole and self.runner != "unknown" and not self.collected and not self.outcomes
+        return (
+            self.report.whole
+            and self.report.runner != "unknown"
+            and not self.report.collected
+            and not self.report.outcomes
+        )
 
     def red(self) -> frozenset[str]:
         """The names that failed or broke."""
-        return frozenset(name for name, outcome in self.outcomes.items() if outcome in RED)
+        return frozenset(name for name, outcome in self.report.outcomes.items() if outcome in RED)
 
     def green(self) -> frozenset[str]:
         """The names that passed."""
-        return frozenset(name for name, outcome in self.outcomes.items() if outcome == "passed")
+        return frozenset(name for name, outcome in self.report.outcomes.items() if outcome == "passed")
 
 
 def worst(outcomes: Iterable[Outcome]) -> Outcome:
@@ -129,13 +168,13 @@ def evidence_of(run: TestRun) -> Evidence:
     its output that speak of errors; one that is not whole also gives why, first.
     """
     words = [line for test in run.failing for line in test.message.split("\n") if line.strip()]
-    if not run.failing and run.returncode != 0:
-        words = telling_lines(run.excerpt)
+    if not run.failing and run.end.returncode != 0:
+        words = telling_lines(run.end.excerpt)
     first: dict[str, FailingTest] = {}
     for test in run.failing:
         first.setdefault(test.name, test)
-    if run.problem:
-        words.insert(0, run.problem)
+    if run.report.problem:
+        words.insert(0, run.report.problem)
     return Evidence(
         tests=tuple(first.values())[:MAX_TESTS],
         messages=tuple(dict.fromkeys(words))[:MAX_MESSAGES],

@@ -29,7 +29,16 @@ from clean_room_agent.orchestrator.testing.readers.node_output import read_node
 from clean_room_agent.orchestrator.testing.readers.python_record import with_records_of_unittest
 from clean_room_agent.orchestrator.testing.readers.script_report import read_script_reports
 from clean_room_agent.orchestrator.testing.readers.unittest_output import read_unittest
-from clean_room_agent.orchestrator.testing.results import EXCERPT_BOUND, RED, Failure, Reading, TestRun, merge
+from clean_room_agent.orchestrator.testing.results import (
+    EXCERPT_BOUND,
+    RED,
+    CommandEnd,
+    Failure,
+    Reading,
+    TestReport,
+    TestRun,
+    merge,
+)
 from clean_room_agent.output_capture import marked
 from clean_room_agent.safe_open import is_file
 from clean_room_agent.sandbox.bubblewrap import Sandbox
@@ -193,18 +202,22 @@ def _settle(
         frames = frames_of(shown, tree.exists)
     return TestRun(
         command=command,
-        returncode=done.returncode,
-        timed_out=done.timed_out,
-        whole=reading.whole,
-        problem=normalise(reading.problem, roots),
-        runner=reading.runner,
-        outcomes=outcomes,
-        named=reading.named,
-        collected=reading.collected,
-        passed=reading.passed,
-        output=output,
-        excerpt=_excerpt(shown),
-        duration_ms=round(done.duration_s * 1000),
+        end=CommandEnd(
+            returncode=done.returncode,
+            timed_out=done.timed_out,
+            output=output,
+            excerpt=_excerpt(shown),
+            duration_ms=round(done.duration_s * 1000),
+        ),
+        report=TestReport(
+            whole=reading.whole,
+            problem=normalise(reading.problem, roots),
+            runner=reading.runner,
+            outcomes=outcomes,
+            named=reading.named,
+            collected=reading.collected,
+            passed=reading.passed,
+        ),
         failing=tuple(test for test, _ in described),
         frames=frames,
     )

@@ -19,12 +19,14 @@ NO_RUNNER = re.compile(r"No module named '?(?:pytest|unittest)'?\s*\Z")
 
 def has_started(tests: TestRun) -> bool:
     """Whether the command and its runner could be started."""
-    return tests.returncode not in NOT_STARTED and not NO_RUNNER.search(tests.output.strip())
+    return tests.end.returncode not in NOT_STARTED and not NO_RUNNER.search(tests.end.output.strip())
 
 
 def says_nothing(tests: TestRun) -> bool:
     """Whether the run broke before any test had a result, and not for want of time."""
-    return not tests.timed_out and (not has_started(tests) or (not tests.whole and not tests.outcomes))
+    return not tests.end.timed_out and (
+        not has_started(tests) or (not tests.report.whole and not tests.report.outcomes)
+    )
 
 
 def require_judging(tests: TestRun, config: TestingConfig, key: str, *, sandboxed: bool) -> None:
@@ -34,13 +36,13 @@ def require_judging(tests: TestRun, config: TestingConfig, key: str, *, sandboxe
         ConfigError: the command cannot be started, does not end in time or finds no tests.
     """
     if not has_started(tests):
-        said = tests.output.strip()[-300:]
+        said = tests.end.output.strip()[-300:]
         raise ConfigError(
-            f"[testing] {key} cannot be started: {tests.command!r} exits with {tests.returncode}: {said}",
+            f"[testing] {key} cannot be started: {tests.command!r} exits with {tests.end.returncode}: {said}",
             hint=f"fix {key} in [testing]; it is run by the shell in a copy of the repository, with [worktree].link brought in"
             + ("; the sandbox shows more where [sandbox] read names it" if sandboxed else ""),
         )
-    if tests.timed_out:
+    if tests.end.timed_out:
         quicker = "" if key == "step_test_command" else ", or let step_test_command judge by a part of them"
         raise ConfigError(
             f"[testing] {key} did not end within {config.timeout:g} s, before anything was changed: {tests.command!r}",
@@ -89,7 +91,7 @@ def rerun_command(run: TestRun, names: Collection[str]) -> str | None:
 
     Only for a plain pytest command (no pipes, no make or tox around it), and only for names that are node ids.
     """
-    if run.runner != "pytest" or SHELL.search(run.command) or any("…" in name for name in names):
+    if run.report.runner != "pytest" or SHELL.search(run.command) or any("…" in name for name in names):
         return None
     try:
         words = shlex.split(run.command)
@@ -109,6 +111,6 @@ def rerun_command(run: TestRun, names: Collection[str]) -> str | None:
 
 def passed_again(run: TestRun, names: Collection[str]) -> dict[str, bool]:
     """Which of the tests a run of `rerun_command` says to pass; without those that are not among its outcomes."""
-    if not run.whole:
+    if not run.report.whole:
         return {}
-    return {name: run.outcomes[name] not in RED for name in names if name in run.outcomes}
+    return {name: run.report.outcomes[name] not in RED for name in names if name in run.report.outcomes}

@@ -181,7 +181,7 @@ class TestRunner:
         self.observer.notice(TestsStarted(what=what, expected_seconds=self.took.get(command, 0.0)))
         told = PercentReader(lambda percent: self.observer.notice(TestsProgress(percent=percent)))
         run = self._run(command, told.feed)
-        self.took[command] = run.duration_ms / 1000
+        self.took[command] = run.end.duration_ms / 1000
         self.observer.notice(finished(what, run))
         return run
 
@@ -218,14 +218,14 @@ class TestRunner:
 
 def finished(what: str, run: TestRun, *, ran: bool = True) -> TestsFinished:
     """The run as whoever watches is told of it."""
-    known = run.runner != "unknown"
-    detail = run.problem or ("" if known else f"exit code {run.returncode}")
+    known = run.report.runner != "unknown"
+    detail = run.report.problem or ("" if known else f"exit code {run.end.returncode}")
     return TestsFinished(
         what=what,
-        passed=run.passed,
+        passed=run.report.passed,
         failed=len(run.red()),
         known=known,
-        success=run.whole and run.returncode == 0,
-        seconds=run.duration_ms / 1000 if ran else 0.0,
+        success=run.report.whole and run.end.returncode == 0,
+        seconds=run.end.duration_ms / 1000 if ran else 0.0,
         detail=detail if ran else "as the last step ran them",
     )

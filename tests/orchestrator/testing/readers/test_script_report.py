@@ -170,9 +170,9 @@ VALUE = "exports.value = () => 1;\n"
 def test_nodes_own_runner_is_asked_for_a_report(write: Write, run: Runner) -> None:
     write({"a.test.js": NODE_CASES, "value.js": VALUE})
     got = run("node --test")
-    assert dict(got.outcomes) == {"a.test.js > one": "passed", "a.test.js > two": "passed"}
-    assert got.problem == ""
-    assert "tests 2" in got.output
+    assert dict(got.report.outcomes) == {"a.test.js > one": "passed", "a.test.js > two": "passed"}
+    assert got.report.problem == ""
+    assert "tests 2" in got.end.output
 
 
 @node
@@ -225,8 +225,8 @@ def test_an_installed_runner_is_asked_for_a_report(
     write({**SUITES[runner], "value.js": value, "package.json": package})
     command = "npm test" if by_script else COMMANDS[runner]
     before = run(command)
-    assert (before.runner, dict(before.outcomes)) == (runner, {"a.test.js > one": "passed"}), (
-        before.problem + before.output
+    assert (before.report.runner, dict(before.report.outcomes)) == (runner, {"a.test.js > one": "passed"}), (
+        before.report.problem + before.end.output
     )
     assert judge_final(before, before, "all-pass").complete
     exits = "export const value = () => process.exit(0);\n" if runner == "vitest" else "process.exit(0);\n"
@@ -292,8 +292,8 @@ def test_mochas_usual_reporter_may_be_asked_for_by_name(
     (project / "node_modules").symlink_to(Path(INSTALLED) / "mocha" / "node_modules")
     write({**SUITES["mocha"], "value.js": VALUE})
     got = run(f"npx mocha {option} a.test.js")
-    assert dict(got.outcomes) == {"a.test.js > one": "passed"}
-    assert "1 passing" in got.output
+    assert dict(got.report.outcomes) == {"a.test.js > one": "passed"}
+    assert "1 passing" in got.end.output
 
 
 PROJECTS = {
@@ -319,13 +319,13 @@ def test_a_runner_with_several_projects_leaves_one_report(
         write({**suite, f"packages/{name}/package.json": package, f"packages/{name}/value.js": value})
     write(PROJECTS[runner])
     before = run(COMMANDS[runner])
-    assert dict(before.outcomes) == {
+    assert dict(before.report.outcomes) == {
         "packages/one/a.test.js > one": "passed",
         "packages/two/a.test.js > one": "passed",
-    }, before.problem + before.output
+    }, before.report.problem + before.end.output
     assert judge_final(before, before, "all-pass").complete
     write({"packages/two/value.js": value.replace("1;", "2;")})
     after = run(COMMANDS[runner])
-    assert after.outcomes["packages/two/a.test.js > one"] == "failed"
-    assert after.outcomes["packages/one/a.test.js > one"] == "passed"
+    assert after.report.outcomes["packages/two/a.test.js > one"] == "failed"
+    assert after.report.outcomes["packages/one/a.test.js > one"] == "passed"
     assert not judge_step(before, after).passed
