@@ -1,21 +1,16 @@
 """What the shell offers at TAB: asked as the shells ask it, and in the shells themselves."""
 
 import contextlib
-import os
-import shutil
-import stat
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from testing.runs.solving import TASK, Project
-from testing.shells import Shell
 from testing.timing import processor_seconds
 
 from clean_room_agent.artifacts.outcomes import RunStatus
-from clean_room_agent.cli.completing import TABLE, complete, split_line
-from clean_room_agent.cli.completion_table import table
+from clean_room_agent.cli.completing import complete, split_line
 from clean_room_agent.cli.main import COMMANDS, run
 from clean_room_agent.db.connection import get_connection, transaction
 from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, append_orchestrator_run
@@ -23,7 +18,11 @@ from clean_room_agent.db.raw.training import AdapterRow, append_adapter
 from clean_room_agent.redaction import SHOWN_DIGITS
 
 CRA = str(Path(sys.executable).with_name("cra"))
+
+
 SECRET = "ghp_" + "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYaB3d"
+
+
 BASH_BREAKS = " \t\n\"'@><=;|&(:"
 
 
@@ -53,10 +52,6 @@ def add_runs(project: Project, count: int, task: str = "Mend the {} thing") -> N
                 timestamp=f"2020-01-01T00:{number // 60:02}:{number % 60:02}.000000+00:00",
             )
             append_orchestrator_run(conn, row)
-
-
-def test_the_table_is_current() -> None:
-    assert TABLE.read_text(encoding="utf-8") == table(), "python -m clean_room_agent.cli.completion_table"
 
 
 def test_commands_with_their_help() -> None:
@@ -246,34 +241,6 @@ def test_a_tab_takes_little_time_in_a_record_of_500_runs(till: Project, solved: 
         assert processor_seconds([CRA, *words], env=environment, cwd=till.top) < 0.15, words
 
 
-@pytest.mark.parametrize(
-    ("shell", "place"),
-    [
-        ("bash", "share/bash-completion/completions/cra"),
-        ("zsh", "share/zsh/site-functions/_cra"),
-        ("fish", "config/fish/completions/cra.fish"),
-    ],
-)
-def test_one_command_installs_the_script(
-    shell: str,
-    place: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "share"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    assert run(["completion", shell]) == 0
-    printed = capsys.readouterr().out
-    assert run(["completion", shell, "--install"]) == 0
-    said = capsys.readouterr()
-    path = tmp_path / place
-    assert said.out == f"{path}\n"
-    assert said.err.startswith(("read by every new", "put into ~/.zshrc"))
-    assert path.read_text(encoding="utf-8") == printed
-    assert stat.S_IMODE(path.stat().st_mode) & 0o444 == 0o444 & ~os.umask(os.umask(0))
-
-
 def test_completion_runs_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planted = tmp_path / "bash"
     planted.write_text(f"#!/bin/sh\n: > {tmp_path}/ran\n")
@@ -281,38 +248,3 @@ def test_completion_runs_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PATH", str(tmp_path))
     assert run(["completion", "bash"]) == 0
     assert not (tmp_path / "ran").exists()
-
-
-STARTS = {
-    "bash": (("bash", "--rcfile", "start", "-i"), "PS1='> '\nbind 'set bell-style none'\n. ./script\n"),
-    "zsh": (("zsh", "-f", "-i"), "PS1='> '\nautoload -U compinit; compinit -u -D\n. ./script\n"),
-    "fish": (("fish", "--no-config", "-i"), "function fish_prompt; echo -n '> '; end\n. ./script\n"),
-}
-
-
-@pytest.mark.parametrize("shell", STARTS)
-def test_a_real_shell_completes_a_run_a_file_and_a_path(
-    shell: str, till: Project, solved: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    if shutil.which(shell) is None:
-        pytest.skip(f"there is no {shell} here")
-    assert run(["completion", shell]) == 0
-    (till.top / "script").write_text(capfd.readouterr().out)
-    command, start = STARTS[shell]
-    (till.top / "start").write_text(start)
-    path = f"{Path(CRA).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**till.environment(), "PATH": path, "TERM": "xterm", "COLUMNS": "120", "LINES": "40"}
-    with Shell(command, env=environment, cwd=till.top) as terminal:
-        if shell != "bash":
-            terminal.type(". ./start\n")
-        terminal.type("echo re''ady\n")
-        terminal.shown_until("ready")
-        for typed, whole in (
-            (f"echo; cra show {solved[:4]}", solved[4:8]),
-            ("cra show --why till/mon", "ey.py"),
-            ("cra solve --plan scr", "ipt"),
-            ("cra adapters dep", "loy"),
-        ):
-            terminal.type(f"{typed}\t")
-            terminal.shown_until(whole)
-            terminal.type("\x15")

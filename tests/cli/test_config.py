@@ -1,3 +1,5 @@
+"""None"""
+
 import json
 import tomllib
 from pathlib import Path
@@ -7,7 +9,6 @@ from testing.runs.solving import Project
 from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.app.config_file import render_config
-from clean_room_agent.app.config_values import edited
 from clean_room_agent.app.settings import TABLES, Overrides, load_settings, user_config_file
 from clean_room_agent.cli.main import run as cra
 from clean_room_agent.errors import ConfigError
@@ -174,14 +175,6 @@ def test_every_key_of_the_written_file_is_listed(till: Project) -> None:
         for key, value in values.items():
             if not isinstance(value, dict):
                 assert f"{table}.{key}" in keys
-
-
-def test_a_table_that_is_not_there_is_added_and_inline_ones_are_changed() -> None:
-    assert tomllib.loads(edited("", ["models", "overrides"], "a", "b")) == {
-        "models": {"overrides": {"a": "b"}}
-    }
-    inline = 'models = { coding = "a" }  # mine\n'
-    assert edited(inline, ["models"], "coding", "b") == 'models = { coding = "b" }  # mine\n'
 
 
 def test_what_only_a_table_of_its_own_would_require_is_not_called_required(till: Project) -> None:

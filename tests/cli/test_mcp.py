@@ -7,13 +7,15 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import anyio
+import mcp
 import pytest
 from testing.patience import PATIENCE, wait_until
 from testing.runs.solving import Project, Script, text_of
 from testing.servers.ollama_script import Answer, ChatCall
 from testing.servers.ollama_server import OllamaServer
 
-from clean_room_agent.app.mcp_tools import SolveArguments, WhyArguments, outcome_of
+from clean_room_agent.app.mcp_tools import SolveArguments, WhyArguments
 from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.artifacts.outcomes import RunStatus
@@ -22,10 +24,10 @@ from clean_room_agent.execute.prompts.implement import IMPLEMENT
 
 pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 
-import anyio
-import mcp
 
 COMMAND = (sys.executable, "-P", "-m", "clean_room_agent", "mcp", "--repo")
+
+
 Talk = Callable[[mcp.Client], Awaitable[None]]
 
 
@@ -208,14 +210,6 @@ def test_what_a_client_wrote_is_never_taken_for_a_flag(till: Project) -> None:
     assert {"--hint=--exact", "--resume=--json"} <= set(command)
     command = WhyArguments(path="--exact", run="--help").command(till.top)
     assert command[-3:] == ("--why=--exact", "--", "--help")
-
-
-def test_a_failed_run_is_an_answer_and_a_broken_command_is_not() -> None:
-    assert not outcome_of('{"status": "failed"}', 1, "").failed
-    refused = outcome_of('{"error": "no", "hint": "do", "exit_code": 2}', 2, "")
-    assert (refused.failed, refused.text) == (True, "no\n-> do")
-    assert outcome_of("", 3, "x\nerror: gone\n  -> start it\n").text == "error: gone\n  -> start it"
-    assert outcome_of("", -9, "").text == "it ended with exit code -9"
 
 
 def test_without_the_extra_one_message_says_what_to_install(

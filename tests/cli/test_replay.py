@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from testing.repositories import commit, git
-from testing.runs.solving import Project, Script, serving
+from testing.runs.solving import Project, Script, Told, serving
 from testing.servers.describing import DescribingModel
 from testing.servers.ollama_script import Answer, ChatCall
 from testing.servers.ollama_server import OllamaServer
@@ -233,3 +233,59 @@ def test_a_run_weighs_by_an_earlier_ones_measurement_and_is_replayed_by_its_own_
     assert answers(till, tasks[1][:8])["same"] is True
     told = till.cra("show", tasks[1][:8], "--decisions")
     assert re.search(r"probability 0\.\d\d, 0\.\d\d about nothing, calibrated [+-]\d\.\d\d", told.out)
+
+
+def money(till: Project) -> str:
+    return (till.top / "till" / "money.py").read_text()
+
+
+def refs(till: Project) -> list[str]:
+    return git(till.top, "for-each-ref", "--format=%(refname)", "refs/cra", "refs/heads/cra").split()
+
+
+def replayed(till: Project, task_id: str) -> Told:
+    before = refs(till)
+    told = till.cra("replay", task_id)
+    assert refs(till) == before
+    assert told.traces == {}
+    assert told.sessions == ()
+    return told
+
+
+def test_replay_gives_the_same_bytes_without_a_server(till: Project, solved: str) -> None:
+    told = replayed(till, solved)
+    assert told.code == 0, told.err
+    assert told.out.startswith("the same: ")
+    assert "calls answered from the record, complete" in told.out
+
+
+def test_replay_starts_from_the_recorded_tree_though_the_users_went_on(till: Project, solved: str) -> None:
+    (till.top / "till" / "money.py").write_text("gone = True\n")
+    git(till.top, "commit", "-q", "-a", "-m", "went on")
+    assert replayed(till, solved).code == 0
+
+
+def test_replay_works_after_discard(till: Project, solved: str) -> None:
+    till.cra("discard", solved)
+    assert replayed(till, solved).code == 0
+
+
+def test_replay_says_where_it_first_asks_something_else(till: Project, solved: str) -> None:
+    with closing(sqlite3.connect(Workspace(repo=till.top).raw)) as conn, conn:
+        (config,) = conn.execute(
+            "SELECT config FROM orchestrator_runs WHERE task_id = ?", (solved,)
+        ).fetchone()
+        changed = json.loads(config)
+        changed["models"]["coding"] = "another:1b"
+        changed["judgments"] = {**changed.get("judgments", {}), "top_k": 1, "max_symbols": 1}
+        for (name,) in conn.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'orchestrator_runs'"
+        ).fetchall():
+            conn.execute(f"DROP TRIGGER {name}")
+        conn.execute(
+            "UPDATE orchestrator_runs SET config = ? WHERE task_id = ?", (json.dumps(changed), solved)
+        )
+    told = replayed(till, solved)
+    assert (told.code, told.out) == (1, "")
+    assert "asks something else than recorded call" in told.err
+    assert "of the prompt was" in told.err

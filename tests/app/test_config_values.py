@@ -1,0 +1,13 @@
+"""Values changed in the text of a configuration."""
+
+import tomllib
+
+from clean_room_agent.app.config_values import edited
+
+
+def test_a_table_that_is_not_there_is_added_and_inline_ones_are_changed() -> None:
+    assert tomllib.loads(edited("", ["models", "overrides"], "a", "b")) == {
+        "models": {"overrides": {"a": "b"}}
+    }
+    inline = 'models = { coding = "a" }  # mine\n'
+    assert edited(inline, ["models"], "coding", "b") == 'models = { coding = "b" }  # mine\n'

@@ -1,0 +1,23 @@
+"""What a command answers, as a tool answers it."""
+
+import pytest
+from testing.runs.solving import Project
+
+from clean_room_agent.app.mcp_tools import outcome_of
+from clean_room_agent.artifacts.outcomes import RunStatus
+
+pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+
+
+def status(project: Project) -> RunStatus:
+    recorded = project.recorded().run
+    assert recorded is not None
+    return recorded.status
+
+
+def test_a_failed_run_is_an_answer_and_a_broken_command_is_not() -> None:
+    assert not outcome_of('{"status": "failed"}', 1, "").failed
+    refused = outcome_of('{"error": "no", "hint": "do", "exit_code": 2}', 2, "")
+    assert (refused.failed, refused.text) == (True, "no\n-> do")
+    assert outcome_of("", 3, "x\nerror: gone\n  -> start it\n").text == "error: gone\n  -> start it"
+    assert outcome_of("", -9, "").text == "it ended with exit code -9"

@@ -1,0 +1,62 @@
+"""`cra apply` and `cra apply --undo`."""
+
+from testing.runs.solving import MENDED_MONEY, MONEY, Project
+
+
+def money(till: Project) -> str:
+    return (till.top / "till" / "money.py").read_text()
+
+
+def test_apply_brings_the_result_in_once_and_says_so_the_second_time(till: Project, solved: str) -> None:
+    first = till.cra("apply", solved[:8])
+    assert (first.code, first.out) == (0, "changed till/money.py\n")
+    assert money(till) == MENDED_MONEY
+    second = till.cra("apply", solved)
+    assert (second.code, second.out) == (0, "nothing to do: it stands there already\n")
+    assert second.before == second.after
+
+
+def test_apply_is_refused_where_a_file_changed_since(till: Project, solved: str) -> None:
+    (till.top / "till" / "money.py").write_text(MONEY + "\n# mine\n")
+    told = till.cra("apply", solved)
+    assert (told.code, told.out) == (2, "")
+    assert "till/money.py" in told.err
+    assert money(till) == MONEY + "\n# mine\n"
+
+
+def test_apply_lets_other_changed_files_be(till: Project, solved: str) -> None:
+    (till.top / "till" / "receipt.py").write_text("# mine\n")
+    assert till.cra("apply", solved, "--json").code == 0
+    assert (till.top / "till" / "receipt.py").read_text() == "# mine\n"
+    assert money(till) == MENDED_MONEY
+
+
+def test_what_was_applied_can_be_taken_back_with_uncommitted_work_as_it_was(
+    till: Project, solved: str
+) -> None:
+    (till.top / "till" / "receipt.py").write_text("# mine\n")
+    till.cra("apply", solved)
+    told = till.cra("apply", "--undo", solved)
+    assert (told.code, told.out) == (0, "put back till/money.py\n")
+    assert money(till) == MONEY
+    assert (till.top / "till" / "receipt.py").read_text() == "# mine\n"
+    again = till.cra("apply", "--undo", solved)
+    assert (again.code, again.out) == (0, "nothing to do: it does not stand there\n")
+    assert till.cra("apply", solved).out == "changed till/money.py\n"
+
+
+def test_what_was_applied_and_changed_since_is_not_taken_back(till: Project, solved: str) -> None:
+    till.cra("apply", solved)
+    (till.top / "till" / "money.py").write_text(MENDED_MONEY + "\n# mine\n")
+    told = till.cra("apply", "--undo", solved)
+    assert (told.code, told.out) == (2, "")
+    assert "changed here since it was applied: till/money.py; nothing was taken back" in told.err
+    assert money(till) == MENDED_MONEY + "\n# mine\n"
+
+
+def test_what_was_discarded_is_not_applied(till: Project, solved: str) -> None:
+    till.cra("discard", solved)
+    told = till.cra("apply", solved)
+    assert told.code == 2
+    assert "was discarded" in told.err
+    assert money(till) == MONEY

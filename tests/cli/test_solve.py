@@ -1,0 +1,200 @@
+"""`cra solve`: its output, its events, how it ends, and what it does on servers of each kind."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from testing.patience import PATIENCE, wait_until
+from testing.repositories import git, read_tree, write
+from testing.runs.solving import MENDED_MONEY, TILL, Project, Script, edit, make_project, serving
+from testing.servers.openai_server import Kind, OpenAiServer
+
+from clean_room_agent.app.discovery import NEEDED_BY
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
+
+
+def money(till: Project) -> str:
+    return (till.top / "till" / "money.py").read_text()
+
+
+def refs(till: Project) -> list[str]:
+    return git(till.top, "for-each-ref", "--format=%(refname)", "refs/cra", "refs/heads/cra").split()
+
+
+def test_the_events_are_a_line_of_json_each(till: Project, tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    with serving(till) as server:
+        told = till.solve(server, "--events", str(path))
+    assert told.code == 0
+    names = [json.loads(line)["event"] for line in path.read_text().splitlines()]
+    assert (names[0], names[-1]) == ("RunStarted", "RunFinished")
+    assert {"PassStarted", "PassFinished", "TestsStarted", "TestsFinished"} <= set(names)
+
+
+def test_the_events_can_go_to_standard_output(till: Project) -> None:
+    with serving(till) as server:
+        told = till.solve(server, "--events", "-", "--json")
+    lines = [json.loads(line) for line in told.out.splitlines()]
+    assert lines[0]["event"] == "RunStarted"
+    assert lines[-1]["status"] == "complete"
+
+
+def test_json_is_the_only_thing_on_standard_output(till: Project) -> None:
+    with serving(till) as server:
+        till.configure(server.base_url)
+        told = till.cra_process("solve", till.task, "--json")
+    answer = json.loads(told.out)
+    assert (told.code, answer["status"]) == (0, "complete")
+    assert answer["tests"]["after"]["failed"] == 0
+    assert "baseline tests" in told.err
+    assert "\x1b" not in told.err
+
+
+def test_solve_can_apply_at_once(till: Project) -> None:
+    with serving(till) as server:
+        told = till.solve(server, "--apply")
+    assert told.code == 0
+    assert money(till) == MENDED_MONEY
+    applied = [event.detail for event in told.recorded.events if event.kind == "applied"]
+    assert applied == ["till/money.py"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_ctrl_c_during_the_tests_ends_with_130_and_leaves_only_the_record(
+    till: Project, number: signal.Signals
+) -> None:
+    slow = f"echo begun > {till.home / 'begun'}; sleep 600"
+    with serving(till) as server:
+        till.configure(server.base_url, testing={"test_command": slow})
+        process = subprocess.Popen(
+            [sys.executable, "-m", "clean_room_agent", "solve", till.task],
+            cwd=till.top,
+            env=till.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        wait_until((till.home / "begun").exists, "the tests' beginning")
+        process.send_signal(number)
+        out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out) == (130, "")
+    assert "error: interrupted\n  -> go on with: cra solve --resume " in err
+    assert refs(till) == [ref for ref in refs(till) if ref.endswith("/base")]
+    told = till.cra("runs", "--json")
+    assert told.recorded.ending == ("interrupted", "interrupted")
+    assert told.worktrees == ()
+
+
+@pytest.mark.parametrize(("flag", "taken"), [("-v", False), ("-vv", True)])
+def test_verbose_shows_each_call_and_then_what_each_pass_took(flag: str, taken: bool, till: Project) -> None:
+    with serving(till) as server:
+        told = till.solve(server, flag, "--json")
+    assert json.loads(told.out)["status"] == "complete"
+    assert " implement: coder:3b, " in told.err
+    assert ("scope took till/money.py: " in told.err) == taken
+    assert " out " not in told.err
+    numbers = [line.split()[1] for line in told.err.splitlines() if line.startswith("      call ")]
+    assert len(numbers) == len(set(numbers)) == json.loads(told.out)["calls"]
+
+
+NOWHERE = edit("    this stands nowhere in the file", "    pass")
+"""No attempt with it comes to anything."""
+
+
+def test_refused_edits_are_counted_wherever_the_run_is_looked_at(till: Project) -> None:
+    answers = [f"{NOWHERE}\n{'again ' * number}" for number in range(40)]
+    told = till.solve_scripted({IMPLEMENT.title: answers}, "--json")
+    assert told.code == 1, told.err
+    answer = json.loads(told.out)
+    attempts = len([count for count in answer["ending"]["counts"] if count["cause"] == "was refused"])
+    assert attempts == 1
+    (line, *_) = answer["ending"]["lines"]
+    assert "attempts at steps were refused (NO_MATCH)" in line
+    assert answer["ending"]["advice"].startswith("`cra show ")
+    screen = till.cra("show", answer["task_id"])
+    assert f"  {line}\n  " in screen.out
+    assert answer["ending"]["advice"] in screen.out
+    shown = json.loads(till.cra("show", answer["task_id"], "--json").out)
+    assert shown["run"]["ending"] == answer["ending"]
+
+
+def test_the_last_screen_says_it_and_a_complete_run_does_not(till: Project) -> None:
+    answers = [f"{NOWHERE}\n{'again ' * number}" for number in range(40)]
+    failed = till.solve_scripted({IMPLEMENT.title: answers})
+    assert "attempts at steps were refused (NO_MATCH)\n" in failed.out
+    complete = till.solve_scripted({IMPLEMENT.title: [NOWHERE]})
+    assert complete.code == 0, complete.err
+    assert "refused (NO_MATCH)" not in complete.out
+
+
+CHECK = f"""\
+#!/bin/sh
+test -f node_modules/left/index.js && test -f .worktree-note/node_modules/a.js && exec {sys.executable} -m unittest -v
+"""
+
+
+def test_untracked_environments_are_linked_as_ignored_ones_are(tmp_path: Path) -> None:
+    project = make_project(
+        tmp_path,
+        {**TILL, ".worktreeinclude": ".worktree-note/node_modules/\n"},
+        test_command="sh .venv/bin/check",
+    )
+    write(
+        project.top,
+        {
+            ".venv/pyvenv.cfg": "home = /usr\n",
+            ".venv/bin/check": CHECK,
+            ".venv/lib/six.py": "def split(cents, people):\n    return []\n",
+            "node_modules/left/index.js": "module.exports = 1\n",
+            ".worktree-note/node_modules/a.js": "1\n",
+        },
+    )
+    told = project.solve_scripted(None, "--apply", "--json")
+    assert told.code == 0, told.err
+    answer = json.loads(told.out)
+    assert answer["generated"] == [
+        {"path": ".venv", "what": "a Python environment"},
+        {"path": ".worktree-note/node_modules", "what": "installed packages"},
+        {"path": "node_modules", "what": "installed packages"},
+    ]
+    assert told.err.count("left out, made by tools and not tracked: .venv/ (a Python environment)") == 1
+    assert "nothing uncommitted" in told.err
+    assert (answer["carries_uncommitted"], answer["applied"]) == (False, ["till/money.py"])
+    assert set(read_tree(project.top, answer["branch"])) == {*TILL, ".worktreeinclude"}
+    assert git(project.top, "status", "--porcelain", "till").split() == ["M", "till/money.py"]
+    shown = json.loads(project.cra("show", answer["task_id"], "--json").out)
+    assert shown["run"]["generated"] == answer["generated"]
+    assert (
+        "made by tools: .venv, .worktree-note/node_modules, node_modules"
+        in project.cra("show", answer["task_id"]).out
+    )
+
+
+@pytest.mark.parametrize("kind", ["vllm", "llama-cpp-python"])
+def test_a_task_is_solved_and_the_run_replayed(kind: Kind, till: Project) -> None:
+    with OpenAiServer(Script(till.oracle), kind=kind, window=16_384) as server:
+        told = till.solve(server, "--json", models={"provider": "openai", **NEEDED_BY.get(kind, {})})
+        schemas = [call.schema for call in server.calls]
+    assert told.code == 0, told.err
+    done = json.loads(told.out)
+    assert (done["status"], told.traces) == ("complete", {})
+    assert {call.model.provider for call in told.recorded.calls} == {"openai"}
+    assert any(schemas)
+    assert any(call.cost.prompt_tokens for call in told.recorded.calls)
+    assert till.cra("replay", done["task_id"]).code == 0
+    shown = till.cra("show", done["task_id"], "--budget")
+    assert (shown.code, "16,384" in shown.out) == (0, True)
+
+
+def test_what_the_servers_cache_spared_is_shown_with_the_cost(till: Project) -> None:
+    with OpenAiServer(Script(till.oracle), window=16_384, spared="timings") as server:
+        assert till.solve(server, models={"provider": "openai", "parallel": 1}).code == 0
+    assert re.search(r"cost .* tokens, \d+% of the prompts' in the server's cache", till.cra("show", "@").out)
+    assert re.search(r"thinker:4b, \d+% cached", till.cra("stats").out)
+    sums = json.loads(till.cra("stats", "--json").out)["prompts"]
+    assert all(each["cached_tokens"] <= each["told_tokens"] == each["prompt_tokens"] for each in sums)
+    assert any(each["cached_tokens"] for each in sums)

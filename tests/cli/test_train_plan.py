@@ -1,0 +1,152 @@
+"""`cra train-plan`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testing.repositories import copy_repository, make_repository
+from testing.runs.solving import PROBE, Project, project_at
+from testing.seeded_record import Seeded, seed_record
+from testing.servers.ollama_script import ChatCall
+from testing.servers.ollama_server import OllamaServer
+
+from clean_room_agent.db.connection import connect_file
+from clean_room_agent.training.prompts.curate_data import CURATE_DATA
+from clean_room_agent.training.prompts.target_judgment import TARGET_JUDGMENT
+from clean_room_agent.training.prompts.train_plan import TRAIN_PLAN
+from clean_room_agent.workspace import Workspace
+
+COUNTS = {"retrieval": 5, "scope": 205, "format": 6, "implement": 4, "unknown": 2}
+
+
+GOOD_PLAN = {"reason": "scope loses most", "target": "scope_judgment", "expected": 0.9, "epochs": 3}
+
+
+class Mind:
+    """Answers the training prompts; what it was asked is kept."""
+
+    def __init__(self, *plans: dict[str, Any]) -> None:
+        self.asked: list[str] = []
+        self._plans = list(plans or (GOOD_PLAN,))
+
+    def __call__(self, call: ChatCall) -> str:
+        if call.prompt.startswith(PROBE):
+            return "x"
+        self.asked.append(call.title)
+        if call.title == TRAIN_PLAN.title:
+            return json.dumps(self._plans.pop(0) if len(self._plans) > 1 else self._plans[0])
+        assert call.title in {TARGET_JUDGMENT.title, CURATE_DATA.title}
+        return "yes"
+
+
+@pytest.fixture(scope="session")
+def seeded_once(tmp_path_factory: pytest.TempPathFactory) -> Seeded:
+    top = make_repository(tmp_path_factory.mktemp("seed") / "shop", {"src/a.py": "x = 1\n"})
+    return seed_record(top, COUNTS)
+
+
+@pytest.fixture
+def shop(tmp_path: Path, seeded_once: Seeded) -> Project:
+    copy_repository(seeded_once.top, tmp_path / "shop")
+    return project_at(tmp_path / "shop", {}, {})
+
+
+def rows(project: Project, query: str) -> list[Any]:
+    conn = connect_file("raw", Workspace(repo=project.top).raw, read_only=True)
+    try:
+        return conn.execute(query).fetchall()
+    finally:
+        conn.close()
+
+
+def run(project: Project, mind: Mind, *args: str) -> tuple[int, dict[str, Any], str]:
+    with OllamaServer(mind) as server:
+        project.configure(server.base_url)
+        code, out, err = project.run_here(*args, "--json")
+    return code, json.loads(out) if out.strip() else {}, err
+
+
+def test_a_plan_is_made_for_the_prompt_that_loses_most_and_stands_in_the_record(shop: Project) -> None:
+    mind = Mind()
+    code, told, err = run(shop, mind, "train-plan", "-o", str(shop.home / "plan.json"))
+    assert code == 0, err
+    assert told["waterfall"]["charged"] == {
+        "retrieval": 5,
+        "scope": 205,
+        "precision": 0,
+        "budget": 0,
+        "planning": 0,
+        "format": 6,
+        "implement": 4,
+    }
+    assert mind.asked == [TARGET_JUDGMENT.title] * 2 + [TRAIN_PLAN.title], "once about nothing"
+    assert told["plan"]["target"] == "scope_judgment"
+    assert told["plan"]["base_model"] == "thinker:4b"
+    assert told["plan"]["hyperparameters"]["rank"] == 8
+    assert told["plan"]["hyperparameters"]["learning_rate"] == 1e-4
+    assert told["plan"]["improvement"]["now"] == pytest.approx(1 - 205 / 440)
+    assert told["plan"]["improvement"]["examples_to_see_it"] > 0
+    assert json.loads((shop.home / "plan.json").read_text()) == told["plan"]
+    ((mode, success, stages, final),) = rows(
+        shop, "SELECT mode, success, stages, final_plan FROM task_runs WHERE mode = 'train_plan'"
+    )
+    assert (mode, success, stages) == ("train_plan", 1, "log_analysis")
+    assert json.loads(final) == told["plan"]
+    task_id = told["plan"]["task_id"]
+    assert [
+        tuple(row)
+        for row in rows(
+            shop,
+            f"SELECT call_type, stage_name FROM retrieval_llm_calls WHERE task_id = '{task_id}' ORDER BY id",
+        )
+        if row[0] != "window_probe"
+    ][-2:] == [("target_judgment", "log_analysis"), ("train_plan", "")]
+    decided = rows(
+        shop, f"SELECT path, included, call_id IS NULL FROM retrieval_decisions WHERE task_id = '{task_id}'"
+    )
+    assert ("scope_judgment", 1, 0) in [tuple(row) for row in decided]
+    assert [tuple(row) for row in decided if row[0] == "implement"] == [("implement", 0, 1)]
+    assert rows(shop, f"SELECT count(*) FROM session_archives WHERE task_id = '{task_id}'")[0][0] == 1
+    assert not list(Workspace(repo=shop.top).sessions.glob("session_*"))
+
+
+def test_a_plan_with_faults_goes_back_once_and_is_then_refused(shop: Project) -> None:
+    mind = Mind({**GOOD_PLAN, "target": "implement"}, GOOD_PLAN)
+    assert run(shop, mind, "train-plan")[0] == 0
+    assert mind.asked.count(TRAIN_PLAN.title) == 2
+    stubborn = Mind({**GOOD_PLAN, "expected": 0.01})
+    code, told, _ = run(shop, stubborn, "train-plan")
+    assert code == 1
+    assert "is not above" in told["reason"]
+    assert rows(shop, "SELECT count(*) FROM training_plans")[0][0] == 1
+
+
+def test_a_refusal_says_how_many_are_missing_and_asks_no_model(shop: Project) -> None:
+    mind = Mind()
+    code, told, _ = run(shop, mind, "train-plan", "--target", "implement")
+    assert code == 1
+    assert mind.asked == []
+    assert "10 failed tasks are charged to it, 200 are needed: 190 are missing" in told["reason"]
+    assert "cra bootstrap" in told["reason"]
+    ((success, detail),) = rows(shop, "SELECT success, detail FROM task_runs WHERE mode = 'train_plan'")
+    assert success == 0
+    assert "190 are missing" in detail
+
+
+def test_nothing_is_trained_where_retrieval_loses_more(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "shop", {"src/a.py": "x = 1\n"})
+    seed_record(top, {"retrieval": 205, "scope": 201})
+    mind = Mind()
+    code, told, _ = run(project_at(top, {}, {}), mind, "train-plan")
+    assert code == 1
+    assert mind.asked == []
+    assert "retrieval loses 205 tasks and this prompt 201" in told["reason"]
+
+
+def test_runs_tells_of_training_plans(shop: Project) -> None:
+    assert run(shop, Mind(), "train-plan", "--target", "implement")[0] == 1
+    code, out, _ = shop.run_here("runs", "--limit", "1")
+    assert code == 0
+    assert "train-plan" in out
+    assert "(a training plan)" in out
