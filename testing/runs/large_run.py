@@ -17,7 +17,16 @@ from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.model_calls import AnswerReading
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus
+from clean_room_agent.artifacts.package import frame
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep, TargetFile
+from clean_room_agent.artifacts.prompt_sources import (
+    PromptSource,
+    SourcedText,
+    compose,
+    joined,
+    plain_text,
+    sourced,
+)
 from clean_room_agent.db.connection import get_connection, transaction
 from clean_room_agent.db.raw import (
     attempts,
@@ -172,11 +181,14 @@ def _attempt(writer: _Writer, part: str, step: PlanStep, number: int, outcome: A
     ) as pass_id:
         prompt = _prompt(writer, IMPLEMENT, (path, f"src/{part}/ledger.py", f"src/{part}/shared.py"))
         if number > 1:
-            prompt += "\n\n## Attempt 1 failed; the code is again as shown above\n\n" + writer.words(60)
+            failed = sourced(writer.words(60), PromptSource.ATTEMPT, number=1)
+            prompt = compose(
+                (prompt, "\n## Attempt 1 failed; the code is again as shown above\n\n", failed, "\n")
+            )
         answer = f'<edit file="{path}">\n<search>\n{lines[place]}\n</search>\n<replacement>\n    settled\n</replacement>\n</edit>'
-        call_id = _call(
-            writer, pass_id, "implement", f"{prompt}\n\n## The step to do now\n\n{step.description}", answer
-        )
+        told = sourced(step.description, PromptSource.STEP)
+        prompt = compose((prompt, "\n## The step to do now\n\n", told))
+        call_id = _call(writer, pass_id, "implement", prompt, answer)
         code = EditCode.NO_MATCH if refused else EditCode.APPLIED
         nearest = "\n".join(lines[place - 2 : place + 2]) if refused else ""
         row = attempts.AttemptRow(
@@ -237,21 +249,26 @@ def _judgment(writer: _Writer, pass_id: str, number: int) -> None:
         decisions.append_decisions(writer.conn, (row,))
 
 
-def _prompt(writer: _Writer, prompt: Prompt[Any, Any], paths: tuple[str, ...]) -> str:
+def _prompt(writer: _Writer, prompt: Prompt[Any, Any], paths: tuple[str, ...]) -> SourcedText:
     """Rules as long as real ones, the task, and the files whole."""
     rules = "\n".join(f"- {line}" for line in prompt.template.split("\n") if line and "{" not in line)
-    frames = "\n\n".join(
-        f"===== code: {path} (lines 1-{len(lines)})\n" + "\n".join(lines) + "\n===== end"
-        for path, lines in ((path, writer.code(path)) for path in paths)
+    frames = (_framed(path, writer.code(path)) for path in paths)
+    task = sourced("Settle every ledger", PromptSource.TASK)
+    return compose(
+        (f"# {prompt.title}\n\n{rules}\n\n## Task\n\n", task, "\n\n## Code\n\n", joined("\n", frames))
     )
-    return f"# {prompt.title}\n\n{rules}\n\n## Task\n\nSettle every ledger\n\n## Code\n\n{frames}"
+
+
+def _framed(path: str, lines: tuple[str, ...]) -> SourcedText:
+    text = sourced("\n".join(lines), PromptSource.FILE, path=path, number=1)
+    return frame(f"code: {path} (lines 1-{len(lines)})", text, "=====", path=path)
 
 
 def _call(
     writer: _Writer,
     pass_id: str,
     kind: str,
-    prompt: str,
+    prompt: SourcedText,
     response: str,
     *,
     item: str = "",
@@ -265,7 +282,8 @@ def _call(
         call_type=kind,
         stage_name="scope" if item else "",
         model="coder:3b" if kind == "implement" else "planner:4b",
-        prompt=prompt,
+        prompt=plain_text(prompt),
+        spans=prompt.spans,
         response=response,
         prompt_tokens=len(prompt) * 2 // 7,
         completion_tokens=max(1, len(response) // 4),

@@ -1,0 +1,43 @@
+from dataclasses import replace
+
+from rich.console import Console
+from testing.packages import package, shown_file, shown_symbol
+from tests.db.raw.samples import sample
+
+from clean_room_agent.artifacts.package import ContextPackage, DroppedItem
+from clean_room_agent.db.raw.decisions import DecisionRow
+from clean_room_agent.report.package_table import UNASKED, as_table
+
+TEXT = "def f():\n    return 1\n"
+
+
+def shown(given: ContextPackage, *decisions: DecisionRow) -> str:
+    console = Console(width=100)
+    with console.capture() as told:
+        console.print(as_table(given, decisions))
+    return told.get()
+
+
+def test_a_file_is_named_once_with_why_it_is_there_and_its_pieces() -> None:
+    given = package(shown_symbol("a.py", TEXT, "f", 1, 2), shown_file("a.py", TEXT, detail="supporting"))
+    told = shown(given, sample(DecisionRow, path="a.py", symbol=None, reason="the task names it"))
+    assert told.count("a.py") == 1
+    assert "  the task names it" in told
+    assert "primary" in told
+    assert "the whole file" in told
+    assert "2 pieces" in told
+
+
+def test_what_was_left_out_is_said_with_its_reason() -> None:
+    gone = DroppedItem(path="b.py", symbol="g", detail="primary", tokens=1200, reason="does not fit")
+    told = shown(replace(package(), dropped=(gone,)))
+    assert "nothing fits the task" in told
+    assert "left out: b.py :: g (1,200 tokens): does not fit" in told
+
+
+def test_that_no_model_was_asked_is_said_once() -> None:
+    item = replace(shown_file("a.py", TEXT), reason=f"{UNASKED}score 0.80 is at least 0.50")
+    told = shown(package(item, replace(item, path="b.py")))
+    assert told.count("no model was asked") == 1
+    assert "score 0.80" in told
+    assert "0.50" not in told

@@ -1,0 +1,37 @@
+from dataclasses import dataclass, field
+from enum import Enum
+
+from clean_room_agent.report.values import FLAT, change_texts, plain
+
+
+class Kind(Enum):
+    ONE = "one"
+
+
+@dataclass(frozen=True)
+class Inner:
+    name: str
+    kinds: tuple[Kind, ...] = (Kind.ONE,)
+
+
+@dataclass(frozen=True)
+class Outer:
+    inner: Inner = field(metadata=FLAT)
+    other: Inner
+    count: int = 1
+
+
+def test_a_part_may_stand_beside_its_siblings_in_json() -> None:
+    assert plain(Outer(inner=Inner("a"), other=Inner("b"))) == {
+        "name": "a",
+        "kinds": ["Kind.ONE"],
+        "other": {"name": "b", "kinds": ["Kind.ONE"]},
+        "count": 1,
+    }
+
+
+def test_every_text_is_changed_and_nothing_else() -> None:
+    value = {"k": [Outer(inner=Inner("a"), other=Inner("b")), ("x", 2, None)]}
+    assert change_texts(value, str.upper) == {
+        "K": [Outer(inner=Inner("A"), other=Inner("B")), ("X", 2, None)]
+    }
