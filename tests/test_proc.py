@@ -1,6 +1,5 @@
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -13,7 +12,7 @@ from testing.patience import PATIENCE, stop_once_begun, wait_until
 
 from clean_room_agent import proc
 from clean_room_agent.errors import CommandError
-from clean_room_agent.output_capture import Capture, marked
+from clean_room_agent.output_capture import marked
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems have process groups only")
 both_ways = pytest.mark.parametrize("contain", [True, False])
@@ -136,16 +135,6 @@ def test_gigabytes_neither_fill_memory_nor_block(tmp_path: Path, contain: bool) 
     assert b"\0\n[... 149999008 bytes left out ...]\n\0" in marked(done.stdout, done.stdout_cut)
 
 
-def test_output_within_the_bound_is_whole() -> None:
-    capture = Capture(10)
-    for chunk in (b"0123", b"4567", b"89"):
-        capture.feed(chunk)
-    assert (capture.data(), capture.cut()) == (b"0123456789", 0)
-    capture.feed(b"ab")
-    assert (capture.data(), capture.cut()) == (b"01234789ab"[:5] + b"789ab", 2)
-    assert marked(b"whole", 0) == b"whole"
-
-
 @both_ways
 def test_a_timeout_kills_the_group_and_keeps_what_was_written(tmp_path: Path, contain: bool) -> None:
     command = ("sh", "-c", "echo $$; sleep 600 & echo $!; wait")
@@ -214,22 +203,6 @@ def test_a_command_that_kills_its_supervisor_fails_and_dies(tmp_path: Path) -> N
     assert done.returncode != 0
     assert done.duration_s < PATIENCE
     wait_for_death(int((tmp_path / "pid").read_text()))
-
-
-@linux
-@pytest.mark.parametrize("said", [b"", b"12", b"400\n0\0"])
-def test_a_supervisor_whose_program_dies_before_it_says_what_to_run_leaves(said: bytes) -> None:
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        command = (sys.executable, "-I", "-S", str(proc.SUPERVISOR), str(theirs.fileno()))
-        with subprocess.Popen(command, pass_fds=(theirs.fileno(),)) as supervisor:
-            theirs.close()
-            ours.sendall(said)
-            ours.close()
-            try:
-                assert supervisor.wait(PATIENCE) == 0
-            finally:
-                supervisor.kill()
 
 
 @linux

@@ -1,0 +1,29 @@
+import pytest
+
+from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus, reason_of, status_of
+from clean_room_agent.errors import BudgetSpent, GitError, Interrupted, ServerBusy
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "reason"),
+    [
+        (KeyboardInterrupt(), RunStatus.INTERRUPTED, "interrupted"),
+        (Interrupted("stopped by the user"), RunStatus.INTERRUPTED, "stopped by the user"),
+        (BudgetSpent("40 of 40 calls"), RunStatus.PARTIAL, "40 of 40 calls"),
+        (ServerBusy("its queue is full"), RunStatus.FAILED, "its queue is full"),
+        (GitError("no such ref"), RunStatus.FAILED, "no such ref"),
+        (ZeroDivisionError("division by zero"), RunStatus.FAILED, "ZeroDivisionError: division by zero"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
+)
+def test_an_error_ends_a_run_with_a_status_and_a_reason(
+    error: BaseException, status: RunStatus, reason: str
+) -> None:
+    assert (status_of(error), reason_of(error)) == (status, reason)
+
+
+@pytest.mark.parametrize("words", [AttemptOutcome, RunStatus, PassType])
+def test_outcomes_are_stored_under_their_names_in_small_letters(
+    words: type[AttemptOutcome] | type[RunStatus] | type[PassType],
+) -> None:
+    assert all(word.value == word.name.lower() for word in words)

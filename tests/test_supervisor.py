@@ -1,0 +1,103 @@
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from testing.patience import PATIENCE
+
+from clean_room_agent import proc, supervisor
+from clean_room_agent.supervisor import below, find_excess, processes_of, read_command, tell
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems have process groups only")
+BOUNDS, ARGUMENTS, VARIABLES = [1 << 30, 20, 0], [b"sh", b"-c", b"echo $A"], {b"A": b"b=c", b"E": b""}
+
+
+@contextlib.contextmanager
+def saying(words: bytes) -> Iterator[int]:
+    """The socket from which a supervisor reads `words`, and then nothing more."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.sendall(words)
+        ours.shutdown(socket.SHUT_WR)
+        yield theirs.fileno()
+
+
+def command_bytes() -> bytes:
+    fields = [str(bound).encode() for bound in BOUNDS] + [str(len(ARGUMENTS)).encode(), *ARGUMENTS]
+    body = b"\0".join([*fields, *(name + b"=" + value for name, value in VARIABLES.items())])
+    return b"%d\n" % len(body) + body
+
+
+def test_a_command_is_read_as_it_was_said() -> None:
+    with saying(command_bytes()) as control:
+        assert read_command(control) == (BOUNDS, ARGUMENTS, VARIABLES)
+
+
+@pytest.mark.parametrize("length", [0, 1, 3, 20])
+def test_a_command_that_breaks_off_ends_the_supervisor(length: int) -> None:
+    with saying(command_bytes()[:length]) as control, pytest.raises(SystemExit) as ended:
+        read_command(control)
+    assert ended.value.code == 0
+
+
+def test_what_nobody_hears_is_no_error() -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        ours.close()
+        tell(theirs.fileno(), "exit 0\n")
+
+
+def test_descendants_come_with_parents_before_their_children() -> None:
+    parents = {10: 1, 11: 10, 12: 11, 13: 10, 20: 1, 21: 20}
+    known = {pid: (parent, 1, 0) for pid, parent in parents.items()}
+    assert below(10, known) == [11, 13, 12]
+    assert below(20, known) == [21]
+    assert below(12, known) == []
+
+
+@linux
+def test_this_process_is_among_all_and_among_its_user_s() -> None:
+    for user in (None, os.getuid()):
+        parent, threads, resident = processes_of(user)[os.getpid()]
+        assert parent == os.getppid()
+        assert threads >= 1
+        assert resident > 1 << 20
+
+
+@linux
+@pytest.mark.parametrize(
+    ("bounds", "excess"),
+    [
+        ([0, 0, 0], ""),
+        ([100, 2, 0], ""),
+        ([100, 1, 0], "processes 2"),
+        ([99, 0, 0], "memory 100"),
+        ([79, 1, 0], "processes 2"),
+    ],
+)
+def test_a_bound_that_is_exceeded_is_told_with_how_far(
+    bounds: list[int], excess: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes without descendants of their own: one holds 40 bytes, the other 60."""
+    known = {-2: (os.getpid(), 1, 40), -3: (-2, 1, 60), -4: (1, 9, 10**9)}
+    monkeypatch.setattr(supervisor, "processes_of", lambda _: known)
+    assert find_excess(bounds) == excess
+
+
+@linux
+@pytest.mark.parametrize("said", [b"", b"12", b"400\n0\0"])
+def test_a_supervisor_whose_program_dies_before_it_says_what_to_run_leaves(said: bytes) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        command = (sys.executable, "-I", "-S", str(proc.SUPERVISOR), str(theirs.fileno()))
+        with subprocess.Popen(command, pass_fds=(theirs.fileno(),)) as child:
+            theirs.close()
+            ours.sendall(said)
+            ours.close()
+            try:
+                assert child.wait(PATIENCE) == 0
+            finally:
+                child.kill()
