@@ -5,7 +5,7 @@ from pathlib import Path
 from clean_room_agent.artifacts.tasks import ContextRequest
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.query.knowledge import KnowledgeBase
-from clean_room_agent.retrieval.analysis import named_in
+from clean_room_agent.retrieval.analysis import analyse
 from clean_room_agent.retrieval.context_files import ContextFiles
 from clean_room_agent.retrieval.search.candidates import find_candidates
 from clean_room_agent.retrieval.stage_source import RepositorySource
@@ -20,5 +20,5 @@ def candidates(kb: KnowledgeBase, top: Path, text: str) -> tuple[str, ...]:
     """What `cra retrieve TEXT --no-model` chooses from, in its order."""
     request = ContextRequest(pass_id="benchmark", mode="implement", role="coding", task=text)
     source = RepositorySource(kb, ContextFiles(top), len)
-    found, _ = find_candidates(request, named_in(request, source).query, source)
+    found, _ = find_candidates(request, analyse(request, source).query, source)
     return tuple(candidate.path for candidate in found)

@@ -4,14 +4,14 @@ from tests.retrieval.shop import IMPORTS, SHOP
 from tests.retrieval.world import World, context_request
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
-from clean_room_agent.retrieval.analysis import MAX_FILES, MAX_SYMBOLS, Nearest, find_nearest, named_in
+from clean_room_agent.retrieval.analysis import MAX_FILES, MAX_SYMBOLS, Nearest, analyse, find_nearest
 
 Make = Callable[..., World]
 
 
 def nearest(world: World, **fields: object) -> Nearest:
     request, source = context_request(**fields), world.source()
-    return find_nearest(request, named_in(request, source).query, source, available_tokens=4000)
+    return find_nearest(request, analyse(request, source).query, source, available_tokens=4000)
 
 
 def test_files_and_definitions_come_best_first_each_definition_with_its_path(make: Make) -> None:

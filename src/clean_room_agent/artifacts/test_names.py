@@ -25,6 +25,14 @@ def is_of_file(name: str) -> bool:
     return name.startswith(UNLOADED) or (CODE_FILE.search(name) is not None and file_part(name) == name)
 
 
+def split_pytest_id(name: str) -> tuple[str, str]:
+    """File and qualified name of a pytest id, without parameters; ("", name) where it is a bare name."""
+    path, marked, rest = name.partition("::")
+    if not marked:
+        return "", name.partition("[")[0]
+    return path, ".".join(part.partition("[")[0] for part in rest.split("::"))
+
+
 def group_of(name: str) -> str:
     """What a test shares with those that stand beside it: its file, or its first title; the class of a dotted name."""
     return name.rpartition(".")[0] if DOTTED.fullmatch(name) else file_part(name)

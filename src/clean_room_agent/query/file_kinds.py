@@ -1,9 +1,9 @@
-"""Kinds of files by their paths: what a task changes most often, and what it rarely means."""
+"""Tells by a file's path whether it is code, a test, or documentation, set-up, data or build output."""
 
 from typing import Literal
 
 FileKind = Literal["code", "test", "side"]
-"""`side`: documentation, examples, set-up files, data, and what a build wrote."""
+"""`side`: documentation, examples, set-up files, data, and build output."""
 
 TEST_FOLDERS = frozenset({"test", "tests", "testing", "__tests__", "spec", "specs"})
 SIDE_FOLDERS = frozenset(

@@ -1,4 +1,4 @@
-"""Questions about an indexed repository. Every answer has typed rows in a stated order."""
+"""`KnowledgeBase`: read access to an indexed repository. Answers are typed rows in a stated order."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class RepoOverview:
 
 
 class KnowledgeBase:
-    """One indexed repository, read through a connection that the caller opens and closes."""
+    """One indexed repository, read over a connection that the caller opens and closes."""
 
     def __init__(self, conn: Connection) -> None:
         self._conn = conn
@@ -106,7 +106,7 @@ class KnowledgeBase:
     def search_symbols_by_name(
         self, name: str, *, kinds: Collection[str] = (), any_case: bool = False, limit: int = 50
     ) -> tuple[SymbolRow, ...]:
-        """The first `limit` symbols that `name` names, by path and line.
+        """The first `limit` symbols with this name, by path and line.
 
         `name` is a plain name, or a dotted one whose last parts are the qualified name's (`Class.method` finds
         `Outer.Class.method`). `kinds` keeps only these; empty keeps all.
@@ -150,7 +150,7 @@ class KnowledgeBase:
         return dependencies.list_importers(self._conn, file_id)
 
     def get_reexports(self, file_id: int) -> tuple[ReexportRow, ...]:
-        """What a JavaScript or TypeScript file passes on and other files define, followed to these, by name.
+        """What a JavaScript or TypeScript file re-exports, with the files that define it, by name.
 
         Of a barrel (`index.ts`) these are the files behind it: `export * from`, `export { x } from`, an import that is
         exported again, `module.exports = require(…)`.
@@ -236,7 +236,7 @@ class KnowledgeBase:
     def rank(self, query: SearchQuery, *, limit: int) -> tuple[SearchHit, ...]:
         """The files that the query is most likely about, the best first, then by path.
 
-        What it needs of the index is read once for each state of the index.
+        What the ranking needs is read once for each state of the index.
         """
         seen = index_state.seen_changes(self._conn)
         if self._ranking is None or self._ranked != seen:

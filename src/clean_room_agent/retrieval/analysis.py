@@ -1,4 +1,4 @@
-"""Task analysis: what the task names, checked against the index, and what a model adds to it."""
+"""Task analysis: the paths, symbols, frames and tests that a task names, checked against the index; a model adds hints."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from clean_room_agent.retrieval.search.candidates import asks_for_tests, find_ca
 from clean_room_agent.retrieval.search.failing_tests import TestCode, find_tests
 from clean_room_agent.retrieval.search.mentions import Mentions, find_mentions, unique
 from clean_room_agent.retrieval.selection.relevance import Hints, score_pieces
-from clean_room_agent.retrieval.selection.selectable_pieces import read_view, weighted_terms, words_of
+from clean_room_agent.retrieval.selection.scored_pieces import read_view, weighted_terms, words_of
 from clean_room_agent.retrieval.stage import Decision, Subject, Verdict
 from clean_room_agent.retrieval.stage_source import MAX_SAME_NAME, FileView, RepositorySource
 
@@ -32,7 +32,7 @@ TEST_TOKENS = 1200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """The understood task, and what was dropped on the way to it."""
+    """The analysed task, and what was dropped because the index does not know it."""
 
     query: TaskQuery
     decisions: tuple[Decision, ...]
@@ -40,21 +40,21 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nearest:
-    """The best first."""
+    """The files and definitions nearest to a task, the best first."""
 
     files: tuple[str, ...]
     symbols: tuple[str, ...]
     """`name (path)`; a member by its class, as in `Class.method`."""
 
 
-def named_in(request: ContextRequest, source: RepositorySource) -> Analysis:
-    """The request's task, focus and evidence as a query in which every path, symbol and frame exists."""
+def analyse(request: ContextRequest, source: RepositorySource) -> Analysis:
+    """What the task, its focus and its evidence name and the index knows."""
     mentions = find_mentions(f"{request.task}\n\n{request.focus}")
     told = find_mentions("\n\n".join(request.evidence.messages))
     return _check_mentions(mentions, told, request, source)
 
 
-def ask_where(
+def add_model_hints(
     found: Analysis,
     request: ContextRequest,
     source: RepositorySource,
@@ -62,8 +62,8 @@ def ask_where(
     *,
     available_tokens: int,
 ) -> Analysis:
-    """What a model adds to what was `found`: areas, keywords and symbols that exist; nothing where its answer cannot be
-    read.
+    """`found` with the areas, keywords and symbols that a model names and the index knows; unchanged if its answer cannot
+    be read.
     """
     from clean_room_agent.retrieval.prompts.task_analysis import (  # noqa: PLC0415 - 400 ms that only a model needs
         TASK_ANALYSIS,
@@ -115,7 +115,7 @@ def find_nearest(
         named=frozenset((*query.symbols, *query.identifiers)),
         frames=query.frames,
         wants_tests=asks_for_tests(query),
-        tested=words_of(tests),
+        test_words=words_of(tests),
     )
     scores = score_pieces(views, weighted_terms(request, query, tests), hints)
     pieces = [
@@ -129,14 +129,14 @@ def find_nearest(
     )
 
 
-def without_model(found: Analysis) -> Analysis:
-    """What was found, with a note that nobody was asked."""
+def note_no_model(found: Analysis) -> Analysis:
+    """`found` with a note that no model was asked."""
     note = Decision(stage=STAGE, subject=Subject(), included=False, reason="no model was asked (--no-model)")
     return Analysis(query=found.query, decisions=(*found.decisions, note))
 
 
 def _test_source(tests: Sequence[TestCode], source: RepositorySource) -> SourcedText:
-    """The tests that fit together, framed."""
+    """The source of the tests, framed, as far as they fit."""
     shown: list[TestCode] = []
     for test in tests:
         if source.count("\n".join(one.text for one in (*shown, test))) <= TEST_TOKENS:
@@ -154,7 +154,7 @@ def _framed(test: TestCode, fence: str) -> SourcedText:
 def _check_mentions(
     mentions: Mentions, told: Mentions, request: ContextRequest, source: RepositorySource
 ) -> Analysis:
-    """`mentions` are those of the task, `told` those of what its tests say: these name places, and nothing that is meant."""
+    """`mentions`: of the task itself. `told`: of the messages of its tests, which count for paths and frames alone."""
     decisions: list[Decision] = []
     paths: list[str] = []
     for name in unique((*mentions.paths, *told.paths)):
@@ -181,7 +181,7 @@ def _check_mentions(
 def _frames_in_index(
     evidence: Evidence, mentioned: Sequence[StackFrame], source: RepositorySource
 ) -> tuple[StackFrame, ...]:
-    """Frames whose file is indexed, with the index's path; those of other places (libraries) say nothing here."""
+    """The frames in indexed files, with the index's path; those in libraries are dropped."""
     frames: list[StackFrame] = []
     for one in (*evidence.frames, *mentioned):
         matches = source.resolve_path(one.path, most=1)
@@ -190,7 +190,7 @@ def _frames_in_index(
 
 
 def _completed(name: str, near: Nearest) -> tuple[str, ...]:
-    """The definitions shown to the model that a name without its class may mean; nothing where these are too many."""
+    """The definitions shown to the model that `name`, given without its class, may mean; nothing where they are too many."""
     shown = unique(entry.rpartition(" (")[0] for entry in near.symbols)
     meant = tuple(entry for entry in shown if entry.endswith(f".{name}"))
     return meant if len(meant) <= MAX_SAME_NAME else ()

@@ -1,4 +1,4 @@
-"""From what is to be shown to what fits: the package, its order, and the account of what was left out."""
+"""The last step of a retrieval: the selections that fit become the context package, and the rest is accounted for."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ from clean_room_agent.retrieval.stage_source import RepositorySource
 
 STAGE = "assembly"
 MOST_OTHERS = 20
-"""Paths named of files that are not shown."""
+"""Files that are named in the package without being shown."""
 DETAIL_ORDER = {"primary": 0, "supporting": 1, "type_context": 2}
 SECTION_ORDER: dict[Section, int] = {
     "code": 0,
@@ -33,19 +33,21 @@ SECTION_ORDER: dict[Section, int] = {
     "callers": 4,
     "green": 5,
 }
-"""What comes in first, and goes last where a prompt does not fit."""
+"""By priority: what is later is left out first where a prompt does not fit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assembled:
-    """The package, and a decision for each thing that was to be shown."""
+    """The package, and a decision for each selection."""
 
     package: ContextPackage
     decisions: tuple[Decision, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Draft:
+class _Rendered:
+    """A selection with the item that would show it."""
+
     selection: Selection
     item: ContextItem
     verdict: Verdict | None = None
@@ -60,153 +62,155 @@ class _Draft:
 
 
 class _Budget:
-    """What is in so far, and what was left out."""
+    """The tokens for the package, what is in so far, and what was left out."""
 
     def __init__(self, tokens: int) -> None:
         self.tokens = tokens
         self.used = 0
-        self.drafts: list[_Draft] = []
-        self.left_out: list[tuple[_Draft, str]] = []
+        self.rendered: list[_Rendered] = []
+        self.left_out: list[tuple[_Rendered, str]] = []
 
     @property
     def left(self) -> int:
         return self.tokens - self.used
 
-    def add(self, draft: _Draft) -> None:
-        self.drafts.append(draft)
-        self.used += draft.item.tokens
+    def add(self, one: _Rendered) -> None:
+        self.rendered.append(one)
+        self.used += one.item.tokens
 
-    def leave_out(self, draft: _Draft, reason: str) -> None:
-        self.left_out.append((draft, reason))
+    def leave_out(self, one: _Rendered, reason: str) -> None:
+        self.left_out.append((one, reason))
 
-    def offer(self, draft: _Draft) -> bool:
-        """Add the draft if it fits what is left; whether it did."""
-        fits = draft.item.tokens <= self.left
+    def offer(self, one: _Rendered) -> bool:
+        """Adds it if it fits what is left; whether it did."""
+        fits = one.item.tokens <= self.left
         if fits:
-            self.add(draft)
+            self.add(one)
         return fits
 
     def shows(self, selection: Selection) -> bool:
         """Whether a primary item that is in already holds the selection's lines."""
         return any(
-            draft.item.detail == "primary"
-            and draft.item.path == selection.path
-            and draft.item.start_line <= selection.start_line
-            and selection.end_line <= draft.item.end_line
-            for draft in self.drafts
+            one.item.detail == "primary"
+            and one.item.path == selection.path
+            and one.item.start_line <= selection.start_line
+            and selection.end_line <= one.item.end_line
+            for one in self.rendered
         )
 
 
-def assemble(context: StageContext, source: RepositorySource, window: Window, models: Judge) -> Assembled:
-    """The package: by section, within it primary first, then supporting, then signatures, by tier and score.
+def assemble(context: StageContext, source: RepositorySource, window: Window, judge: Judge) -> Assembled:
+    """The package by section; in each primary items first, then supporting ones, then signatures, by tier and score.
 
-    What does not fit is left out whole, lowest first, and recorded; what is left of the window stays empty.
+    What does not fit is left out whole, the last first, and recorded; the rest of the window stays empty.
 
     Raises:
         WindowExceeded: code that has to be changed is alone too large for the window, or none of it fits.
         RepositoryError: a file is not what was indexed.
     """
     budget = _Budget(context.available_tokens)
-    drafts = _drafts(context.selections, source)
-    wanted = [draft for draft in drafts if draft.selection.detail == "primary"]
-    others = [draft for draft in drafts if draft.selection.detail != "primary"]
-    gone = _add_primary(wanted, budget, context, models)
-    for draft in others:
-        if not budget.shows(draft.selection) and not budget.offer(draft):
-            budget.leave_out(draft, _too_large(draft, budget))
-    for draft in gone:
-        if draft.selection.outline:
-            budget.offer(_shorter(draft, source))
+    rendered = _render_all(context.selections, source)
+    wanted = [one for one in rendered if one.selection.detail == "primary"]
+    others = [one for one in rendered if one.selection.detail != "primary"]
+    gone = _add_primary(wanted, budget, context, judge)
+    for one in others:
+        if not budget.shows(one.selection) and not budget.offer(one):
+            budget.leave_out(one, _too_large(one, budget))
+    for one in gone:
+        if one.selection.outline:
+            budget.offer(_shorter(one, source))
     return _finish(context, budget, source, window)
 
 
 def _add_primary(
-    wanted: Sequence[_Draft], budget: _Budget, context: StageContext, models: Judge
-) -> list[_Draft]:
-    """Adds what has to be seen whole; what of it is not shown, in order.
+    wanted: Sequence[_Rendered], budget: _Budget, context: StageContext, judge: Judge
+) -> list[_Rendered]:
+    """Adds the primary items that fit; returns those that do not, in order.
 
-    What a plan names is in before anything is judged, if it fits together. What a refilter let go comes after what it
-    kept: where there is room for it all the same, it does no harm.
+    If all that a plan names fits, it is in before anything is judged. What the refilter let go is offered after what it
+    kept: where it fits all the same, it does no harm.
     """
-    fitting = [draft for draft in wanted if draft.item.tokens <= budget.tokens]
-    large = [draft for draft in wanted if draft.item.tokens > budget.tokens]
+    fitting = [one for one in wanted if one.item.tokens <= budget.tokens]
+    large = [one for one in wanted if one.item.tokens > budget.tokens]
     if large and not fitting and context.request.mode == "implement":
         _refuse_large(large[0], budget)
-    for draft in large:
-        budget.leave_out(draft, _too_large(draft, budget))
-    gone, let_go = large, list[_Draft]()
+    for one in large:
+        budget.leave_out(one, _too_large(one, budget))
+    gone, let_go = large, list[_Rendered]()
     if _tokens(fitting) > budget.left:
-        planned = [draft for draft in fitting if draft.selection.tier == 0]
+        planned = [one for one in fitting if one.selection.tier == 0]
         if planned and _tokens(planned) <= budget.left:
-            for draft in planned:
-                if not budget.shows(draft.selection):
-                    budget.add(draft)
-            fitting = [draft for draft in fitting if draft.selection.tier > 0]
+            for one in planned:
+                if not budget.shows(one.selection):
+                    budget.add(one)
+            fitting = [one for one in fitting if one.selection.tier > 0]
         if _tokens(fitting) > budget.left:
-            fitting, let_go = _refilter(fitting, budget, models)
-    for draft in (*fitting, *let_go):
-        if not budget.shows(draft.selection) and not budget.offer(draft):
-            words = "refilter let it go, and it " if draft in let_go else ""
-            budget.leave_out(draft, words + _too_large(draft, budget))
-            gone.append(draft)
+            fitting, let_go = _refilter(fitting, budget, judge)
+    for one in (*fitting, *let_go):
+        if not budget.shows(one.selection) and not budget.offer(one):
+            words = "refilter let it go, and it " if one in let_go else ""
+            budget.leave_out(one, words + _too_large(one, budget))
+            gone.append(one)
     return gone
 
 
-def _tokens(drafts: Iterable[_Draft]) -> int:
-    return sum(draft.item.tokens for draft in drafts)
+def _tokens(rendered: Iterable[_Rendered]) -> int:
+    return sum(one.item.tokens for one in rendered)
 
 
-def _refuse_large(draft: _Draft, budget: _Budget) -> NoReturn:
-    path = quoted(draft.item.path)
-    name = path if draft.item.symbol is None else f"{path} :: {draft.item.symbol}"
+def _refuse_large(one: _Rendered, budget: _Budget) -> NoReturn:
+    path = quoted(one.item.path)
+    name = path if one.item.symbol is None else f"{path} :: {one.item.symbol}"
     raise WindowExceeded(
-        f"{name} (lines {draft.item.start_line}-{draft.item.end_line}) has to be shown whole: about {draft.item.tokens} tokens,"
+        f"{name} (lines {one.item.start_line}-{one.item.end_line}) has to be shown whole: about {one.item.tokens} tokens,"
         f" and {budget.tokens} are available for code",
         hint="raise [budget].context_window (or lower reserved_tokens) for the model that reads it, or name smaller symbols in the plan",
     )
 
 
-def _refilter(fitting: Sequence[_Draft], budget: _Budget, models: Judge) -> tuple[list[_Draft], list[_Draft]]:
+def _refilter(
+    fitting: Sequence[_Rendered], budget: _Budget, judge: Judge
+) -> tuple[list[_Rendered], list[_Rendered]]:
     """Those that were judged to stay, and those that were let go, each best first.
 
-    Where nothing was judged to stay, or the answer cannot be read, all stay, and the stated order decides.
+    If nothing was judged to stay, or the answer cannot be read, all stay, and their rank decides.
     """
     options = [
         Option(
-            key=f"{draft.item.path}:{draft.item.start_line}",
-            name=f"{quoted(draft.item.path)} :: {draft.item.symbol or 'whole file'} (about {draft.item.tokens} tokens)",
-            text=f"{draft.selection.outline or first_line(draft.item.text)}{draft.selection.reason}\n",
-            score=draft.selection.score,
+            key=f"{one.item.path}:{one.item.start_line}",
+            name=f"{quoted(one.item.path)} :: {one.item.symbol or 'whole file'} (about {one.item.tokens} tokens)",
+            text=f"{one.selection.outline or first_line(one.item.text)}{one.selection.reason}\n",
+            score=one.selection.score,
         )
-        for draft in fitting
+        for one in fitting
     ]
     remark = f"At most about {budget.left} tokens can stay."
-    verdicts = models.sort(REFILTER, options, labels=(KEEP,), stage=STAGE, remark=remark)
-    judged = [_judged(draft, verdict) for draft, verdict in zip(fitting, verdicts, strict=True)]
+    verdicts = judge.sort(REFILTER, options, labels=(KEEP,), stage=STAGE, remark=remark)
+    judged = [_judged(one, verdict) for one, verdict in zip(fitting, verdicts, strict=True)]
     if not any(verdict.label for verdict in verdicts):
-        return [_because(draft, "all judged no: taken by rank") for draft in judged], []
-    kept = [draft for draft, verdict in zip(judged, verdicts, strict=True) if verdict.label == KEEP]
-    gone = [draft for draft, verdict in zip(judged, verdicts, strict=True) if verdict.label != KEEP]
+        return [_because(one, "all judged no: taken by rank") for one in judged], []
+    kept = [one for one, verdict in zip(judged, verdicts, strict=True) if verdict.label == KEEP]
+    gone = [one for one, verdict in zip(judged, verdicts, strict=True) if verdict.label != KEEP]
     return kept, gone
 
 
-def _judged(draft: _Draft, verdict: Verdict) -> _Draft:
-    told = _because(draft, f"refilter: {verdict.reason}")
+def _judged(one: _Rendered, verdict: Verdict) -> _Rendered:
+    told = _because(one, f"refilter: {verdict.reason}")
     return replace(told, verdict=verdict)
 
 
-def _because(draft: _Draft, reason: str) -> _Draft:
-    selection = replace(draft.selection, reason=f"{draft.selection.reason}; {reason}")
-    return replace(draft, selection=selection)
+def _because(one: _Rendered, reason: str) -> _Rendered:
+    selection = replace(one.selection, reason=f"{one.selection.reason}; {reason}")
+    return replace(one, selection=selection)
 
 
 def _finish(context: StageContext, budget: _Budget, source: RepositorySource, window: Window) -> Assembled:
-    while budget.drafts:
-        items = _with_neighbours(_display_order(budget.drafts), source)
+    while budget.rendered:
+        items = _with_neighbours(_display_order(budget.rendered), source)
         used = source.count(frame_items(items))
         if used <= budget.tokens:
             break
-        last = budget.drafts.pop()
+        last = budget.rendered.pop()
         budget.leave_out(last, "all frames together need more tokens than were counted")
     else:
         items, used = (), 0
@@ -216,7 +220,7 @@ def _finish(context: StageContext, budget: _Budget, source: RepositorySource, wi
         pass_id=context.request.pass_id,
         task=context.request.task,
         items=items,
-        dropped=tuple(_dropped(draft, reason) for draft, reason in budget.left_out),
+        dropped=tuple(_dropped(one, reason) for one, reason in budget.left_out),
         others=tuple(entry.path for entry in context.candidates if entry.path not in shown_paths)[
             :MOST_OTHERS
         ],
@@ -225,30 +229,29 @@ def _finish(context: StageContext, budget: _Budget, source: RepositorySource, wi
         ),
     )
     shown = [
-        _decide(draft, ids.get(draft.item.path), included=True, reason=draft.selection.reason)
-        for draft in budget.drafts
+        _decide(one, ids.get(one.item.path), included=True, reason=one.selection.reason)
+        for one in budget.rendered
     ]
     out = [
-        _decide(draft, ids.get(draft.item.path), included=False, reason=reason)
-        for draft, reason in budget.left_out
+        _decide(one, ids.get(one.item.path), included=False, reason=reason) for one, reason in budget.left_out
     ]
     return Assembled(package=package, decisions=(*shown, *out))
 
 
-def _drafts(selections: Iterable[Selection], source: RepositorySource) -> list[_Draft]:
-    """One draft a selection (the most detailed where one thing was selected twice), in order of rank."""
-    best: dict[tuple[str, str | None, int, int, Section], _Draft] = {}
+def _render_all(selections: Iterable[Selection], source: RepositorySource) -> list[_Rendered]:
+    """One for each selection (the most detailed where one thing was selected twice), by rank."""
+    best: dict[tuple[str, str | None, int, int, Section], _Rendered] = {}
     for selection in selections:
-        draft = _draft(selection, source)
-        if draft is None:
+        one = _render(selection, source)
+        if one is None:
             continue
         key = (selection.path, selection.symbol, selection.start_line, selection.end_line, selection.section)
-        if key not in best or draft.rank < best[key].rank:
-            best[key] = draft
-    return sorted(best.values(), key=lambda draft: draft.rank)
+        if key not in best or one.rank < best[key].rank:
+            best[key] = one
+    return sorted(best.values(), key=lambda one: one.rank)
 
 
-def _draft(selection: Selection, source: RepositorySource) -> _Draft | None:
+def _render(selection: Selection, source: RepositorySource) -> _Rendered | None:
     row = source.file(selection.path)
     text = None if row is None else source.files.read(selection.path, row.content_hash)
     if not isinstance(text, FileText):
@@ -269,36 +272,36 @@ def _draft(selection: Selection, source: RepositorySource) -> _Draft | None:
         tokens=0,
         content_hash=text.content_hash,
     )
-    return _Draft(selection=selection, item=replace(item, tokens=_item_tokens(item, source.count)))
+    return _Rendered(selection=selection, item=replace(item, tokens=_item_tokens(item, source.count)))
 
 
-def _shorter(draft: _Draft, source: RepositorySource) -> _Draft:
-    """The same as supporting code, by its outline."""
-    selection = replace(draft.selection, detail="supporting")
-    item = replace(draft.item, detail="supporting", text=selection.outline)
-    return _Draft(selection=selection, item=replace(item, tokens=_item_tokens(item, source.count)))
+def _shorter(one: _Rendered, source: RepositorySource) -> _Rendered:
+    """The same as supporting code, shown by its outline."""
+    selection = replace(one.selection, detail="supporting")
+    item = replace(one.item, detail="supporting", text=selection.outline)
+    return _Rendered(selection=selection, item=replace(item, tokens=_item_tokens(item, source.count)))
 
 
 def _item_tokens(item: ContextItem, count: Callable[[str], int]) -> int:
     return count(frame_items((item,)) + "\n")
 
 
-def _display_order(drafts: Iterable[_Draft]) -> tuple[ContextItem, ...]:
-    """By section; in it outlines before code, the file of the best item first, and the items of a file by line."""
-    ordered = sorted(drafts, key=lambda draft: draft.rank)
+def _display_order(rendered: Iterable[_Rendered]) -> tuple[ContextItem, ...]:
+    """By section; within one, the file of the best item first, the outline of a file before its code, and that by line."""
+    ordered = sorted(rendered, key=lambda one: one.rank)
     first: dict[tuple[Section, str], int] = {}
-    for place, draft in enumerate(ordered):
-        first.setdefault((draft.item.section, draft.item.path), place)
+    for place, one in enumerate(ordered):
+        first.setdefault((one.item.section, one.item.path), place)
     ordered.sort(
-        key=lambda draft: (
-            SECTION_ORDER[draft.item.section],
-            first[draft.item.section, draft.item.path],
-            draft.item.symbol is not None,
-            draft.item.start_line,
-            draft.item.end_line,
+        key=lambda one: (
+            SECTION_ORDER[one.item.section],
+            first[one.item.section, one.item.path],
+            one.item.symbol is not None,
+            one.item.start_line,
+            one.item.end_line,
         )
     )
-    return tuple(draft.item for draft in ordered)
+    return tuple(one.item for one in ordered)
 
 
 def _with_neighbours(items: Sequence[ContextItem], source: RepositorySource) -> tuple[ContextItem, ...]:
@@ -324,26 +327,26 @@ def _adjoin(before: ContextItem, item: ContextItem, source: RepositorySource) ->
     return before.end_line < item.start_line and not any(between)
 
 
-def _too_large(draft: _Draft, budget: _Budget) -> str:
-    return f"does not fit: about {draft.item.tokens} tokens, {budget.left} of {budget.tokens} are left"
+def _too_large(one: _Rendered, budget: _Budget) -> str:
+    return f"does not fit: about {one.item.tokens} tokens, {budget.left} of {budget.tokens} are left"
 
 
-def _dropped(draft: _Draft, reason: str) -> DroppedItem:
+def _dropped(one: _Rendered, reason: str) -> DroppedItem:
     return DroppedItem(
-        path=draft.item.path,
-        symbol=draft.item.symbol,
-        detail=draft.item.detail,
-        tokens=draft.item.tokens,
+        path=one.item.path,
+        symbol=one.item.symbol,
+        detail=one.item.detail,
+        tokens=one.item.tokens,
         reason=reason,
     )
 
 
-def _decide(draft: _Draft, file_id: int | None, *, included: bool, reason: str) -> Decision:
+def _decide(one: _Rendered, file_id: int | None, *, included: bool, reason: str) -> Decision:
     return Decision(
         stage=STAGE,
-        subject=draft.selection.subject(file_id),
+        subject=one.selection.subject(file_id),
         included=included,
-        detail=draft.item.detail,
+        detail=one.item.detail,
         reason=reason,
-        verdict=draft.verdict,
+        verdict=one.verdict,
     )

@@ -1,4 +1,4 @@
-"""The `[stages]` and `[judgments]` slices of `config.toml`, and what a retriever is told."""
+"""The tables `[stages]`, `[judgments]` and `[conventions]` of `config.toml`, and a retriever's configuration."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ class Bound:
 
     count: int
     reason: str
-    """Why no more: said of each that is not."""
+    """Why no more are; recorded for each that is not."""
 
 
 class StagesConfig(ConfigSlice):
@@ -26,7 +26,7 @@ class StagesConfig(ConfigSlice):
     default: str = Field(default="scope,precision", description="retrieval stages in order, by comma")
 
     def names(self) -> tuple[str, ...]:
-        """The stages' names, blanks around them removed."""
+        """The names of the stages, stripped."""
         return split_stages(self.default)
 
 
@@ -65,7 +65,7 @@ class JudgmentsConfig(ConfigSlice):
 
     @property
     def symbols_in_one_question(self) -> bool:
-        """Whether symbols are."""
+        """Whether symbols are judged so."""
         return (self.precision_route or self.route) == "batch"
 
     def files_to_judge(self, scores: Sequence[float]) -> Bound:
@@ -81,12 +81,12 @@ class JudgmentsConfig(ConfigSlice):
         return _near(scores, self.each_symbols, self.each_share)
 
     def sorting(self) -> Self:
-        """The same, with one question for many everywhere: scores in place of a model's opinion need no more."""
+        """The same with the batch route everywhere, as scores stand in for a model."""
         return self.model_copy(update={"route": "batch", "scope_route": None, "precision_route": None})
 
 
 class ConventionsConfig(ConfigSlice):
-    """[conventions]: what the repository tells agents about how its code is written."""
+    """Which of the repository's instructions for agents are shown."""
 
     files: tuple[str, ...] = Field(
         default=("AGENTS.md", "CLAUDE.md", ".github/copilot-instructions.md", ".cursorrules"),
@@ -97,7 +97,7 @@ class ConventionsConfig(ConfigSlice):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievalConfig:
-    """What a retriever is told; `use_model` is false for `--no-model`."""
+    """A retriever's configuration; `use_model` is false for `--no-model`."""
 
     stages: tuple[str, ...]
     judgments: JudgmentsConfig = field(default_factory=JudgmentsConfig)

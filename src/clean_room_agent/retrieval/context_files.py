@@ -1,4 +1,4 @@
-"""The bytes that a context shows: files of one folder, checked against what the index knows of them."""
+"""Reading the files that a context shows, checked against the hashes in the index."""
 
 import hashlib
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a repository tells agents about how its code is written, as far as a prompt has room for it."""
+"""The repository's instructions for agents (AGENTS.md and the like): the sections on writing code that fit a prompt."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ ABOUT_CODE = re.compile(
     r"(?i)\b(?:style|convention|guideline|rule|principle|naming|format|lint|typ(?:e|ing)|cod(?:e|ing)|pattern|structure"
     r"|architecture|import|error|test|docstring|comment|language)"
 )
-"""Titles of sections that are likely to say how code is written, and not how a release is made."""
+"""Titles of sections that are likely to be about writing code rather than, say, making a release."""
 
 Lines = tuple[int, int]
 """First and last, 1-based, inclusive."""
@@ -24,9 +24,9 @@ Lines = tuple[int, int]
 def find_conventions(
     source: RepositorySource, config: ConventionsConfig
 ) -> tuple[tuple[Selection, ...], tuple[Decision, ...]]:
-    """The first of the configured files, whole or the sections of it that fit, and what is said of it in the record.
+    """The first of the configured files that exists, whole or the sections of it that fit, and a note for the record.
 
-    Sections whose titles are about code come first; none is cut but the first, where it alone is too long.
+    Sections whose titles are about code come first. None is cut, except the first if it is too long by itself.
 
     Raises:
         RepositoryError: the file is not what was indexed.
@@ -49,7 +49,7 @@ def find_conventions(
 
 
 def sections_of(lines: Sequence[str]) -> tuple[tuple[str, Lines], ...]:
-    """(title, lines) of each section of a Markdown text, what stands before the first one under "", in order."""
+    """(title, lines) of each section of a Markdown text in order; the text before the first heading has the title ""."""
     starts = [(1, "")]
     fenced = False
     for number, line in enumerate(lines, start=1):

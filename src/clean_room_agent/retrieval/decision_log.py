@@ -1,4 +1,4 @@
-"""What retrieval decides goes into the record, once: also where a resumed run does a pass again."""
+"""Writes retrieval's decisions to the record, each once, also when a resumed run repeats a pass."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -10,21 +10,21 @@ from clean_room_agent.retrieval.stage import Decision
 
 
 class DecisionLog:
-    """The decisions of a task's passes, on their way to the record."""
+    """Writes the decisions of a task's passes to the record."""
 
     def __init__(self, record: Record) -> None:
         self._record = record
         self._from_earlier_try: dict[str, Counter[DecisionRow]] = {}
-        """By pass: what an interrupted try at it left in the record, and this one has not decided yet."""
+        """By pass: the rows that an interrupted try left in the record and this one has not come to yet."""
 
     def post(self, pass_id: str, decisions: Iterable[Decision]) -> None:
-        """The decisions are queued for the record, in their order."""
+        """Queue the decisions for the record, in their order."""
         rows = self._new_rows(pass_id, decisions)
         if rows:
             self._record.post(append_decisions, rows)
 
     def write(self, pass_id: str, decisions: Iterable[Decision]) -> None:
-        """The decisions, and all that were posted before them, are committed."""
+        """Commit the decisions, and all that were posted before them."""
         self._record.write(append_decisions, self._new_rows(pass_id, decisions))
 
     def _new_rows(self, pass_id: str, decisions: Iterable[Decision]) -> tuple[DecisionRow, ...]:

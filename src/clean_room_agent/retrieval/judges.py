@@ -26,27 +26,26 @@ NOTHING_ASKED: Final = SingleInputs(
     option=frame(f"candidate: {NOTHING}", NOTHING, fence_for((NOTHING,))),
     others=(NOTHING,),
 )
-"""A question about nothing. It is the same for every task: what is measured with it holds for all."""
+"""A question without content, the same for every task: it measures what the model is inclined to answer anyway."""
 
 
 class VerdictMemory:
-    """The verdicts of one task, in its session: each holds until the question or what is shown of an option changes.
-
-    What no model said is not kept.
+    """Keeps a model's verdicts in the task's session. Each holds until the question, or what is shown of the option,
+    changes.
     """
 
     def __init__(self, states: States, *, question: str) -> None:
-        """`states` outlive a pass: they are those of the task."""
+        """`states`: the task's, which outlive a pass."""
         self._states = states
         self._question = question
 
     def recall(self, asked: str, option: Option) -> Verdict | None:
-        """The verdict on the option, `asked` in the same way; None where there is none."""
+        """The verdict given when the option was `asked` about in the same way; None where there is none."""
         kept = self._states.get_state(self._key(asked, option))
         return None if kept is None else VERDICT.validate_python(kept)
 
     def keep(self, asked: str, options: Sequence[Option], verdicts: Sequence[Verdict]) -> None:
-        """The verdicts are kept, all at once: a run resumed with some of them would ask about the rest differently."""
+        """Keep a model's verdicts, all at once: resumed with only some of them, a run would word its next question differently."""
         self._states.set_states(
             {
                 self._key(asked, option): VERDICT.dump_python(verdict, mode="json")
@@ -61,7 +60,7 @@ class VerdictMemory:
 
 
 class ModelJudge:
-    """Asks a model, about one pass's question, and no question twice in a task."""
+    """Asks a model about one pass's question; what was judged before in the task is not asked again."""
 
     def __init__(
         self,
@@ -73,7 +72,7 @@ class ModelJudge:
         batch_size: int,
         threshold: float,
     ) -> None:
-        """`states`: the task's, which keep verdicts from pass to pass."""
+        """`states`: the task's, which keep the verdicts."""
         self._models = models
         self._memory = VerdictMemory(states, question=question)
         self._question = question
@@ -91,7 +90,7 @@ class ModelJudge:
         chosen: tuple[str, ...] = (),
         remark: str = "",
     ) -> tuple[Verdict, ...]:
-        """The options are spread evenly over as few calls as the window and the batch size allow.
+        """Spreads the options evenly over as few calls as the window and the batch size allow.
 
         Raises:
             WindowExceeded: a single option does not fit beside the question.
@@ -171,7 +170,7 @@ class ModelJudge:
         )
 
     def _against(self, weighed: Weighed) -> str:
-        """Why another word counts than the likeliest."""
+        """Why a word other than the likeliest counts."""
         if weighed.neutral is None:
             return f"{weighed.word} ({weighed.probability:.2f}) counts from {self._threshold:.2f}"
         told = f"{weighed.word} has {weighed.probability:.2f} here and {weighed.neutral:.2f} about nothing"
@@ -204,7 +203,7 @@ class ModelJudge:
 
 
 def frame_option(option: Option) -> str:
-    """The option as a question about it alone shows it."""
+    """The option as it is shown in a question about it alone."""
     return _framed("candidate", option, fence_for((option.text,)))
 
 
@@ -215,7 +214,7 @@ def _framed(word: str, option: Option, fence: str) -> SourcedText:
 
 
 class ThresholdJudge:
-    """Scores in place of a model's opinion, for `--no-model`; every verdict says so."""
+    """Judges by score, for `--no-model`; every verdict says so."""
 
     def __init__(self, *, threshold: float) -> None:
         self._threshold = threshold
@@ -295,10 +294,10 @@ def _verdicts_of(numbers: tuple[tuple[str, tuple[int, ...]], ...], count: int, c
 def take_best(
     options: Sequence[Option], verdicts: Sequence[Verdict], label: str, *, threshold: float
 ) -> tuple[Verdict, ...]:
-    """The verdicts; where none lets anything in, with the best let in after all, and a reason that says so.
+    """The verdicts; if none lets anything in, the best options are let in after all, and their reasons say so.
 
-    As many as the ranking's own scores would let in from the threshold on, and at least one: by the model's calibrated
-    score where it gave one, else by the ranking's.
+    They are as many as have a ranking score of at least the threshold, or one: those with the best calibrated score of
+    the model, or where it gave none, of the ranking.
     """
     if any(verdict.label for verdict in verdicts):
         return tuple(verdicts)

@@ -1,4 +1,4 @@
-"""The part that all judgments of one request share: task, focus and evidence as a model reads them."""
+"""The beginning that the prompts of all judgments share: the task, its focus, and what failed."""
 
 from collections.abc import Sequence
 
@@ -10,13 +10,13 @@ from clean_room_agent.artifacts.tasks import ContextRequest, RefinementRequest
 MAX_LISTED = 6
 """Messages shown."""
 MAX_GROUPS = 4
-"""Ways of failing shown; how many more tests there are is said."""
+"""Different failures shown; of the rest, the number of tests."""
 MAX_VALUE = 200
-"""Characters of a message, of a statement or of a value; of a longer one the beginning."""
+"""Characters of a message, a statement or a value; longer ones are cut."""
 
 
 def question_text(request: ContextRequest, missing: RefinementRequest | None = None) -> SourcedText:
-    """Task, focus, evidence and what a failed attempt missed, under their headings, without a line end at the end."""
+    """Task, focus, evidence and what a failed attempt missed, under headings; no newline at the end."""
     task, focus = request.task.strip(), request.focus.strip()
     parts = [("## Task\n", sourced(task, PromptSource.TASK))]
     if focus not in {"", task}:
@@ -31,8 +31,8 @@ def question_text(request: ContextRequest, missing: RefinementRequest | None = N
 
 
 def evidence_text(evidence: Evidence) -> str:
-    """The failing tests in a few lines each, those that fail in the same way together; the messages where no test has a
-    name; "" where there is neither.
+    """The failing tests in a few lines each, those with the same failure together. Without test names, the messages; ""
+    where there is neither.
     """
     if not evidence.tests:
         return "\n".join(dict.fromkeys(_short(message) for message in evidence.messages[:MAX_LISTED]))

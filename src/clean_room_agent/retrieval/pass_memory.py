@@ -1,4 +1,4 @@
-"""What retrieval keeps in the session under a pass, so that a refinement can go on from there."""
+"""What a retrieval leaves in the session for its pass, so that a refinement can start from it."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from clean_room_agent.artifacts.ids import attempts_up_to
 from clean_room_agent.artifacts.package import ContextPackage
-from clean_room_agent.artifacts.tasks import RefinementRequest, TaskQuery
+from clean_room_agent.artifacts.tasks import TaskQuery
 from clean_room_agent.db.session import Session, States
 from clean_room_agent.errors import RecordError
 from clean_room_agent.retrieval.stage import Candidate, Selection, StageContext
@@ -37,7 +37,6 @@ CHANGED: Final = TypeAdapter(tuple[tuple[str, str], ...])
 QUERY: Final = TypeAdapter(TaskQuery)
 OUTPUTS: Final = TypeAdapter(StageOutputs)
 PACKAGE: Final = TypeAdapter(ContextPackage)
-REQUEST: Final = TypeAdapter(RefinementRequest)
 
 
 def remember_query(states: States, query: TaskQuery) -> None:

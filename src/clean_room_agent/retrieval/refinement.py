@@ -1,4 +1,4 @@
-"""Refinement: what a failed attempt showed to be missing is judged and merged into what was chosen before."""
+"""Refinement: what a failed attempt lacked is judged and merged into the context that it had."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from clean_room_agent.retrieval.stages.precision import PrecisionStage
 STAGE = "refinement_merge"
 NAMED_SCORE = 1.0
 WHOLE_SHARE = 0.8
-"""Of what is available, at most so much is code to change where a file of it comes in whole: tests stand beside it."""
+"""The most that primary code may take once a whole file is added, as tests have to fit beside it."""
 DETAILS: tuple[Detail, ...] = ("primary", "supporting", "type_context")
 """The greatest first."""
 
@@ -38,15 +38,15 @@ def merge_request(
     request: ContextRequest,
     earlier: Remembered,
     source: RepositorySource,
-    models: Judge,
+    judge: Judge,
     *,
     config: JudgmentsConfig,
     available_tokens: int,
 ) -> Merged:
-    """What was chosen before, with what the request names: its files like those of a plan (whole where they fit),
-    the files of its symbols by judgment (the symbols themselves at least as supporting), its tests to be read.
+    """The earlier selections with what the refinement names: its files like those of a plan (whole where they fit), the
+    files of its symbols as they are judged (the symbols at least as supporting code), its tests to be read.
 
-    Only files that changed since are chosen from anew. The decisions are those of the merge alone.
+    Of the earlier files, only those that changed since are judged again. The decisions are those of the merge alone.
     """
     additions, notes = _additions(refinement, earlier, source)
     renewed = {path for path, *_ in _changed_files(earlier, source)}
@@ -65,7 +65,7 @@ def merge_request(
         files=additions,
         selections=kept,
     )
-    judged = PrecisionStage(config, name=STAGE).run(before, source, query, models)
+    judged = PrecisionStage(config, name=STAGE).run(before, source, query, judge)
     whole, whole_notes = _whole_files(refinement, kept, source, available_tokens)
     kept, added = _merged(kept, (*whole, *judged.selections))
     named, named_notes = _named_symbols(refinement, (*kept, *added), source)
@@ -90,7 +90,7 @@ def merge_request(
 def _merged(
     kept: Sequence[Selection], judged: Sequence[Selection]
 ) -> tuple[tuple[Selection, ...], tuple[Selection, ...]]:
-    """What stays of both, each piece in the greater of its details once: first what was chosen before, then what comes in."""
+    """What stays of the earlier selections and of the new ones: each piece once, in the greater of its details."""
     whole = {entry.path for entry in (*kept, *judged) if _is_whole(entry)}
     before = {_place(entry): DETAILS.index(entry.detail) for entry in kept}
     after = {_place(entry): DETAILS.index(entry.detail) for entry in judged}
@@ -118,7 +118,7 @@ def _place(entry: Selection) -> Place:
 def _additions(
     refinement: RefinementRequest, earlier: Remembered, source: RepositorySource
 ) -> tuple[tuple[Candidate, ...], list[Decision]]:
-    """The files to choose from, tier 0 first, then by path; and what of the request is not there."""
+    """The files to choose from, by tier and path; and notes on names that lead nowhere."""
     found: dict[str, Candidate] = {}
     notes: list[Decision] = []
     for path, tier, reason in (*_named_places(refinement, source, notes), *_changed_files(earlier, source)):
@@ -135,7 +135,7 @@ def _additions(
 def _named_places(
     refinement: RefinementRequest, source: RepositorySource, notes: list[Decision]
 ) -> Iterator[tuple[str, int, str]]:
-    """Path, tier and reason of each file that the request leads to; a name that leads nowhere is noted."""
+    """Path, tier and reason of each file that the refinement leads to; a name that leads nowhere is added to `notes`."""
     for name in refinement.missing_files:
         paths = source.resolve_path(name, most=1)
         yield from ((path, 0, "named by the failure") for path in paths)
@@ -170,7 +170,7 @@ def _unknown(name: str, what: str) -> Decision:
 def _whole_files(
     refinement: RefinementRequest, kept: Sequence[Selection], source: RepositorySource, available_tokens: int
 ) -> tuple[list[Selection], list[Decision]]:
-    """The files that are wanted whole and fit so, with what is said of each in the record."""
+    """The files that are to be shown whole and fit, with a note for the record on each."""
     chosen: list[Selection] = []
     notes: list[Decision] = []
     for path in refinement.whole_files:
@@ -206,7 +206,7 @@ def _whole_files(
 def _named_symbols(
     refinement: RefinementRequest, selections: Sequence[Selection], source: RepositorySource
 ) -> tuple[list[Selection], list[Decision]]:
-    """The symbols that the failure names and nothing chosen shows: supporting, whatever was judged."""
+    """The symbols that the failure names and no selection shows, as supporting code, whatever was judged of them."""
     chosen: list[Selection] = []
     for name in refinement.missing_symbols:
         for symbol in source.meant_by(name):

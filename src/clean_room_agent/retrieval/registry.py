@@ -1,4 +1,4 @@
-"""The retrieval stages by name. A new stage is one line here."""
+"""The retrieval stages by name. To register a new one, add a line to `STAGES`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches

@@ -1,4 +1,4 @@
-"""One retrieval: task analysis, candidates, the stages in the caller's order, assembly; all of it on record."""
+"""A retrieval from end to end: task analysis, candidates, the stages in the caller's order, assembly."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import Window
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval import pass_memory
-from clean_room_agent.retrieval.analysis import Analysis, ask_where, named_in, without_model
+from clean_room_agent.retrieval.analysis import Analysis, add_model_hints, analyse, note_no_model
 from clean_room_agent.retrieval.assembly import assemble
 from clean_room_agent.retrieval.config import RetrievalConfig
 from clean_room_agent.retrieval.context_files import ContextFiles, FileText
@@ -33,7 +33,7 @@ class Retrieved:
 
     package: ContextPackage
     candidates: tuple[Candidate, ...]
-    """Every file that was found, best first, whatever was judged of it afterwards."""
+    """Every file that was found, best first, whether it is in the package or not."""
 
 
 class Retriever:
@@ -55,7 +55,7 @@ class Retriever:
         """Args:
             kb: over a connection that is open for reading.
             root: the folder that was indexed; what is shown is read from it.
-            models: asked, unless the configuration says not to; its windows set the budget in any case.
+            models: asked unless the configuration says not to; its windows set the budget either way.
             record: gets every decision.
             session: of the task; gets what a refinement needs.
             config: the stages and how they judge.
@@ -109,18 +109,18 @@ class Retriever:
         return Retrieved(package=self._assemble(context, source, judge), candidates=candidates)
 
     def _analysis(self, request: ContextRequest, source: RepositorySource) -> Analysis:
-        """What the task names; a model adds to that where no plan says yet which files it is about."""
-        found = named_in(request, source)
+        """What the task names; unless a plan names its files, a model adds to that."""
+        found = analyse(request, source)
         if not self._config.use_model:
-            return without_model(found)
+            return note_no_model(found)
         if any(source.file(path) is not None for path in request.files):
             return found
-        return ask_where(
+        return add_model_hints(
             found, request, source, self._models, available_tokens=self._available_tokens(request)
         )
 
     def refine(self, refinement: RefinementRequest, request: ContextRequest) -> ContextPackage:
-        """The package of `request` (or of the attempt before it) with what `refinement` names judged and added.
+        """The earlier package of this pass, or of the attempt before, with what `refinement` names judged and added.
 
         Raises:
             RecordError: the session holds no package to go on from.
@@ -179,14 +179,14 @@ class Retriever:
         return window.context - window.reserved
 
     def _window(self, request: ContextRequest) -> Window:
-        """The reader's window, with what the request keeps from content beyond the configured reserve."""
+        """The window of the model that reads the package; the reserve includes what the request adds to it."""
         window = self._models.window(request.role)
         reserved = min(window.reserved + request.extra_reserved, window.context - 1)
         return Window(context=window.context, reserved=reserved)
 
 
 def _to_change(context: StageContext) -> frozenset[tuple[str, str]]:
-    """Of a planning pass, the pieces that were judged to be changed."""
+    """The pieces that a planning pass judged to be changed, by path and name."""
     if context.request.mode == "implement":
         return frozenset()
     return frozenset(

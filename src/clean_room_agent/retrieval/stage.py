@@ -1,7 +1,7 @@
-"""What a retrieval stage is, and what passes from one to the next.
+"""The Protocol of a retrieval stage, and the types that pass from one stage to the next.
 
-A stage is one narrowing: it gets the context so far, its data source, the understood task and a judge, and
-returns the context that the next stage gets. It keeps nothing. To add one: write `stages/<name>.py`, add its
+A stage narrows the context: it gets the context so far, its data source, the analysed task and a judge, and
+returns the context for the next stage. It keeps no state. To add one: write `stages/<name>.py`, add its
 line to `registry.py`, add `tests/retrieval/stages/test_<name>.py`.
 """
 
@@ -21,7 +21,7 @@ SourceT_contra = TypeVar("SourceT_contra", contravariant=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A file that may matter, with all that speaks for it."""
+    """A file that may matter, with the evidence for it."""
 
     path: str
     file_id: int
@@ -39,7 +39,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """A file, or a piece of one, that is to be shown, before the budget is known to hold it."""
+    """A file or a piece of one that is to be shown, if it fits."""
 
     path: str
     symbol: str | None
@@ -52,7 +52,7 @@ class Selection:
     score: float
     reason: str
     outline: str = ""
-    """What is shown where the detail is not primary; "" means its own lines (a failing test: read, not edited)."""
+    """What is shown where the detail is not primary; "" for its own lines (those of a failing test, which is not edited)."""
     section: Section = "code"
 
     def subject(self, file_id: int | None = None) -> "Subject":
@@ -62,28 +62,28 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weight:
-    """What speaks for one option, of the word that would let it in (see `llm/bias.py`)."""
+    """The probability of the word that lets an option in, before and after calibration (see `llm/bias.py`)."""
 
     probability: float
     neutral: float | None
-    """Where the model is asked about nothing; None where that is not known."""
+    """The same word's probability in the question without content; None where it was not measured."""
     calibrated: float
-    """Log-odds less those about nothing: above 0, more yes than no."""
+    """Log-odds minus those of the question without content: above 0 lets it in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What a judge said of one option."""
+    """A judge's verdict on one option."""
 
     label: str
     """One of the answer's labels; "" for out."""
     reason: str
     call_id: int | None = None
     confidence: float | None = None
-    """Of the model's own word, where the server gave probabilities."""
+    """Probability of the word that the model said, where the server gave probabilities."""
     weight: Weight | None = None
     taken: bool = False
-    """Whether it is in although the verdict is against it."""
+    """Whether it was let in although the judge said no, because nothing else was in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +113,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageContext:
-    """What is known after a stage."""
+    """The state of a retrieval after a stage."""
 
     request: ContextRequest
     available_tokens: int
@@ -125,7 +125,7 @@ class StageContext:
     to_change: frozenset[tuple[str, str]] = frozenset()
     """Path and name of the pieces that were judged to be changed in an earlier pass of the task."""
     selections: tuple[Selection, ...] = ()
-    """What is shown; before that is chosen, what an earlier choice left in."""
+    """What is to be shown; in a refinement, until the stage has run, what was selected before."""
     detail_chosen: bool = False
     """Whether a stage has chosen what is shown of each file; without one, files in scope are shown whole."""
     decisions: tuple[Decision, ...] = ()
@@ -141,35 +141,35 @@ class Option:
     name: str
     """Names it in a prompt: a path, or `path :: symbol`."""
     text: str
-    """What speaks for it, as the model is shown it: code, or lines of it, after what else is known."""
+    """What the model is shown of it: code, or lines of it, after what else is known."""
     score: float
-    """0..1; what stands in for the model's opinion when none is asked."""
+    """0..1; it stands in for the model's opinion when none is asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchInputs:
-    """A prompt that sorts numbered options (from 1)."""
+    """Inputs of a prompt that sorts numbered options (from 1)."""
 
     question: str
-    """The task and what is known of it: the same bytes in every call of one request (see `questions.py`)."""
+    """The task and what is known of it: the same bytes in every call of one request (see `judgment_header.py`)."""
     options: tuple[str, ...]
     """Framed, each with its number."""
     chosen: tuple[str, ...] = ()
-    """The names of what is in without asking."""
+    """Names of what is in already, without having been asked about."""
     remark: str = ""
     """What else the prompt has to know, e.g. how many tokens are left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SingleInputs:
-    """A prompt that asks about one option."""
+    """Inputs of a prompt that asks about one option."""
 
     question: str
     option: str
     """Framed."""
     chosen: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
-    """The names of all that is asked about, the option's own among them: the same in each of the questions."""
+    """Names of all options, this one among them: the same in each of the questions."""
 
 
 class Sorted(Protocol):
@@ -183,7 +183,7 @@ SortedT = TypeVar("SortedT", bound=Sorted)
 
 
 class Judge(Protocol):
-    """Whoever decides what the deterministic part could not: a model, or score thresholds in its place."""
+    """Decides what rules and search could not: a model, or a score threshold in its place."""
 
     def sort(
         self,
@@ -195,7 +195,7 @@ class Judge(Protocol):
         chosen: tuple[str, ...] = (),
         remark: str = "",
     ) -> tuple[Verdict, ...]:
-        """One verdict an option, in order; an option without a readable verdict is out.
+        """One verdict for each option, in order; an option without a readable verdict is out.
 
         `labels` are those of the answer, from the one that says most for an option to the one that says least.
         """
@@ -209,17 +209,17 @@ class Judge(Protocol):
         stage: str,
         chosen: tuple[str, ...] = (),
     ) -> tuple[Verdict, ...]:
-        """The same by one question an option whose answer is one of a few words: `labels`, and those that mean out."""
+        """The same with one question for each option. The answer is one word: one of `labels`, or one that means out."""
 
 
 class RetrievalStage(Protocol[SourceT_contra]):
-    """One narrowing of the context."""
+    """One stage, which narrows the context."""
 
     @property
     def name(self) -> str:
-        """What the registry, `--stages` and the record call it."""
+        """Its name in the registry, in `--stages` and in the record."""
 
     def run(
-        self, context: StageContext, source: SourceT_contra, task: TaskQuery, models: Judge
+        self, context: StageContext, source: SourceT_contra, query: TaskQuery, judge: Judge
     ) -> StageContext:
         """The context after this stage; what it decided is appended to the decisions."""

@@ -1,4 +1,4 @@
-"""What the stages of a code task read: the knowledge base, and the files that it describes."""
+"""What the stages of a code task read from: the index, and the files that it describes, divided into pieces."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -11,12 +11,12 @@ from clean_room_agent.retrieval.code.splitting import Cut, divide_large, text_cu
 from clean_room_agent.retrieval.context_files import ContextFiles, FileText, NotEditable
 from clean_room_agent.syntax import import_lines, sequence_starts
 
-MOST_OF_ROOM = 80
-"""Percent: a definition that takes more of the context is divided, or nothing beside it could be shown."""
-PART_OF_ROOM = 30
-"""Percent of the context that its parts may take each."""
+MAX_PIECE_PERCENT = 80
+"""Of the available tokens: a larger definition is divided, or nothing could be shown beside it."""
+PART_PERCENT = 30
+"""Of the available tokens: the most that each part of a divided definition takes."""
 MAX_SAME_NAME = 3
-"""A bare file name or a symbol that fits more files than this says nothing about which is meant."""
+"""A bare file name or symbol that fits more files than this does not tell which one is meant."""
 FRAME_PREFIXES_TRIED = 12
 """Leading folders taken off a foreign path (`/home/me/project/src/a.py`) until a file of the index is left."""
 
@@ -33,7 +33,7 @@ class FileView:
 
 
 class RepositorySource:
-    """One state of a repository: its index, and the folder that the index was made from."""
+    """A repository in one state: its index, and the folder that was indexed."""
 
     def __init__(self, kb: KnowledgeBase, files: ContextFiles, count: Callable[[str], int]) -> None:
         """`count` gives the estimated tokens of a text for the model that will read the package."""
@@ -55,7 +55,7 @@ class RepositorySource:
     def resolve_path(self, name: str, *, most: int) -> tuple[str, ...]:
         """The indexed paths that `name` may mean, sorted: itself, what ends with it, or what it ends with.
 
-        Nothing where more than `most` fit: then the name says too little.
+        Nothing where more than `most` fit.
         """
         wanted = name.replace("\\", "/").removeprefix("./")
         if not wanted.strip("/"):
@@ -80,7 +80,7 @@ class RepositorySource:
         return self._symbols[name]
 
     def meant_by(self, name: str) -> tuple[SymbolRow, ...]:
-        """The symbols that a plain or dotted name names, by path and line; nothing where these are too many to be meant."""
+        """The same; nothing where there are so many that the name does not tell which one is meant."""
         symbols = self.find_symbols(name)
         return symbols if len(symbols) <= MAX_SAME_NAME else ()
 
@@ -112,14 +112,14 @@ class RepositorySource:
             split_file(text.lines, definitions, max_lines=max_lines, imports=_imports(text)),
             text.lines,
             count=self.count,
-            most=available_tokens * MOST_OF_ROOM // 100,
-            part=available_tokens * PART_OF_ROOM // 100,
+            most=available_tokens * MAX_PIECE_PERCENT // 100,
+            part=available_tokens * PART_PERCENT // 100,
             cuts=lambda: _cuts(text),
         )
         return FileView(row=row, text=text, definitions=definitions, pieces=self._noted(row, pieces))
 
     def _noted(self, row: FileRow, pieces: Sequence[Piece]) -> tuple[Piece, ...]:
-        """The pieces with the comments within them that give a reason."""
+        """The pieces, with the comments in them that state a reason."""
         notes = [
             (comment.line, f"(line {comment.line}: {' '.join(comment.content.split())})")
             for comment in self.kb.get_rationale_comments(row.id)
@@ -150,7 +150,7 @@ class RepositorySource:
         )
 
     def definitions_at(self, path: str) -> tuple[Definition, ...]:
-        """Those of the file at an indexed path; nothing where there is none."""
+        """The definitions of the file at a path; nothing where it is not indexed."""
         if path not in self._definitions:
             row = self._by_path().get(path)
             self._definitions[path] = self.definitions(row) if row is not None else ()

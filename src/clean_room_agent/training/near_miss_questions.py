@@ -18,7 +18,7 @@ from clean_room_agent.retrieval.context_files import NotEditable
 from clean_room_agent.retrieval.judges import frame_option
 from clean_room_agent.retrieval.retriever import Retrieved
 from clean_room_agent.retrieval.search.failing_tests import find_tests
-from clean_room_agent.retrieval.selection.selectable_pieces import Unit, read_view, weighted_terms
+from clean_room_agent.retrieval.selection.scored_pieces import ScoredPiece, read_view, weighted_terms
 from clean_room_agent.retrieval.stage import Candidate, Option, SingleInputs
 from clean_room_agent.retrieval.stage_source import RepositorySource
 from clean_room_agent.retrieval.stages.scope import describe_file
@@ -83,15 +83,17 @@ def more_piece_questions(live: LivePass, asked: Mapping[str, SingleInputs]) -> I
     missing = [
         path for path, file in live.gold.files.items() if file.before is not None and path not in shown
     ]
-    missed = [unit for unit in _units(live, missing) if _label(live.gold, unit) == "change"]
+    missed = [scored for scored in _units(live, missing) if _label(live.gold, scored) == "change"]
     wrong = sum(_label_of_name(live.gold, name) == "skip" for name in next(iter(asked.values())).others)
     others = [
-        unit
-        for unit in _units(live, _files_near_and_far(live))
-        if unit.as_option(terms).key not in asked and _label(live.gold, unit) == "skip"
+        scored
+        for scored in _units(live, _files_near_and_far(live))
+        if scored.as_option(terms).key not in asked and _label(live.gold, scored) == "skip"
     ]
-    for unit, found_by in _drawn(live, "code", missed, others, wrong, folder_of=lambda unit: unit.entry.path):
-        option = unit.as_option(terms)
+    for scored, found_by in _drawn(
+        live, "code", missed, others, wrong, folder_of=lambda scored: scored.entry.path
+    ):
+        option = scored.as_option(terms)
         yield _exchanged(asked, option, lambda name: _label_of_name(live.gold, name) == "skip", found_by)
 
 
@@ -130,7 +132,7 @@ def _exchanged(
     return Question(item=option.key, inputs=others, found_by=found_by)
 
 
-def _units(live: LivePass, paths: Sequence[str]) -> Iterator[Unit]:
+def _units(live: LivePass, paths: Sequence[str]) -> Iterator[ScoredPiece]:
     """The definitions of these files, as a stage would offer them."""
     account = live.found.package.budget
     for path in paths:
@@ -143,7 +145,7 @@ def _units(live: LivePass, paths: Sequence[str]) -> Iterator[Unit]:
         entry = Candidate(path=path, file_id=row.id, tier=4, score=0.0, reasons=())
         for piece in view.pieces:
             if piece.kind not in OTHER_KINDS:
-                yield Unit(entry=entry, view=view, piece=piece, score=0.0)
+                yield ScoredPiece(entry=entry, view=view, piece=piece, score=0.0)
 
 
 def _files_near_and_far(live: LivePass) -> list[str]:
@@ -157,8 +159,8 @@ def _files_near_and_far(live: LivePass) -> list[str]:
     return chance.sample(near, min(half, len(near))) + chance.sample(far, min(half, len(far)))
 
 
-def _label(gold: Gold, unit: Unit) -> str:
-    return gold.label_of_piece(unit.entry.path, unit.piece.start_line, unit.piece.end_line)
+def _label(gold: Gold, scored: ScoredPiece) -> str:
+    return gold.label_of_piece(scored.entry.path, scored.piece.start_line, scored.piece.end_line)
 
 
 def _label_of_name(gold: Gold, name: str) -> str:

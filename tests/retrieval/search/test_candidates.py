@@ -5,7 +5,7 @@ from tests.retrieval.world import World, context_request
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
 from clean_room_agent.db.curated.history_rows import load_pairs
-from clean_room_agent.retrieval.analysis import named_in
+from clean_room_agent.retrieval.analysis import analyse
 from clean_room_agent.retrieval.search.candidates import find_candidates
 from clean_room_agent.retrieval.stage import Candidate
 
@@ -15,7 +15,7 @@ Make = Callable[..., World]
 def candidates(world: World, **fields: object) -> dict[str, Candidate]:
     request = context_request(**fields)
     source = world.source()
-    found, _ = find_candidates(request, named_in(request, source).query, source)
+    found, _ = find_candidates(request, analyse(request, source).query, source)
     return {entry.path: entry for entry in found}
 
 

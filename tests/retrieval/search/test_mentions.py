@@ -74,7 +74,6 @@ def test_identifiers_are_what_looks_like_code() -> None:
 
 def test_code_blocks_give_their_names() -> None:
     found = find_mentions("It breaks:\n\n```python\nresult = parse(value)\n```\n")
-    assert found.code_blocks == ("result = parse(value)\n",)
     assert {"result", "parse", "value"} <= set(found.identifiers)
 
 

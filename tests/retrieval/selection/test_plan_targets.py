@@ -14,7 +14,7 @@ from clean_room_agent.retrieval.selection.plan_targets import (
     names_a_large_class,
     target_of,
 )
-from clean_room_agent.retrieval.selection.selectable_pieces import files_in_scope
+from clean_room_agent.retrieval.selection.scored_pieces import files_in_scope
 from clean_room_agent.retrieval.stage import Candidate, StageContext
 
 Make = Callable[..., World]
@@ -41,11 +41,11 @@ def target(
         files=(entry,),
     )
     files = files_in_scope(context, world.source(), TaskQuery(frames=frames))
-    return target_of(files.units, files.hints, changed)
+    return target_of(files.pieces, files.hints, changed)
 
 
 def names(found: Target) -> list[str]:
-    return [unit.piece.name for unit, _ in found.chosen]
+    return [scored.piece.name for scored, _ in found.chosen]
 
 
 def test_a_named_function_is_chosen_and_nothing_is_uncertain(make: Make) -> None:
@@ -64,7 +64,7 @@ def test_a_method_is_meant_by_its_own_name_and_by_its_classs(make: Make) -> None
 def test_where_the_plan_names_nothing_all_but_the_imports_is_uncertain(make: Make) -> None:
     found = target(make({"big.py": large_module(2)}), "big.py")
     assert found.chosen == ()
-    assert [unit.piece.name for unit in found.uncertain] == ["task_0", "task_1"]
+    assert [scored.piece.name for scored in found.uncertain] == ["task_0", "task_1"]
 
 
 def test_what_was_judged_to_be_changed_when_the_task_was_planned_is_chosen(make: Make) -> None:
@@ -83,7 +83,7 @@ def test_a_stack_frame_counts_where_the_plan_names_no_symbol(make: Make) -> None
 
 def test_the_imports_and_the_head_of_the_class_belong_to_a_member(make: Make) -> None:
     found = target(make({"box.py": f"import os\n\n\n{BOX}"}), "box.py", "part_2")
-    beside = around(found, [unit for unit, _ in found.chosen])
+    beside = around(found, [scored for scored, _ in found.chosen])
     assert [(one.symbol, one.reason) for one in beside] == [
         ("(imports)", "the file's imports"),
         ("Box (head)", "head of a class with a member to be changed"),
@@ -93,7 +93,7 @@ def test_the_imports_and_the_head_of_the_class_belong_to_a_member(make: Make) ->
 def test_a_long_head_stays_out(make: Make) -> None:
     long = BOX.replace("    size = 1\n", "    size = 1\n" * 40)
     found = target(make({"box.py": long}), "box.py", "part_2")
-    assert around(found, [unit for unit, _ in found.chosen]) == []
+    assert around(found, [scored for scored, _ in found.chosen]) == []
 
 
 def test_only_a_large_class_that_is_named_alone_has_its_members_asked_about(make: Make) -> None:
@@ -116,7 +116,7 @@ def test_the_comment_above_a_definition_belongs_to_it(make: Make) -> None:
     text = "import os\n\nA = 1\n\n# Why it is so.\n# In two lines.\ndef go(n):\n    return n\n\n\n# Of another.\ndef stay(n):\n    return n\n"
     found = target(make({"go.py": text}), "go.py", "go")
     assert names(found) == ["go"]
-    beside = around(found, [unit for unit, _ in found.chosen])
+    beside = around(found, [scored for scored, _ in found.chosen])
     assert [(one.symbol, one.start_line, one.end_line) for one in beside] == [
         ("(imports)", 1, 1),
         ("(lines 3-3)", 3, 3),
@@ -130,7 +130,7 @@ def test_a_few_values_after_the_imports_show_where_new_ones_belong(make: Make) -
     )
     world = make({"few.py": few, "many.py": few.replace("B = 2\n", "B = 2\n" * 15)})
     beside = {
-        path: around(found, [unit for unit, _ in found.chosen])
+        path: around(found, [scored for scored, _ in found.chosen])
         for path in ("few.py", "many.py")
         for found in [target(world, path, "go")]
     }
@@ -141,7 +141,7 @@ def test_a_few_values_after_the_imports_show_where_new_ones_belong(make: Make) -
 def test_a_file_without_imports_shows_its_beginning(make: Make) -> None:
     text = '"""What it is for."""\n\n\ndef go(n):\n    return n\n'
     found = target(make({"go.py": text}), "go.py", "go")
-    beside = around(found, [unit for unit, _ in found.chosen])
+    beside = around(found, [scored for scored, _ in found.chosen])
     assert [(one.symbol, one.reason) for one in beside] == [
         ("(header)", "the beginning of a file without imports")
     ]

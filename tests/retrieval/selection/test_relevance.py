@@ -7,9 +7,9 @@ from clean_room_agent.retrieval.context_files import FileText
 from clean_room_agent.retrieval.selection.relevance import (
     Hints,
     holds_frame,
-    is_meant,
     is_named,
-    is_said,
+    is_named_outright,
+    matches_name,
     score_pieces,
 )
 from clean_room_agent.retrieval.stage_source import FileView
@@ -65,7 +65,7 @@ def test_without_terms_or_hints_nothing_is_near() -> None:
         hints(planned=frozenset({"total"})),
         hints(named=frozenset({"total"})),
         hints(frames=(StackFrame(path="cart.py", line=4, function=""),)),
-        hints(tested=frozenset({"total"})),
+        hints(test_words=frozenset({"total"})),
     ],
 )
 def test_each_hint_brings_its_piece_to_the_top_where_words_say_nothing(found: Hints) -> None:
@@ -82,10 +82,10 @@ def test_a_piece_of_a_test_counts_little_unless_the_task_is_about_tests() -> Non
 
 
 def test_a_name_means_a_definition_by_its_last_parts() -> None:
-    assert is_meant("Cart.add", frozenset({"add"}))
-    assert is_meant("Shop.Cart.add", frozenset({"Cart.add"}))
-    assert not is_meant("Cart.readd", frozenset({"add"}))
-    assert not is_meant("add", frozenset({"Cart.add"}))
+    assert matches_name("Cart.add", frozenset({"add"}))
+    assert matches_name("Shop.Cart.add", frozenset({"Cart.add"}))
+    assert not matches_name("Cart.readd", frozenset({"add"}))
+    assert not matches_name("add", frozenset({"Cart.add"}))
 
 
 def test_other_code_is_named_by_nothing() -> None:
@@ -95,8 +95,8 @@ def test_other_code_is_named_by_nothing() -> None:
 def test_the_head_of_a_large_class_is_named_and_not_meant_to_be_shown_for_it() -> None:
     head = piece("Cart (head)", 1, 2, "head")
     assert is_named(head, frozenset({"Cart"}))
-    assert not is_said(head, hints(said=frozenset({"Cart"})))
-    assert is_said(piece("Cart", 1, 2), hints(said=frozenset({"Cart"})))
+    assert not is_named_outright(head, hints(named_outright=frozenset({"Cart"})))
+    assert is_named_outright(piece("Cart", 1, 2), hints(named_outright=frozenset({"Cart"})))
 
 
 def test_a_frame_lies_in_the_lines_of_its_own_file() -> None:

@@ -1,6 +1,6 @@
-"""A large file as pieces that can be shown one by one: definitions whole, heads of classes, and the code between.
+"""Divides a file into pieces that can be shown separately: definitions, heads of large classes, and the code between.
 
-Every line that is not blank belongs to exactly one piece, so whatever an edit has to touch can be chosen.
+Every line that is not blank belongs to exactly one piece, so that any line that has to be edited can be selected.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ IMPORTS_GAP = 5
 LONG_VALUE_LINES = 8
 """A variable or type alias that is shorter belongs to the code around it."""
 OTHER_KINDS: frozenset[PieceKind] = frozenset({"imports", "comment", "code"})
-"""Of pieces that are no definition."""
+"""Kinds of pieces that are not definitions."""
 COMMENTS = ("#", "//", "/*", "*")
 """How the lines of a comment begin."""
 VALUES = frozenset({"variable", "type_alias"})
@@ -28,7 +28,7 @@ CONTAINERS = frozenset({"class", "interface", "enum"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """A symbol of the index, as far as dividing its file goes."""
+    """A symbol of the index, with what dividing its file needs."""
 
     symbol_id: int
     name: str
@@ -59,7 +59,7 @@ class Piece:
     """The definition's; for other pieces their first line that is not blank."""
     doc: str = ""
     notes: tuple[str, ...] = ()
-    """Comments within it that give a reason, each after the number of its line."""
+    """Comments in it that state a reason, each with its line number."""
 
 
 def split_file(
@@ -69,12 +69,12 @@ def split_file(
     max_lines: int,
     imports: Sequence[tuple[int, int]] = (),
 ) -> tuple[Piece, ...]:
-    """The file's pieces in order of their lines. Overloads of one name that follow one another are one piece.
+    """The file's pieces by line. Consecutive overloads of one name are one piece.
 
     Args:
         lines: of the file, without line ends.
         definitions: of the file, in any order.
-        max_lines: a definition with members that is longer than this is divided, whatever its kind.
+        max_lines: a longer definition that has members is divided, whatever its kind.
         imports: first and last lines of the file's imports, in order.
     """
     ordered = sorted(
@@ -102,12 +102,12 @@ def definition_name(piece: Piece) -> str:
 
 
 def head_name(owner: str) -> str:
-    """How the head of the class `owner` is called."""
+    """The name of the head of the class `owner`."""
     return f"{owner} (head)"
 
 
 def _with_overloads(pieces: Iterable[Piece]) -> list[Piece]:
-    """The pieces, those of one name that follow one another as one."""
+    """The pieces; consecutive ones of the same name are one."""
     joined: list[Piece] = []
     for piece in pieces:
         before = joined[-1] if joined else None
@@ -123,7 +123,7 @@ def _with_overloads(pieces: Iterable[Piece]) -> list[Piece]:
 def _with_imports(
     pieces: Iterable[Piece], lines: Sequence[str], imports: Sequence[tuple[int, int]]
 ) -> Iterator[Piece]:
-    """The pieces, with the imports that stand in code between definitions set apart."""
+    """The pieces; imports within other code are pieces of their own."""
     for piece in pieces:
         inside = (
             [span for span in imports if piece.start_line <= span[0] and span[1] <= piece.end_line]

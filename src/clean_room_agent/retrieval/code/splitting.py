@@ -1,4 +1,4 @@
-"""What is alone too large for a context, as line ranges that begin and end with whole statements, members or elements."""
+"""Splits a piece that is too large for a context at the boundaries of its statements, members or elements."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -22,9 +22,9 @@ def divide_large(
     part: int,
     cuts: Callable[[], Sequence[Cut]],
 ) -> tuple[Piece, ...]:
-    """The pieces, those of more than `most` tokens replaced by parts of at most `part` where the cuts allow it.
+    """The pieces; one of more than `most` tokens is replaced by parts of at most `part`, where the cuts allow it.
 
-    A statement that is larger than that stays whole. `cuts` is asked only where a piece is too large.
+    A single statement that is larger stays whole. `cuts` is called only if a piece is too large.
     """
     divided: list[Piece] = []
     known: Sequence[Cut] | None = None
@@ -42,7 +42,7 @@ def divide_large(
 
 
 def text_cuts(lines: Sequence[str]) -> tuple[Cut, ...]:
-    """Cuts for a text without a grammar: behind blank lines, else before the lines that are indented least."""
+    """Cuts for a text without a grammar: after blank lines first, then before the least indented lines."""
     cuts = []
     for number, line in enumerate(lines, start=1):
         if line.strip():
@@ -52,7 +52,7 @@ def text_cuts(lines: Sequence[str]) -> tuple[Cut, ...]:
 
 
 class _Division:
-    """One piece's way into spans of at most `part` tokens; `sums[n]` are the tokens of its first `n` lines."""
+    """Divides one piece into spans of at most `part` tokens; `sums[n]` is the number of tokens of its first `n` lines."""
 
     def __init__(self, first: int, sums: Sequence[int], part: int) -> None:
         self._first = first
@@ -60,7 +60,7 @@ class _Division:
         self._part = part
 
     def spans(self, last: int, cuts: Sequence[Cut]) -> list[tuple[int, int]]:
-        """The piece up to line `last`; neighbours that fit into one span are one."""
+        """The spans up to line `last`; neighbours that fit together are one span."""
         joined: list[tuple[int, int]] = []
         for start, end in self._divide(self._first, last, cuts):
             if joined and self._fits(joined[-1][0], end):

@@ -1,4 +1,4 @@
-"""Does the task change a piece of code, need it to be read, or neither?"""
+"""The prompt `piece_judgment`: does the task change a piece of code, need it to be read, or neither?"""
 
 from clean_room_agent.llm.answers import Choice, OneWord
 from clean_room_agent.llm.prompt import Prompt

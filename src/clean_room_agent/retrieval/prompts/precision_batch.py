@@ -1,4 +1,4 @@
-"""Which pieces of code does a task change, and which must be read to write the change?"""
+"""The prompt `precision_batch`: which pieces of code does a task change, and which must be read to write the change?"""
 
 from pydantic import BaseModel, Field
 

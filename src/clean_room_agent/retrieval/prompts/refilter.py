@@ -1,4 +1,4 @@
-"""The code to be edited does not fit: what of it is needed most?"""
+"""The prompt `refilter`: which of the code to be changed is needed most, when it does not all fit?"""
 
 from pydantic import BaseModel
 

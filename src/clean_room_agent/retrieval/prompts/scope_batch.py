@@ -1,4 +1,4 @@
-"""Which files of a list matter for the task?"""
+"""The prompt `scope_batch`: which files of a list matter for the task?"""
 
 from pydantic import BaseModel
 

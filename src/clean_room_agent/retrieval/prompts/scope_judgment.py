@@ -1,4 +1,4 @@
-"""Does one file matter for the task?"""
+"""The prompt `scope_judgment`: does one file matter for the task?"""
 
 from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
 from clean_room_agent.llm.prompt import Prompt

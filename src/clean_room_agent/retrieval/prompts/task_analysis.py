@@ -1,4 +1,4 @@
-"""What does the task want, and what is it likely to be about?"""
+"""The prompt `task_analysis`: what does the task want, and where in the code is it?"""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Candidates: search first; then what is named, imported and changed together guarantees and explains."""
+"""The candidate files of a task: found by the ranking, and by what is named, imported or often changed together."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,18 +15,18 @@ from clean_room_agent.retrieval.stage_source import MAX_SAME_NAME, RepositorySou
 
 STAGE = "candidates"
 RANKED = 200
-"""Files that the ranking gives, best first."""
+"""Files taken from the ranking, best first."""
 MAX_CANDIDATES = 100
-"""Files handed on, best first; those of tier 0 are never counted out."""
+"""Candidates handed on, best first; those of tier 0 always are."""
 MAX_TIER_1 = 12
-"""Files let in because they are named, best first; further ones are judged like the rest."""
+"""Files that are in because they are named, best first; further ones are judged like the rest."""
 MAX_NEIGHBORS = 40
 """Imports, importers and co-changed files looked at for one seed, in the order of the index's answer."""
 MIN_CO_CHANGE = 3
 FEW_IMPORTS = 5
-"""What a failing test's file imports counts in full up to so many files."""
+"""If a failing test's file imports more files, each of them counts less."""
 MAX_REEXPORTS = 2
-"""Files without a definition of their own that are looked through, one behind the other."""
+"""How many files without definitions of their own are followed in a row to what they re-export."""
 RUNNER_WORDS = frozenset(
     {
         "assert",
@@ -43,9 +43,9 @@ RUNNER_WORDS = frozenset(
         "value",
     }
 )
-"""Words with which test runners say that something failed: no code is found by them."""
+"""Words of test runners' failure messages, which find no code."""
 RANKED_SEEDS = 5
-"""The best files of the ranking, whose neighbours are looked at beside those of the named ones."""
+"""The best files of the ranking, whose neighbours are added along with those of the named files."""
 
 GAINS = {
     "plan": 2.0,
@@ -63,11 +63,11 @@ MAX_GAIN = 2.0
 
 @dataclass(slots=True)
 class _Found:
-    """A file while what speaks for it is collected."""
+    """A file while the evidence for it is collected."""
 
     file_id: int
     weight: float
-    """What its kind counts."""
+    """The factor of its kind (`KIND_WEIGHTS`)."""
     tier: int = 4
     ranked: float = 0.0
     gain: float = 0.0
@@ -110,7 +110,7 @@ class _Pool:
 def find_candidates(
     request: ContextRequest, query: TaskQuery, source: RepositorySource
 ) -> tuple[tuple[Candidate, ...], tuple[Decision, ...]]:
-    """The files that may matter, those of tier 0 first, then by score and path; and what was left out on the way."""
+    """The files that may matter, those of tier 0 first, then by score and path; and decisions about what was left out."""
     search = _search_query(request, query)
     pool = _Pool(source, search.wanted)
     decisions = _add_planned(request, pool, source)
@@ -133,7 +133,7 @@ def find_candidates(
 
 
 def search_terms(request: ContextRequest, query: TaskQuery) -> Mapping[str, float]:
-    """Weighted terms of the request, and of what the analysis adds to it."""
+    """The weighted terms of the request and of what the analysis added."""
     return _search_query(request, query).terms
 
 
@@ -148,15 +148,17 @@ def _search_query(request: ContextRequest, query: TaskQuery) -> SearchQuery:
         wanted.add("side")
     return SearchQuery(
         text=request.task,
-        added=" ".join((*query.keywords, *query.symbols, *request.symbols, *_said(query.error_messages))),
+        added=" ".join(
+            (*query.keywords, *query.symbols, *request.symbols, *_message_words(query.error_messages))
+        ),
         names=unique((*query.identifiers, *query.symbols, *request.symbols)),
         paths=query.paths,
         wanted=frozenset(wanted),
     )
 
 
-def _said(messages: Iterable[str]) -> list[str]:
-    """The words of what tests say, without those of the runner."""
+def _message_words(messages: Iterable[str]) -> list[str]:
+    """The words of test failures, without those of the runner."""
     return [
         word
         for message in messages
@@ -211,7 +213,7 @@ def test_files(query: TaskQuery, source: RepositorySource) -> tuple[str, ...]:
 
 
 def _add_tested(query: TaskQuery, pool: _Pool, source: RepositorySource) -> None:
-    """What the failing tests import, and above all what defines a name that they use."""
+    """Adds what the failing tests import, above all files that define a name they use."""
     for test in find_tests(query, source):
         row = source.file(test.path)
         if row is None:
@@ -232,7 +234,7 @@ def _add_tested(query: TaskQuery, pool: _Pool, source: RepositorySource) -> None
 
 
 def _imported(file_id: int, source: RepositorySource) -> list[str]:
-    """The files that a file imports; for one that re-exports what others define, or has nothing of its own, also these."""
+    """The files that a file imports, and the files behind those that only re-export."""
     paths: dict[str, None] = {}
     waiting = [(file_id, 0)]
     while waiting:
@@ -277,7 +279,7 @@ def _add_neighbors(pool: _Pool, source: RepositorySource) -> None:
 
 
 def _seeds(pool: _Pool) -> list[tuple[str, float]]:
-    """What is named counts in full; the best of the rest by their scores (1 for the best of all)."""
+    """The files whose neighbours are added, with weights: 1 for named ones, for the best of the rest their relative score."""
     named = pool.in_tier(1)
     rest = pool.best(path for path, found in pool.files.items() if found.tier > 1 and found.ranked > 0)
     top = max((found.score for found in pool.files.values()), default=0.0) or 1.0
@@ -307,7 +309,7 @@ def _candidate(path: str, found: _Found, top: float) -> Candidate:
 
 
 def _strongest_first(reasons: Iterable[str]) -> list[str]:
-    """What is named, then what the ranking says, then neighbours, each in the order of their finding."""
+    """Reasons of being named first, then those of the ranking, then neighbours; each as they were found."""
     named = ("named by ", "defines ", "in a stack trace", "holds a failing test")
     neighbors = ("imported by ", "imports ", "changed together ")
     return sorted(reasons, key=lambda reason: (reason.startswith(neighbors), not reason.startswith(named)))

@@ -1,4 +1,4 @@
-"""Where the named tests stand in the code, and what of their files they use."""
+"""Finds named tests in the code, with the fixtures, hooks and helpers that they use."""
 
 import posixpath
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,6 +10,7 @@ from clean_room_agent.artifacts.test_names import (
     file_part,
     files_meant,
     is_of_file,
+    split_pytest_id,
     titles_of,
     unnumbered,
 )
@@ -21,13 +22,13 @@ from clean_room_agent.retrieval.stage_source import RepositorySource
 from clean_room_agent.syntax_outline import Declared, Outline, Span, TestCall, outline_of
 
 MAX_TESTS = 12
-"""Tests looked up, in the order in which they are named."""
+"""Tests looked up, in the order they are named."""
 MAX_FILES = 10
-"""Files looked into for a test whose name tells no file."""
+"""Files searched for a test whose name does not tell its file."""
 MAX_HELPERS = 12
-"""Of a test; those that it uses itself before what these use."""
+"""For each test; those that it uses itself come before those that they use."""
 HELPER_LEVELS = 2
-"""What the test uses, and what that uses; what is further away says little of the test."""
+"""What the test uses, and what that uses; what is further away tells little about the test."""
 MAX_HELPER_LINES = 80
 """A longer fixture or helper is left out."""
 MAX_CONFTESTS = 8
@@ -47,7 +48,7 @@ class HelperCode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestCode:
-    """A test's lines (1-based, inclusive, decorators included), and what of its file it uses."""
+    """A test's lines (1-based, inclusive, with decorators), and the helpers that it uses."""
 
     path: str
     name: str
@@ -61,16 +62,8 @@ class TestCode:
     __test__ = False
 
 
-def split_test_name(name: str) -> tuple[str, str]:
-    """File and qualified name of a pytest id, without parameters; ("", name) where it is a bare name."""
-    path, marked, rest = name.partition("::")
-    if not marked:
-        return "", name.partition("[")[0]
-    return path, ".".join(part.partition("[")[0] for part in rest.split("::"))
-
-
 def file_of_test(name: str, source: RepositorySource) -> str:
-    """The indexed file that a test's name tells; "" where it tells none, or one that is not indexed."""
+    """The indexed file that a test's name contains; "" where it contains none, or one that is not indexed."""
     for path in files_meant(name):
         if ("/" in path or "." in path) and (found := source.resolve_path(path, most=1)):
             return found[0]
@@ -78,7 +71,7 @@ def file_of_test(name: str, source: RepositorySource) -> str:
 
 
 def find_tests(query: TaskQuery, source: RepositorySource) -> tuple[TestCode, ...]:
-    """The named tests that can be found, without repeats, in the order in which they are named.
+    """The named tests that can be found, without repeats, in the order they are named.
 
     Raises:
         RepositoryError: a test's file is not what was indexed.
@@ -91,7 +84,7 @@ def find_tests(query: TaskQuery, source: RepositorySource) -> tuple[TestCode, ..
 def find_named_tests(
     names: Iterable[str], source: RepositorySource, *, files: Iterable[str] = ()
 ) -> tuple[TestCode, ...]:
-    """The first `MAX_TESTS` tests that `names` name, as `find_tests`; `files` are looked into where a name tells none.
+    """The first `MAX_TESTS` tests with these names; `files` are searched where a name does not tell its file.
 
     Raises:
         RepositoryError: a test's file is not what was indexed.
@@ -115,7 +108,7 @@ class _Finder:
         self._known: dict[str, tuple[FileText, Outline] | None] = {}
 
     def find(self, name: str) -> Iterator[TestCode]:
-        """The tests of this name: one, or what bears it in several places."""
+        """The tests of this name: one, or several where it is not unique."""
         path = file_of_test(name, self._source)
         if path and is_of_file(name):
             yield from self._unloaded(path)
@@ -133,7 +126,7 @@ class _Finder:
                 return
 
     def _unloaded(self, path: str) -> Iterator[TestCode]:
-        """Of a file that could not be loaded, the tests that use what it imports and the repository does not have yet."""
+        """Of a file that could not be loaded, the tests that use an import that the repository does not have yet."""
         known = self._file(path)
         missing = frozenset() if known is None else missing_imports(known[0], self._source)
         for one in self._source.definitions_at(path) if missing else ():
@@ -151,9 +144,9 @@ class _Finder:
         return any(one & names for one in used)
 
     def _places(self, path: str, titles: str) -> Iterator[tuple[str, str]]:
-        """Where a test of these titles may be declared, and by which of them.
+        """The files in which a test with these titles may be declared, and the titles to look for there.
 
-        A test file may call a function of another that declares suites and tests: there the first titles are missing.
+        A test file may call a function in another file that declares tests: the first titles are missing there.
         """
         if path:
             yield path, titles
@@ -165,8 +158,8 @@ class _Finder:
                     rest = titles_of(rest)
 
     def _definitions(self, name: str, path: str) -> Iterator[TestCode]:
-        """Definitions of Python, by the index; a bare name that several bear names none."""
-        told, qualified = split_test_name(name)
+        """Python definitions, from the index; a bare name of several definitions means none of them."""
+        told, qualified = split_pytest_id(name)
         symbols = self._source.find_symbols(qualified)
         if path and not told:
             tail = name.split(".")
@@ -181,7 +174,7 @@ class _Finder:
                 yield self._code(where, symbol.qualified_name, _lines(symbol.start_line, symbol.end_line))
 
     def _call(self, path: str, titles: str) -> TestCall | None:
-        """The call that declares the test of these titles: the one with most fixed text, then the innermost."""
+        """The call that declares the test with these titles: the one with the most fixed text, then the innermost."""
         known = self._file(path)
         calls = [] if known is None else [call for call in known[1].calls if call.kind == "test"]
         for wanted in unique((titles, unnumbered(titles))):
@@ -275,7 +268,7 @@ class _Finder:
 
 
 def _fit(titles: Sequence[Sequence[str]], wanted: str) -> int:
-    """How much fixed text of the titles stands in `wanted`, which they fit; -1 where they do not."""
+    """The length of the titles' fixed text if they fit `wanted`; -1 if not."""
     pieces = [""]
     for place, title in enumerate(titles):
         pieces[-1] += (SEPARATOR if place else "") + title[0]

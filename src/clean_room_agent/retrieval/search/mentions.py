@@ -1,4 +1,4 @@
-"""What a text names, found without a model: paths, identifiers, errors, frames, tests, and the kind of task."""
+"""Finds what a text mentions: paths, identifiers, error messages, stack frames, tests; and guesses the kind of task."""
 
 import re
 from collections.abc import Iterable
@@ -74,25 +74,24 @@ FIRST_LINE_WEIGHT = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mentions:
-    """What stands in a text, each list without repeats, in order of first appearance; nothing is checked here."""
+    """What a text mentions, each list without repeats, in order of first appearance; nothing is checked against the index."""
 
     paths: tuple[str, ...] = ()
     identifiers: tuple[str, ...] = ()
     """Words that look like code: quoted, called, dotted, snake_case, camelCase, CONSTANT, or inside a code block."""
     named: tuple[str, ...] = ()
-    """Those of them that their own form makes code, wherever they stand, and words that are called a function, a method or
-    a class: what a reader takes for a name. A bare word in a code block (`value`) is none.
+    """Those of them that a reader takes for names: by their form, or because the text calls them a function, a method or a
+    class. A bare word in a code block (`value`) is none.
     """
     error_messages: tuple[str, ...] = ()
     frames: tuple[StackFrame, ...] = ()
     """Innermost last where the text is a Python trace, first where it is a JavaScript one."""
     test_names: tuple[str, ...] = ()
-    code_blocks: tuple[str, ...] = ()
     kind: str = ""
 
 
 def find_mentions(text: str) -> Mentions:
-    """Everything that `text` names."""
+    """Everything that `text` mentions."""
     blocks = tuple(match.group(2) for match in FENCED.finditer(text))
     plain = URL.sub(" ", text)
     return Mentions(
@@ -102,7 +101,6 @@ def find_mentions(text: str) -> Mentions:
         error_messages=unique(match.group(1).strip() for match in ERROR_LINE.finditer(text)),
         frames=find_frames(text),
         test_names=unique((*TEST_ID.findall(plain), *TEST_WORD.findall(plain))),
-        code_blocks=blocks,
         kind=kind_of_task(text),
     )
 

@@ -1,4 +1,4 @@
-"""What a file of tests imports and the repository does not have yet: why the file cannot be loaded, and what its tests are about."""
+"""Names that a Python test file imports and the repository does not define yet: why the file cannot be loaded."""
 
 import ast
 import posixpath
@@ -9,13 +9,13 @@ from clean_room_agent.retrieval.context_files import FileText
 from clean_room_agent.retrieval.stage_source import RepositorySource
 
 MAX_FILES_MEANT = 8
-"""A module that more files may be is taken to be there."""
+"""Of the files that a module may be."""
 
 
 def missing_imports(text: FileText, source: RepositorySource) -> frozenset[str]:
-    """The names that a file of Python binds by imports from this repository, where no module or no such name stands.
+    """The names that a Python file imports from this repository, where the module or the name does not exist.
 
-    What other packages have is not known here, and counts as there. Empty for a file that is not Python.
+    Imports from other packages are taken to exist. Empty for a file in another language.
 
     Raises:
         RepositoryError: an imported file is not what was indexed.
@@ -48,14 +48,14 @@ def _missing_of(node: ast.AST, folder: str, source: RepositorySource) -> Iterato
 
 
 def _place(folder: str, level: int, module: str) -> str:
-    """The module's path without an ending; of a relative import, from the folder of the file."""
+    """The module's path without suffix; a relative import is resolved from the file's folder."""
     above = [".."] * (level - 1)
     base = posixpath.normpath(posixpath.join(folder, *above)) if level else ""
     return posixpath.join("" if base == "." else base, module.replace(".", "/")).strip("/")
 
 
 def _is_ours(module: str, source: RepositorySource) -> bool:
-    """Whether the repository has the module's outermost package: a folder of Python at its top or below src, or a file."""
+    """Whether the repository has the module's top-level package, at its root or below src, as a folder or a file."""
     root = module.partition(".")[0]
     begins = (f"{root}/", f"src/{root}/")
     return bool(root) and any(
@@ -71,16 +71,16 @@ def _files(place: str, source: RepositorySource) -> tuple[str, ...]:
 
 
 def _has(place: str, files: tuple[str, ...], name: str, source: RepositorySource) -> bool:
-    """Whether the module has the name, or the folder a module of that name."""
+    """Whether the module defines the name, or the package has a module of that name."""
     inner = f"{place}/{name}" if place else name
     if _files(inner, source) or any(f"/{inner}/" in f"/{path}" for path in source.paths()):
         return True
     return bool(files) and (
-        bool(source.find_symbols(name)) or any(_says(path, name, source) for path in files)
+        bool(source.find_symbols(name)) or any(_mentions(path, name, source) for path in files)
     )
 
 
-def _says(path: str, name: str, source: RepositorySource) -> bool:
+def _mentions(path: str, name: str, source: RepositorySource) -> bool:
     row = source.file(path)
     text = source.files.read(path, row.content_hash) if row is not None else None
     return (

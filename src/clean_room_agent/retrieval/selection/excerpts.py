@@ -1,4 +1,4 @@
-"""Code in short: signatures and documentation as the index has them, names with their lines, and the lines nearest to a task."""
+"""Code in short: signatures with documentation, outlines of files, and the lines nearest to a task."""
 
 import math
 from collections import Counter
@@ -11,7 +11,7 @@ from clean_room_agent.retrieval.stage_source import FileView
 
 NOTES_SHOWN = 3
 MOST_CHARS = 300
-"""Of a signature or a line of documentation in a list to choose from: a packed file has lines larger than a window."""
+"""Of a signature or a line of documentation in a list: a minified file has lines larger than a window."""
 QUOTED_CHARS = 160
 """Of a line, as it is quoted."""
 
@@ -33,8 +33,8 @@ def short_summary(piece: Piece) -> str:
 
 
 def names_outline(view: FileView, nearness: Callable[[Definition], float], *, most: int) -> str:
-    """The names of the file's classes, functions and methods with their lines, in order: of many the nearest, and how
-    many more there are.
+    """The names and lines of the file's classes, functions and methods, in order; of more than `most`, the nearest, and
+    how many more there are.
     """
     functions = {entry.name for entry in view.definitions if entry.kind in {"function", "method"}}
     named = [
@@ -76,7 +76,7 @@ def nearest_lines(
 
 
 def quoted(line: str) -> str:
-    """The line without the white space around it, cut where it is very long."""
+    """The line, stripped, and cut if it is very long."""
     text = line.strip()
     return text if len(text) <= QUOTED_CHARS else f"{text[:QUOTED_CHARS]} [cut]"
 

@@ -1,4 +1,4 @@
-"""What is shown of the files that a plan names: what it names in them, their imports, and the heads of the classes."""
+"""What is shown of the files that a plan names: the named definitions, the imports, and the heads of the classes."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -7,23 +7,23 @@ from clean_room_agent.retrieval.code.pieces import CONTAINERS, VALUES, Definitio
 from clean_room_agent.retrieval.selection.relevance import (
     Hints,
     holds_frame,
-    is_meant,
     is_named,
-    is_said,
+    is_named_outright,
+    matches_name,
 )
-from clean_room_agent.retrieval.selection.selectable_pieces import Unit
+from clean_room_agent.retrieval.selection.scored_pieces import ScoredPiece
 from clean_room_agent.retrieval.stage import (
     Selection,
 )
 from clean_room_agent.retrieval.stage_source import FileView, RepositorySource
 
 SMALL_FILE_LINES = 150
-"""A file up to this long is shown whole, where that takes no more than `SMALL_FILE_SHARE` of what is available."""
+"""A file up to this long is shown whole, if it takes no more than one part in `SMALL_FILE_SHARE` of what is available."""
 SMALL_FILE_SHARE = 4
 HEADER_LINES = 25
-"""The beginning of a file is shown up to this length where the file has no imports: some may have to be added."""
+"""The beginning of a file without imports is shown up to this length: imports may have to be added."""
 VALUES_LINES = 15
-"""What follows the imports right away is shown up to this length: a new value belongs there."""
+"""The code right after the imports is shown up to this length: new constants belong there."""
 HEAD_LINES = 25
 """The head of a class is shown with a member that is to be changed, unless it is longer."""
 
@@ -32,44 +32,48 @@ HEAD_LINES = 25
 class Target:
     """A file that a plan names."""
 
-    units: tuple[Unit, ...]
+    pieces: tuple[ScoredPiece, ...]
     """Its pieces, in the order of their lines; at least one."""
-    chosen: tuple[tuple[Unit, str], ...]
+    chosen: tuple[tuple[ScoredPiece, str], ...]
     """The pieces that are in without asking, with the reason."""
-    uncertain: tuple[Unit, ...]
-    """Where the plan does not say what of the file it means: what there is to choose from, beside what the task names."""
+    uncertain: tuple[ScoredPiece, ...]
+    """The pieces to be asked about, where the plan does not say which part of the file it means."""
 
     @property
     def view(self) -> FileView:
         """The file."""
-        return self.units[0].view
+        return self.pieces[0].view
 
 
-def target_of(units: Sequence[Unit], hints: Hints, changed: Collection[tuple[str, str]]) -> Target:
-    """What of the file is in without asking, and what has to be asked about.
+def target_of(pieces: Sequence[ScoredPiece], hints: Hints, changed: Collection[tuple[str, str]]) -> Target:
+    """Which pieces of the file are in without asking, and which have to be asked about.
 
     Args:
-        units: the file's.
+        pieces: the file's.
         hints: what the plan names.
         changed: path and name of the pieces that were judged to be changed when the task was planned.
     """
-    chosen: dict[int, tuple[Unit, str]] = {}
-    view = units[0].view
-    for unit in units:
-        if reason := _named(unit.piece, view, hints.planned):
-            chosen[unit.piece.start_line] = (unit, reason)
-    for unit in units:
-        if (unit.entry.path, unit.piece.name) in changed:
-            chosen.setdefault(unit.piece.start_line, (unit, "judged to be changed when the task was planned"))
-        elif not hints.planned and holds_frame(unit.entry.path, unit.piece, hints.frames):
-            chosen.setdefault(unit.piece.start_line, (unit, "in a stack trace"))
-    uncertain: tuple[Unit, ...] = ()
+    chosen: dict[int, tuple[ScoredPiece, str]] = {}
+    view = pieces[0].view
+    for scored in pieces:
+        if reason := _named(scored.piece, view, hints.planned):
+            chosen[scored.piece.start_line] = (scored, reason)
+    for scored in pieces:
+        if (scored.entry.path, scored.piece.name) in changed:
+            chosen.setdefault(
+                scored.piece.start_line, (scored, "judged to be changed when the task was planned")
+            )
+        elif not hints.planned and holds_frame(scored.entry.path, scored.piece, hints.frames):
+            chosen.setdefault(scored.piece.start_line, (scored, "in a stack trace"))
+    uncertain: tuple[ScoredPiece, ...] = ()
     if not chosen:
         chosen = {
-            unit.piece.start_line: (unit, "named by the task") for unit in units if is_said(unit.piece, hints)
+            scored.piece.start_line: (scored, "named by the task")
+            for scored in pieces
+            if is_named_outright(scored.piece, hints)
         }
-        uncertain = tuple(unit for unit in units if unit.piece.kind not in {"imports", "comment"})
-    return Target(units=tuple(units), chosen=tuple(chosen.values()), uncertain=uncertain)
+        uncertain = tuple(scored for scored in pieces if scored.piece.kind not in {"imports", "comment"})
+    return Target(pieces=tuple(pieces), chosen=tuple(chosen.values()), uncertain=uncertain)
 
 
 def is_small(view: FileView, source: RepositorySource, available_tokens: int) -> bool:
@@ -81,39 +85,39 @@ def is_small(view: FileView, source: RepositorySource, available_tokens: int) ->
     )
 
 
-def around(target: Target, shown: Collection[Unit]) -> list[Selection]:
-    """What belongs to the shown pieces of a target: the file's imports (the short beginning of a file without) and a few
-    lines that follow them, the heads of the classes that they are in, and the comments right above them.
+def around(target: Target, shown: Collection[ScoredPiece]) -> list[Selection]:
+    """What is shown along with the shown pieces of a target: the file's imports (or its short beginning) and a few lines
+    after them, the heads of the pieces' classes, and the comments right above the pieces.
     """
-    pieces = [unit.piece for unit in target.units]
+    pieces = [scored.piece for scored in target.pieces]
     heads = {
         head.start_line
-        for unit in shown
-        if (head := enclosing_head(pieces, unit.piece)) is not None
+        for scored in shown
+        if (head := enclosing_head(pieces, scored.piece)) is not None
         and head.end_line - head.start_line < HEAD_LINES
     }
-    below = {unit.piece.start_line for unit in shown}
+    below = {scored.piece.start_line for scored in shown}
     last_imports = max((place for place, piece in enumerate(pieces) if piece.kind == "imports"), default=None)
-    known = {unit.key for unit in shown}
+    known = {scored.key for scored in shown}
     selections = []
-    for place, unit in enumerate(target.units):
-        piece = unit.piece
-        if unit.key in known:
+    for place, scored in enumerate(target.pieces):
+        piece = scored.piece
+        if scored.key in known:
             continue
         if piece.kind == "imports":
-            selections.append(unit.select("primary", "the file's imports"))
+            selections.append(scored.select("primary", "the file's imports"))
         elif last_imports is None and not place and piece.kind == "code" and piece.end_line <= HEADER_LINES:
-            selections.append(unit.select("primary", "the beginning of a file without imports"))
+            selections.append(scored.select("primary", "the beginning of a file without imports"))
         elif (
             place - 1 == last_imports
             and piece.kind == "code"
             and piece.end_line - piece.start_line < VALUES_LINES
         ):
-            selections.append(unit.select("primary", "what follows the imports: the place of new values"))
+            selections.append(scored.select("primary", "what follows the imports: the place of new values"))
         elif piece.start_line in heads:
-            selections.append(unit.select("primary", "head of a class with a member to be changed"))
+            selections.append(scored.select("primary", "head of a class with a member to be changed"))
         elif piece.kind == "comment" and piece.end_line + 1 in below:
-            selections.append(unit.select("primary", "the comment above what is to be changed"))
+            selections.append(scored.select("primary", "the comment above what is to be changed"))
     return selections
 
 
@@ -127,26 +131,30 @@ def _named(piece: Piece, view: FileView, planned: frozenset[str]) -> str:
         if piece.start_line <= entry.start_line <= entry.end_line <= piece.end_line
     ]
     if piece.kind == "code":
-        values = [entry.name for entry in inside if entry.kind in VALUES and is_meant(entry.name, planned)]
+        values = [
+            entry.name for entry in inside if entry.kind in VALUES and matches_name(entry.name, planned)
+        ]
         owner = piece.name.rpartition(" (lines ")[0]
-        if owner and is_meant(owner, planned):
+        if owner and matches_name(owner, planned):
             return f"stands in {owner}, named by the plan"
     else:
-        values = [entry.name for entry in inside if piece.kind == "symbol" and is_meant(entry.name, planned)]
+        values = [
+            entry.name for entry in inside if piece.kind == "symbol" and matches_name(entry.name, planned)
+        ]
     return f"holds {values[0]}, named by the plan" if values else ""
 
 
 def names_a_large_class(target: Target) -> bool:
-    """Whether all that the plan names of the file are heads of classes, whose members may be meant."""
+    """Whether the plan names only classes of which the head alone is a piece, so that it may mean some of their members."""
     kinds = {entry.name: entry.kind for entry in target.view.definitions}
     return bool(target.chosen) and all(
-        unit.piece.kind == "head" and kinds.get(unit.piece.name.removesuffix(" (head)")) in CONTAINERS
-        for unit, _ in target.chosen
+        scored.piece.kind == "head" and kinds.get(scored.piece.name.removesuffix(" (head)")) in CONTAINERS
+        for scored, _ in target.chosen
     )
 
 
 def closeness_to(target: Target, shown: Sequence[Selection]) -> Callable[[Definition], float]:
-    """How close a definition stands to what is shown of the file."""
+    """How close a definition is to the shown lines of the file."""
     lines = [one.start_line for one in shown if one.path == target.view.row.path and one.detail == "primary"]
 
     def closeness(entry: Definition) -> float:

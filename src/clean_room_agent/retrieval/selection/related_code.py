@@ -1,7 +1,7 @@
-"""What hangs together with code that is to be changed: what it uses, the lines that use it, the tests that exercise it.
+"""Code related to what is to be changed: the definitions that it uses, the lines that use it, the tests that exercise it.
 
-Uses come from the index's references; a name that these do not resolve (a constant, a name of another module that is only
-read) is looked up in the file itself and in the files that it imports.
+Uses come from the index's references. A name that they do not resolve, such as a constant, is looked up in the file and
+in the files that it imports.
 """
 
 import re
@@ -17,11 +17,11 @@ from clean_room_agent.retrieval.stage import Selection
 from clean_room_agent.retrieval.stage_source import FileView, RepositorySource
 
 MIN_CONFIDENCE = 0.5
-"""Of a reference; below it, a name is shared by too many definitions to say which is meant."""
+"""Of a reference: below it, too many definitions share the name to tell which one is meant."""
 MAX_DEFINITIONS = 30
-"""Definitions looked at within the code to be changed, in the order of their lines."""
+"""Definitions in the code to be changed whose references are followed, by line."""
 MAX_USES = 24
-"""Definitions shown of what the code uses, the surest first; further ones are named with their paths."""
+"""Used definitions that are shown, the surest first; further ones are only named."""
 MAX_NAMED = 60
 MAX_CALLERS = 10
 MAX_GREEN = 5
@@ -30,7 +30,7 @@ SHORT_VALUE_LINES = 4
 SHORT_CLASS_LINES = 8
 """A class up to this long is shown whole, and a longer one by its head."""
 NO_USES = ("def ", "class ", "async def ", "#", "//", "*", "/*", '"""', "'''")
-"""How a line begins that names what it does not use: a definition, a comment, documentation."""
+"""Beginnings of lines that name something without using it: definitions, comments, documentation."""
 WORD = re.compile(r"[A-Za-z_$][\w$]*")
 RELATED_TIER = 2
 
@@ -50,12 +50,12 @@ class Span:
 
 @dataclass(slots=True)
 class _Found:
-    """A definition that the code uses or that uses it."""
+    """A definition that the code to be changed uses, or that uses it."""
 
     symbol: SymbolRow
     confidence: float
     names: list[str] = field(default_factory=list)
-    """The names, in the code to be changed, of what uses it or is used by it."""
+    """The definitions in the code to be changed that use it, or that it uses."""
 
 
 def related_selections(
@@ -65,12 +65,12 @@ def related_selections(
     shown: Sequence[Span],
     goal_tests: Iterable[tuple[str, int]],
 ) -> tuple[Selection, ...]:
-    """What is shown beside the code, to be read: uses, then lines of callers, then tests that must stay green.
+    """What is shown to be read: used definitions, then lines of callers, then tests that must stay green.
 
     Args:
-        changed: the code whose uses and users are looked for.
-        source: where they are found.
-        shown: all code that is shown, which needs no mention.
+        changed: the code to be changed.
+        source: where related code is looked for.
+        shown: all code that is shown already.
         goal_tests: path and first line of the tests that fail and are the goal; these are not among the green ones.
 
     Raises:
@@ -115,7 +115,7 @@ def _uses(
     shown: Sequence[Span],
     source: RepositorySource,
 ) -> list[_Found]:
-    """What the code uses and does not show: functions and methods first, then classes, then values; the surest first."""
+    """What the code uses and is not shown: functions and methods first, then classes, then values; the surest first."""
     found: dict[int, _Found] = {}
     for _, definition in own:
         for row in source.kb.get_symbol_neighbors(definition.symbol_id, direction="callees"):
@@ -138,7 +138,7 @@ def _use_rank(found: _Found) -> tuple[int, float, int, int]:
 def _named_only(
     changed: Sequence[Span], shown: Sequence[Span], known: set[str], source: RepositorySource
 ) -> Iterator[SymbolRow]:
-    """Top-level definitions of the own file and of the files that it imports that the code names and nothing resolved."""
+    """Top-level definitions, in the file or in files that it imports, that the code names without a resolved reference."""
     for span in changed:
         text = span.view.text.span(span.start_line, span.end_line)
         words = {word for word in WORD.findall(text) if len(word) > 1} - known
@@ -206,7 +206,7 @@ def _use_selection(found: _Found, source: RepositorySource) -> Selection:
 
 
 def _names_only(uses: Sequence[_Found], source: RepositorySource) -> Iterator[Selection]:
-    """A line for each file: the names of it that the code uses and that are not shown."""
+    """A line for each file with the names that the code uses and that are not shown."""
     by_path: dict[str, list[_Found]] = {}
     for found in uses:
         by_path.setdefault(source.path_of(found.symbol.file_id), []).append(found)
@@ -228,7 +228,7 @@ def _names_only(uses: Sequence[_Found], source: RepositorySource) -> Iterator[Se
 
 
 def _in_short(symbol: SymbolRow, source: RepositorySource) -> str:
-    """Signature in one line with the first line of the documentation below it; a short value whole."""
+    """The signature in one line, and the first line of the documentation; a short value or class whole."""
     path = source.path_of(symbol.file_id)
     owner = symbol.qualified_name.rpartition(".")[0]
     most = {**dict.fromkeys(VALUES, SHORT_VALUE_LINES), **dict.fromkeys(CONTAINERS, SHORT_CLASS_LINES)}

@@ -1,4 +1,4 @@
-"""How near each piece of the files in scope is to the task, without a model."""
+"""Scores pieces of code by how near they are to a task: their words, and hints from the plan, the task and its tests."""
 
 import math
 from collections import Counter
@@ -26,7 +26,7 @@ PieceKey = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hints:
-    """What speaks for a piece beside its words."""
+    """What makes a piece likely beside its words."""
 
     planned: frozenset[str]
     """Symbols that a plan names."""
@@ -34,9 +34,9 @@ class Hints:
     """Symbols and identifiers that the task names."""
     frames: tuple[StackFrame, ...]
     wants_tests: bool
-    said: frozenset[str] = frozenset()
-    """Symbols that the task's own words name: what these mean is in without asking."""
-    tested: frozenset[str] = frozenset()
+    named_outright: frozenset[str] = frozenset()
+    """Symbols that the task's own words name: their pieces are in without asking."""
+    test_words: frozenset[str] = frozenset()
     """Words of the code of the tests that fail."""
 
 
@@ -67,15 +67,15 @@ def score_pieces(
 def is_named(piece: Piece, names: frozenset[str]) -> bool:
     """Whether any of the plain or dotted names means the piece (or, for a head, its class)."""
     own = definition_name(piece)
-    return bool(own) and is_meant(own, names)
+    return bool(own) and matches_name(own, names)
 
 
-def is_said(piece: Piece, hints: Hints) -> bool:
-    """Whether the task's own words name the piece; a class of which the head alone is a piece is too large to be meant."""
-    return piece.kind != "head" and is_named(piece, hints.said)
+def is_named_outright(piece: Piece, hints: Hints) -> bool:
+    """Whether the task's own words name the piece; the head of a large class does not count as named."""
+    return piece.kind != "head" and is_named(piece, hints.named_outright)
 
 
-def is_meant(own: str, names: frozenset[str]) -> bool:
+def matches_name(own: str, names: frozenset[str]) -> bool:
     """Whether any of the plain or dotted names means the definition with the qualified name `own`."""
     return any(own == name or own.endswith("." + name) for name in names)
 
@@ -88,7 +88,7 @@ def holds_frame(path: str, piece: Piece, frames: Sequence[StackFrame]) -> bool:
 def _gain(view: FileView, piece: Piece, hints: Hints) -> float:
     path = view.row.path
     gain = 0.0
-    if _defines(view, piece, hints.tested):
+    if _defines(view, piece, hints.test_words):
         gain += TESTED_GAIN
     if is_named(piece, hints.planned):
         gain += PLAN_GAIN

@@ -1,7 +1,7 @@
-"""The stage `precision`: what of the files in scope is shown, and in how much detail.
+"""The stage `precision`: which pieces of the files in scope are shown, and in how much detail.
 
-Of the files that a plan names, what it names in them is shown without asking, and what hangs together with that. Of other
-files, and where a plan does not say what of a file it means, the pieces nearest to the task are judged.
+What a plan names is shown without asking, with the code related to it. In other files, and where a plan does not say
+which part of a file it means, the pieces nearest to the task are judged.
 """
 
 from collections import Counter
@@ -29,8 +29,13 @@ from clean_room_agent.retrieval.selection.plan_targets import (
     target_of,
 )
 from clean_room_agent.retrieval.selection.related_code import Span, related_selections
-from clean_room_agent.retrieval.selection.relevance import PieceKey, holds_frame, is_said
-from clean_room_agent.retrieval.selection.selectable_pieces import FilesInScope, Unit, files_in_scope, is_test
+from clean_room_agent.retrieval.selection.relevance import PieceKey, holds_frame, is_named_outright
+from clean_room_agent.retrieval.selection.scored_pieces import (
+    FilesInScope,
+    ScoredPiece,
+    files_in_scope,
+    is_test,
+)
 from clean_room_agent.retrieval.stage import (
     Candidate,
     Decision,
@@ -44,38 +49,38 @@ from clean_room_agent.retrieval.stage_source import FileView, RepositorySource
 
 STAGE = "precision"
 TEST_SHARE = 4
-"""Failing tests are shown up to this part of what is available, in their order; further ones are named alone."""
+"""Failing tests may take one part in so many of what is available; further ones are only named."""
 SMALL_TOKENS = 2000
-"""Where all that could be asked about takes no more, it is shown."""
+"""If all that could be asked about is no larger, it is shown without asking."""
 MAX_ROUNDS = 3
-"""Where all that was asked about is judged not to be changed, the next are asked about, so many times in all; where none
-of it is even to be read, the best are taken."""
+"""While nothing is judged to be changed, the next pieces are asked about, in so many rounds; if nothing is even to be
+read, the best are taken."""
 TARGET_NAMES = 40
-"""Definitions named of a file to be changed, those closest to the code that is shown."""
+"""Definitions named in the outline of a file to be changed, those closest to the shown code."""
 PLAN_NAMES = 15
-"""Definitions named of a file in scope, for a planner, those nearest to the task."""
+"""Definitions named in the outline of a file for a planner, those nearest to the task."""
 DETAILS: dict[str, Detail] = {CHANGE: "primary", READ: "supporting"}
 
 
 class PrecisionStage:
-    """What is named is shown; of everything else, what is judged to be needed."""
+    """Named pieces are shown; of the others, those that are judged to be needed."""
 
     def __init__(self, config: JudgmentsConfig, *, name: str = STAGE) -> None:
         self.name = name
         self._config = config
 
     def run(
-        self, context: StageContext, source: RepositorySource, task: TaskQuery, models: Judge
+        self, context: StageContext, source: RepositorySource, query: TaskQuery, judge: Judge
     ) -> StageContext:
         """The context with what is to be shown, and a decision for each piece.
 
         Raises:
             RepositoryError: a file in scope is not what was indexed.
         """
-        files = files_in_scope(context, source, task)
+        files = files_in_scope(context, source, query)
         targets = [
-            target_of(list(units), files.hints, context.to_change)
-            for tier, units in _by_file(files)
+            target_of(list(pieces), files.hints, context.to_change)
+            for tier, pieces in _by_file(files)
             if tier == 0
         ]
         tests = _test_selections(files.tests, context, source)
@@ -83,9 +88,13 @@ class PrecisionStage:
         chosen_before = [one for one in context.selections if one.detail == "primary"]
         waiting = self._waiting(files, targets, [*chosen_before, *whole, *named])
         judged, passed_over = self._judge(
-            waiting, files, models, tuple(_name(one) for one in (*whole, *named)), bare=not context.selections
+            waiting,
+            files,
+            judge,
+            tuple(_name(one) for one in (*whole, *named)),
+            nothing_chosen=not context.selections,
         )
-        chosen = [_judged_selection(unit, verdict) for unit, verdict in judged if verdict.label]
+        chosen = [_judged_selection(scored, verdict) for scored, verdict in judged if verdict.label]
         belonging: list[Selection] = []
         if context.request.mode == "implement":
             belonging = _belonging(targets, [*whole, *named, *chosen])
@@ -101,60 +110,65 @@ class PrecisionStage:
             *context.decisions,
             *(self._note(entry, view.reason) for entry, view in files.unreadable),
             *(self._given(selection, files) for selection in given),
-            *(self._decide(unit, verdict) for unit, verdict in judged),
+            *(self._decide(scored, verdict) for scored, verdict in judged),
             *passed_over,
         )
         return replace(context, selections=(*given, *chosen), detail_chosen=True, decisions=decisions)
 
     def _waiting(
         self, files: FilesInScope, targets: Sequence[Target], given: Sequence[Selection]
-    ) -> list[Unit]:
-        """What is not certain, best first: where a plan names files, what of them it does not say."""
+    ) -> list[ScoredPiece]:
+        """The pieces to be judged, best first."""
         whole = {one.path for one in given if one.symbol is None}
         sure = {(one.path, one.start_line) for one in given}
         waiting = [
-            unit
-            for unit in files.units
-            if unit.piece.kind not in {"imports", "comment"} and _may_change(unit, files)
+            scored
+            for scored in files.pieces
+            if scored.piece.kind not in {"imports", "comment"} and _may_change(scored, files)
         ]
         if targets:
-            uncertain = {unit.key for target in targets for unit in _uncertain(target)}
-            waiting = [unit for unit in waiting if unit.entry.tier > 0 or unit.key in uncertain]
-        waiting = [unit for unit in waiting if unit.entry.path not in whole and unit.key not in sure]
-        return sorted(waiting, key=lambda unit: unit.rank)
+            uncertain = {scored.key for target in targets for scored in _uncertain(target)}
+            waiting = [scored for scored in waiting if scored.entry.tier > 0 or scored.key in uncertain]
+        waiting = [scored for scored in waiting if scored.entry.path not in whole and scored.key not in sure]
+        return sorted(waiting, key=lambda scored: scored.rank)
 
     def _judge(
         self,
-        waiting: Sequence[Unit],
+        waiting: Sequence[ScoredPiece],
         files: FilesInScope,
-        models: Judge,
+        judge: Judge,
         chosen: tuple[str, ...],
         *,
-        bare: bool,
-    ) -> tuple[list[tuple[Unit, Verdict]], list[Decision]]:
-        """The units with their verdicts, and a note for each file of which not all was judged; `bare`: nothing is in yet."""
-        bound = self._config.symbols_to_judge([unit.score for unit in waiting])
+        nothing_chosen: bool,
+    ) -> tuple[list[tuple[ScoredPiece, Verdict]], list[Decision]]:
+        """The pieces with their verdicts, and a note for each file of which not all was judged.
+
+        `nothing_chosen`: no earlier retrieval of the task chose anything.
+        """
+        bound = self._config.symbols_to_judge([scored.score for scored in waiting])
         labels = (CHANGE, READ)
         ask = (
-            partial(models.sort, PRECISION_BATCH, labels=labels)
+            partial(judge.sort, PRECISION_BATCH, labels=labels)
             if self._config.symbols_in_one_question
-            else partial(models.choose, PIECE_JUDGMENT, labels=labels)
+            else partial(judge.choose, PIECE_JUDGMENT, labels=labels)
         )
         options: list[Option] = []
         verdicts: tuple[Verdict, ...] = ()
         for _ in range(MAX_ROUNDS):
-            batch = [unit.as_option(files.terms) for unit in waiting[len(options) :][: max(bound.count, 1)]]
+            batch = [
+                scored.as_option(files.terms) for scored in waiting[len(options) :][: max(bound.count, 1)]
+            ]
             if not batch:
                 break
             options += batch
             verdicts += ask(batch, stage=self.name, chosen=chosen)
             if chosen or any(verdict.label == CHANGE for verdict in verdicts):
                 break
-        if options and bare and not chosen:
+        if options and nothing_chosen and not chosen:
             verdicts = take_best(options, verdicts, CHANGE, threshold=self._config.threshold)
         rest = waiting[len(options) :]
-        counts = Counter(unit.entry.path for unit in rest)
-        entries = {unit.entry.path: unit.entry for unit in reversed(rest)}
+        counts = Counter(scored.entry.path for scored in rest)
+        entries = {scored.entry.path: scored.entry for scored in reversed(rest)}
         notes = [
             self._note(entries[path], f"not judged, {count} of its pieces: each {bound.reason}")
             for path, count in counts.items()
@@ -174,10 +188,10 @@ class PrecisionStage:
             reason=f"in without asking: {selection.reason}",
         )
 
-    def _decide(self, unit: Unit, verdict: Verdict) -> Decision:
+    def _decide(self, scored: ScoredPiece, verdict: Verdict) -> Decision:
         return Decision(
             stage=self.name,
-            subject=replace(unit.entry.subject, symbol=unit.piece.name, score=unit.score),
+            subject=replace(scored.entry.subject, symbol=scored.piece.name, score=scored.score),
             included=bool(verdict.label),
             detail=DETAILS[verdict.label] if verdict.label else "",
             reason=verdict.reason,
@@ -185,69 +199,69 @@ class PrecisionStage:
         )
 
 
-def _by_file(files: FilesInScope) -> list[tuple[int, list[Unit]]]:
-    groups = groupby(files.units, key=lambda unit: (unit.entry.tier, unit.entry.path))
-    return [(tier, list(units)) for (tier, _), units in groups]
+def _by_file(files: FilesInScope) -> list[tuple[int, list[ScoredPiece]]]:
+    groups = groupby(files.pieces, key=lambda scored: (scored.entry.tier, scored.entry.path))
+    return [(tier, list(pieces)) for (tier, _), pieces in groups]
 
 
-def _uncertain(target: Target) -> Sequence[Unit]:
-    """Where nothing of the file is named, or only a large class: its pieces."""
+def _uncertain(target: Target) -> Sequence[ScoredPiece]:
+    """The pieces to be asked about: where the plan names nothing of the file, or only a large class."""
     if names_a_large_class(target):
-        heads = tuple(unit.piece.name.removesuffix("(head)").strip() + "." for unit, _ in target.chosen)
-        return [unit for unit in target.units if unit.piece.name.startswith(heads)]
+        heads = tuple(scored.piece.name.removesuffix("(head)").strip() + "." for scored, _ in target.chosen)
+        return [scored for scored in target.pieces if scored.piece.name.startswith(heads)]
     return target.uncertain
 
 
-def _may_change(unit: Unit, files: FilesInScope) -> bool:
-    """Whether the piece is worth a question: tests and documentation are so only where the task is about them."""
-    path = unit.entry.path
-    return unit.entry.tier == 0 or not (
-        (is_test(unit.entry) and not files.hints.wants_tests) or is_side_file(path)
+def _may_change(scored: ScoredPiece, files: FilesInScope) -> bool:
+    """Whether the piece may be changed: tests and documentation only if the task is about them."""
+    path = scored.entry.path
+    return scored.entry.tier == 0 or not (
+        (is_test(scored.entry) and not files.hints.wants_tests) or is_side_file(path)
     )
 
 
 def _without_asking(
     targets: Sequence[Target], source: RepositorySource, context: StageContext, files: FilesInScope
 ) -> tuple[list[Selection], list[Selection]]:
-    """Files that are shown whole, and pieces of others that are shown, because they are named or so little is there."""
+    """Files that are shown whole, and pieces that are shown because they are named, or because there are so few."""
     whole, named = [], []
     available = context.available_tokens
     for target in targets:
-        entry = target.units[0].entry
+        entry = target.pieces[0].entry
         if context.request.mode == "implement" and is_small(
             target.view, source, available // max(len(targets), 1)
         ):
             reason = f"{entry.reasons[0]}; shown whole"
             whole.append(_file_selection(entry, target.view, "primary", score=1.0, reason=reason))
         else:
-            named += [unit.select("primary", reason) for unit, reason in target.chosen]
+            named += [scored.select("primary", reason) for scored, reason in target.chosen]
     if context.request.mode == "implement" and targets:
         return whole, named
     sure = {(one.path, one.start_line) for one in named}
-    open_units = [unit for unit in files.units if _may_change(unit, files)]
-    is_small_prompt = sum(source.count(unit.text) for unit in open_units) <= SMALL_TOKENS
+    open_pieces = [scored for scored in files.pieces if _may_change(scored, files)]
+    is_small_prompt = sum(source.count(scored.text) for scored in open_pieces) <= SMALL_TOKENS
     if is_small_prompt and context.request.mode != "implement":
         named += [
-            unit.select("primary", "all that is in scope fits into a small prompt")
-            for unit in open_units
-            if unit.key not in sure
+            scored.select("primary", "all that is in scope fits into a small prompt")
+            for scored in open_pieces
+            if scored.key not in sure
         ]
         return whole, named
     named += [
-        unit.select("primary", reason)
-        for unit in open_units
-        if unit.key not in sure and unit.entry.tier > 0 and (reason := _named_by_task(unit, files))
+        scored.select("primary", reason)
+        for scored in open_pieces
+        if scored.key not in sure and scored.entry.tier > 0 and (reason := _named_by_task(scored, files))
     ]
     return whole, named
 
 
-def _named_by_task(unit: Unit, files: FilesInScope) -> str:
-    if unit.piece.kind in OTHER_KINDS or is_test(unit.entry):
+def _named_by_task(scored: ScoredPiece, files: FilesInScope) -> str:
+    if scored.piece.kind in OTHER_KINDS or is_test(scored.entry):
         return ""
-    if is_said(unit.piece, files.hints):
+    if is_named_outright(scored.piece, files.hints):
         return "named by the task"
     innermost = files.hints.frames[:1]
-    return "in a stack trace" if holds_frame(unit.entry.path, unit.piece, innermost) else ""
+    return "in a stack trace" if holds_frame(scored.entry.path, scored.piece, innermost) else ""
 
 
 def _belonging(targets: Sequence[Target], shown: Sequence[Selection]) -> list[Selection]:
@@ -256,18 +270,18 @@ def _belonging(targets: Sequence[Target], shown: Sequence[Selection]) -> list[Se
     found = []
     for target in targets:
         if target.view.row.path not in whole:
-            found += around(target, [unit for unit in target.units if unit.key in keys])
+            found += around(target, [scored for scored in target.pieces if scored.key in keys])
     return found
 
 
-def _judged_selection(unit: Unit, verdict: Verdict) -> Selection:
-    return unit.select(DETAILS[verdict.label], verdict.reason)
+def _judged_selection(scored: ScoredPiece, verdict: Verdict) -> Selection:
+    return scored.select(DETAILS[verdict.label], verdict.reason)
 
 
 def _test_selections(
     tests: Sequence[TestCode], context: StageContext, source: RepositorySource
 ) -> list[Selection]:
-    """The source of the tests, then what they use of their files, as far as they have their share."""
+    """The source of the tests, then what they use, up to their share of the tokens."""
     left = context.available_tokens // TEST_SHARE
     tiers = {entry.path: entry.tier for entry in context.candidates}
     wanted: list[tuple[TestCode | HelperCode, str]] = [
@@ -298,7 +312,7 @@ def _test_selections(
 def _related(
     changed: Sequence[Selection], shown: Sequence[Selection], files: FilesInScope, source: RepositorySource
 ) -> tuple[Selection, ...]:
-    """What hangs together with what is to be changed, and is not among what is shown."""
+    """The code related to what is to be changed that is not shown yet."""
     views = {entry.path: view for entry, view in files.views}
 
     def spans(selections: Sequence[Selection]) -> list[Span]:
@@ -313,14 +327,14 @@ def _related(
 
 
 def _outlines_of_targets(targets: Sequence[Target], shown: Sequence[Selection]) -> list[Selection]:
-    """What else the files to be changed define, by name: where new code can be put, and what is there already."""
+    """Outlines of the files to be changed: what they define already, and where new code can go."""
     whole = {entry.path for entry in shown if entry.symbol is None}
     return [
         _file_selection(
-            target.units[0].entry,
+            target.pieces[0].entry,
             target.view,
             "type_context",
-            score=target.units[0].entry.score,
+            score=target.pieces[0].entry.score,
             reason="outline of a file to be changed",
             outline=excerpts.names_outline(target.view, closeness_to(target, shown), most=TARGET_NAMES),
         )
@@ -330,13 +344,13 @@ def _outlines_of_targets(targets: Sequence[Target], shown: Sequence[Selection]) 
 
 
 def _outlines(files: FilesInScope, named: Sequence[Selection]) -> list[Selection]:
-    """For a planner: what the files in scope define, but for tests, and for files of which all is shown."""
-    scores = {unit.key: unit.score for unit in files.units}
+    """For a planner: outlines of the files in scope, except tests and files that are shown entirely."""
+    scores = {scored.key: scored.score for scored in files.pieces}
     shown = {(one.path, one.start_line) for one in named}
     partly = {
-        unit.entry.path
-        for unit in files.units
-        if unit.key not in shown and unit.piece.kind not in {"imports", "comment"}
+        scored.entry.path
+        for scored in files.pieces
+        if scored.key not in shown and scored.piece.kind not in {"imports", "comment"}
     }
     return [
         _file_selection(

@@ -1,4 +1,4 @@
-"""The stage `scope`: which files are in."""
+"""The stage `scope`: which of the candidate files matter for the task."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,7 +14,7 @@ from clean_room_agent.retrieval.prompts.scope_batch import RELEVANT, SCOPE_BATCH
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.search.failing_tests import find_tests
 from clean_room_agent.retrieval.selection.excerpts import nearest_lines, numbered
-from clean_room_agent.retrieval.selection.selectable_pieces import weighted_terms
+from clean_room_agent.retrieval.selection.scored_pieces import weighted_terms
 from clean_room_agent.retrieval.stage import (
     Candidate,
     Decision,
@@ -29,13 +29,13 @@ from clean_room_agent.retrieval.stage_source import RepositorySource, top_names
 NAMES_SHOWN = 6
 REASONS_SHOWN = 3
 LINES_JUDGED = 3
-"""Of a file, those nearest to the task: a judge is shown them."""
+"""The lines of a file nearest to the task, which a judge is shown."""
 MAX_ROUNDS = 2
-"""Where no file is in scope after the first were judged, the next are, so many times in all; then the best are taken."""
+"""While no file is in scope, the next ones are judged, in so many rounds; then the best are taken."""
 
 
 class ScopeStage:
-    """What a plan names is in, and else what is named otherwise; of the rest the best are judged, and all others are out."""
+    """If a plan names files, they alone are in scope. Else, what the task names is; of the rest, the best are judged."""
 
     name = "scope"
 
@@ -43,7 +43,7 @@ class ScopeStage:
         self._config = config
 
     def run(
-        self, context: StageContext, source: RepositorySource, task: TaskQuery, models: Judge
+        self, context: StageContext, source: RepositorySource, query: TaskQuery, judge: Judge
     ) -> StageContext:
         """The context with the files in scope, in the candidates' order."""
         if any(entry.tier == 0 for entry in context.candidates):
@@ -52,12 +52,12 @@ class ScopeStage:
         named = tuple(entry.path for entry in context.candidates if entry.tier == 1)
         bound = self._config.files_to_judge([entry.score for entry in waiting])
         some = any(not is_test_file(path) for path in named)
-        terms = weighted_terms(context.request, task, find_tests(task, source))
+        terms = weighted_terms(context.request, query, find_tests(query, source))
         top = max((entry.score for entry in waiting), default=0.0) or 1.0
         ask = (
-            partial(models.sort, SCOPE_BATCH, labels=self._labels)
+            partial(judge.sort, SCOPE_BATCH, labels=self._labels)
             if self._config.files_in_one_question
-            else partial(models.choose, SCOPE_JUDGMENT, labels=self._labels)
+            else partial(judge.choose, SCOPE_JUDGMENT, labels=self._labels)
         )
         options: list[Option] = []
         verdicts: tuple[Verdict, ...] = ()

@@ -32,14 +32,14 @@ class DataSelectionStage:
     def __init__(self, config: TrainingStageConfig) -> None:
         self._config = config
 
-    def run(self, context: StageContext, source: LogSource, task: TaskQuery, models: Judge) -> StageContext:  # noqa: ARG002 - the Protocol's signature
+    def run(self, context: StageContext, source: LogSource, query: TaskQuery, judge: Judge) -> StageContext:  # noqa: ARG002 - the Protocol's signature
         """The context with the chosen examples in the candidates' order."""
         if not context.candidates:
             return context
         examples = source.examples(self._config.target)
         doubtful = [entry for entry in context.candidates if examples[entry.path].worth == "doubtful"]
         judged = doubtful[::-1][: self._config.criteria.max_doubtful][::-1]
-        verdicts = models.choose(
+        verdicts = judge.choose(
             CURATE_DATA,
             [_option(examples[entry.path]) for entry in judged],
             labels=(KEEP,),

@@ -31,7 +31,7 @@ class LogAnalysisStage:
     def __init__(self, config: TrainingStageConfig) -> None:
         self._config = config
 
-    def run(self, context: StageContext, source: LogSource, task: TaskQuery, models: Judge) -> StageContext:  # noqa: ARG002 - the Protocol's signature
+    def run(self, context: StageContext, source: LogSource, query: TaskQuery, judge: Judge) -> StageContext:  # noqa: ARG002 - the Protocol's signature
         """The context with the prompts that are worth it, most failures first; each selection holds a prompt's figures."""
         if not context.candidates:
             return context
@@ -52,9 +52,7 @@ class LogAnalysisStage:
             )
             for entry in waiting
         ]
-        verdicts = (
-            models.choose(TARGET_JUDGMENT, options, labels=(TRAIN,), stage=self.name) if options else ()
-        )
+        verdicts = judge.choose(TARGET_JUDGMENT, options, labels=(TRAIN,), stage=self.name) if options else ()
         verdict_of = dict(zip((entry.path for entry in waiting), verdicts, strict=True))
         decisions, files, selections = [], [], []
         for entry in (*waiting, *(each for each in context.candidates if refused[each.path])):

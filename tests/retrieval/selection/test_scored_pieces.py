@@ -4,12 +4,12 @@ from tests.retrieval.shop import IMPORTS, SHOP, large_module
 from tests.retrieval.world import World, context_request
 
 from clean_room_agent.artifacts.tasks import TaskQuery
-from clean_room_agent.retrieval.selection.selectable_pieces import (
+from clean_room_agent.retrieval.selection.scored_pieces import (
     BODY_LINES,
     LINES_SHOWN,
     TEST_TERM_WEIGHT,
     FilesInScope,
-    Unit,
+    ScoredPiece,
     files_in_scope,
     is_test,
     weighted_terms,
@@ -33,19 +33,23 @@ def in_scope(world: World, *paths: str, query: TaskQuery | None = None, **reques
     return files_in_scope(context, world.source(), query or TaskQuery())
 
 
-def named(files: FilesInScope, name: str) -> Unit:
-    return next(unit for unit in files.units if unit.piece.name == name)
+def named(files: FilesInScope, name: str) -> ScoredPiece:
+    return next(scored for scored in files.pieces if scored.piece.name == name)
 
 
 def test_every_piece_of_the_files_is_scored_the_one_asked_for_best(make: Make) -> None:
     files = in_scope(make(SHOP, imports=IMPORTS), "shop/money.py", task="format_amount is wrong")
-    assert [unit.piece.name for unit in files.units] == ["(header)", "round_amount", "format_amount"]
-    assert max(files.units, key=lambda unit: unit.score) == named(files, "format_amount")
+    assert [scored.piece.name for scored in files.pieces] == [
+        "(header)",
+        "round_amount",
+        "format_amount",
+    ]
+    assert max(files.pieces, key=lambda scored: scored.score) == named(files, "format_amount")
 
 
 def test_a_file_that_cannot_be_shown_says_why_and_has_no_pieces(make: Make) -> None:
     files = in_scope(make({"data.bin": b"\x00\x01" * 50}), "data.bin")
-    assert (files.units, files.views) == ((), ())
+    assert (files.pieces, files.views) == ((), ())
     ((entry, why),) = files.unreadable
     assert (entry.path, why.reason.split(":")[0]) == ("data.bin", "not editable")
 
@@ -53,14 +57,20 @@ def test_a_file_that_cannot_be_shown_says_why_and_has_no_pieces(make: Make) -> N
 def test_pieces_of_named_files_rank_before_others_of_like_score(make: Make) -> None:
     world = make(SHOP)
     files = in_scope(world, "shop/money.py")
-    unit = named(files, "round_amount")
-    by_task = Unit(
-        entry=candidate(world, "shop/money.py", 1), view=unit.view, piece=unit.piece, score=unit.score
+    scored = named(files, "round_amount")
+    by_task = ScoredPiece(
+        entry=candidate(world, "shop/money.py", 1),
+        view=scored.view,
+        piece=scored.piece,
+        score=scored.score,
     )
-    by_plan = Unit(
-        entry=candidate(world, "shop/money.py", 0), view=unit.view, piece=unit.piece, score=unit.score
+    by_plan = ScoredPiece(
+        entry=candidate(world, "shop/money.py", 0),
+        view=scored.view,
+        piece=scored.piece,
+        score=scored.score,
     )
-    assert by_plan.rank < by_task.rank < unit.rank
+    assert by_plan.rank < by_task.rank < scored.rank
 
 
 def test_a_short_piece_is_judged_by_its_code_and_a_long_one_by_its_nearest_lines(make: Make) -> None:
@@ -75,11 +85,11 @@ def test_a_short_piece_is_judged_by_its_code_and_a_long_one_by_its_nearest_lines
 
 
 def test_a_selected_piece_carries_its_lines_and_its_outline(make: Make) -> None:
-    unit = named(in_scope(make(SHOP), "shop/money.py"), "round_amount")
-    chosen = unit.select("supporting", "judged read")
+    scored = named(in_scope(make(SHOP), "shop/money.py"), "round_amount")
+    chosen = scored.select("supporting", "judged read")
     assert (chosen.symbol, chosen.start_line, chosen.end_line) == ("round_amount", 4, 6)
     assert chosen.outline == "def round_amount(value):\n    Round to cents.\n"
-    assert unit.text == 'def round_amount(value):\n    """Round to cents."""\n    return round(value, 2)\n'
+    assert scored.text == 'def round_amount(value):\n    """Round to cents."""\n    return round(value, 2)\n'
 
 
 def test_words_of_failing_tests_weigh_less_than_the_tasks_own(make: Make) -> None:

@@ -1,4 +1,4 @@
-"""What there is to choose from in the files in scope: their pieces, scored."""
+"""The pieces of the files in scope, with their scores: what the precision stage chooses from."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,22 +19,22 @@ from clean_room_agent.retrieval.stage import Candidate, Option, Selection, Stage
 from clean_room_agent.retrieval.stage_source import FileView, RepositorySource
 
 TOKENS_PER_LINE = 16
-"""On the high side: a definition that might not fit is divided where it can be."""
+"""On the high side, so that a definition that might not fit is divided."""
 MIN_DIVIDED_LINES = 60
 TEST_TERM_WEIGHT = 0.3
-"""What a failing test's words weigh beside the task's."""
+"""Of a word in a failing test; those of the task weigh 1 or more."""
 TIER_GAIN = {0: 0.5, 1: 0.25}
-"""Pieces of files that a plan or the task names are judged before others of like score."""
+"""Added for files that a plan or the task names, when pieces are ordered to be judged."""
 BODY_LINES = 30
-"""A piece up to this long is shown whole to whoever judges it; of a longer one its outline and its nearest lines."""
+"""A piece up to this long is shown to the judge whole; a longer one by its outline and its nearest lines."""
 BODY_CHARS = 3000
-"""And no more than this, as a packed file has lines larger than a window."""
+"""The same in characters, as a minified file has lines larger than a window."""
 LINES_SHOWN = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unit:
-    """A piece of a file in scope."""
+class ScoredPiece:
+    """A piece of a file in scope, with its score."""
 
     entry: Candidate
     view: FileView
@@ -43,12 +43,12 @@ class Unit:
 
     @property
     def key(self) -> PieceKey:
-        """Names it among all units."""
+        """Identifies it among all pieces."""
         return (self.entry.path, self.piece.start_line)
 
     @property
     def rank(self) -> tuple[float, PieceKey]:
-        """The order in which units are judged; total."""
+        """The order in which pieces are judged; total."""
         return (-self.score - TIER_GAIN.get(self.entry.tier, 0.0), self.key)
 
     @property
@@ -57,7 +57,7 @@ class Unit:
         return self.view.text.span(self.piece.start_line, self.piece.end_line)
 
     def as_option(self, terms: Mapping[str, float]) -> Option:
-        """As a judge is shown it."""
+        """The piece as a judge is shown it."""
         piece, path = self.piece, self.entry.path
         text = self.text
         if piece.end_line - piece.start_line >= BODY_LINES or len(text) > BODY_CHARS:
@@ -88,11 +88,11 @@ class Unit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesInScope:
-    """The files in scope, divided and scored, before anything of them is chosen."""
+    """The files in scope, divided into scored pieces."""
 
     views: tuple[tuple[Candidate, FileView], ...]
     """In the order of the files in scope."""
-    units: tuple[Unit, ...]
+    pieces: tuple[ScoredPiece, ...]
     """All pieces, in the order of the files and their lines."""
     hints: Hints
     terms: Mapping[str, float]
@@ -103,7 +103,7 @@ class FilesInScope:
     """Files that cannot be shown."""
 
 
-def files_in_scope(context: StageContext, source: RepositorySource, task: TaskQuery) -> FilesInScope:
+def files_in_scope(context: StageContext, source: RepositorySource, query: TaskQuery) -> FilesInScope:
     """The context's files with all their pieces.
 
     Raises:
@@ -117,25 +117,25 @@ def files_in_scope(context: StageContext, source: RepositorySource, task: TaskQu
             unreadable.append((entry, view))
         else:
             views.append((entry, view))
-    tests = find_tests(task, source)
+    tests = find_tests(query, source)
     hints = Hints(
         planned=frozenset(context.request.symbols),
-        named=frozenset((*task.symbols, *task.identifiers)),
-        frames=task.frames,
-        wants_tests=asks_for_tests(task),
-        said=frozenset(task.named),
-        tested=words_of(tests),
+        named=frozenset((*query.symbols, *query.identifiers)),
+        frames=query.frames,
+        wants_tests=asks_for_tests(query),
+        named_outright=frozenset(query.named),
+        test_words=words_of(tests),
     )
-    terms = weighted_terms(context.request, task, tests)
+    terms = weighted_terms(context.request, query, tests)
     scores = score_pieces([view for _, view in views], terms, hints)
-    units = tuple(
-        Unit(entry=entry, view=view, piece=piece, score=scores[entry.path, piece.start_line])
+    pieces = tuple(
+        ScoredPiece(entry=entry, view=view, piece=piece, score=scores[entry.path, piece.start_line])
         for entry, view in views
         for piece in view.pieces
     )
     return FilesInScope(
         views=tuple(views),
-        units=units,
+        pieces=pieces,
         hints=hints,
         terms=terms,
         tests=tests,
@@ -154,13 +154,13 @@ def read_view(path: str, source: RepositorySource, available_tokens: int) -> Fil
 
 
 def words_of(tests: Sequence[TestCode]) -> frozenset[str]:
-    """The words of the tests' code."""
+    """The words in the code of the tests."""
     return frozenset(word for test in tests for word in WORD.findall(test.text))
 
 
-def weighted_terms(request: ContextRequest, task: TaskQuery, tests: Sequence[TestCode]) -> dict[str, float]:
+def weighted_terms(request: ContextRequest, query: TaskQuery, tests: Sequence[TestCode]) -> dict[str, float]:
     """The task's search terms, and those of the code of its tests."""
-    terms = dict(search_terms(request, task))
+    terms = dict(search_terms(request, query))
     for term in count_terms("\n".join(test.text for test in tests)):
         terms[term] = max(terms.get(term, 0.0), TEST_TERM_WEIGHT)
     return terms
