@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,16 +12,24 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.apply_result import bring
 from clean_room_agent.app.index_copy import index_for_run
 from clean_room_agent.app.leftovers import reap
-from clean_room_agent.app.resumption import flags_text, resumable, with_earlier_flags
-from clean_room_agent.app.run_beginning import note_beginning
+from clean_room_agent.app.resumption import (
+    changes_since,
+    flags_text,
+    given_to,
+    recorded_config,
+    resumable,
+    with_earlier_flags,
+)
 from clean_room_agent.app.run_wiring import run_parts, task_of
 from clean_room_agent.app.settings import Overrides, Settings
 from clean_room_agent.app.signal_handling import interruptible
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.ids import new_task_id, short_id
 from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
 from clean_room_agent.atomic_write import read_given
 from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.events import EventRow, append_event
 from clean_room_agent.db.raw.orchestrator_runs import get_orchestrator_run
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.errors import ArtifactError, ModelError, RepositoryError, UsageError
@@ -31,7 +40,7 @@ from clean_room_agent.git.history import diff_stat
 from clean_room_agent.git.repository import Repository, list_files, open_repository
 from clean_room_agent.git.result_refs import with_package
 from clean_room_agent.llm.transport import Transport
-from clean_room_agent.orchestrator.events import Event, Observer, PassFinished
+from clean_room_agent.orchestrator.events import Event, Note, Observer, PassFinished
 from clean_room_agent.orchestrator.finishing import BRANCHES, Solved
 from clean_room_agent.orchestrator.journal import seconds_used
 from clean_room_agent.orchestrator.setup import opened_run
@@ -42,6 +51,7 @@ from clean_room_agent.report.live import Broadcast
 from clean_room_agent.report.summary import RunSummary, TestCounts, turned_green
 from clean_room_agent.report.test_changes import touched_of
 from clean_room_agent.report.values import plain
+from clean_room_agent.version import VERSION
 from clean_room_agent.workspace import Workspace
 
 EXIT_CODES = {RunStatus.COMPLETE: 0, RunStatus.FAILED: 1, RunStatus.PARTIAL: 4, RunStatus.NEEDS_HUMAN: 4}
@@ -178,6 +188,43 @@ def run_solve(
     if refusal is not None:
         return refusal.exit_code, dataclasses.replace(summary, not_applied=refusal.message)
     return code, dataclasses.replace(summary, applied=applied)
+
+
+def note_beginning(
+    services: wiring.Services, observer: Observer, given: PlanGiven, *, hint: str, flags: str
+) -> PlanGiven:
+    """Record what the run begins or continues with: what the user decided for it, which a resumed run has from the
+    record.
+
+    Raises:
+        ConfigError: what is done was judged by another test command than is configured now.
+    """
+    task_id, run = services.session.task_id, services.resumed
+
+    def note(kind: EventKind, detail: str) -> None:
+        row = EventRow(task_id=task_id, kind=kind, detail=detail, timestamp=services.record.now())
+        services.record.write(append_event, row)
+
+    if run is None:
+        if flags:
+            note(EventKind.FLAGS, flags)
+        return given
+    settings = services.settings
+    then = services.record.write(recorded_config, run)
+    changed = changes_since(then, settings.data, source=settings.source)
+    if run.program_version != VERSION:
+        changed = (*changed, f"cra itself was {run.program_version} and is {VERSION}")
+    if flags:
+        note(EventKind.FLAGS, flags)
+    note(EventKind.RESUMED, "; ".join(changed) or "with nothing configured otherwise")
+    together = {"config": settings.data, "program_version": VERSION}
+    note(EventKind.RESUMED_WITH, json.dumps(together, default=str, sort_keys=True))
+    if hint:
+        note(EventKind.HINT, hint)
+    observer.notice(Note(text=f"going on with {short_id(task_id)}: what it has done stands"))
+    for text in changed:
+        observer.notice(Note(text=f"changed since, and counts from here on: {text}"))
+    return services.record.write(given_to, task_id)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,79 @@
+from collections.abc import Callable, Iterator
+
+from testing.runs.memory_answers import replacing
+from testing.runs.memory_run import MemoryProject, MemoryRun, part, step
+
+from clean_room_agent.artifacts.outcomes import AttemptOutcome
+from clean_room_agent.llm.transport import ChatRequest
+from clean_room_agent.orchestrator.full_tests import run_baseline
+from clean_room_agent.orchestrator.recovery.rules import Action
+from clean_room_agent.orchestrator.steps.attempt import StepJob
+from clean_room_agent.orchestrator.steps.rounds import History, Round, draw_round, has_attempt
+
+FIRST = Action(kind="retry", rule="first attempt")
+JOB = StepJob(part=part("p1", "a.py"), step=step("s1", "a.py"), constraints="")
+WRONG = replacing("a.py", "a = 0", "a = 7")
+OTHER = replacing("a.py", "a = 0", "a = 8")
+RIGHT = replacing("a.py", "a = 0", "a = 1")
+
+
+def in_turn(*answers: str) -> Callable[[ChatRequest], str]:
+    left: Iterator[str] = iter(answers)
+    return lambda _: next(left)
+
+
+def drawn(
+    project: MemoryProject, script: Callable[[ChatRequest], str], samples: int, *, resumed: bool = False
+) -> tuple[MemoryRun, History, Round]:
+    memory = project.open(script, solve={"samples": samples}, resumed=resumed)
+    run_baseline(memory.run)
+    history = History()
+    return memory, history, draw_round(memory.run, JOB, history, FIRST)
+
+
+def test_the_best_of_the_candidates_is_chosen_and_the_record_says_why(project: MemoryProject) -> None:
+    _, history, one = drawn(project, in_turn(WRONG, RIGHT, OTHER), 3)
+    assert (one.size, one.best) == (3, history.attempts[1])
+    reasons = [detail for kind, detail in project.events() if kind == "not_chosen"]
+    assert reasons == ["attempt 2 has 1 of 2 goal tests green, this one 0"] * 2
+
+
+def test_a_tree_that_was_tested_is_not_tested_again(project: MemoryProject) -> None:
+    memory, history, _ = drawn(project, in_turn(WRONG, WRONG, OTHER), 3)
+    assert len(memory.runner.commands_run) == 1 + 2, "the baseline, and each tree once"
+    first, second, _ = history.attempts
+    assert second.judgment is not None
+    assert first.judgment is not None
+    assert second.judgment.tests == first.judgment.tests
+
+
+def test_an_answer_that_was_cut_off_ends_the_round(project: MemoryProject) -> None:
+    _, history, one = drawn(project, lambda _: '<edit file="a.py">\n<search>\na', 3)
+    assert one.size == 1
+    assert history.attempts[0].outcome is AttemptOutcome.TRUNCATED
+
+
+def test_an_interrupted_round_goes_on_with_the_candidates_it_has(project: MemoryProject) -> None:
+    def breaks_off(answers: Iterator[str]) -> Callable[[ChatRequest], str]:
+        def answer(_: ChatRequest) -> str:
+            for text in answers:
+                return text
+            raise KeyboardInterrupt
+
+        return answer
+
+    try:
+        drawn(project, breaks_off(iter([WRONG])), 2)
+    except KeyboardInterrupt:
+        memory, history, one = drawn(project, in_turn(RIGHT), 2, resumed=True)
+    assert memory.asked == ["impl:p1:s1:retry_1 implement"]
+    assert (one.size, one.best) == (2, history.attempts[1])
+    assert not one.known
+
+
+def test_a_step_was_tried_once_its_first_attempt_is_kept(project: MemoryProject) -> None:
+    memory = project.open(in_turn(RIGHT))
+    run_baseline(memory.run)
+    assert not has_attempt(memory.run, JOB)
+    draw_round(memory.run, JOB, History(), FIRST)
+    assert has_attempt(memory.run, JOB)

@@ -1,0 +1,85 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from testing.runs.memory_run import TASK_ID, MemoryProject, memory_project
+
+from clean_room_agent.artifacts.event_kinds import EventKind
+from clean_room_agent.artifacts.outcomes import PassType, RunStatus
+from clean_room_agent.db.raw.orchestrator_runs import get_orchestrator_run, list_passes
+from clean_room_agent.db.raw.task_runs import get_task_run
+from clean_room_agent.orchestrator.events import Note, PassFinished
+from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader, RunRecorder
+
+STEP = PassHeader(
+    kind=PassType.IMPLEMENT, pass_id=f"{TASK_ID}:impl:p1:s1", title="step", part_id="p1", step_id="s1"
+)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[MemoryProject]:
+    with memory_project(tmp_path, {}, lambda _: {}) as made:
+        yield made
+
+
+def recorder_of(project: MemoryProject) -> RunRecorder:
+    return project.open(lambda _: "").run.recorder
+
+
+def test_the_coder_answers_an_attempt_and_the_reasoning_model_a_plan() -> None:
+    assert STEP.role == "coding"
+    assert PassHeader(kind=PassType.ADJUST, pass_id="x", title="x").role == "reasoning"
+
+
+def test_a_pass_is_on_record_when_it_begins_and_when_it_ends(project: MemoryProject) -> None:
+    recorder = recorder_of(project)
+    opened = recorder.open_pass(STEP, now=10.0)
+    row = project.record.write(get_task_run, STEP.pass_id)
+    assert row is not None
+    assert (row.mode, row.execute_model, row.success) == ("implement", "coder:3b", None)
+    recorder.close_pass(opened, PassEnd(success=True, detail="4 pass", diff="the diff"), now=12.5)
+    row = project.record.write(get_task_run, STEP.pass_id)
+    assert row is not None
+    assert (row.success, row.detail, row.final_diff) == (True, "4 pass", "the diff")
+    finished = project.observer.events[-1]
+    assert isinstance(finished, PassFinished)
+    assert (finished.seconds, finished.title) == (2.5, "step")
+
+
+def test_a_run_that_ends_closes_the_passes_under_way(project: MemoryProject) -> None:
+    recorder = recorder_of(project)
+    recorder.open_pass(STEP, now=0.0)
+    recorder.ended(RunStatus.INTERRUPTED, reason="interrupted")
+    row = project.record.write(get_task_run, STEP.pass_id)
+    assert row is not None
+    assert (row.success, row.detail) == (False, "broken off: interrupted")
+    run = project.record.write(get_orchestrator_run, TASK_ID)
+    assert run is not None
+    assert (run.status, run.completed_at) == (RunStatus.INTERRUPTED, None)
+
+
+def test_passes_keep_the_order_in_which_they_began(project: MemoryProject) -> None:
+    recorder = recorder_of(project)
+    names = [f"{TASK_ID}:impl:p1:s1", f"{TASK_ID}:impl:p1:s1:retry_1"]
+    opened = [
+        recorder.open_pass(PassHeader(kind=PassType.IMPLEMENT, pass_id=name, title=""), now=0.0)
+        for name in names
+    ]
+    for one in opened:
+        recorder.close_pass(one, PassEnd(success=False), now=1.0)
+    run = project.record.write(get_orchestrator_run, TASK_ID)
+    assert run is not None
+    rows = project.record.write(list_passes, run.id)
+    assert [row.sequence_order for row in rows] == [0, 1]
+
+
+def test_a_note_reaches_the_record_and_whoever_watches(project: MemoryProject) -> None:
+    recorder_of(project).note("no sandbox here")
+    assert project.events() == [("note", "no sandbox here")]
+    assert project.observer.events == [Note(text="no sandbox here")]
+
+
+def test_a_resumed_run_says_again_what_it_said_and_the_record_has_it_once(project: MemoryProject) -> None:
+    for _ in range(2):
+        recorder_of(project).event(STEP.pass_id, EventKind.TARGET_NOT_SHOWN, "a.py")
+    assert project.events() == [("target_not_shown", "a.py")]
