@@ -1,0 +1,129 @@
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testing.repositories import make_repository
+from testing.runs.memory_run import TASK_ID, MemoryProject, memory_project, part_plan, step
+
+from clean_room_agent.app.settings import Settings
+from clean_room_agent.app.solve import _Fullest, note_beginning, plan_given, read_text
+from clean_room_agent.artifacts.outcomes import PassType
+from clean_room_agent.artifacts.plans import MetaPlan
+from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_orchestrator_run
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.session import Session
+from clean_room_agent.errors import ArtifactError, ConfigError, UsageError
+from clean_room_agent.orchestrator.events import Note, PassFinished
+from clean_room_agent.orchestrator.task import Hint, PlanGiven
+from clean_room_agent.workspace import Workspace
+
+META = MetaPlan.model_validate(
+    {
+        "task_summary": "Keep every cent.",
+        "parts": [{"id": "p1", "description": "Split.", "affected_files": ["a.py"]}],
+    }
+)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(repo=make_repository(tmp_path / "project", {"a.py": "a = 0\n"}))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[MemoryProject]:
+    with memory_project(tmp_path, {}, lambda _: {}) as made:
+        yield made
+
+
+@dataclass
+class Opened:
+    """What a run's beginning looks at of the services."""
+
+    record: Record
+    session: Session
+    settings: Settings
+    resumed: OrchestratorRunRow | None
+
+
+def begun(project: MemoryProject, given: PlanGiven, *, resumed: bool = False, **settings: Any) -> PlanGiven:
+    row = project.record.write(get_orchestrator_run, TASK_ID) if resumed else None
+    opened: Any = Opened(project.record, project.session, Settings(source="config.toml", data=settings), row)
+    return note_beginning(
+        opened, project.observer, given, hint="use divmod" if resumed else "", flags='{"a": 1}'
+    )
+
+
+def test_without_a_file_the_run_plans_by_itself(workspace: Workspace) -> None:
+    assert plan_given(workspace, None, None) == (PlanGiven(), "")
+
+
+def test_a_reviewed_plan_of_parts_is_followed_from_the_parts_on(workspace: Workspace) -> None:
+    file = workspace.repo / "plan.json"
+    file.write_text(META.model_dump_json())
+    given, task = plan_given(workspace, None, file)
+    assert (given.meta_plan, given.single, task) == (META, None, "")
+
+
+def test_a_plan_of_parts_is_no_plan_of_steps(workspace: Workspace) -> None:
+    file = workspace.repo / "plan.json"
+    file.write_text(META.model_dump_json())
+    with pytest.raises(ArtifactError, match="this has parts alone"):
+        plan_given(workspace, file, None)
+
+
+def test_two_plans_exclude_one_another(workspace: Workspace) -> None:
+    with pytest.raises(UsageError, match="exclude one another"):
+        plan_given(workspace, Path("a"), Path("b"))
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot read"):
+        read_text(tmp_path / "missing.json")
+
+
+def test_a_new_run_has_what_was_given_with_it(project: MemoryProject) -> None:
+    given = PlanGiven(single=part_plan(step("s1", "a.py")))
+    assert begun(project, given) is given
+    assert project.events() == [("flags", '{"a": 1}')]
+
+
+def test_a_resumed_run_has_what_the_record_has_and_tells_what_changed(project: MemoryProject) -> None:
+    project.open(lambda _: "")
+    given = begun(project, PlanGiven(), resumed=True, solve={"max_attempts": 5})
+    assert given.hints == (Hint(text="use divmod"),)
+    kinds = [kind for kind, _ in project.events()]
+    assert kinds == ["flags", "resumed", "resumed_with", "hint"]
+    recorded = dict(project.events())
+    assert "[solve] max_attempts: was None, is 5" in recorded["resumed"]
+    assert json.loads(recorded["resumed_with"])["config"] == {"solve": {"max_attempts": 5}}
+    told = [event.text for event in project.observer.events if isinstance(event, Note)]
+    assert told[0].startswith("going on with ")
+    assert "changed since, and counts from here on: [solve] max_attempts: was None, is 5" in told
+
+
+def test_a_run_judged_by_another_command_does_not_go_on(project: MemoryProject) -> None:
+    project.open(lambda _: "")
+    with pytest.raises(ConfigError, match="was judged by the other"):
+        begun(project, PlanGiven(), resumed=True, testing={"test_command": "tox"})
+
+
+def test_the_fullest_prompt_is_by_share_of_its_window() -> None:
+    fullest = _Fullest()
+    for tokens, window in ((50, 100), (90, 1000), (0, 0)):
+        event = PassFinished(
+            pass_type=PassType.IMPLEMENT,
+            pass_id="x",
+            title="x",
+            success=True,
+            detail="",
+            calls=1,
+            prompt_tokens=tokens,
+            window=window,
+            seconds=1.0,
+        )
+        fullest.notice(event)
+    assert fullest.value == (50, 100)
