@@ -13,7 +13,7 @@ from testing.servers.ollama_server import OllamaServer
 from tests.architecture.watched_run import Watched
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.index_copy import IndexCopy, index_for_run
+from clean_room_agent.app.index_copy import IndexCopy
 from clean_room_agent.app.run_wiring import run_parts, task_of
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.git.repository import open_repository
@@ -153,7 +153,6 @@ def test_what_retrieval_reads_through_cannot_be_written(tmp_path: Path) -> None:
         repo = open_repository(project.top)
         with contextlib.ExitStack() as stack:
             services = stack.enter_context(wiring.open_services(workspace, settings, "wall"))
-            index = stack.enter_context(index_for_run(services, repo, "wall", None, Silent()))
             parts = stack.enter_context(
                 run_parts(
                     services,
@@ -161,7 +160,6 @@ def test_what_retrieval_reads_through_cannot_be_written(tmp_path: Path) -> None:
                     task_of(settings, "wall", "x"),
                     Silent(),
                     command="solve",
-                    index_path=index,
                 )
             )
             copy = parts.index

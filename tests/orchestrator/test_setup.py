@@ -79,10 +79,12 @@ def test_a_run_stands_at_its_snapshot_and_the_user_is_told(project: MemoryProjec
     assert note == Note(text="no sandbox here")
 
 
-def test_an_index_that_describes_the_users_tree_is_brought_to_the_snapshot(project: MemoryProject) -> None:
+def test_the_index_is_waited_for_where_a_context_is_made_and_no_earlier(project: MemoryProject) -> None:
     memory = project.open(lambda _: "")
     memory.index.refresh(Path(), (), "")
     with opened_run(parts_of(memory)) as run:
+        assert memory.index.described() == ""
+        run.context.follow_head()
         assert memory.index.described() == run.commits.base
 
 

@@ -2,11 +2,14 @@
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
+from clean_room_agent.app.background_index import BackgroundIndex
 from clean_room_agent.app.indexing import processors
-from clean_room_agent.app.progress import Progress
 from clean_room_agent.app.wiring import (
     RecordedState,
     Services,
@@ -14,6 +17,7 @@ from clean_room_agent.app.wiring import (
     recorded_state,
     refresh_index,
     retriever_over,
+    worktree_place,
 )
 from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.ids import short_id
@@ -28,6 +32,7 @@ from clean_room_agent.git.worktree import add_worktree, remove_leftovers, remove
 from clean_room_agent.indexer.build import index_repository
 from clean_room_agent.indexer.update import update_paths
 from clean_room_agent.orchestrator.events import IndexProgress, Observer
+from clean_room_agent.retrieval.retriever import Retriever
 from clean_room_agent.trust import forget
 from clean_room_agent.workspace import Workspace, private_folder
 
@@ -35,32 +40,114 @@ RUN_COMMIT_KEY = "run_commit"
 """In the copy: which commit of the run it describes."""
 
 
-@contextlib.contextmanager
-def index_for_run(
-    services: Services, repo: Repository, task_id: str, replay_of: RecordedState | None, observer: Observer
-) -> Iterator[Path]:
-    """A run's own copy of the curated database; it stays until the task ends.
+class IndexCopy:
+    """The `RunIndex` of a run: its own copy of the curated database, made when it is first asked for, kept until the task ends.
 
     It is a copy of the repository's, refreshed first. For a replay it is built anew from the recorded snapshot, because
     files and history may have gone on since; so it is for a resumed run whose copy is gone or damaged.
     """
-    progress = index_progress(observer)
-    path = services.workspace.run_copy(task_id)
-    began = _began_with(services)
-    if replay_of is not None:
-        _index_recorded(services, repo, task_id, replay_of, path, progress)
-        _describe_as(services, replay_of.task_id, path)
-    elif began is None:
-        refresh_index(services.workspace, services.settings, services.record, progress=progress)
+
+    def __init__(
+        self,
+        services: Services,
+        repo: Repository,
+        task_id: str,
+        observer: Observer,
+        *,
+        replay_of: RecordedState | None = None,
+        refreshing: BackgroundIndex | None = None,
+    ) -> None:
+        """`refreshing` brings the repository's index up to date meanwhile; None: that is done when it is needed."""
+        self._services = services
+        self._repo = repo
+        self._task_id = task_id
+        self._progress = index_progress(observer)
+        self._replay_of = replay_of
+        self._refreshing = refreshing
+        self._connections = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connections.close()
+
+    @cached_property
+    def source(self) -> Retriever:
+        """Makes contexts from the index as it is now; a retriever knows one state of it, so a refresh takes it away."""
+        services = self._services
+        root = worktree_place(services.workspace, services.settings, self._task_id)
+        return retriever_over(services, self._reading, root)
+
+    def refresh(self, root: Path, paths: Sequence[str], commit: str) -> None:
+        """The copy says what `paths` hold in the worktree, and describes `commit`."""
+        if paths:
+            update_paths(self._writing, root, paths)
+        # Later than the change: a copy that names the commit holds it, whatever a power cut took.
+        index_state.put_state(self._writing, RUN_COMMIT_KEY, commit)
+        self.__dict__.pop("source", None)
+
+    def described(self) -> str:
+        """The commit of the run that the copy describes; "" before the first refresh."""
+        return index_state.get_state(self._writing, RUN_COMMIT_KEY) or ""
+
+    @cached_property
+    def _path(self) -> Path:
+        """The copy, which is there."""
+        path = self._services.workspace.run_copy(self._task_id)
+        began = _began_with(self._services)
+        if self._replay_of is not None:
+            self._index_recorded(self._replay_of, path)
+            _describe_as(self._services, self._replay_of.task_id, path)
+        elif began is None:
+            self._copy_refreshed(path)
+        elif not is_sound("curated", path):
+            self._index_recorded(began, path)
+            _describe_as(self._services, self._task_id, path)
+        _note_descriptions(self._services, self._task_id, path)
+        return path
+
+    @cached_property
+    def _reading(self) -> Connection:
+        return self._connections.enter_context(
+            contextlib.closing(connect_file("curated", self._path, read_only=True))
+        )
+
+    @cached_property
+    def _writing(self) -> Connection:
+        return self._connections.enter_context(contextlib.closing(connect_file("curated", self._path)))
+
+    def _copy_refreshed(self, target: Path) -> None:
+        services = self._services
+        if self._refreshing is not None:
+            self._refreshing.wait(self._progress)
+        else:
+            refresh_index(services.workspace, services.settings, services.record, progress=self._progress)
         with contextlib.closing(
             connect_file("curated", services.workspace.curated, read_only=True)
         ) as source:
-            backup(source, path)
-    elif not is_sound("curated", path):
-        _index_recorded(services, repo, task_id, began, path, progress)
-        _describe_as(services, task_id, path)
-    _note_descriptions(services, task_id, path)
-    yield path
+            backup(source, target)
+
+    def _index_recorded(self, state: RecordedState, target: Path) -> None:
+        """`target` is an index of the recorded snapshot's files with the history that HEAD had then."""
+        workspace = self._services.workspace
+        where = private_folder(workspace.worktrees(cache_folder())) / f"{short_id(self._task_id)}-index"
+        remove_leftovers(self._repo, self._task_id, where)
+        worktree = add_worktree(self._repo, state.snapshot, where, self._task_id)
+        try:
+            stand_on(worktree, state.head)
+            for path in state.absent:
+                (where / path).unlink(missing_ok=True)
+            config = self._services.settings.index
+            index_repository(where, config=config, jobs=processors(), progress=self._progress)
+            built = Workspace(repo=where).curated
+            with contextlib.closing(connect_file("curated", built, read_only=True)) as source:
+                backup(source, target)
+        finally:
+            forget(Workspace(repo=where).folder)
+            remove_worktree(worktree)
 
 
 def _began_with(services: Services) -> RecordedState | None:
@@ -69,26 +156,6 @@ def _began_with(services: Services) -> RecordedState | None:
     if run is None or not run.snapshot_commit:
         return None
     return recorded_state(run)
-
-
-def _index_recorded(
-    services: Services, repo: Repository, task_id: str, state: RecordedState, target: Path, progress: Progress
-) -> None:
-    """`target` is an index of the recorded snapshot's files with the history that HEAD had then."""
-    where = private_folder(services.workspace.worktrees(cache_folder())) / f"{short_id(task_id)}-index"
-    remove_leftovers(repo, task_id, where)
-    worktree = add_worktree(repo, state.snapshot, where, task_id)
-    try:
-        stand_on(worktree, state.head)
-        for path in state.absent:
-            (where / path).unlink(missing_ok=True)
-        index_repository(where, config=services.settings.index, jobs=processors(), progress=progress)
-        built = Workspace(repo=where).curated
-        with contextlib.closing(connect_file("curated", built, read_only=True)) as source:
-            backup(source, target)
-    finally:
-        forget(Workspace(repo=where).folder)
-        remove_worktree(worktree)
 
 
 def _describe_as(services: Services, task_id: str, target: Path) -> None:
@@ -119,31 +186,6 @@ def _note_descriptions(services: Services, task_id: str, path: Path) -> None:
         task_id=task_id, kind=EventKind.DESCRIBED_BY, detail=json.dumps(ids), timestamp=services.record.now()
     )
     services.record.write(append_event_once, event)
-
-
-class IndexCopy:
-    """The `RunIndex` of a run."""
-
-    def __init__(self, services: Services, reading: Connection, writing: Connection, root: Path) -> None:
-        """`reading` is read-only; both are connections to the copy. `root` is the folder of the run's worktree."""
-        self._services = services
-        self._reading = reading
-        self._writing = writing
-        self._root = root
-        self.source = retriever_over(services, reading, root)
-        """A retriever knows one state of the index: there is a new one after each refresh."""
-
-    def refresh(self, root: Path, paths: Sequence[str], commit: str) -> None:
-        """The copy says what `paths` hold in the worktree, and describes `commit`."""
-        if paths:
-            update_paths(self._writing, root, paths)
-        # Later than the change: a copy that names the commit holds it, whatever a power cut took.
-        index_state.put_state(self._writing, RUN_COMMIT_KEY, commit)
-        self.source = retriever_over(self._services, self._reading, self._root)
-
-    def described(self) -> str:
-        """The commit of the run that the copy describes; "" before the first refresh."""
-        return index_state.get_state(self._writing, RUN_COMMIT_KEY) or ""
 
 
 def index_progress(observer: Observer) -> Callable[[int, int], None]:

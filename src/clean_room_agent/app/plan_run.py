@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.index_copy import index_for_run
+from clean_room_agent.app.background_index import BackgroundIndex
 from clean_room_agent.app.run_wiring import run_parts, task_of
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.solve import read_text
@@ -63,9 +63,9 @@ def run_plan(
     repo = open_repository(workspace.repo)
     task = task_of(settings, task_id, description)
     with (
+        BackgroundIndex(workspace, settings.index) as refreshing,
         wiring.open_services(workspace, settings, task_id, transport, watch=observer.notice) as services,
-        index_for_run(services, repo, task_id, None, observer) as index,
-        run_parts(services, repo, task, observer, command="plan", index_path=index) as parts,
+        run_parts(services, repo, task, observer, command="plan", refreshing=refreshing) as parts,
     ):
         made = _make(parts, services.router.resolve("reasoning", "reasoning").tag)
         ending = Ending() if made.plan else services.record.write(ending_of, task_id, reason=made.reason)

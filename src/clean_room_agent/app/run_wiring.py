@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from clean_room_agent import secret_files
+from clean_room_agent.app.background_index import BackgroundIndex
 from clean_room_agent.app.index_copy import IndexCopy
 from clean_room_agent.app.settings import Settings
-from clean_room_agent.app.wiring import RecordedState, Services, worktrees_folder
-from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.app.wiring import RecordedState, Services, worktree_place
 from clean_room_agent.artifacts.tasks import Role
-from clean_room_agent.db.connection import connect_file
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.llm.config import ModelsConfig, host_of, is_loopback
 from clean_room_agent.orchestrator.budget import Budget
@@ -27,7 +26,6 @@ from clean_room_agent.orchestrator.testing.sandbox_setup import SandboxInputs
 from clean_room_agent.orchestrator.testing.worktree_pool import RunnerSetup, WorktreePool
 from clean_room_agent.sandbox.bubblewrap import working_bubblewrap
 from clean_room_agent.version import VERSION
-from clean_room_agent.workspace import private_folder
 
 SHOWN_ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
 
@@ -40,16 +38,16 @@ def run_parts(
     observer: Observer,
     *,
     command: str,
-    index_path: Path,
     replay_of: RecordedState | None = None,
+    refreshing: BackgroundIndex | None = None,
     interrupts: Interrupts | None = None,
 ) -> Iterator[RunParts]:
-    """The parts of a run, over the copy of the index at `index_path`."""
+    """The parts of a run; `refreshing` brings the repository's index up to date meanwhile."""
     settings, interrupts = services.settings, interrupts or Interrupts()
-    place = private_folder(worktrees_folder(services.workspace, settings)) / short_id(task.task_id)
-    with contextlib.ExitStack() as stack:
-        reading = stack.enter_context(contextlib.closing(connect_file("curated", index_path, read_only=True)))
-        writing = stack.enter_context(contextlib.closing(connect_file("curated", index_path)))
+    place = worktree_place(services.workspace, settings, task.task_id)
+    with IndexCopy(
+        services, repo, task.task_id, observer, replay_of=replay_of, refreshing=refreshing
+    ) as index:
         yield RunParts(
             task=task,
             origin=Origin(
@@ -61,7 +59,7 @@ def run_parts(
             models=Models(
                 client=services.models, lines=_model_lines(services), remote=_prompts_go_to(settings.models)
             ),
-            index=IndexCopy(services, reading, writing, place),
+            index=index,
             journal=_journal(services, repo, task, observer, command, interrupts),
             worktrees=WorktreePool(runner_setup(settings, repo, place), task.task_id, observer, interrupts),
         )

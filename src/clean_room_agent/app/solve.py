@@ -10,7 +10,7 @@ from typing import Any
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.apply_result import bring
-from clean_room_agent.app.index_copy import index_for_run
+from clean_room_agent.app.background_index import BackgroundIndex
 from clean_room_agent.app.leftovers import reap
 from clean_room_agent.app.resumption import (
     changes_since,
@@ -146,7 +146,10 @@ def run_solve(
     task_id = task_id or new_task_id()
     repo = with_package(open_repository(workspace.repo), BRANCHES)
     reap(workspace, repo, wiring.worktrees_folder(workspace, settings))
+    new = not request.resume and request.replay_of is None
     with (
+        # Before anything has threads; a run that goes on, or is replayed, has an index of its own.
+        BackgroundIndex(workspace, settings.index) if new else contextlib.nullcontext() as refreshing,
         interruptible(task_id) as interrupts,
         wiring.open_services(
             workspace,
@@ -163,15 +166,14 @@ def run_solve(
         given = note_beginning(services, watched, request.given, hint=request.hint, flags=request.flags)
         task = task_of(settings, task_id, request.task, given.hints)
         with (
-            index_for_run(services, repo, task_id, request.replay_of, watched) as index,
             run_parts(
                 services,
                 repo,
                 task,
                 watched,
                 command=request.command,
-                index_path=index,
                 replay_of=request.replay_of,
+                refreshing=refreshing,
                 interrupts=interrupts,
             ) as parts,
             _says_how_to_go_on(task_id),

@@ -18,6 +18,7 @@ from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.app.task_lock import task_lock
 from clean_room_agent.app.token_estimators import estimators_for
+from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.artifacts.outcomes import RunStatus, status_of
 from clean_room_agent.db.connection import remove_database
 from clean_room_agent.db.raw import calls, index_runs
@@ -39,7 +40,7 @@ from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.config import RetrievalConfig
 from clean_room_agent.retrieval.registry import STAGES
 from clean_room_agent.retrieval.retriever import Retriever
-from clean_room_agent.workspace import Workspace, trusted_workspace
+from clean_room_agent.workspace import Workspace, private_folder, trusted_workspace
 
 PLAIN_WINDOW = 32_768
 """Tokens of the window that is assumed where no model reads and nobody names one."""
@@ -66,6 +67,11 @@ def worktrees_folder(workspace: Workspace, settings: Settings) -> Path:
     """Where the repository's work trees stand."""
     root = settings.worktree.root
     return workspace.repo / root if root is not None else workspace.worktrees(cache_folder())
+
+
+def worktree_place(workspace: Workspace, settings: Settings, task_id: str) -> Path:
+    """Where a run's first work tree stands; the folder above it is there."""
+    return private_folder(worktrees_folder(workspace, settings)) / short_id(task_id)
 
 
 def live_transport(settings: Settings) -> Transport:

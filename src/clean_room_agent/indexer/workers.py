@@ -67,13 +67,18 @@ class Crew:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.kill()
         for inbox in self._inboxes:
             os.close(inbox)
         for outbox, child in self._children.items():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             os.close(outbox)
+
+    def kill(self) -> None:
+        """The workers are no more; who listens to them hears the end."""
+        for child in self._children.values():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
 
     def tell(self, message: object) -> None:
         """Every worker's next `wait` gives the message."""

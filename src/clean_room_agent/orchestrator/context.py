@@ -50,12 +50,23 @@ class RunIndex(Protocol):
 class RunContext:
     """Contexts of a run's newest commit. What was made stays made: a resumed pass is shown the context that it had."""
 
-    def __init__(self, index: RunIndex, journal: Journal, commits: RunCommits, runner: TestRunner) -> None:
-        """`runner` has the worktree that contexts are read from."""
+    def __init__(
+        self,
+        index: RunIndex,
+        journal: Journal,
+        commits: RunCommits,
+        runner: TestRunner,
+        *,
+        unlike: Sequence[str] = (),
+    ) -> None:
+        """`runner` has the worktree that contexts are read from; `unlike` are its paths that the index does not describe as
+        they are there.
+        """
         self._index = index
         self._journal = journal
         self._commits = commits
         self._runner = runner
+        self._unlike = unlike
 
     def retrieve(self, request: ContextRequest) -> ContextPackage:
         """The package for one pass."""
@@ -80,6 +91,9 @@ class RunContext:
         with self._journal.interrupts.shield():
             self._runner.checkout(commits.head)
             described = self._index.described()
+            if not described:
+                described = commits.base
+                self._index.refresh(self._runner.root, self._unlike, described)
             if described != commits.head:
                 changed = tuple(each.path for each in commits.changed(described, commits.head))
                 self._index.refresh(self._runner.root, changed, commits.head)

@@ -80,16 +80,19 @@ def _assemble(parts: RunParts, taken: Snapshot) -> Run:
     journal, runner = parts.journal, parts.worktrees.first
     for text in parts.worktrees.notes:
         journal.recorder.note(text)
-    if not parts.index.described():
-        # The index describes the user's tree: the worktree lacks what the snapshot leaves out, and has other line ends.
-        left_out = (path for path, _ in taken.excluded)
-        parts.index.refresh(runner.root, (*left_out, *taken.reshaped), taken.commit)
     commits = RunCommits(parts.origin.repo, parts.task.task_id, taken.commit, journal.interrupts)
     return Run(
         task=parts.task,
         commits=commits,
         worktrees=parts.worktrees,
-        context=RunContext(parts.index, journal, commits, runner),
+        context=RunContext(
+            parts.index,
+            journal,
+            commits,
+            runner,
+            # The index describes the user's tree: the worktree lacks what the snapshot leaves out, and has other line ends.
+            unlike=(*(path for path, _ in taken.excluded), *taken.reshaped),
+        ),
         models=parts.models.client,
         journal=journal,
         progress=Progress(),
