@@ -181,7 +181,7 @@ def test_it_says_what_is_in_it_and_sends_nothing(planted: Project, tmp_path: Pat
     files = read_archive(place)
     for name in files:
         assert name == "README.txt" or any(line.startswith(f"  {name} (") for line in lines), name
-    assert "Nothing was sent. Read it before you give it to anybody:" in lines
+    assert "Nothing was sent. Read it before you give it to anyone:" in lines
     assert max(len(line) for line in lines[1:]) <= 60
     assert "\n".join(lines[2 : 2 * len(files)]) in files["README.txt"]
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
@@ -192,7 +192,7 @@ def test_no_file_is_written_over(planted: Project, tmp_path: Path) -> None:
     place.write_text("mine")
     code, _, err = planted.run_here("bug-report", "-o", str(place))
     assert code == 2
-    assert "is there already" in err
+    assert "exists already" in err
     assert place.read_text() == "mine"
 
 

@@ -91,7 +91,7 @@ def test_nothing_goes_without_yes_and_nothing_of_runs_unless_chosen(till: Projec
     assert (ids(till), refs(till)) == before
     code, out, _ = till.run_here("prune", "--status", "complete")
     assert code == 0
-    assert "nothing was taken away" in out
+    assert "nothing was deleted" in out
 
 
 def test_a_pruned_run_is_gone_from_every_view(till: Project, solved: str) -> None:

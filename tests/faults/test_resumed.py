@@ -270,7 +270,7 @@ def test_an_attempt_that_was_kept_is_known_when_the_run_goes_on(till: Project) -
 def test_what_does_not_go_with_resume_is_refused(till: Project) -> None:
     with serving(till) as server:
         configured(till, server)
-        assert "--hint goes with --resume" in till.cra("solve", "x", "--hint", "y").err
+        assert "--hint needs --resume" in till.cra("solve", "x", "--hint", "y").err
         assert "nothing has been recorded here yet" in till.cra("solve", "--resume", "abcd").err
         short = run_of(till.cra("solve", till.task))[:8]
         assert "give no TASK" in till.cra("solve", "again", "--resume", short).err
@@ -297,7 +297,7 @@ def test_a_run_that_somebody_has_in_hand_is_refused_and_not_put_away(tmp_path: P
             assert (told.code, told.recorded.ending[0]) == (2, "running")
             assert f"process {process.pid} holds run {short}" in told.err
             repaired = project.cra("check", "--repair")
-            assert repaired.out == "nothing was left behind\n"
+            assert repaired.out == "nothing to clean up\n"
             assert any(short in path for path in repaired.worktrees)
             os.kill(process.pid, signal.SIGKILL)
         finally:
@@ -316,7 +316,7 @@ def test_a_run_that_somebody_has_in_hand_is_refused_and_not_put_away(tmp_path: P
     assert "removed the work tree" in repaired.out
     assert repaired.worktrees == (str(theirs),)
     assert repaired.recorded.ending[0] == "interrupted"
-    assert project.cra("check", "--repair").out == "nothing was left behind\n"
+    assert project.cra("check", "--repair").out == "nothing to clean up\n"
 
 
 def test_one_process_has_a_task_in_hand(tmp_path: Path) -> None:

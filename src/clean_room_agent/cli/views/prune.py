@@ -46,8 +46,8 @@ def render(plan: Plan, *, done: bool) -> "list[RenderableType]":
 
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     table.add_column("what", no_wrap=True)
-    table.add_column("takes", justify="right", no_wrap=True)
-    table.add_column("went" if done else "goes", justify="right", no_wrap=True)
+    table.add_column("size", justify="right", no_wrap=True)
+    table.add_column("deleted" if done else "deletable", justify="right", no_wrap=True)
     table.add_column("", overflow="fold")
     for each in plan.sizes:
         goes = Text(size_text(each.goes) if each.count else "-", style="bold" if each.count else "dim")
@@ -68,7 +68,7 @@ def render(plan: Plan, *, done: bool) -> "list[RenderableType]":
         parts += [Text(""), runs]
         if len(plan.runs) > SHOWN_RUNS:
             parts.append(
-                Text(f"and {len(plan.runs) - SHOWN_RUNS} more runs (--json names them all)", style="dim")
+                Text(f"and {len(plan.runs) - SHOWN_RUNS} more runs (--json lists all)", style="dim")
             )
     return [*parts, Text("")]
 
@@ -76,7 +76,7 @@ def render(plan: Plan, *, done: bool) -> "list[RenderableType]":
 def verdict(plan: Plan, *, done: bool) -> str:
     """What was deleted, or would be."""
     if not plan.pieces:
-        return "nothing to take away; --older-than, --status and --kind choose more"
+        return "nothing to delete; select more with --older-than, --status and --kind"
     if done:
-        return f"{size_text(plan.size)} taken away"
-    return f"nothing was taken away; {size_text(plan.size)} would go with --yes"
+        return f"{size_text(plan.size)} deleted"
+    return f"nothing was deleted; {size_text(plan.size)} would be deleted with --yes"

@@ -1,0 +1,37 @@
+"""Runs as they are now."""
+
+from pathlib import Path
+
+from clean_room_agent.app.listed_runs import as_it_stands, as_object
+from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.db.raw.runs import RunListing
+from clean_room_agent.db.raw.trace import RunOverview
+from clean_room_agent.workspace import Workspace, hold
+
+TASK = "3f2c7a90-0000-4000-8000-000000000000"
+
+
+def overview(status: RunStatus) -> RunOverview:
+    listing = RunListing(
+        task_id=TASK,
+        command="solve",
+        status=status,
+        task_description="Mend it",
+        timestamp="2026-01-02T03:04:05Z",
+        completed_at=None,
+    )
+    return RunOverview(listing=listing, run=None, tests=None, discarded=False, size=7)
+
+
+def test_a_running_run_that_no_process_holds_is_interrupted(tmp_path: Path) -> None:
+    workspace = Workspace(repo=tmp_path)
+    workspace.create()
+    assert as_it_stands(workspace, overview(RunStatus.RUNNING)).listing.status is RunStatus.INTERRUPTED
+    with hold(workspace.task_lock(TASK), timeout=0, what="a run"):
+        assert as_it_stands(workspace, overview(RunStatus.RUNNING)).listing.status is RunStatus.RUNNING
+    assert as_it_stands(workspace, overview(RunStatus.COMPLETE)).listing.status is RunStatus.COMPLETE
+
+
+def test_a_pass_that_stands_alone_has_no_branch() -> None:
+    found = as_object(overview(RunStatus.COMPLETE))
+    assert (found["task_id"], found["branch"], found["bytes"]) == (TASK, "", 7)

@@ -1,0 +1,18 @@
+"""Extras that a command needs."""
+
+import pytest
+
+from clean_room_agent.app import package_extras
+from clean_room_agent.errors import UsageError
+
+
+def test_an_extra_that_is_not_installed_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(package_extras.EXTRAS, "data", ("json", "no_such_package"))
+    with pytest.raises(UsageError, match=r"the extra `data` \(no_such_package is not installed\)") as caught:
+        package_extras.require_extras("data")
+    assert caught.value.hint == "pip install 'clean-room-agent[data]'"
+
+
+def test_what_is_installed_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(package_extras.EXTRAS, "data", ("json",))
+    package_extras.require_extras("data")

@@ -1,0 +1,35 @@
+"""Signals that ask the program to stop."""
+
+import os
+import signal
+
+import pytest
+
+from clean_room_agent.app.signal_handling import interruptible, on_interrupt
+from clean_room_agent.errors import Interrupted
+
+
+def test_a_signal_is_handed_on_and_the_handler_of_before_comes_back() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    told: list[str] = []
+    with on_interrupt(lambda: told.append("asked")):
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert told == ["asked"]
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_an_ignored_signal_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    told: list[str] = []
+    try:
+        with on_interrupt(lambda: told.append("asked")):
+            os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert told == []
+
+
+def test_an_interrupted_run_says_how_to_continue() -> None:
+    with pytest.raises(Interrupted) as caught, interruptible("3f2c7a90-0000-4000-8000-000000000000"):
+        raise KeyboardInterrupt
+    assert caught.value.hint == "go on with: cra solve --resume 3f2c7a90"
