@@ -14,6 +14,7 @@ from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.artifacts.ids import new_task_id, relative_pass
 from clean_room_agent.artifacts.model_calls import ModelCall
+from clean_room_agent.artifacts.prompt_sources import SourcedText
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import list_calls
 from clean_room_agent.db.raw.decisions import DecisionRow, list_decisions
@@ -219,7 +220,7 @@ def _ask(models: ModelClient, row: ModelCall, task_id: str) -> Side:
     try:
         reply = models.ask(
             _verbatim(row),
-            Asked(text=row.request.prompt.partition("\n")[2]),
+            Asked(text=_below_title(row)),
             pass_id=f"{task_id}:{relative}" if relative else task_id,
             stage=row.site.stage_name,
             item=row.site.item,
@@ -233,6 +234,12 @@ def _ask(models: ModelClient, row: ModelCall, task_id: str) -> Side:
         completion_tokens=reply.completion_tokens,
         latency_ms=reply.latency_ms,
     )
+
+
+def _below_title(row: ModelCall) -> SourcedText:
+    """The prompt without its first line, which is the title; each line comes from where it came from then."""
+    spans = (replace(span, first=span.first - 1, last=span.last - 1) for span in row.request.spans or ())
+    return SourcedText(row.request.prompt.partition("\n")[2], tuple(spans))
 
 
 def _verbatim(row: ModelCall) -> Prompt[Asked, Any]:
