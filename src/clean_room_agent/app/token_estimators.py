@@ -111,7 +111,7 @@ def _calibrate(record: Record, tag: str) -> calibrations.CalibrationRow | None:
 
 
 def _estimator(row: calibrations.CalibrationRow) -> FittedEstimator | None:
-    """The row as a estimator; None where it was made by a program that sorted pieces into other kinds."""
+    """The row as an estimator; None where it was made by a program that sorted pieces into other kinds."""
     if len(row.weights) != len(KINDS):
         return None
     return FittedEstimator(

@@ -1,4 +1,4 @@
-"""What a context tells, without a model, about how two places of the code hang together.
+"""How two pieces of code in a context depend on each other, told from their text and imports, without a model.
 
 A place uses another where its code has the other's name, and, across files, its file imports the other or its name:
 

@@ -1,4 +1,4 @@
-"""The decomposed route to an adjustment: which steps stay valid, what caused each failure, what needs a new step.
+"""Decomposed adjustment of a plan: which steps stay valid, what caused each failure, what needs a new step.
 
 One call then writes the steps as it was decided; where nothing has to be written, none is made. What the answer changes
 beyond the verdicts is put back: a step that stays stays as it was, and there are new steps only where one is wanted. After a

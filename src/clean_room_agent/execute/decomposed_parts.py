@@ -1,10 +1,10 @@
-"""The decomposed route to a meta-plan: the places that change, which of them belong together, which part comes first.
+"""Decomposed planning of a task: which places change, which of them belong together, which part comes first.
 
     c1 split in till/money.py     c1 c2: another file, other folder, neither uses the other: no    p1 = c1
     c2 page in web/view.py        c2 c3: the same file: yes                                       p2 = c2, c3
     c3 link in web/view.py        p2 p1: page uses split: yes                                     p2 needs p1
 
-The context decides where it can (`relations.py`), a model is asked for the rest. What cannot be read counts as "together",
+The context decides where it can (`code_relations.py`), a model is asked for the rest. What cannot be read counts as "together",
 and as "not needed": parts that are too large are divided into steps, and parts stand in the order of their places anyway.
 """
 

@@ -1,8 +1,8 @@
-"""The decomposed route to a part's plan: the places that it changes, the steps that do, which step comes first.
+"""Decomposed planning of a part: which places it changes, in which steps, and which step comes first.
 
 Where the meta-plan was made of these places, and from the same context, they are not asked for again. Where one definition is
 all that changes, the part is one step, and its words are the step's. Of two steps at the same file, the
-first as written comes first; else the context decides where it can (`relations.py`), and a model is asked for the rest.
+first as written comes first; else the context decides where it can (`code_relations.py`), and a model is asked for the rest.
 """
 
 from collections.abc import Collection, Sequence

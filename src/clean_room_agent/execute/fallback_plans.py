@@ -1,4 +1,4 @@
-"""What is followed where no valid plan came: the task as one part, a part as one step. No model is asked."""
+"""The plans that are followed where a model gave no valid one: the task as one part, a part as one step."""
 
 from collections.abc import Collection, Iterable
 from pathlib import PurePosixPath

@@ -1,4 +1,4 @@
-"""The how may change, the what may not: a revised plan is compared with the user's words before it is followed."""
+"""Checking that a revised plan still does what the user asked for, before it is followed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

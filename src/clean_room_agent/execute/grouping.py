@@ -1,4 +1,4 @@
-"""Verdicts about pairs become groups and an order."""
+"""Putting items into groups and in order, by yes or no about each pair of them."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""Yes or no, asked of a model for each of several items, weighed against the model's leaning; unreadable: a stated rule."""
+"""Asking a model for yes or no about each of several items, corrected for its bias; unreadable answers follow a rule."""
 
 from collections.abc import Sequence
 from typing import Final, Generic

@@ -1,4 +1,4 @@
-"""The one-call route to plans: the model is asked for the whole of it."""
+"""Planning in one call: the model is asked for a whole plan."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,6 +1,6 @@
-"""Plans: asked for, validated, sent back once with their faults.
+"""Making plans: asked for, validated, and sent back once with their faults.
 
-Each `make_...` takes its drafts from a route (`one_call`, or `decomposed_parts`, `decomposed_steps` and
+Each `make_...` takes its drafts from a way of planning (`one_call_plans`, or `decomposed_parts`, `decomposed_steps` and
 `decomposed_adjustment`); what is promised here holds for every route.
 """
 

@@ -1,4 +1,4 @@
-"""The plan that a person reviews: made of parts and steps, and made into the steps that are followed."""
+"""Plan files as the program writes them: made from parts and steps, and read back into the steps that are followed."""
 
 from clean_room_agent.artifacts.plans import (
     AffectedFile,

@@ -1,4 +1,4 @@
-"""What a plan says wrongly and can only mean in one way: put right before the plan is validated.
+"""Correcting what a plan says wrongly and can mean in one way only, before it is validated.
 
 Of files the tree decides, never likeness: `money.py` is `till/money.py` where no other file is called so. A path that could mean
 two files, and a file to be created whose name is new, stay as they were written.

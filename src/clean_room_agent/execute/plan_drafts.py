@@ -1,4 +1,4 @@
-"""What every route to a plan gives, before it is validated: a draft."""
+"""Drafts of plans: what each way of planning returns, before it is validated."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Plan files: what `cra plan` writes or a person does, and `cra solve` follows."""
+"""Reading plan files: what `cra plan` wrote or a person did, for `cra solve` to follow."""
 
 import json
 import math

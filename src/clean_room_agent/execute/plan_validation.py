@@ -1,4 +1,4 @@
-"""What is wrong with a plan, in words that the model (or the person) that wrote it can act on."""
+"""Validating plans: what is wrong with one, in words that whoever wrote it can act on."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping

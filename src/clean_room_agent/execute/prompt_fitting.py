@@ -1,4 +1,4 @@
-"""Making a prompt fit its window by leaving out whole things, in a fixed order, each of them named."""
+"""Fitting a prompt into its window by leaving out whole items, in a fixed order, each of them named."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,7 @@
-"""Declarations first: which steps begin with a scaffold, the question for it, and what a text must be to count as one.
+"""Scaffolds: which steps begin with declarations alone, how a model is asked for them, and what counts as one.
 
 A scaffold is what a step adds without its bodies: imports, signatures and docstrings, each body a stub
-(`edits/stubs.py`). Nothing is applied here; `bodies.py` asks for what comes after.
+(`edits/stubs.py`). Nothing is applied here; `scaffold_bodies.py` asks for what comes after.
 """
 
 from collections.abc import Collection, Mapping

@@ -1,4 +1,4 @@
-"""The bodies of a step that has a scaffold: by one answer, else by one for each stub."""
+"""Filling in a scaffold: the bodies of its stubs by one answer, else by one answer for each."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""A context once a scaffold stands: what it shows of the scaffold's files is their present text."""
+"""Updating a context once a scaffold is written: it shows the present text of the scaffold's files."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What the tests show, in words for a prompt: each failing test with its line, its values and its place, equal ones once.
+"""Failing tests in words for a prompt: each with its line, its values and its place, equal ones once.
 
     Failing test: tests/test_money.py::test_split
       failing line: assert split(100, 3) == [34, 33, 33]

@@ -1,4 +1,4 @@
-"""A plan as a person writes it: the task, the files, the steps, in TOML or JSON. What is not written is filled in.
+"""Plans written by hand: the task, the files and the steps, in TOML or JSON; what is not written is filled in.
 
     task = "Splitting a bill loses cents"
 

@@ -1,4 +1,4 @@
-"""A model's leaning to one of a prompt's words, whatever it is asked about, and what an answer says beyond that.
+"""A model's bias toward one of a prompt's words, whatever it is asked, and what an answer says beyond that.
 
 A small model may say yes to everything with .3 to .45: a bound of .5 then lets nothing in, though the order is of use. How
 it answers when it is asked about nothing shows its leaning (Zhao et al. 2021, "Calibrate Before Use"), and what counts of

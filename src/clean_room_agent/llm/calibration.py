@@ -1,4 +1,4 @@
-"""Fitting a estimator to a model's logged calls: what the prompts were made of, and what the server counted.
+"""Fitting a token estimator to a model's logged calls: what the prompts were made of, and what the server counted.
 
 A ridge regression of relative errors. It begins with what common tokenisers have in common, moves each kind's tokens
 as far as the calls say so, and gives the words that weigh most in these prompts (a project's own names, which a

@@ -1,4 +1,4 @@
-"""The one way to ask a model: resolve, measure, send, record, then read."""
+"""The model client: the one way to ask a model. Resolve, measure, send, record, then read."""
 
 import random
 import threading

@@ -1,4 +1,4 @@
-"""Answers that copy their prompt's example in place of saying something.
+"""Detecting answers that copy the example in their prompt instead of saying something.
 
 The examples speak of a zoo with `quokka` in each of its names and sentences, so that what stems from one is known by
 that word. A repository that has the word itself is not suspected: it stands in what was asked beside the example.

@@ -1,4 +1,4 @@
-"""Counting pieces of text as the Qwen pre-tokeniser cuts it: what an estimate of tokens begins with."""
+"""Counting the pieces that the Qwen pre-tokenizer cuts a text into: where an estimate of tokens begins."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""What a prompt is: one model task with its inputs, its text and the way its answer is read."""
+"""Prompts: one model task each, with its inputs, its text, and how its answer is read."""
 
 import functools
 import json
@@ -60,7 +60,7 @@ class Prompt(Generic[InputsT, AnswerT]):
     answer: AnswerReader[AnswerT]
     max_answer_tokens: int
     example: str
-    """An answer that parses. Its names and sentences hold `parroting.MARK`."""
+    """An answer that parses. Its names and sentences hold `copied_examples.MARK`."""
     narrow: Callable[[JsonSchema, InputsT], JsonSchema] | None = None
     """The answer's schema with the bounds that follow from the inputs."""
     grammar: Callable[[InputsT], str] | None = None

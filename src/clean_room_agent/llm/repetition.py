@@ -1,4 +1,4 @@
-"""Answers that repeat themselves without end.
+"""Detecting answers that repeat themselves without end.
 
 An answer repeats itself when it ends in nothing but one text over and over, at least `TIMES` times and for at least
 `LEAST_CHARS`: a line, a whole edit, a list entry, blanks. Sources hardly do: tables of equal lines are shorter, and long ones have a

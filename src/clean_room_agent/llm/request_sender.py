@@ -1,4 +1,4 @@
-"""The way to the server: slots, retries, the probe of its window, and the record of every request."""
+"""Sending requests to the model server: slots, retries, the probe of its window, and the record of every request."""
 
 import itertools
 import threading

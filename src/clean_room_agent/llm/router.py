@@ -1,4 +1,4 @@
-"""Which model answers a prompt, with its window and its limits."""
+"""Choosing the model that answers a prompt, with its window and its limits."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

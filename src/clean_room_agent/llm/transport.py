@@ -1,4 +1,4 @@
-"""One exchange with whatever answers for a model: a server or a recording."""
+"""The transport to whatever answers for a model, a server or a recording: one request, one answer."""
 
 import hashlib
 import json
@@ -42,7 +42,7 @@ class ChatRequest:
     grammar: str = ""
     """What the answer is held to, in GBNF, where the server takes one; "" for none."""
     opening: str = ""
-    """How an answer begins that is closed, since it copies the prompt's example (see `parroting.CopyGuard`); "" for none."""
+    """How an answer begins that is closed, since it copies the prompt's example (see `copied_examples.CopyGuard`); "" for none."""
     heard: Callable[[], None] = field(default=lambda: None, compare=False, repr=False)
     """Called as each piece of the answer comes."""
 

@@ -1,4 +1,4 @@
-"""Proof that a server refuses a prompt beyond its window, where older ones cut it in silence."""
+"""Probing whether a server refuses a prompt beyond its window; older ones cut it without a word."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Bytes as people read them."""
+"""Sizes in bytes, as people read them."""
 
 UNITS = ("kB", "MB", "GB", "TB")
 THOUSAND = 1000

@@ -1,4 +1,4 @@
-"""Why a task came to nothing, in words: counts by cause, and what to do about the first of them."""
+"""Why a task came to nothing: counts by cause, and what to do about the first of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What became of each candidate, as a person reads it."""
+"""Retrieval decisions as a person reads them: what became of each candidate, and why."""
 
 from dataclasses import dataclass
 

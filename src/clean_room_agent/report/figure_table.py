@@ -1,4 +1,4 @@
-"""A table of figures that a narrow terminal can show: where names and figures do not fit side by side, each name is a line."""
+"""A table of figures for a terminal of any width: names go above their figures where there is no room beside them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

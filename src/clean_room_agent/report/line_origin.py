@@ -1,4 +1,4 @@
-"""Which of a run's accepted changes wrote a line of its result: from the recorded diffs alone."""
+"""Which of a run's accepted changes wrote a line of its result, as `git blame` would say it, from the recorded diffs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

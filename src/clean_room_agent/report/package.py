@@ -1,4 +1,4 @@
-"""A context package as another tool or program reads it; imports nothing that draws."""
+"""A context package as Markdown and as JSON, for other tools and programs; imports nothing that draws."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""A run for somebody who has neither the repository nor a right to see it: what happened, without a word of code."""
+"""A run without a word of code, for somebody who may not see the repository: what happened, and when."""
 
 from typing import Any
 

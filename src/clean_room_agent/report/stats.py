@@ -1,4 +1,4 @@
-"""The record in figures: what each prompt's calls cost and how right they were, and where failed tasks were lost."""
+"""Statistics over the record: what each prompt's calls cost, how right they were, and where failed tasks were lost."""
 
 from collections.abc import Iterable, Sequence
 

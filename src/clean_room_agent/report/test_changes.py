@@ -1,4 +1,4 @@
-"""What a result changes about the tests that judge it, as a person reads it on the last screen and later."""
+"""Which tests a result changes, removes or skips, of those that judge it, as a person reads it."""
 
 import json
 from collections.abc import Iterable, Sequence

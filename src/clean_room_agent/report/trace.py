@@ -1,4 +1,4 @@
-"""What a task left in the record, put together: its run, its passes in order, and what belongs to each."""
+"""Reading a task from the record: its run, its passes in order, and what belongs to each."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the tests said, run after run."""
+"""The test runs of a task, as a person reads them."""
 
 from dataclasses import dataclass
 

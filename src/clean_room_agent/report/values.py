@@ -1,4 +1,4 @@
-"""Values of any shape: as JSON can say them, and with each text in them changed."""
+"""Values as JSON, and with each text in them changed."""
 
 import dataclasses
 from collections.abc import Mapping

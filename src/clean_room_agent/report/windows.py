@@ -70,7 +70,7 @@ def estimator_lines(estimators: Mapping[str, TokenEstimator]) -> tuple[Estimator
 def window_accounts(
     conn: Connection, chosen: Chosen, estimators: Mapping[str, TokenEstimator]
 ) -> tuple[WindowAccount, ...]:
-    """The chosen calls' windows, in order. A model without a estimator is measured as at the start."""
+    """The chosen calls' windows, in order. A model without an estimator is measured as at the start."""
     entries = {call.id: entry for entry in chosen.passes for call in entry.calls}
     accounts = []
     for line in budget(chosen):

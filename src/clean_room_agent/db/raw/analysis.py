@@ -1,4 +1,4 @@
-"""What the record says over many runs: sums by prompt and model, and what of each run its outcome is explained by."""
+"""Queries over many runs: sums by prompt and model, and what explains how each run ended."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What models answer when they are asked about nothing."""
+"""Measurements of a model's bias: what it answers when it is asked about nothing."""
 
 from dataclasses import dataclass
 

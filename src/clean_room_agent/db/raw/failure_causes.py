@@ -1,4 +1,4 @@
-"""What a task's calls and attempts came to, counted by cause: the one place that says why answers were of no use."""
+"""Counting a task's calls and attempts by cause: the one place that says why answers were of no use."""
 
 import json
 from collections import Counter

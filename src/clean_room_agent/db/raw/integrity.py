@@ -1,4 +1,4 @@
-"""Whether the record is sound: the file, its references, and the chain from each accepted change to its reasons."""
+"""Checking the record: the file, its references, and the chain from each accepted change to its reasons."""
 
 import sqlite3
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Whole runs taken out of the record, all of them in one transaction, and how much room each takes."""
+"""Deleting whole runs from the record, all in one transaction, and how many bytes each takes."""
 
 import sqlite3
 from collections.abc import Collection, Mapping

@@ -1,4 +1,4 @@
-"""The way into raw.sqlite: one thread writes, many submit, and what stands in the queue shares one synced commit."""
+"""Writing to raw.sqlite: one writer thread, any number of callers, and one synced commit for all that waits."""
 
 import sqlite3
 import threading

@@ -1,4 +1,4 @@
-"""Contexts made again because a failed attempt showed that something was missing, and what else was done about failures."""
+"""Refined contexts, made since a failed attempt showed that something was missing; and what else was done about failures."""
 
 from dataclasses import dataclass
 

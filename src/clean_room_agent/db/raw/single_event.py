@@ -1,4 +1,4 @@
-"""One event for the record, by a command that writes no other: no thread, no queue, nothing imported for either."""
+"""Writing one event to the record, for a command that writes no other: no thread, no queue, few imports."""
 
 import contextlib
 import sqlite3

@@ -1,4 +1,4 @@
-"""Which servers were proven not to cut prompts."""
+"""Proofs that a server refuses a prompt beyond its window."""
 
 from dataclasses import dataclass
 

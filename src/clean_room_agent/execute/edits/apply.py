@@ -1,4 +1,4 @@
-"""What the edits of an answer make of the texts they name: all of them, or nothing."""
+"""Applying the edits of an answer to the texts of their files: all of them, or none."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace

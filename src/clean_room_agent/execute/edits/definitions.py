@@ -1,4 +1,4 @@
-"""What a file's syntax says of an edit: where its definitions stand, and where it stops being readable."""
+"""The definitions in a file, by its syntax tree, and where a file no longer parses after an edit."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Lines by which a model says "and the rest as before" instead of writing it."""
+"""Finding lines such as `# ... rest unchanged`, by which a model leaves code out instead of writing it."""
 
 import re
 from pathlib import PurePosixPath

@@ -1,4 +1,4 @@
-"""What a model is told of edits that were refused: enough to do better in a fresh prompt, and that nothing was done."""
+"""What a model is told of edits that were refused: enough to do better, and that none of them was applied."""
 
 from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchResult
 

@@ -1,4 +1,4 @@
-"""Markdown fences that a model puts around the text of an edit."""
+"""Removing the Markdown fences that a model puts around the code of an edit."""
 
 import re
 from pathlib import PurePosixPath

@@ -1,4 +1,4 @@
-"""Where new code goes that is named by its neighbour or its class, and with which blank lines and indentation.
+"""Where inserted code goes: before, after or inside a named definition, with which blank lines and indentation.
 
 The place is the program's: `before` is above the neighbour's decorators and the comments directly above it, `after` is
 below its last line, `in` is the end of a class's body. Blank lines follow those around the neighbour, else the

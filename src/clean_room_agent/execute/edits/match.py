@@ -1,4 +1,4 @@
-"""Where the search text of an edit stands: six tiers, the first that matches at all decides.
+"""Finding the search text of an edit in its file: six tiers, and the first that matches at all decides.
 
     1, 2  exactly, inside the symbols that the context showed; in the file
     3, 4  the same two scopes, with line ends and trailing white space normalised

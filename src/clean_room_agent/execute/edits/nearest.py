@@ -1,4 +1,4 @@
-"""The real text that is nearest to a search text which does not stand in a file: for feedback, never for matching."""
+"""The text of a file that is most like a search text that was not found in it: for feedback, never for matching."""
 
 import difflib
 import re

@@ -1,4 +1,4 @@
-"""An answer's text as edits.
+"""Parsing the edits in an answer.
 
 The text between tags is raw, so it may hold lines that look like tags. Where a content ends is decided by two rules:
 

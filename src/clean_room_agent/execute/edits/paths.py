@@ -1,4 +1,4 @@
-"""Which paths an edit or a plan may name: rules on the text of the path, without a look at any file system."""
+"""Which paths an edit or a plan may name, judged by the path alone, without looking at a file system."""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""Edits as the text that a model would have written for them."""
+"""Writing edits in the edit format, as a model would have written them."""
 
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What an edit may touch: the step's targets and what its context showed whole, and never what protects the tests."""
+"""Which files an edit may touch: the step's targets and what its context shows, and never what protects the tests."""
 
 import json
 import tomllib

@@ -1,4 +1,4 @@
-"""The spans of the symbols that a context shows, in the texts as they are now."""
+"""Where the symbols that a context shows stand in their files as these are now."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Putting a new text in place of a span such that line ends and the lines around it stay as they are."""
+"""Replacing a span of a text so that line ends and the lines around it stay as they are."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Scaffolds by their syntax: whether a text adds declarations alone, and which of its functions are stubs.
+"""Stubs and scaffolds, by their syntax: which functions of a text are stubs, and whether it adds declarations alone.
 
 A stub is a function or method whose body, its docstring and comments aside, is one statement that says it is not written:
 `raise NotImplementedError` in Python, a `throw` of "not implemented" in JavaScript and TypeScript.

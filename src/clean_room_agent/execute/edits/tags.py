@@ -1,4 +1,4 @@
-"""Where the tags of the edit format stand in a text, and which of them belong together.
+"""Finding the tags of the edit format in a text, and which of them belong together.
 
 A tag counts by its position: it begins a line (tags may follow one another on it), so that the same characters inside
 a line of code are code. Nothing is unescaped, and nothing outside the tags is looked at.

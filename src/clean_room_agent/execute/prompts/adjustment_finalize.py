@@ -1,4 +1,4 @@
-"""The steps that remain, as it was decided about them."""
+"""Which steps remain, written as it was decided about each of them?"""
 
 from dataclasses import dataclass
 

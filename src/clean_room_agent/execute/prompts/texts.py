@@ -1,4 +1,4 @@
-"""What the prompts of this folder share: the system text of each role, pieces of templates, and the templates' files."""
+"""What the prompts here share: the system text of each role, pieces of templates, and reading template files."""
 
 from pathlib import Path
 

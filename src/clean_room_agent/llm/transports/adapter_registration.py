@@ -1,4 +1,4 @@
-"""Making a trained model known to the server that is to answer with it, in each server's own way.
+"""Registering a trained model with the server that is to run it, in each server's own way.
 
 - Ollama from 0.34.1 on takes whole models alone: the merged GGUF is uploaded, and a model is made of it with the base's
   template and parameters. Before, it takes the adapter as a GGUF on top of the base.

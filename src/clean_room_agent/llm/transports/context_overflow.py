@@ -1,4 +1,4 @@
-"""How servers say that a prompt is too long: each one's words, read as figures."""
+"""Reading how servers say that a prompt is too long: each one's own words, as figures."""
 
 import json
 import re

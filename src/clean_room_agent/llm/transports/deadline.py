@@ -1,4 +1,4 @@
-"""A deadline that holds for a whole exchange, also while headers, informational answers or trailers come drop by drop.
+"""A deadline for a whole exchange, also while headers, informational answers or trailers come drop by drop.
 
 httpcore waits anew for each read, and gives nothing back meanwhile: what limits a read does not limit an answer.
 """

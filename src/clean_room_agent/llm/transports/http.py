@@ -1,4 +1,4 @@
-"""The one way to a model server: a streamed answer with its deadlines, and small questions. Knows no dialect.
+"""Streaming an answer from a model server over HTTP, with deadlines; and small requests. Knows no server's dialect.
 
 The only module that opens connections; import it where a server is about to be asked.
 """

@@ -1,4 +1,4 @@
-"""Newline-delimited JSON as it arrives: in pieces that end anywhere, also in the middle of a character."""
+"""Reading newline-delimited JSON as it arrives: in pieces that end anywhere, also inside a character."""
 
 MAX_LINE_BYTES = 8_000_000
 

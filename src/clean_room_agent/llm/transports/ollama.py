@@ -1,4 +1,4 @@
-"""Ollama's native API."""
+"""Transport to Ollama's native API."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""Servers that speak OpenAI's chat API: vLLM, llama-server, LM Studio, llama-cpp-python's server."""
+"""Transport to servers with OpenAI's chat API: vLLM, llama-server, LM Studio, llama-cpp-python's server."""
 
 import json
 import time

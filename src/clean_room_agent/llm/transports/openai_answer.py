@@ -1,4 +1,4 @@
-"""An answer of OpenAI's chat API as it arrives: events of a stream, or one object."""
+"""Reading an answer of OpenAI's chat API as it arrives: events of a stream, or one object."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Answers from a recording, by call identity, as long as what is asked is what was asked then."""
+"""Transports that answer from a recording: the same call identity, and the same prompt as then."""
 
 import json
 from collections.abc import Collection, Iterable

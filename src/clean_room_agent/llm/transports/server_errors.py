@@ -1,4 +1,4 @@
-"""What a model server's failures are to us: one class of `ModelError` each, with what to do about it."""
+"""Mapping a model server's failures to our errors: one class of `ModelError` each, with what to do about it."""
 
 import json
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Texts with shared beginnings, each beginning stored once: a text is a chain of beginnings and what is its own.
+"""Storing texts that begin alike with each beginning once: a text is a chain of beginnings and what is its own.
 
 Of the three texts `a b c`, `a b d` and `a x` (a letter is a line), `a` is the beginning of all and `b` follows it in two:
 

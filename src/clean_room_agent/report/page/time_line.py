@@ -1,4 +1,4 @@
-"""When what was done: each pass, and each test run of its own, as a bar of seconds that models, tests and the rest took."""
+"""A time line of a run: each pass, and each test run of its own, with the seconds of models, tests and the rest."""
 
 import itertools
 from collections.abc import Iterable, Sequence
