@@ -8,7 +8,7 @@ from testing.oracle.shifted import HIGHEST, LOWEST, NEUTRAL, Draw, ShiftedOracle
 from testing.servers.ollama_script import Answer, ChatCall
 
 from clean_room_agent.llm.answers import Choice, OneWord
-from clean_room_agent.llm.bias import NOTHING, weigh
+from clean_room_agent.llm.bias import NOTHING, calibrate_choice
 from clean_room_agent.retrieval.prompts.piece_judgment import PIECE_JUDGMENT
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 
@@ -67,7 +67,9 @@ def test_of_three_words_the_right_one_is_found_beside_what_is_said_about_nothing
         return Choice(word="skip", shares=tuple((word, likely[word]) for word in words))
 
     for number in range(COUNT):
-        found = weigh(choice(f"a.py :: f{number}", right), choice(NOTHING, "skip"), ("change", "read"))
+        found = calibrate_choice(
+            choice(f"a.py :: f{number}", right), choice(NOTHING, "skip"), ("change", "read")
+        )
         assert found is not None
         assert (found.score > 0) is counts
         assert not counts or found.word == right

@@ -12,7 +12,15 @@ from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.llm.answers import Choice
-from clean_room_agent.llm.bias import ABOUT_NOTHING, CLEAR, NOTHING, Measured, lets_in, needs_leaning, weigh
+from clean_room_agent.llm.bias import (
+    ABOUT_NOTHING,
+    CLEAR,
+    NOTHING,
+    BiasKey,
+    calibrate_choice,
+    lets_in,
+    needs_bias,
+)
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.transports.ollama import connect
 from clean_room_agent.llm.transports.replay import ReplayTransport
@@ -28,9 +36,9 @@ def yes(share: float) -> Choice:
 
 
 def score(share: float, neutral: float | None) -> float:
-    weighed = weigh(yes(share), None if neutral is None else yes(neutral), ("yes",))
-    assert weighed is not None
-    return weighed.score
+    calibrated = calibrate_choice(yes(share), None if neutral is None else yes(neutral), ("yes",))
+    assert calibrated is not None
+    return calibrated.score
 
 
 def test_the_example_of_the_module() -> None:
@@ -52,7 +60,7 @@ def test_the_example_of_the_module() -> None:
 def test_a_leaning_is_needed_where_an_answer_is_unclear_or_all_say_yes(
     shares: tuple[float, ...], needed: bool
 ) -> None:
-    assert needs_leaning([*map(yes, shares), Choice(word="no"), None], ("yes",)) is needed
+    assert needs_bias([*map(yes, shares), Choice(word="no"), None], ("yes",)) is needed
 
 
 @given(st.floats(0.0, 1 - CLEAR), SHARES)
@@ -92,7 +100,7 @@ def test_of_three_words_the_one_that_says_most_beyond_the_leaning_counts(shares:
     total = sum(shares)
     choice = Choice(word="skip", shares=tuple((w, s / total) for w, s in zip(WORDS, shares, strict=True)))
     even = Choice(word="skip", shares=tuple((word, 1 / 3) for word in WORDS))
-    found = weigh(choice, even, ("change", "read"))
+    found = calibrate_choice(choice, even, ("change", "read"))
     assert found is not None
     assert found.probability == max(dict(choice.shares)[word] for word in ("change", "read"))
     against = dict(choice.shares)["skip"]
@@ -101,7 +109,7 @@ def test_of_three_words_the_one_that_says_most_beyond_the_leaning_counts(shares:
 
 
 def test_without_probabilities_nothing_is_weighed() -> None:
-    assert weigh(Choice(word="no"), yes(0.3), ("yes",)) is None
+    assert calibrate_choice(Choice(word="no"), yes(0.3), ("yes",)) is None
 
 
 @pytest.mark.parametrize(
@@ -118,14 +126,14 @@ class Kept:
     """A store in memory, which knows the calls of a sink."""
 
     def __init__(self, sink: MemorySink) -> None:
-        self.rows: dict[Measured, int] = {}
+        self.rows: dict[BiasKey, int] = {}
         self._sink = sink
 
-    def newest(self, measured: Measured, now: str) -> ModelCall | None:
-        return recorded(self._sink, self.rows[measured]) if measured in self.rows else None
+    def newest(self, key: BiasKey, now: str) -> ModelCall | None:
+        return recorded(self._sink, self.rows[key]) if key in self.rows else None
 
-    def keep(self, measured: Measured, call_id: int, choice: Choice) -> None:
-        self.rows[measured] = call_id
+    def keep(self, key: BiasKey, call_id: int, choice: Choice) -> None:
+        self.rows[key] = call_id
 
 
 def recorded(sink: MemorySink, call_id: int) -> ModelCall:

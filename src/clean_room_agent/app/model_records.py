@@ -6,7 +6,7 @@ from clean_room_agent.db.raw import answer_biases, calls, window_proofs
 from clean_room_agent.db.raw.calls import copying_models, get_call
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.llm.answers import Choice
-from clean_room_agent.llm.bias import Measured
+from clean_room_agent.llm.bias import BiasKey
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.window_probe import ProbedServer, still_holds
 from clean_room_agent.orchestrator.budget import Meter
@@ -91,28 +91,28 @@ class RecordedBiases:
     def __init__(self, record: Record) -> None:
         self._record = record
 
-    def newest(self, measured: Measured, now: str) -> ModelCall | None:
-        """The call by which it was last measured; None where it never was, or by what may have been another model."""
+    def newest(self, key: BiasKey, now: str) -> ModelCall | None:
+        """The call by which it was last key; None where it never was, or by what may have been another model."""
         row = self._record.write(
             answer_biases.newest_bias,
-            base_url=measured.base_url,
-            model=measured.model,
-            model_digest=measured.model_digest,
-            prompt=measured.prompt,
-            prompt_hash=measured.prompt_hash,
+            base_url=key.base_url,
+            model=key.model,
+            model_digest=key.model_digest,
+            prompt=key.prompt,
+            prompt_hash=key.prompt_hash,
         )
         if row is None or not still_holds(row.model_digest, row.timestamp, now):
             return None
         return self._record.write(get_call, row.call_id)
 
-    def keep(self, measured: Measured, call_id: int, choice: Choice) -> None:
+    def keep(self, key: BiasKey, call_id: int, choice: Choice) -> None:
         """Store the measurement."""
         row = answer_biases.AnswerBiasRow(
-            base_url=measured.base_url,
-            model=measured.model,
-            model_digest=measured.model_digest,
-            prompt=measured.prompt,
-            prompt_hash=measured.prompt_hash,
+            base_url=key.base_url,
+            model=key.model,
+            model_digest=key.model_digest,
+            prompt=key.prompt,
+            prompt_hash=key.prompt_hash,
             shares=choice.shares,
             call_id=call_id,
             timestamp=self._record.now(),

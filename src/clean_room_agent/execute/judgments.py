@@ -5,12 +5,12 @@ from typing import Final, Generic
 
 from clean_room_agent.artifacts.verdicts import PlanVerdict
 from clean_room_agent.llm.answers import NO, YES, Choice
-from clean_room_agent.llm.bias import lets_in, needs_leaning, weigh
+from clean_room_agent.llm.bias import calibrate_choice, lets_in, needs_bias
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.prompt import InputsT, Prompt
 
 EVEN: Final = 0.5
-"""The probability beyond which, leaning taken off, a yes counts."""
+"""The probability beyond which, bias taken off, a yes counts."""
 WORDS = {True: YES, False: NO}
 
 
@@ -56,7 +56,7 @@ class YesNo(Generic[InputsT]):
                 pass_id=self._pass_id,
             )
             neutral = None
-            if needs_leaning([reply.value for reply in replies], (YES,)):
+            if needs_bias([reply.value for reply in replies], (YES,)):
                 neutral = self._models.neutral(self._prompt, self._nothing, pass_id=self._pass_id)
             for (key, _), reply in zip(new, replies, strict=True):
                 self._known[key] = self._verdict(key[0], reply, neutral)
@@ -83,8 +83,8 @@ class YesNo(Generic[InputsT]):
                 call_id=reply.call_id,
                 readable=False,
             )
-        weighed = weigh(choice, neutral, (YES,))
-        if weighed is None:
+        calibrated = calibrate_choice(choice, neutral, (YES,))
+        if calibrated is None:
             return PlanVerdict(
                 question=name,
                 item=item,
@@ -92,10 +92,12 @@ class YesNo(Generic[InputsT]):
                 reason=f"judged {choice.word}",
                 call_id=reply.call_id,
             )
-        yes = lets_in(weighed.score, EVEN)
+        yes = lets_in(calibrated.score, EVEN)
         said = f"judged {choice.word} ({choice.confidence:.2f})"
-        if WORDS[yes] != choice.word and weighed.neutral is not None:
-            said += f", but yes has {weighed.probability:.2f} here and {weighed.neutral:.2f} about nothing"
+        if WORDS[yes] != choice.word and calibrated.neutral is not None:
+            said += (
+                f", but yes has {calibrated.probability:.2f} here and {calibrated.neutral:.2f} about nothing"
+            )
         return PlanVerdict(
             question=name,
             item=item,
@@ -103,7 +105,7 @@ class YesNo(Generic[InputsT]):
             reason=said,
             call_id=reply.call_id,
             confidence=choice.confidence,
-            probability=weighed.probability,
-            neutral=weighed.neutral,
-            calibrated=weighed.score,
+            probability=calibrated.probability,
+            neutral=calibrated.neutral,
+            calibrated=calibrated.score,
         )

@@ -1,7 +1,7 @@
 """A model's bias toward one of a prompt's words, whatever it is asked, and what an answer says beyond that.
 
 A small model may say yes to everything with .3 to .45: a bound of .5 then lets nothing in, though the order is of use. How
-it answers when it is asked about nothing shows its leaning (Zhao et al. 2021, "Calibrate Before Use"), and what counts of
+it answers when it is asked about nothing shows its bias (Zhao et al. 2021, "Calibrate Before Use"), and what counts of
 an answer is how far it is from there. With .31 for a yes about nothing, a yes of .42 says
 
     ln(.42 / .58) - ln(.31 / .69) = -.32 + .80 = +.48
@@ -21,19 +21,19 @@ NOTHING = "N/A"
 """What stands in a prompt for each thing that it could be about."""
 ABOUT_NOTHING = "(nothing)"
 """The item under which the record keeps the measuring call."""
-LEAST_LEANING = 0.1
+LEAST_BIAS = 0.1
 """A model that is asked about nothing and says no is right, not biased: beyond this share, what it says about nothing is
 no longer taken from what it says about something.
 """
-CLEAR = 1 / (1 + LEAST_LEANING)
-"""From this share on (.909), a no stays a no beside any leaning."""
+CLEAR = 1 / (1 + LEAST_BIAS)
+"""From this share on (.909), a no stays a no beside any bias."""
 LEAST_SHARE = 1e-6
 """For a word that was not among the likely tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weighed:
-    """A choice between the words that let something in and those that do not, beside the model's leaning."""
+class CalibratedChoice:
+    """A choice between the words that let something in and those that do not, beside the model's bias."""
 
     word: str
     """Of those that let something in, the one that the answer speaks for."""
@@ -46,8 +46,8 @@ class Weighed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """Whose leaning, and to which words of a prompt."""
+class BiasKey:
+    """Whose bias, and to which words of a prompt."""
 
     base_url: str
     model: str
@@ -62,16 +62,16 @@ class Measured:
 class BiasStore(Protocol):
     """Keeps what was measured, from one command to the next."""
 
-    def newest(self, measured: Measured, now: str) -> ModelCall | None:
+    def newest(self, key: BiasKey, now: str) -> ModelCall | None:
         """The last measuring call that still holds `now` (see `probe.still_holds`); None where there is none."""
 
-    def keep(self, measured: Measured, call_id: int, choice: Choice) -> None:
+    def keep(self, key: BiasKey, call_id: int, choice: Choice) -> None:
         """The recorded call measured this."""
 
 
-def needs_leaning(choices: Collection[Choice | None], labels: Collection[str]) -> bool:
-    """Whether the model's leaning could change one of these verdicts: an answer has less than `CLEAR` of its probability, or
-    all let something in. (A clear no stays one, as a leaning is bounded by `LEAST_LEANING`.) Answers without probabilities
+def needs_bias(choices: Collection[Choice | None], labels: Collection[str]) -> bool:
+    """Whether the model's bias could change one of these verdicts: an answer has less than `CLEAR` of its probability, or
+    all let something in. (A clear no stays one, as a bias is bounded by `LEAST_BIAS`.) Answers without probabilities
     do not count.
     """
     given = [choice for choice in choices if choice is not None and choice.shares]
@@ -79,16 +79,18 @@ def needs_leaning(choices: Collection[Choice | None], labels: Collection[str]) -
     return bool(given) and not (clear and any(choice.word not in labels for choice in given))
 
 
-def weigh(choice: Choice, neutral: Choice | None, labels: Collection[str]) -> Weighed | None:
-    """The choice beside the leaning, where `labels` are the words that let something in; None without probabilities."""
+def calibrate_choice(
+    choice: Choice, neutral: Choice | None, labels: Collection[str]
+) -> CalibratedChoice | None:
+    """The choice beside the bias, where `labels` are the words that let something in; None without probabilities."""
     if not choice.shares:
         return None
     own = dict(choice.shares)
-    leaning = _bounded(neutral) if neutral is not None and neutral.shares else dict.fromkeys(own, 1.0)
-    said = {word: math.log(max(share, LEAST_SHARE)) - math.log(leaning[word]) for word, share in own.items()}
+    bias = _bounded(neutral) if neutral is not None and neutral.shares else dict.fromkeys(own, 1.0)
+    said = {word: math.log(max(share, LEAST_SHARE)) - math.log(bias[word]) for word, share in own.items()}
     word = max((word for word in said if word in labels), key=said.__getitem__)
     against = max(value for other, value in said.items() if other not in labels)
-    return Weighed(
+    return CalibratedChoice(
         word=word,
         probability=own[word],
         neutral=None if neutral is None else dict(neutral.shares).get(word),
@@ -104,6 +106,6 @@ def lets_in(score: float, threshold: float) -> bool:
 
 
 def _bounded(neutral: Choice) -> dict[str, float]:
-    raised = {word: max(share, LEAST_LEANING) for word, share in neutral.shares}
+    raised = {word: max(share, LEAST_BIAS) for word, share in neutral.shares}
     total = sum(raised.values())
     return {word: share / total for word, share in raised.items()}

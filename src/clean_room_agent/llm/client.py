@@ -196,7 +196,7 @@ class ModelClient:
 
     def _measure(self, prompt: Prompt[InputsT, Choice], question: Question, site: CallSite) -> Choice | None:
         _require_fit(question, prompt.name)
-        measured = None if self._biases is None else self._sender.measured(question, prompt.name)
+        measured = None if self._biases is None else self._sender.bias_key(question, prompt.name)
         known = (
             None if self._biases is None or measured is None else self._biases.newest(measured, self._clock())
         )

@@ -18,7 +18,7 @@ from clean_room_agent.artifacts.model_calls import (
 )
 from clean_room_agent.artifacts.prompt_sources import SourcedText, plain_text
 from clean_room_agent.errors import ModelError, ServerBusy, ServerUnreachable, WindowExceeded
-from clean_room_agent.llm.bias import Measured
+from clean_room_agent.llm.bias import BiasKey
 from clean_room_agent.llm.call_events import (
     CallFinished,
     CallProgress,
@@ -154,14 +154,14 @@ class RequestSender:
         raw, call_id, latency_ms = self._once(question, site, known)
         return Exchanged(raw=raw, call_id=call_id, latency_ms=latency_ms, sent=0)
 
-    def measured(self, question: Question, prompt: str) -> Measured | None:
-        """What the question, asked by the prompt of this name, measures the leaning of; None where no server answers, or it
+    def bias_key(self, question: Question, prompt: str) -> BiasKey | None:
+        """What the question, asked by the prompt of this name, measures the bias of; None where no server answers, or it
         does not tell.
         """
         digest = self._transport.digest(question.model.tag) if self._transport.live else None
         if digest is None:
             return None
-        return Measured(
+        return BiasKey(
             base_url=self._config.base_url,
             model=question.model.tag,
             model_digest=digest,

@@ -12,7 +12,7 @@ from clean_room_agent.artifacts.package import fence_for, frame, quoted
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, item_of, sourced
 from clean_room_agent.db.session import States
 from clean_room_agent.llm.answers import Choice
-from clean_room_agent.llm.bias import NOTHING, Weighed, lets_in, needs_leaning, weigh
+from clean_room_agent.llm.bias import NOTHING, CalibratedChoice, calibrate_choice, lets_in, needs_bias
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.stage import BatchInputs, Option, SingleInputs, SortedT, Verdict, Weight
@@ -143,7 +143,7 @@ class ModelJudge:
             stage=stage,
         )
         neutral = None
-        if needs_leaning([reply.value for reply in replies], labels):
+        if needs_bias([reply.value for reply in replies], labels):
             neutral = self._models.neutral(prompt, NOTHING_ASKED, pass_id=self._pass_id, stage=stage)
         verdicts = [self._verdict_on(reply, neutral, labels) for reply in replies]
         self._memory.keep(prompt.name, new, verdicts)
@@ -153,27 +153,29 @@ class ModelJudge:
         choice = reply.value
         if choice is None:
             return _omitted(reply)
-        weighed = weigh(choice, neutral, labels)
-        if weighed is None:
+        calibrated = calibrate_choice(choice, neutral, labels)
+        if calibrated is None:
             label = choice.word if choice.word in labels else OUT
             return Verdict(label=label, reason=f"judged {choice.word}", call_id=reply.call_id)
-        label = weighed.word if lets_in(weighed.score, self._threshold) else OUT
+        label = calibrated.word if lets_in(calibrated.score, self._threshold) else OUT
         said = f"judged {choice.word} ({choice.confidence:.2f})"
         if label != (choice.word if choice.word in labels else OUT):
-            said += f", but {self._against(weighed)}"
+            said += f", but {self._against(calibrated)}"
         return Verdict(
             label=label,
             reason=said,
             call_id=reply.call_id,
             confidence=choice.confidence,
-            weight=Weight(probability=weighed.probability, neutral=weighed.neutral, calibrated=weighed.score),
+            weight=Weight(
+                probability=calibrated.probability, neutral=calibrated.neutral, calibrated=calibrated.score
+            ),
         )
 
-    def _against(self, weighed: Weighed) -> str:
+    def _against(self, calibrated: CalibratedChoice) -> str:
         """Why a word other than the likeliest counts."""
-        if weighed.neutral is None:
-            return f"{weighed.word} ({weighed.probability:.2f}) counts from {self._threshold:.2f}"
-        told = f"{weighed.word} has {weighed.probability:.2f} here and {weighed.neutral:.2f} about nothing"
+        if calibrated.neutral is None:
+            return f"{calibrated.word} ({calibrated.probability:.2f}) counts from {self._threshold:.2f}"
+        told = f"{calibrated.word} has {calibrated.probability:.2f} here and {calibrated.neutral:.2f} about nothing"
         return told if self._threshold == EVEN else f"{told}, and counts from {self._threshold:.2f}"
 
     def _batches(

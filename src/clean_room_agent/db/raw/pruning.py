@@ -12,7 +12,7 @@ from clean_room_agent.errors import RecordError
 from clean_room_agent.workspace import LOCK_TIMEOUT, Workspace, hold
 
 MEASUREMENTS = "measurements"
-"""The task that calls belong to which outlive their run: a model's leaning, a server's proof, a calibration rest on them."""
+"""The task that calls belong to which outlive their run: a model's bias, a server's proof, a calibration rest on them."""
 
 OF_CALLS = f"call_id IN (SELECT id FROM retrieval_llm_calls WHERE {OF_TASK})"  # noqa: S608 - constant conditions
 OF_PASSES = f"task_run_id IN (SELECT id FROM task_runs WHERE {OF_TASK})"  # noqa: S608
