@@ -169,7 +169,7 @@ def test_an_answer_that_is_the_example_is_refused_where_it_says_anything(prompt:
     read, _ = prompt.read(prompt.example, (), asked=asked)
     if MARK in prompt.example:
         assert isinstance(read, BadAnswer)
-        assert read.kind == "parroted"
+        assert read.kind == "copied"
         assert MARK not in read.fault
         # A repository about the same thing is not suspected.
         assert not isinstance(prompt.read(prompt.example, (), asked=f"{asked}\n{MARK}.py")[0], BadAnswer)

@@ -193,7 +193,7 @@ def test_the_example_of_the_prompt_is_an_answer_with_each_form() -> None:
 def test_an_answer_that_repeats_the_example_is_refused() -> None:
     done, _ = ask(EXAMPLE, EXAMPLE)
     assert done.bad is not None
-    assert done.bad.kind == "parroted"
+    assert done.bad.kind == "copied"
     read = read_edits(EXAMPLE)
     assert isinstance(read, tuple)
     for edits in (read, *((edit,) for edit in read)):

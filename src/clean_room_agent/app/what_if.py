@@ -199,7 +199,7 @@ def _recorded(question: _Question) -> Side:
             kind="repeated", fault=describe_repetition(last.answer.response or last.answer.thinking)
         )
     elif last.ending.finish == "copied":
-        answer = BadAnswer(kind="parroted", fault=COPIED)
+        answer = BadAnswer(kind="copied", fault=COPIED)
     elif last.ending.finish == "length" and not prompt.answer.reads_cut_answers:
         answer = BadAnswer(kind="truncated", fault="the answer was cut off")
     else:

@@ -105,5 +105,5 @@ def unreadable_draft(reply: Reply[Any], notes: tuple[str, ...]) -> Draft[PlanT]:
         fault=reply.bad.fault,
         notes=notes,
         call_ids=(reply.call_id,),
-        endless=reply.bad.kind in {"repeated", "parroted", "truncated"},
+        endless=reply.bad.kind in {"repeated", "copied", "truncated"},
     )

@@ -11,9 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from clean_room_agent.llm.schema import JsonSchema, strict_schema
 
-BadKind = Literal[
-    "empty", "truncated", "repeated", "parroted", "not_json", "schema", "not_a_verdict", "format"
-]
+BadKind = Literal["empty", "truncated", "repeated", "copied", "not_json", "schema", "not_a_verdict", "format"]
 
 YES_NO_TOKENS = 3
 """Room for the answer of a yes/no prompt."""
@@ -45,7 +43,7 @@ class BadAnswer:
     @property
     def endless(self) -> bool:
         """Whether it was closed since it repeated itself, or copied the prompt's example."""
-        return self.kind in {"repeated", "parroted"}
+        return self.kind in {"repeated", "copied"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -131,7 +131,7 @@ class ModelClient:
         if not isinstance(value, BadAnswer):
             self._sink.reading(first.call_id, AnswerReading.PARSED, note)
             return _reply(first, first.sent, value=value)
-        if value.kind == "parroted":
+        if value.kind == "copied":
             self._copiers_of(pass_id).add(model.tag)
         self._note_unreadable(first.call_id, value)
         again = self._repair(question, prompt, inputs, first.raw.text, value) if repair else None
@@ -232,7 +232,7 @@ class ModelClient:
         elif shape.schema is not None and bad.kind in {"truncated", "repeated"}:
             shape = shape._replace(schema=brief(shape.schema, package))
         asked = question.text
-        if bad.kind == "parroted" and self._is_held(question):
+        if bad.kind == "copied" and self._is_held(question):
             asked = prompt.render(inputs, example=EXAMPLE_LEFT_OUT)
         text = compose((repair_prompt(asked, said, bad, max_tokens=package), form))
         estimated = request_tokens(question.system, text, question.model)
@@ -354,7 +354,7 @@ def _read(
     if raw.finish == "repeated":
         return BadAnswer(kind="repeated", fault=describe_repetition(raw.text or raw.thinking)), ""
     if raw.finish == "copied":
-        return BadAnswer(kind="parroted", fault=COPIED), ""
+        return BadAnswer(kind="copied", fault=COPIED), ""
     if raw.finish == "length" and not prompt.answer.reads_cut_answers:
         cut = f"the answer was cut off after {question.max_tokens} tokens"
         return BadAnswer(kind="truncated", fault=cut), ""

@@ -76,7 +76,7 @@ def mentions(text: str) -> bool:
     return MARK in text.casefold()
 
 
-def without_parroted(value: Any) -> Checked:
+def without_copies(value: Any) -> Checked:
     """The answer without the texts of its own lists that stem from an example.
 
     Where anything else does (a sentence, a path of an edit, a part of a plan), or no list keeps a text, the answer says

@@ -23,7 +23,7 @@ from clean_room_agent.llm.copied_examples import (
     describe,
     mentions,
     opening_of,
-    without_parroted,
+    without_copies,
 )
 from clean_room_agent.llm.schema import JsonSchema
 
@@ -90,11 +90,11 @@ class Prompt(Generic[InputsT, AnswerT]):
         value = self.parse(text, tokens)
         if isinstance(value, BadAnswer) or not self.tells_copies(asked):
             return value, ""
-        kept, taken = without_parroted(value)
+        kept, taken = without_copies(value)
         if not taken:
             return value, ""
         if kept is None:
-            return BadAnswer(kind="parroted", fault=COPIED), ""
+            return BadAnswer(kind="copied", fault=COPIED), ""
         return kept, f"left out, copied from the example: {describe(taken)}"
 
     def tells_copies(self, asked: str) -> bool:

@@ -11,7 +11,7 @@ QUOTED_CHARS = 1500
 def repair_prompt(original: SourcedText, answer: str, bad: BadAnswer, *, max_tokens: int) -> SourcedText:
     """The original prompt, unchanged so that a server's prefix cache holds it, then the faulty answer and its fault."""
     # What repeats itself or copies is not shown again: it is what the model takes up most easily.
-    quoted = "" if bad.kind in {"parroted", "repeated"} else quote_lines(answer)
+    quoted = "" if bad.kind in {"copied", "repeated"} else quote_lines(answer)
     shown = ("The answer was:\n\n", sourced(quoted, PromptSource.REFUSED), "\n\n") if quoted else ()
     wish = "in the form asked for above and without this fault"
     if bad.kind in {"truncated", "repeated"}:
