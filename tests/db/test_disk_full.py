@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from clean_room_agent.db.disk_full import LITTLE, code_of, file_of, room_hint
+from clean_room_agent.db.disk_full import LITTLE, code_of, file_of, free_space_hint
 
 Free = Callable[[int], None]
 
@@ -39,7 +39,7 @@ def test_a_full_disk_is_said_with_its_place_whatever_is_free(
 ) -> None:
     free(10 * LITTLE)
     path = tmp_path / "not" / "there" / "raw.sqlite"
-    assert room_hint(error, path) == (
+    assert free_space_hint(error, path) == (
         f"make room: 10,240 kB are left on the disk that holds {path}; then go on"
     )
 
@@ -49,15 +49,15 @@ def test_unexplained_trouble_is_put_down_to_a_disk_that_is_nearly_full(
     code: int, free: Free, tmp_path: Path
 ) -> None:
     free(LITTLE - 1)
-    assert room_hint(sqlite_error(code), tmp_path)
+    assert free_space_hint(sqlite_error(code), tmp_path)
     free(LITTLE)
-    assert room_hint(sqlite_error(code), tmp_path) == ""
+    assert free_space_hint(sqlite_error(code), tmp_path) == ""
 
 
 def test_other_trouble_never_is(free: Free, tmp_path: Path) -> None:
     free(0)
     for error in (sqlite_error(sqlite3.SQLITE_CONSTRAINT), OSError(errno.EACCES, "no"), ValueError()):
-        assert room_hint(error, tmp_path) == ""
+        assert free_space_hint(error, tmp_path) == ""
 
 
 def test_a_connection_knows_its_file(tmp_path: Path) -> None:

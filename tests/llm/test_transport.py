@@ -20,12 +20,12 @@ def test_probabilities_are_read_as_they_were_kept(choices: tuple[TokenChoice, ..
 
 
 @pytest.mark.parametrize(
-    ("prompt", "window", "room"), [(90, 100, 10), (110, 100, 0), (None, 100, 0), (90, None, 0)]
+    ("prompt", "window", "left"), [(90, 100, 10), (110, 100, 0), (None, 100, 0), (90, None, 0)]
 )
 def test_a_refusal_leaves_what_the_prompt_does_not_fill(
-    prompt: int | None, window: int | None, room: int
+    prompt: int | None, window: int | None, left: int
 ) -> None:
-    assert Refusal(prompt_tokens=prompt, window=window).room == room
+    assert Refusal(prompt_tokens=prompt, window=window).left == left
 
 
 def test_the_hash_tells_system_text_and_prompt_apart() -> None:

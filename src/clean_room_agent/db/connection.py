@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
-from clean_room_agent.db.disk_full import BROKEN, code_of, file_of, room_hint
+from clean_room_agent.db.disk_full import BROKEN, code_of, file_of, free_space_hint
 from clean_room_agent.db.migrations import SCHEMA_FOLDER, migrate, migrations, version_of
 from clean_room_agent.errors import RecordError, SchemaError, UsageError
 from clean_room_agent.workspace import Workspace, hold
@@ -195,7 +195,7 @@ def transaction(conn: sqlite3.Connection) -> Iterator[None]:
         if code_of(exc) not in BROKEN:
             raise
         path = file_of(conn)
-        raise RecordError(f"cannot write {path}: {exc}", hint=room_hint(exc, path)) from exc
+        raise RecordError(f"cannot write {path}: {exc}", hint=free_space_hint(exc, path)) from exc
     finally:
         if conn.in_transaction:
             conn.execute("ROLLBACK")
@@ -269,6 +269,6 @@ def _translated(path: Path) -> Iterator[None]:
             raise SchemaError(
                 f"{path} is not a usable database: {exc}", hint="move it away, then try again"
             ) from exc
-        raise RecordError(f"cannot open {path}: {exc}", hint=room_hint(exc, path)) from exc
+        raise RecordError(f"cannot open {path}: {exc}", hint=free_space_hint(exc, path)) from exc
     except OSError as exc:
-        raise RecordError(f"cannot open {path}: {exc}", hint=room_hint(exc, path)) from exc
+        raise RecordError(f"cannot open {path}: {exc}", hint=free_space_hint(exc, path)) from exc

@@ -24,7 +24,7 @@ def file_of(conn: sqlite3.Connection) -> Path:
     return Path(conn.execute("PRAGMA database_list").fetchone()[2])
 
 
-def room_hint(error: BaseException, path: Path) -> str:
+def free_space_hint(error: BaseException, path: Path) -> str:
     """What to do where the disk that holds `path` is full, or so nearly that this explains the error; else ""."""
     free = shutil.disk_usage(next(place for place in (path, *path.parents) if place.exists())).free
     full = code_of(error) in FULL or (

@@ -12,7 +12,7 @@ from typing import Self, TypeAlias
 
 from clean_room_agent.artifacts.ids import task_of
 from clean_room_agent.db.connection import connect_file, connect_memory, database_path, remove_database
-from clean_room_agent.db.disk_full import BROKEN, code_of, file_of, room_hint
+from clean_room_agent.db.disk_full import BROKEN, code_of, file_of, free_space_hint
 from clean_room_agent.db.file_identity import OpenFiles
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.session_archives import ArchiveRow, append_archive, get_archive
@@ -83,7 +83,7 @@ class States:
             try:
                 return self._conn.execute(statement, parameters).fetchall()
             except sqlite3.Error as exc:
-                hint = room_hint(exc, file_of(self._conn)) if code_of(exc) in BROKEN else ""
+                hint = free_space_hint(exc, file_of(self._conn)) if code_of(exc) in BROKEN else ""
                 raise RecordError(f"the session cannot be used: {exc}", hint=hint) from exc
 
 

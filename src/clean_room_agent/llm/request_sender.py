@@ -56,7 +56,7 @@ BACKOFF_SECONDS = 0.5
 BACKOFF_MAX_SECONDS = 10.0
 DOUBTFUL = 3
 """A prompt whose estimate fits so many times is not counted by the server before it is sent."""
-LEAST_ROOM = 0.5
+LEAST_SHARE = 0.5
 """Share of the wanted answer that must fit for a request to be sent again with a shorter one."""
 
 
@@ -139,9 +139,9 @@ class RequestSender:
             question = self._proven(question, site.call_type)
         done = self._settle(question, site)
         refusal = done.raw.refusal
-        if refusal is not None and _is_worth(refusal.room, question):
+        if refusal is not None and _is_worth(refusal.left, question):
             # Some servers refuse where prompt and answer together do not fit; the prompt alone does.
-            shorter = self._settle(replace(question, max_tokens=refusal.room), site)
+            shorter = self._settle(replace(question, max_tokens=refusal.left), site)
             done = replace(shorter, sent=done.sent + shorter.sent)
         if done.raw.error is not None:
             raise done.raw.error
@@ -390,9 +390,9 @@ def _finished(number: int, call_id: int, call: ModelCall) -> CallFinished:
     )
 
 
-def _is_worth(room: int, question: Question) -> bool:
+def _is_worth(left: int, question: Question) -> bool:
     """Whether an answer of so many tokens is shorter than wanted, and long enough to be of use."""
-    return LEAST_ROOM * question.max_tokens <= room < question.max_tokens
+    return LEAST_SHARE * question.max_tokens <= left < question.max_tokens
 
 
 def request_tokens(system: str, prompt: str, model: ModelConfig) -> int:

@@ -65,7 +65,7 @@ class Refusal:
     window: int | None = None
 
     @property
-    def room(self) -> int:
+    def left(self) -> int:
         """Tokens of the window that the prompt leaves for an answer: above 0 where a shorter answer would fit."""
         if self.prompt_tokens is None or self.window is None:
             return 0

@@ -82,7 +82,7 @@ def test_other_words_are_no_overflow(words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("refusal", "room"),
+    ("refusal", "left"),
     [
         (Refusal(prompt_tokens=4000, window=4096), 96),
         (Refusal(prompt_tokens=5000, window=4096), 0),
@@ -91,4 +91,4 @@ def test_other_words_are_no_overflow(words: str) -> None:
     ],
 )
 def test_a_refusal_says_what_room_an_answer_would_have(refusal: Refusal, room: int) -> None:
-    assert refusal.room == room
+    assert refusal.left == room

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from clean_room_agent.db.connection import connect_bare
-from clean_room_agent.db.disk_full import BROKEN, code_of, room_hint
+from clean_room_agent.db.disk_full import BROKEN, code_of, free_space_hint
 from clean_room_agent.db.raw.task_ids import OF_TASK, task_range
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import RecordError
@@ -102,7 +102,7 @@ def compact_record(workspace: Workspace) -> bool:
             if code_of(exc) not in BROKEN:
                 raise
             raise RecordError(
-                f"cannot compact {workspace.raw}: {exc}", hint=room_hint(exc, workspace.raw)
+                f"cannot compact {workspace.raw}: {exc}", hint=free_space_hint(exc, workspace.raw)
             ) from exc
         finally:
             conn.close()

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from clean_room_agent.db.connection import connect_file, connect_memory, transaction
-from clean_room_agent.db.disk_full import room_hint
+from clean_room_agent.db.disk_full import free_space_hint
 from clean_room_agent.db.file_identity import OpenFiles
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import RecordError
@@ -177,7 +177,7 @@ class Record:
         except (sqlite3.Error, OSError, RecordError) as exc:
             for item in group:
                 if item.error is None:
-                    hint = getattr(exc, "hint", "") or room_hint(exc, self._lock)
+                    hint = getattr(exc, "hint", "") or free_space_hint(exc, self._lock)
                     self._fail(item, RecordError(f"the record cannot be written: {exc}", hint=hint), exc)
 
     def _carry_out_one(self, item: _Item) -> None:
@@ -188,7 +188,7 @@ class Record:
         try:
             item.result = item.event(self._conn)
         except sqlite3.Error as exc:
-            hint = room_hint(exc, self._lock)
+            hint = free_space_hint(exc, self._lock)
             self._fail(item, RecordError(f"the record refused an event: {exc}", hint=hint), exc)
         except BaseException as exc:  # noqa: BLE001 - it is its submitter's to handle, in the submitter's thread
             self._fail(item, exc)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from clean_room_agent.db.connection import connect_file, transaction
-from clean_room_agent.db.disk_full import room_hint
+from clean_room_agent.db.disk_full import free_space_hint
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import RecordError
 from clean_room_agent.workspace import Workspace, hold
@@ -35,5 +35,5 @@ def write_event(
             with transaction(conn):
                 return event(conn, *args, **kwargs)
         except sqlite3.Error as exc:
-            hint = room_hint(exc, workspace.raw)
+            hint = free_space_hint(exc, workspace.raw)
             raise RecordError(f"the record cannot be written: {exc}", hint=hint) from exc
