@@ -7,7 +7,7 @@ from testing.client.scripted_transport import ScriptedTransport
 from testing.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.execute.prompt_fitting import Fitted, Load, Retry, fit, load
+from clean_room_agent.execute.prompt_fitting import Fitted, PromptContents, Retry, all_contents, fit
 from clean_room_agent.execute.prompts.implement import IMPLEMENT, FailedAttempt, ImplementInputs
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN, MetaPlanInputs
 
@@ -33,7 +33,7 @@ ORDER = (
 )
 
 
-def build(carried: Load) -> ImplementInputs:
+def build(carried: PromptContents) -> ImplementInputs:
     return ImplementInputs(
         context=carried.sections,
         diff=carried.diff,
@@ -54,12 +54,12 @@ def build(carried: Load) -> ImplementInputs:
 
 def fitted(window: int) -> Fitted[ImplementInputs]:
     models = model_client(ScriptedTransport([]), MemorySink(), window=window)
-    return fit(models, IMPLEMENT, build, load(CONTEXT, DIFF, RETRIES), answer_tokens=100)
+    return fit(models, IMPLEMENT, build, all_contents(CONTEXT, DIFF, RETRIES), answer_tokens=100)
 
 
 def test_all_of_it_stays_where_there_is_room() -> None:
     assert fitted(8000).dropped == ()
-    assert fitted(8000).inputs == build(load(CONTEXT, DIFF, RETRIES))
+    assert fitted(8000).inputs == build(all_contents(CONTEXT, DIFF, RETRIES))
 
 
 def test_things_go_in_a_fixed_order_one_after_the_other() -> None:
@@ -76,7 +76,7 @@ def test_things_go_in_a_fixed_order_one_after_the_other() -> None:
 def test_a_refused_answer_goes_before_code_and_its_faults_stay() -> None:
     refused = "the answer\n" * 200
 
-    def inputs(carried: Load) -> MetaPlanInputs:
+    def inputs(carried: PromptContents) -> MetaPlanInputs:
         return MetaPlanInputs(
             context=carried.sections,
             others=carried.others,
@@ -89,7 +89,7 @@ def test_a_refused_answer_goes_before_code_and_its_faults_stay() -> None:
 
     def fitted_to(window: int) -> Fitted[MetaPlanInputs]:
         models = model_client(ScriptedTransport([]), MemorySink(), window=window)
-        return fit(models, META_PLAN, inputs, load(CONTEXT, rejected=refused), answer_tokens=100)
+        return fit(models, META_PLAN, inputs, all_contents(CONTEXT, rejected=refused), answer_tokens=100)
 
     found = fitted_to(fitted_to(8000).need + 99)
     assert found.dropped == ("the refused answer",)
@@ -98,7 +98,7 @@ def test_a_refused_answer_goes_before_code_and_its_faults_stay() -> None:
 
 
 def test_the_heading_of_what_is_left_out_makes_room_too() -> None:
-    def inputs(carried: Load) -> MetaPlanInputs:
+    def inputs(carried: PromptContents) -> MetaPlanInputs:
         return MetaPlanInputs(
             context=carried.sections,
             others=carried.others,
@@ -111,7 +111,9 @@ def test_the_heading_of_what_is_left_out_makes_room_too() -> None:
 
     def fitted_to(window: int, *others: str) -> Fitted[MetaPlanInputs]:
         models = model_client(ScriptedTransport([]), MemorySink(), window=window)
-        return fit(models, META_PLAN, inputs, replace(load(ROOM_OF_ONE), others=others), answer_tokens=100)
+        return fit(
+            models, META_PLAN, inputs, replace(all_contents(ROOM_OF_ONE), others=others), answer_tokens=100
+        )
 
     alone = fitted_to(8000).need
     found = fitted_to(alone + 100, "b.py")

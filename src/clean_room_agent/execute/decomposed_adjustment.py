@@ -22,7 +22,7 @@ from clean_room_agent.execute.plan_drafts import (
     steps_as_json,
     unreadable_draft,
 )
-from clean_room_agent.execute.prompt_fitting import Load, fit, load
+from clean_room_agent.execute.prompt_fitting import PromptContents, all_contents, fit
 from clean_room_agent.execute.prompts.adjustment_finalize import ADJUSTMENT_FINALIZE, FinalizeInputs
 from clean_room_agent.execute.prompts.adjustment_new_step import ADJUSTMENT_NEW_STEP, NewStepInputs
 from clean_room_agent.execute.prompts.adjustment_root_cause import ADJUSTMENT_ROOT_CAUSE, RootCauseInputs
@@ -226,7 +226,7 @@ class DecomposedAdjustment:
         asked = self._asked
         decided = self._decided(account)
 
-        def build(carried: Load) -> FinalizeInputs:
+        def build(carried: PromptContents) -> FinalizeInputs:
             return FinalizeInputs(
                 context=carried.sections,
                 diff=carried.diff,
@@ -241,7 +241,7 @@ class DecomposedAdjustment:
                 faults=rejected.faults,
             )
 
-        carried = load(self._package, asked.diff, rejected=rejected.text)
+        carried = all_contents(self._package, asked.diff, rejected=rejected.text)
         package = ADJUSTMENT_FINALIZE.max_answer_tokens
         fitted = fit(self._models, ADJUSTMENT_FINALIZE, build, carried, answer_tokens=package)
         sampling = sampling_after(self._models, rejected)

@@ -30,7 +30,7 @@ from clean_room_agent.execute.plan_drafts import (
     shown_evidence,
     unreadable_draft,
 )
-from clean_room_agent.execute.prompt_fitting import Load, fit, planner_load
+from clean_room_agent.execute.prompt_fitting import PromptContents, fit, planner_contents
 from clean_room_agent.execute.prompts.answers import ChangePointsAnswer
 from clean_room_agent.execute.prompts.change_points import CHANGE_POINTS, ChangePointsInputs
 from clean_room_agent.execute.prompts.part_dependency import PART_DEPENDENCY, PartDependencyInputs
@@ -93,7 +93,7 @@ class DecomposedParts:
             ModelError: the server failed.
         """
 
-        def build(carried: Load) -> ChangePointsInputs:
+        def build(carried: PromptContents) -> ChangePointsInputs:
             return ChangePointsInputs(
                 context=carried.sections,
                 others=carried.others,
@@ -105,7 +105,7 @@ class DecomposedParts:
                 paths=paths_shown(self._package),
             )
 
-        carried = planner_load(self._package, rejected=rejected.text)
+        carried = planner_contents(self._package, rejected=rejected.text)
         tokens = CHANGE_POINTS.max_answer_tokens
         fitted = fit(self._models, CHANGE_POINTS, build, carried, answer_tokens=tokens)
         sampling = sampling_after(self._models, rejected)

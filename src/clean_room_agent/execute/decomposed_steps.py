@@ -28,7 +28,7 @@ from clean_room_agent.execute.plan_drafts import (
     steps_as_json,
     unreadable_draft,
 )
-from clean_room_agent.execute.prompt_fitting import Load, fit, load, planner_load
+from clean_room_agent.execute.prompt_fitting import PromptContents, all_contents, fit, planner_contents
 from clean_room_agent.execute.prompts.answers import StepDesignAnswer, SymbolTargetsAnswer
 from clean_room_agent.execute.prompts.step_dependency import STEP_DEPENDENCY, StepDependencyInputs
 from clean_room_agent.execute.prompts.step_design import STEP_DESIGN, StepDesignInputs
@@ -189,7 +189,7 @@ class DecomposedSteps:
         asked = self._asked
         known = tuple(map(str, self._shown.definitions()))
 
-        def build(carried: Load) -> SymbolTargetsInputs:
+        def build(carried: PromptContents) -> SymbolTargetsInputs:
             return SymbolTargetsInputs(
                 context=carried.sections,
                 others=carried.others,
@@ -210,7 +210,7 @@ class DecomposedSteps:
             self._models,
             SYMBOL_TARGETS,
             build,
-            planner_load(self._package, asked.diff, rejected.text),
+            planner_contents(self._package, asked.diff, rejected.text),
             answer_tokens=SYMBOL_TARGETS.max_answer_tokens,
         )
         sampling = sampling_after(self._models, rejected)
@@ -247,7 +247,7 @@ class DecomposedSteps:
         files = {target.place.path for target in targets}
         about = [item for item in self._package.items if item.section != "code" or item.path in files]
 
-        def build(carried: Load) -> StepDesignInputs:
+        def build(carried: PromptContents) -> StepDesignInputs:
             return StepDesignInputs(
                 context=carried.sections,
                 diff=carried.diff,
@@ -261,12 +261,12 @@ class DecomposedSteps:
                 faults=rejected.faults,
             )
 
-        wanted = load(None, asked.diff, rejected=rejected.text)
+        wanted = all_contents(None, asked.diff, rejected=rejected.text)
         fitted = fit(
             self._models,
             STEP_DESIGN,
             build,
-            Load(items=tuple(about), hunks=wanted.hunks, rejected=wanted.rejected),
+            PromptContents(items=tuple(about), hunks=wanted.hunks, rejected=wanted.rejected),
             answer_tokens=STEP_DESIGN.max_answer_tokens,
         )
         sampling = sampling_after(self._models, rejected)

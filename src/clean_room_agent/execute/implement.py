@@ -13,7 +13,7 @@ from clean_room_agent.execute.edits.definitions import definitions
 from clean_room_agent.execute.edits.grammar import Editable
 from clean_room_agent.execute.edits.parse import parse_edits
 from clean_room_agent.execute.edits.render import render_edit
-from clean_room_agent.execute.prompt_fitting import Load, Retry, fit, load
+from clean_room_agent.execute.prompt_fitting import PromptContents, Retry, all_contents, fit
 from clean_room_agent.execute.prompts.implement import IMPLEMENT, FailedAttempt, ImplementInputs
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.client import ModelClient, Reply
@@ -113,14 +113,14 @@ def implement(
     """
     kept = max_answer_tokens or usual_answer_tokens(models.window(IMPLEMENT))
 
-    def build(carried: Load) -> ImplementInputs:
+    def build(carried: PromptContents) -> ImplementInputs:
         return replace(step_inputs(instruction, carried), edited=edited, created=created, deleted=deleted)
 
     targets = instruction.step.target_files
     edited = editable_files(package, targets)
     created = tuple(target.path for target in targets if target.role == "create")
     deleted = tuple(target.path for target in targets if target.role == "delete")
-    wanted = load(package, instruction.diff, _retries(instruction.failures))
+    wanted = all_contents(package, instruction.diff, _retries(instruction.failures))
     fitted = fit(models, IMPLEMENT, build, wanted, answer_tokens=kept)
     free = max(kept, min(MAX_ANSWER_TOKENS, fitted.window - fitted.need - REPAIR_TOKENS))
     reply = models.ask(
@@ -183,7 +183,7 @@ def _holders(symbol: str) -> Iterator[str]:
 
 def step_tokens(models: ModelClient, instruction: StepInstruction) -> int:
     """What the step's prompt needs beside its code, its diff and earlier attempts, with a usual answer."""
-    inputs = step_inputs(instruction, Load())
+    inputs = step_inputs(instruction, PromptContents())
     return models.measure(IMPLEMENT, inputs) + usual_answer_tokens(models.window(IMPLEMENT))
 
 
@@ -252,7 +252,7 @@ def _line(text: str) -> str:
     return words if len(words) <= MAX_WHY else f"{words[: MAX_WHY - 1]}…"
 
 
-def step_inputs(instruction: StepInstruction, carried: Load) -> ImplementInputs:
+def step_inputs(instruction: StepInstruction, carried: PromptContents) -> ImplementInputs:
     """What the prompt says of the step, with what it carries; no file is named for the grammar yet."""
     step = instruction.step
     return ImplementInputs(

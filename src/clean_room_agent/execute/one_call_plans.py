@@ -18,7 +18,7 @@ from clean_room_agent.execute.plan_drafts import (
     steps_as_json,
     unreadable_draft,
 )
-from clean_room_agent.execute.prompt_fitting import Load, fit, load, planner_load
+from clean_room_agent.execute.prompt_fitting import PromptContents, all_contents, fit, planner_contents
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT, AdjustmentInputs
 from clean_room_agent.execute.prompts.answers import StepAnswer
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN, MetaPlanInputs
@@ -37,7 +37,7 @@ def draft_meta_plan(
 ) -> Draft[MetaPlan]:
     """The task in parts, as the model answers."""
 
-    def build(carried: Load) -> MetaPlanInputs:
+    def build(carried: PromptContents) -> MetaPlanInputs:
         return MetaPlanInputs(
             context=carried.sections,
             others=carried.others,
@@ -49,7 +49,7 @@ def draft_meta_plan(
             known=paths_shown(package),
         )
 
-    carried = planner_load(package, rejected=rejected.text)
+    carried = planner_contents(package, rejected=rejected.text)
     fitted = fit(models, META_PLAN, build, carried, answer_tokens=META_PLAN.max_answer_tokens)
     reply = models.ask(META_PLAN, fitted.inputs, pass_id=pass_id, sampling=sampling_after(models, rejected))
     notes = left_out(fitted.dropped)
@@ -90,7 +90,7 @@ def part_plan_tokens(
 ) -> int:
     """What the prompt of `draft_part_plan` needs beside its code, paths and diff, with the answer."""
     inputs = _part_inputs(
-        Load(rejected=rejected.text),
+        PromptContents(rejected=rejected.text),
         part,
         task=task,
         goal=goal,
@@ -117,7 +117,7 @@ def draft_part_plan(
 ) -> Draft[PartPlan]:
     """A part in steps, as the model answers."""
 
-    def build(carried: Load) -> PartPlanInputs:
+    def build(carried: PromptContents) -> PartPlanInputs:
         inputs = _part_inputs(
             carried,
             part,
@@ -134,7 +134,7 @@ def draft_part_plan(
         models,
         PART_PLAN,
         build,
-        planner_load(package, diff, rejected.text),
+        planner_contents(package, diff, rejected.text),
         answer_tokens=PART_PLAN.max_answer_tokens,
     )
     reply = models.ask(PART_PLAN, fitted.inputs, pass_id=pass_id, sampling=sampling_after(models, rejected))
@@ -151,7 +151,7 @@ def draft_part_plan(
 
 
 def _part_inputs(
-    carried: Load,
+    carried: PromptContents,
     part: Part,
     *,
     task: str,
@@ -192,7 +192,7 @@ def draft_adjustment(
 ) -> Draft[PlanAdjustment]:
     """What remains of a part, as the model answers."""
 
-    def build(carried: Load) -> AdjustmentInputs:
+    def build(carried: PromptContents) -> AdjustmentInputs:
         return AdjustmentInputs(
             context=carried.sections,
             diff=carried.diff,
@@ -205,7 +205,7 @@ def draft_adjustment(
             faults=rejected.faults,
         )
 
-    carried = load(package, diff, rejected=rejected.text)
+    carried = all_contents(package, diff, rejected=rejected.text)
     fitted = fit(models, ADJUSTMENT, build, carried, answer_tokens=ADJUSTMENT.max_answer_tokens)
     reply = models.ask(ADJUSTMENT, fitted.inputs, pass_id=pass_id, sampling=sampling_after(models, rejected))
     notes = left_out(fitted.dropped)

@@ -22,7 +22,7 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
+class PromptContents:
     """What a prompt carries beyond its fixed text. Of it, all but the primary items that were asked for may be left out."""
 
     items: tuple[ContextItem, ...] = ()
@@ -57,24 +57,24 @@ class Fitted(Generic[InputsT]):
     """What was left out, in the order in which it went."""
 
 
-def load(
+def all_contents(
     package: ContextPackage | None, diff: str = "", retries: tuple[Retry, ...] = (), rejected: str = ""
-) -> Load:
+) -> PromptContents:
     """Everything that a prompt would like to carry."""
     items = package.items if package is not None else ()
-    return Load(items=items, hunks=split_hunks(diff), retries=retries, rejected=rejected)
+    return PromptContents(items=items, hunks=split_hunks(diff), retries=retries, rejected=rejected)
 
 
-def planner_load(package: ContextPackage, diff: str = "", rejected: str = "") -> Load:
+def planner_contents(package: ContextPackage, diff: str = "", rejected: str = "") -> PromptContents:
     """The same, with the paths of files that the context does not show: a plan may name them."""
-    return replace(load(package, diff, rejected=rejected), others=package.others)
+    return replace(all_contents(package, diff, rejected=rejected), others=package.others)
 
 
 def fit(
     models: ModelClient,
     prompt: Prompt[InputsT, AnswerT],
-    build: Callable[[Load], InputsT],
-    wanted: Load,
+    build: Callable[[PromptContents], InputsT],
+    wanted: PromptContents,
     *,
     answer_tokens: int,
 ) -> Fitted[InputsT]:
@@ -107,7 +107,7 @@ def fit(
             raise _exceeded(prompt.name, kept, need=need, answer=answer_tokens, window=window)
 
 
-def _without_next(kept: Load) -> tuple[Load, str, str] | None:
+def _without_next(kept: PromptContents) -> tuple[PromptContents, str, str] | None:
     """The load without what has to go next, its name and its text; None when only asked-for primary items are left."""
     if kept.others:
         path = kept.others[-1]
@@ -120,7 +120,7 @@ def _without_next(kept: Load) -> tuple[Load, str, str] | None:
     return _without_oldest(kept) if kept.retries else None
 
 
-def _without_earlier(kept: Load) -> tuple[Load, str, str] | None:
+def _without_earlier(kept: PromptContents) -> tuple[PromptContents, str, str] | None:
     """The same of what the run has done so far."""
     if len(kept.retries) > 1:
         return _without_oldest(kept)
@@ -132,18 +132,18 @@ def _without_earlier(kept: Load) -> tuple[Load, str, str] | None:
     return None
 
 
-def _without_oldest(kept: Load) -> tuple[Load, str, str]:
+def _without_oldest(kept: PromptContents) -> tuple[PromptContents, str, str]:
     first, *later = kept.retries
     return replace(kept, retries=tuple(later)), f"attempt {first.number}", first.edits + first.feedback
 
 
-def _without_item(kept: Load, place: int) -> tuple[Load, str, str]:
+def _without_item(kept: PromptContents, place: int) -> tuple[PromptContents, str, str]:
     item = kept.items[place]
     items = (*kept.items[:place], *kept.items[place + 1 :])
     return replace(kept, items=items), f"{item.detail} {_name(item)}", item.text
 
 
-def _exceeded(prompt: str, kept: Load, *, need: int, answer: int, window: int) -> WindowExceeded:
+def _exceeded(prompt: str, kept: PromptContents, *, need: int, answer: int, window: int) -> WindowExceeded:
     primary = ", ".join(f"{_name(item)} ({item.tokens} tokens)" for item in kept.items) or "nothing"
     return WindowExceeded(
         f"prompt {prompt} needs about {need} tokens and {answer} for its answer, and the window has {window}; "

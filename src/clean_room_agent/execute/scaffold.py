@@ -21,7 +21,7 @@ from clean_room_agent.execute.implement import (
     implemented,
     step_inputs,
 )
-from clean_room_agent.execute.prompt_fitting import Load, fit, load
+from clean_room_agent.execute.prompt_fitting import PromptContents, all_contents, fit
 from clean_room_agent.execute.prompts.scaffold import SCAFFOLD, ScaffoldInputs
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.syntax import grammar_of
@@ -112,7 +112,7 @@ def ask_scaffold(
         ModelError: the server failed.
     """
 
-    def build(carried: Load) -> ScaffoldInputs:
+    def build(carried: PromptContents) -> ScaffoldInputs:
         said = step_inputs(instruction, carried)
         return ScaffoldInputs(
             context=said.context,
@@ -132,7 +132,7 @@ def ask_scaffold(
 
     targets = instruction.step.target_files
     rejected = "".join(map(render_edit, refused.edits)).rstrip("\n")
-    wanted = load(package, instruction.diff, rejected=rejected)
+    wanted = all_contents(package, instruction.diff, rejected=rejected)
     fitted = fit(models, SCAFFOLD, build, wanted, answer_tokens=answer_tokens)
     reply = models.ask(
         SCAFFOLD,
