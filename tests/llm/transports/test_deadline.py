@@ -14,7 +14,7 @@ from testing.patience import PATIENCE
 from clean_room_agent.errors import ModelError, ServerTimeout, ServerUnreachable
 from clean_room_agent.llm.config import Timeouts
 from clean_room_agent.llm.transports.deadline import within
-from clean_room_agent.llm.transports.http import LoopbackTransport, ServerDoor
+from clean_room_agent.llm.transports.http import HttpServer, LoopbackTransport
 from clean_room_agent.llm.transports.server_errors import OLLAMA, Target
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
@@ -73,9 +73,9 @@ def dripping(first: bytes, then: bytes) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def door(kind: str, timeouts: Timeouts) -> Iterator[tuple[ServerDoor, Target]]:
+def door(kind: str, timeouts: Timeouts) -> Iterator[tuple[HttpServer, Target]]:
     with dripping(*DRIPS[kind]) as url, httpx.Client(base_url=url, transport=LoopbackTransport()) as http:
-        yield ServerDoor(http, timeouts), Target(server=url, tag="m", dialect=OLLAMA)
+        yield HttpServer(http, timeouts), Target(server=url, tag="m", dialect=OLLAMA)
 
 
 @pytest.mark.parametrize("kind", DRIPS)

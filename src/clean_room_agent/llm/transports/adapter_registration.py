@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from clean_room_agent.errors import ModelError, ServerFailed, ServerUnreachable, UsageError
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.transports import server_errors
-from clean_room_agent.llm.transports.http import ServerDoor, open_client
+from clean_room_agent.llm.transports.http import HttpServer, open_client
 from clean_room_agent.llm.transports.server_errors import OLLAMA, OPENAI, Target
 
 MERGED_ONLY = (0, 34, 1)
@@ -46,7 +46,7 @@ class OllamaRegistry:
 
     def __init__(self, config: ModelsConfig) -> None:
         self._server = config.base_url
-        self._door = ServerDoor(open_client(config, config.base_url), config.timeouts)
+        self._http = HttpServer(open_client(config, config.base_url), config.timeouts)
 
     def takes_adapters(self) -> bool:
         """Whether it is old enough to put an adapter on a base.
@@ -55,7 +55,7 @@ class OllamaRegistry:
             ModelError: the server cannot be asked.
         """
         return (
-            release_of(self._door.ask("GET", "/api/version", _Version, self._target("")).version)
+            release_of(self._http.ask("GET", "/api/version", _Version, self._target("")).version)
             < MERGED_ONLY
         )
 
@@ -65,7 +65,7 @@ class OllamaRegistry:
         Raises:
             ModelError: the server refuses it, or does not have the base.
         """
-        shown = self._door.ask("POST", "/api/show", _Shown, self._target(base), payload={"model": base})
+        shown = self._http.ask("POST", "/api/show", _Shown, self._target(base), payload={"model": base})
         made: dict[str, Any] = {"model": tag, "files": {"model.gguf": self._upload(tag, gguf, progress)}}
         told = {"template": shown.template, "system": shown.system}
         made |= {name: text for name, text in told.items() if text}
@@ -86,16 +86,16 @@ class OllamaRegistry:
         size, digest = gguf.stat().st_size, f"sha256:{digest_of(gguf)}"
         target, path = self._target(tag), f"/api/blobs/{digest}"
         progress(0, size)
-        status, _ = self._door.tell("HEAD", path, target)
+        status, _ = self._http.tell("HEAD", path, target)
         if status != httpx.codes.OK:
-            self._require(tag, *self._door.tell("POST", path, target, file=gguf, seconds=CREATE_SECONDS))
+            self._require(tag, *self._http.tell("POST", path, target, file=gguf, seconds=CREATE_SECONDS))
         progress(size, size)
         return digest
 
     def _create(self, tag: str, payload: dict[str, Any]) -> None:
         whole = {**payload, "stream": False}
         target = self._target(tag)
-        answer = self._door.tell("POST", "/api/create", target, payload=whole, seconds=CREATE_SECONDS)
+        answer = self._http.tell("POST", "/api/create", target, payload=whole, seconds=CREATE_SECONDS)
         if "no longer supported" in answer[1]:
             raise ServerFailed(
                 f"{self._server} refuses adapters: {answer[1][:200]}",
@@ -117,12 +117,12 @@ def load_into_vllm(config: ModelsConfig, name: str, folder: Path, *, key: str = 
     Raises:
         ModelError: it refuses, or was not started so that it takes adapters.
     """
-    door = ServerDoor(
+    server = HttpServer(
         open_client(config, config.base_url.removesuffix("/v1"), key=key), config.timeouts, secret=key
     )
     target = Target(server=config.base_url, tag=name, dialect=OPENAI)
     payload = {"lora_name": name, "lora_path": str(folder)}
-    status, text = door.tell(
+    status, text = server.tell(
         "POST", "/v1/load_lora_adapter", target, payload=payload, seconds=config.timeouts.first_byte
     )
     if status == httpx.codes.OK or "already been loaded" in text:
@@ -192,9 +192,9 @@ def llama_server_weights(config: ModelsConfig, *, key: str = "") -> str:
         ServerUnreachable: nobody answers.
     """
     client = open_client(config, config.base_url.removesuffix("/v1"), key=key)
-    door = ServerDoor(client, config.timeouts, secret=key)
+    server = HttpServer(client, config.timeouts, secret=key)
     try:
-        return door.ask(
+        return server.ask(
             "GET", "/props", _Props, Target(server=config.base_url, tag="", dialect=OPENAI)
         ).model_path
     except ServerUnreachable:

@@ -57,7 +57,7 @@ class Receiver(Protocol):
         """Nothing more comes; the error where the answer is not complete."""
 
 
-class ServerDoor:
+class HttpServer:
     """Sends requests to one server, and translates what goes wrong on the way."""
 
     def __init__(

@@ -24,7 +24,7 @@ from clean_room_agent.llm.transport import (
     ServedModel,
 )
 from clean_room_agent.llm.transports import server_errors
-from clean_room_agent.llm.transports.http import Count, ReplyT, ServerDoor, open_client
+from clean_room_agent.llm.transports.http import Count, HttpServer, ReplyT, open_client
 from clean_room_agent.llm.transports.remote_models import ForwardGuard, Forwarding
 from clean_room_agent.llm.transports.server_errors import OLLAMA, Target
 
@@ -201,7 +201,7 @@ class OllamaTransport:
     ) -> None:
         self._server = config.base_url
         self._keep_alive = config.keep_alive
-        self._door = ServerDoor(http, config.timeouts, timer=timer)
+        self._http = HttpServer(http, config.timeouts, timer=timer)
         self._digests: dict[str, str] = {}
         self._forwards = ForwardGuard(lambda tag: self.show(tag).forwards_to, allowed=config.allow_remote)
 
@@ -213,7 +213,7 @@ class OllamaTransport:
         if refused is not None:
             return RawAnswer(request_body=body, error=refused)
         collected = _Collected(target, self._known_tags, request, self._forwards)
-        error = self._door.stream("/api/chat", body, collected, target)
+        error = self._http.stream("/api/chat", body, collected, target)
         answer = collected.as_answer(body, error)
         return answer if error is not None else replace(answer, model_digest=self._digest(target.tag))
 
@@ -312,8 +312,8 @@ class OllamaTransport:
 
     def _ask(self, method: str, path: str, kind: type[ReplyT], *, tag: str = "") -> ReplyT:
         if not tag:
-            return self._door.ask(method, path, kind, self._target(""))
-        return self._door.ask(
+            return self._http.ask(method, path, kind, self._target(""))
+        return self._http.ask(
             method, path, kind, self._target(tag), payload={"model": tag}, known=self._known_tags
         )
 

@@ -19,7 +19,7 @@ from clean_room_agent.llm.transport import (
     ServedModel,
 )
 from clean_room_agent.llm.transports import server_errors
-from clean_room_agent.llm.transports.http import Count, ReplyT, ServerDoor, open_client
+from clean_room_agent.llm.transports.http import Count, HttpServer, ReplyT, open_client
 from clean_room_agent.llm.transports.lora_adapters import MARK, AdapterList, LoraTags
 from clean_room_agent.llm.transports.openai_answer import Collected
 from clean_room_agent.llm.transports.remote_models import ForwardGuard, Forwarding
@@ -93,7 +93,7 @@ class OpenAiTransport:
         self._template_kwargs = config.extra_body.get("chat_template_kwargs", TEMPLATE_KWARGS)
         self._owners: frozenset[str] = frozenset()
         """Who the server says its models belong to, once it was asked: each kind of server has a name for that."""
-        self._door = ServerDoor(http, config.timeouts, secret=key, timer=timer)
+        self._http = HttpServer(http, config.timeouts, secret=key, timer=timer)
         self._lora = LoraTags(self._adapters, parallel=config.parallel > 1)
         self._forwards = ForwardGuard(self._destination, allowed=config.allow_remote)
 
@@ -110,7 +110,7 @@ class OpenAiTransport:
         if elsewhere is not None:
             return RawAnswer(request_body=body, error=elsewhere)
         collected = Collected(target, self._known_tags, request, streaming=self._config.streaming)
-        error = self._door.stream("/v1/chat/completions", body, collected, target)
+        error = self._http.stream("/v1/chat/completions", body, collected, target)
         return collected.as_answer(body, error)
 
     def window(self, tag: str) -> int | None:
@@ -190,7 +190,7 @@ class OpenAiTransport:
         return ModelDetails(tag=tag, context_length=trained, capabilities=(), served=served or None)
 
     def _models(self) -> list[_Served]:
-        models = self._door.ask("GET", "/v1/models", _Models, self._target("")).data
+        models = self._http.ask("GET", "/v1/models", _Models, self._target("")).data
         self._owned(models)
         return models
 
@@ -208,7 +208,7 @@ class OpenAiTransport:
         """Where Ollama, which speaks this API too, sends the model's prompts on to; "" from another server."""
         target = self._target(tag)
         try:
-            said = self._door.ask("POST", "/api/show", Forwarding, target, payload={"model": tag})
+            said = self._http.ask("POST", "/api/show", Forwarding, target, payload={"model": tag})
         except (ModelNotFound, ServerFailed):
             return ""
         return said.destination(tag)
@@ -216,17 +216,17 @@ class OpenAiTransport:
     def _maybe(self, path: str, kind: type[ReplyT]) -> ReplyT | None:
         """The answer of a path that only some servers have."""
         try:
-            return self._door.ask("GET", path, kind, self._target(""))
+            return self._http.ask("GET", path, kind, self._target(""))
         except ModelError:
             return None
 
     def _adapters(self, tag: str) -> tuple[str, AdapterList] | None:
         """The tag's model as llama-server lists it, and its adapters: one that routes lists a model for each adapter."""
-        listed = self._door.ask_if_there("/v1/models", _Models, self._target(""))
+        listed = self._http.ask_if_there("/v1/models", _Models, self._target(""))
         if listed is None or "llamacpp" not in self._owned(listed.data):
             return None
         name = tag if tag in {model.id for model in listed.data} else tag.partition(MARK)[0]
-        found = self._door.ask_if_there(f"/lora-adapters?model={quote(name)}", AdapterList, self._target(tag))
+        found = self._http.ask_if_there(f"/lora-adapters?model={quote(name)}", AdapterList, self._target(tag))
         return None if found is None else (name, found)
 
     def _counted(self, tag: str, messages: list[dict[str, str]]) -> int | None:
@@ -236,11 +236,11 @@ class OpenAiTransport:
             "chat_template_kwargs": self._template_kwargs,
         }
         if "vllm" in self._owners:
-            return self._door.ask("POST", "/tokenize", _Count, self._target(tag), payload=asked).count
+            return self._http.ask("POST", "/tokenize", _Count, self._target(tag), payload=asked).count
         if "llamacpp" in self._owners:
-            whole = self._door.ask("POST", "/apply-template", _Whole, self._target(tag), payload=asked)
+            whole = self._http.ask("POST", "/apply-template", _Whole, self._target(tag), payload=asked)
             text = {"content": whole.prompt, "add_special": True, "parse_special": True}
-            return len(self._door.ask("POST", "/tokenize", _Tokens, self._target(tag), payload=text).tokens)
+            return len(self._http.ask("POST", "/tokenize", _Tokens, self._target(tag), payload=text).tokens)
         return None
 
     def _known_tags(self) -> tuple[str, ...]:
