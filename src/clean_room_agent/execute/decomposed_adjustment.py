@@ -12,7 +12,7 @@ from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import Part, PlanAdjustment, PlanStep
 from clean_room_agent.artifacts.verdicts import AdjustmentVerdicts, FailureSignal, PlanVerdict
 from clean_room_agent.execute.judgments import YesNo
-from clean_room_agent.execute.one_call_plans import renamed_notes, steps_from, told
+from clean_room_agent.execute.one_call_plans import describe_outcome, renamed_notes, steps_from
 from clean_room_agent.execute.plan_drafts import (
     Draft,
     Rejected,
@@ -74,7 +74,7 @@ class DecomposedAdjustment:
         self._package = package
         self._asked = asked
         self._pass_id = pass_id
-        self._done = tuple(map(told, asked.outcomes))
+        self._done = tuple(map(describe_outcome, asked.outcomes))
         self._failed = {outcome.step.id for outcome in asked.outcomes if not outcome.succeeded}
         self._failures = {f"f{number}": _words(one) for number, one in enumerate(asked.failures, 1)}
         self._diffs = tuple(dict.fromkeys((newest_hunks(asked.diff, DIFF_CHARS), "")))

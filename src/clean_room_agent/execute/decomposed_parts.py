@@ -166,32 +166,32 @@ class DecomposedParts:
     def _together(self, points: Sequence[ChangePoint]) -> tuple[PlanVerdict, ...]:
         """Whether each two of the points belong into one part."""
         pairs = list(combinations(points, 2))
-        told = {(one.id, other.id): self._told_together(one, other, points) for one, other in pairs}
-        open_pairs = [(one, other) for one, other in pairs if told[one.id, other.id] is None]
+        known = {(one.id, other.id): self._together_by_code(one, other, points) for one, other in pairs}
+        open_pairs = [(one, other) for one, other in pairs if known[one.id, other.id] is None]
         words = tuple(point.words for point in points)
         asked = self._same.ask(
             [(f"{one.id} {other.id}", self._pair_inputs(one, other, words)) for one, other in open_pairs]
         )
         answers = {verdict.item: verdict for verdict in asked}
-        return tuple(told[one.id, other.id] or answers[f"{one.id} {other.id}"] for one, other in pairs)
+        return tuple(known[one.id, other.id] or answers[f"{one.id} {other.id}"] for one, other in pairs)
 
-    def _told_together(
+    def _together_by_code(
         self, one: ChangePoint, other: ChangePoint, points: Sequence[ChangePoint]
     ) -> PlanVerdict | None:
         """The verdict on two points that needs no model; None where there is none."""
         item = f"{one.id} {other.id}"
         if one.place.path == other.place.path:
-            return self._same.told(item, yes=True, reason="the same file")
+            return self._same.decided(item, yes=True, reason="the same file")
         if points.index(other) >= self._max_points:
             last = points[self._max_points - 1]
             reason = f"beyond max_change_points = {self._max_points}: with {last.id}"
-            return self._same.told(item, yes=one is last, reason=reason)
+            return self._same.decided(item, yes=one is last, reason=reason)
         test = self._shown.tested_together(one.place, other.place)
         if test:
-            return self._same.told(item, yes=True, reason=f"the failing test {test} uses both")
+            return self._same.decided(item, yes=True, reason=f"the failing test {test} uses both")
         related = (self._shown.uses(one.place, other.place), self._shown.uses(other.place, one.place))
         if related == (False, False) and folder(one.place.path) != folder(other.place.path):
-            return self._same.told(item, yes=False, reason="other folders, and neither uses the other")
+            return self._same.decided(item, yes=False, reason="other folders, and neither uses the other")
         return None
 
     def _pair_inputs(
@@ -211,8 +211,8 @@ class DecomposedParts:
     def _ordered(self, parts: dict[str, list[ChangePoint]]) -> tuple[PlanVerdict, ...]:
         """Of each two parts, whether the first needs the second to be done before."""
         pairs = list(permutations(parts, 2))
-        told = {(name, other): self._told_first(name, other, parts) for name, other in pairs}
-        open_pairs = [pair for pair in pairs if told[pair] is None]
+        known = {(name, other): self._order_by_code(name, other, parts) for name, other in pairs}
+        open_pairs = [pair for pair in pairs if known[pair] is None]
         words = tuple(f"{name}: {_words(own)}" for name, own in parts.items())
         asked = self._first.ask(
             [
@@ -231,16 +231,18 @@ class DecomposedParts:
             ]
         )
         answers = {verdict.item: verdict for verdict in asked}
-        return tuple(told[pair] or answers[f"{pair[0]} {pair[1]}"] for pair in pairs)
+        return tuple(known[pair] or answers[f"{pair[0]} {pair[1]}"] for pair in pairs)
 
-    def _told_first(self, name: str, other: str, parts: dict[str, list[ChangePoint]]) -> PlanVerdict | None:
+    def _order_by_code(
+        self, name: str, other: str, parts: dict[str, list[ChangePoint]]
+    ) -> PlanVerdict | None:
         item = f"{name} {other}"
         used = use_between(
             self._shown, [one.place for one in parts[name]], [one.place for one in parts[other]]
         )
         if used is None:
             return None
-        return self._first.told(item, yes=used[0], reason=used[1])
+        return self._first.decided(item, yes=used[0], reason=used[1])
 
 
 def use_between(

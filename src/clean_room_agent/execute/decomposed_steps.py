@@ -276,8 +276,8 @@ class DecomposedSteps:
     def _ordered(self, steps: Sequence[PlanStep]) -> tuple[PlanVerdict, ...]:
         """Of each two steps, whether the first needs the second to be done before."""
         pairs = list(permutations(steps, 2))
-        told = {(step.id, other.id): self._told(step, other, steps) for step, other in pairs}
-        open_pairs = [(step, other) for step, other in pairs if told[step.id, other.id] is None]
+        known = {(step.id, other.id): self._order_by_code(step, other, steps) for step, other in pairs}
+        open_pairs = [(step, other) for step, other in pairs if known[step.id, other.id] is None]
         words = tuple(f"{step.id}: {step.description}" for step in steps)
         asked = self._first.ask(
             [
@@ -296,16 +296,18 @@ class DecomposedSteps:
             ]
         )
         answers = {verdict.item: verdict for verdict in asked}
-        return tuple(told[step.id, other.id] or answers[f"{step.id} {other.id}"] for step, other in pairs)
+        return tuple(known[step.id, other.id] or answers[f"{step.id} {other.id}"] for step, other in pairs)
 
-    def _told(self, step: PlanStep, other: PlanStep, steps: Sequence[PlanStep]) -> PlanVerdict | None:
+    def _order_by_code(
+        self, step: PlanStep, other: PlanStep, steps: Sequence[PlanStep]
+    ) -> PlanVerdict | None:
         item = f"{step.id} {other.id}"
         files = {target.path for target in step.target_files}
         if not files.isdisjoint(target.path for target in other.target_files):
             later = steps.index(step) > steps.index(other)
-            return self._first.told(item, yes=later, reason="the same file: in the order of the plan")
+            return self._first.decided(item, yes=later, reason="the same file: in the order of the plan")
         used = use_between(self._shown, _step_places(self._shown, step), _step_places(self._shown, other))
-        return None if used is None else self._first.told(item, yes=used[0], reason=used[1])
+        return None if used is None else self._first.decided(item, yes=used[0], reason=used[1])
 
 
 def symbol_targets_tokens(

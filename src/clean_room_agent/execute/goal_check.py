@@ -59,7 +59,7 @@ class GoalCheck:
         self.verdicts += (verdict,)
         if verdict.yes:
             return ()
-        missing = f"; keep what these steps were for: {'; '.join(map(_told, gone))}" if gone else ""
+        missing = f"; keep what these steps were for: {'; '.join(map(_describe, gone))}" if gone else ""
         return (f"with this plan, not all that the task asks for is done{missing}",)
 
     def _inputs(self, after: Sequence[PlanStep], diff: str) -> GoalCheckInputs:
@@ -69,11 +69,11 @@ class GoalCheck:
             part=given.part.description,
             diff=diff,
             done=given.done,
-            before=tuple(f"- {_told(step)}" for step in given.before),
-            after=tuple(f"- {_told(step)}" for step in after),
+            before=tuple(f"- {_describe(step)}" for step in given.before),
+            after=tuple(f"- {_describe(step)}" for step in after),
         )
 
 
-def _told(step: PlanStep) -> str:
+def _describe(step: PlanStep) -> str:
     """The step in a line."""
     return f"{step.id}: {' '.join(step.description.split())} ({', '.join(target.path for target in step.target_files)})"

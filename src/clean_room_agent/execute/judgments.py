@@ -62,7 +62,7 @@ class YesNo(Generic[InputsT]):
                 self._known[key] = self._verdict(key[0], reply, neutral)
         return tuple(self._known[key] for key in keys)
 
-    def told(self, item: str, *, yes: bool, reason: str) -> PlanVerdict:
+    def decided(self, item: str, *, yes: bool, reason: str) -> PlanVerdict:
         """The verdict on an item about which nobody has to be asked."""
         return PlanVerdict(question=self._prompt.name, item=item, yes=yes, reason=reason)
 

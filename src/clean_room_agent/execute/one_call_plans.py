@@ -198,7 +198,7 @@ def draft_adjustment(
             diff=carried.diff,
             task=task,
             part=part.description,
-            done=tuple(map(told, outcomes)),
+            done=tuple(map(describe_outcome, outcomes)),
             remaining=steps_as_json(remaining),
             max_steps=max_steps,
             rejected=carried.rejected,
@@ -262,7 +262,7 @@ def _needs(names: Sequence[str], renamed: dict[str, str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(renamed.get(name, name) for name in names))
 
 
-def told(outcome: StepOutcome) -> str:
+def describe_outcome(outcome: StepOutcome) -> str:
     """What became of a step, in a line."""
     verdict = "done" if outcome.succeeded else "failed"
     detail = f" ({outcome.detail})" if outcome.detail else ""

@@ -16,7 +16,12 @@ from clean_room_agent.execute.decomposed_adjustment import AdjustmentAsked, Deco
 from clean_room_agent.execute.decomposed_parts import DecomposedParts
 from clean_room_agent.execute.decomposed_steps import DecomposedSteps, PartAsked
 from clean_room_agent.execute.goal_check import GoalCheck, Revision
-from clean_room_agent.execute.one_call_plans import draft_adjustment, draft_meta_plan, draft_part_plan, told
+from clean_room_agent.execute.one_call_plans import (
+    describe_outcome,
+    draft_adjustment,
+    draft_meta_plan,
+    draft_part_plan,
+)
 from clean_room_agent.execute.plan_corrections import corrected_needs, corrected_steps
 from clean_room_agent.execute.plan_drafts import Draft, Rejected, StepOutcome, steps_as_json
 from clean_room_agent.execute.plan_validation import (
@@ -213,7 +218,7 @@ def _revision(
     diff: str,
 ) -> Revision:
     """What a part that is planned again is compared with."""
-    accepted = tuple(told(StepOutcome(step=step, succeeded=True)) for step in done)
+    accepted = tuple(describe_outcome(StepOutcome(step=step, succeeded=True)) for step in done)
     lost = tuple(f"- {fault}" for fault in failed[1])
     return Revision(task=task, part=part, before=failed[0].steps, done=(*accepted, *lost), diff=diff)
 
@@ -277,7 +282,9 @@ def adjust(
             plan, completed=completed, failed=failed, exists=paths.__contains__, max_steps=package_for_steps
         )
 
-    revision = Revision(task=task, part=part, before=remaining, done=tuple(map(told, outcomes)), diff=diff)
+    revision = Revision(
+        task=task, part=part, before=remaining, done=tuple(map(describe_outcome, outcomes)), diff=diff
+    )
     goal = GoalCheck(models, revision, pass_id=pass_id)
     return _settled(draft, faults, goal=goal, steps_of=lambda plan: _where_some_went(plan, remaining))
 
