@@ -1,4 +1,4 @@
-"""How a run gets context: through a port, since it must not know the index, and once for each pass."""
+"""Gives each pass of a run its context, once: from the run's copy of the index, which the run itself must not know."""
 
 from collections.abc import Sequence
 from pathlib import Path

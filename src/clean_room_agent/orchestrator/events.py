@@ -1,4 +1,4 @@
-"""What a run tells whoever watches it: facts, in the order in which they happen."""
+"""Events that a run reports to its observer (the live view, `--events`), in the order in which they happen."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -128,7 +128,7 @@ Event = (
 
 
 class Observer(Protocol):
-    """Somebody who watches a run; it must not raise and cannot change anything. Calls are told of from any thread."""
+    """Is notified of a run's events; it must not raise and cannot change anything. Model calls come from any thread."""
 
     def notice(self, event: Event) -> None:
         """Take note of `event`."""

@@ -1,4 +1,4 @@
-"""The end of a run: the final tests, the tests restored, the verdict, the branch, the last words of the record."""
+"""The end of a run: final tests, a run with the original tests restored, the verdict, the branch, and the record's outcome."""
 
 import json
 from collections.abc import Collection
@@ -65,7 +65,7 @@ class _Judged:
 
 
 def finish(run: Run, baseline: TestRun, given: PlanGiven) -> Solved:
-    """The result is judged, and stands as a branch where something of it may stay; the record says how it ended."""
+    """Judge the result, make a branch of what may stay, and record how the run ended."""
     judged = _judge(run, baseline, given) if run.progress.plan.done else None
     with run.journal.interrupts.closing():
         return _landed(run, baseline, judged)

@@ -1,4 +1,4 @@
-"""The full tests: before any edit, on record, and which of their failures are of tests that come and go by themselves."""
+"""The full test command: its baseline before any edit, its rows in the record, and which of its failures are flaky."""
 
 from functools import partial
 
@@ -48,7 +48,7 @@ def run_baseline(run: Run) -> TestRun:
 def note_tests(
     run: Run, tests: TestRun, kind: ValidationKind, *, success: bool, newly_failing: tuple[str, ...] = ()
 ) -> None:
-    """The run stands in the record, as the task's own."""
+    """Record a test run of the task as a whole."""
     run.recorder.validation(
         ValidationRow(
             attempt_id=None,

@@ -1,18 +1,18 @@
-"""Ctrl-C: work that can be done again is broken off at once, a change that is being made is finished first."""
+"""Ctrl-C in a run: work that can be repeated is interrupted at once; a change in progress is completed first."""
 
 import contextlib
 from collections.abc import Iterator
 
 
 class Interrupts:
-    """What a signal handler of the main thread tells, and what the main thread must not be broken off in."""
+    """Holds back Ctrl-C while the main thread makes a change that must not be left half done."""
 
     def __init__(self) -> None:
         self._shields = 0
         self._asked = 0
 
     def ask(self) -> None:
-        """The run ends: now, or at the end of the change that is being made. Asked twice: now.
+        """Ends the run: now, or when the change in progress is complete. A second call ends it now in any case.
 
         Raises:
             KeyboardInterrupt: now.
@@ -23,7 +23,7 @@ class Interrupts:
 
     @contextlib.contextmanager
     def shield(self) -> Iterator[None]:
-        """What stands inside is finished before the first request to end is heard; shields may stand inside shields."""
+        """The body completes before the first Ctrl-C takes effect; shields may be nested."""
         self._shields += 1
         try:
             yield
@@ -34,7 +34,7 @@ class Interrupts:
 
     @contextlib.contextmanager
     def closing(self) -> Iterator[None]:
-        """As `shield`, for what ends a run: a request that came meanwhile is one for what is over."""
+        """Like `shield`, for the end of a run: a Ctrl-C that arrives meanwhile has nothing left to interrupt and is ignored."""
         self._shields += 1
         try:
             yield

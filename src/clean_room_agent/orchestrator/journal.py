@@ -1,4 +1,4 @@
-"""What a run has finished: kept in its session, so that a resumed run takes it from there and does nothing twice.
+"""Keeps what a run has finished in its session, so that a resumed run takes it from there and does nothing twice.
 
 A pass is opened, recalled or done, kept, and closed:
 

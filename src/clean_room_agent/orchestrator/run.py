@@ -1,4 +1,4 @@
-"""One run: what it works with, and where it stands."""
+"""One run: the parts it works with, and how far it has come."""
 
 from dataclasses import dataclass, field
 
@@ -94,7 +94,7 @@ class Progress:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """Everything that the passes of one run share."""
+    """What the passes of one run share."""
 
     task: Task
     commits: RunCommits
@@ -116,7 +116,7 @@ class Run:
 
     @property
     def recorder(self) -> RunRecorder:
-        """Writes to the record, and tells whoever watches."""
+        """Writes to the record, and notifies the observer."""
         return self.journal.recorder
 
     def replans_left(self, part_id: str, number: int) -> int:
@@ -129,7 +129,7 @@ class Run:
         return max(0, min(left, limits.replans_per_run - self.progress.plan.replans))
 
     def report_progress(self) -> None:
-        """The record has the counts of now; while a resumed run is behind, those of before stand."""
+        """Record the current counts, unless a resumed run still reads what was done before."""
         if self.journal.behind:
             return
         plan = self.progress.plan

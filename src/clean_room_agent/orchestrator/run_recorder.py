@@ -1,4 +1,4 @@
-"""What a run writes into the record, event by event, before anything depends on it."""
+"""Writes a run into the record, event by event, before anything depends on it."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -86,7 +86,7 @@ class PassEnd:
 
 
 class RunRecorder:
-    """One run's side of the record; also tells the observer of passes, so that both say the same."""
+    """Writes one run into the record, and notifies the observer of the same passes and notes."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class RunRecorder:
         observer: Observer,
         resumed: orchestrator_runs.OrchestratorRunRow | None = None,
     ) -> None:
-        """The run stands in the record, as running; `resumed` is how it stood there before."""
+        """Record the run as running; `resumed` is its row from before."""
         self._header = header
         self._record = record
         self._router = router
@@ -128,12 +128,12 @@ class RunRecorder:
         )
 
     def snapshot_taken(self, commit: str, account: object) -> None:
-        """The record knows which commit the run starts from, and what is in it."""
+        """Record which commit the run starts from, and what is in it."""
         text = json.dumps(account, ensure_ascii=False)
         self._record.write(orchestrator_runs.set_snapshot, self._run_id, commit=commit, snapshot=text)
 
     def progress(self, *, total_parts: int, total_steps: int, parts_done: int, steps_done: int) -> None:
-        """The record knows how far the run has come."""
+        """Record how far the run has come."""
         self._record.write(
             orchestrator_runs.set_progress,
             self._run_id,
@@ -146,7 +146,7 @@ class RunRecorder:
         )
 
     def ended(self, status: RunStatus, *, reason: str = "", branch: str = "", commit: str = "") -> None:
-        """The record knows how the run ended; a pass that was under way ended with it."""
+        """Record how the run ended; passes still open end with it."""
         for opened in tuple(self._open):
             self._finish(opened, PassEnd(success=False, detail=f"broken off: {reason}"))
         self._write_outcome(status, reason=reason, branch=branch, commit=commit)
@@ -167,7 +167,7 @@ class RunRecorder:
         )
 
     def open_pass(self, header: PassHeader, *, now: float, known: bool = False) -> OpenPass:
-        """The pass stands in the record; `now` is the monotonic time in seconds. Whoever watches is not told of a `known` one."""
+        """Record that the pass begins; `now` is monotonic, in seconds. The observer is not notified of a `known` one."""
         window = self._router.window(header.role)
         row = task_runs.TaskRunRow(
             task_id=header.pass_id,
@@ -202,7 +202,7 @@ class RunRecorder:
         return opened
 
     def close_pass(self, opened: OpenPass, end: PassEnd, *, now: float) -> None:
-        """The pass's outcome stands in the record, and the observer knows it."""
+        """Record how the pass ended, and notify the observer."""
         header = opened.header
         spent = Spent() if self._stands(opened, end) else self._finish(opened, end)
         if opened in self._open:
@@ -243,7 +243,7 @@ class RunRecorder:
         return row is not None and (row.success, row.detail) == (end.success, end.detail)
 
     def _finish(self, opened: OpenPass, end: PassEnd) -> Spent:
-        """The pass's outcome stands in the record; what it spent."""
+        """Record how the pass ended; returns what it spent."""
         self._open.remove(opened)
         spent = spent_of(self._record.write(calls.total_of_pass, opened.header.pass_id))
         self._record.write(
@@ -262,15 +262,15 @@ class RunRecorder:
         return spent
 
     def attempt(self, row: attempts.AttemptRow, judged: attempts.ValidationRow | None) -> int:
-        """The attempt stands in the record with the test run that judged it, both or neither; its id."""
+        """Record the attempt with the test run that judged it, both or neither; returns its id."""
         return self._record.write(attempts.append_judged, row, judged)
 
     def validation(self, row: attempts.ValidationRow) -> int:
-        """The test run stands in the record; its id."""
+        """Record a test run; returns its id."""
         return self._record.write(attempts.append_validation, row)
 
     def refinement(self, pass_id: str, request: RefinementRequest, added: tuple[str, ...]) -> None:
-        """The record knows what a step asked for after a failure, and what came in."""
+        """Record what a step asked for after a failure, and what was added to its context."""
         evidence = json.dumps({"error_signatures": request.error_signatures}, ensure_ascii=False)
         self._record.write(
             refinements.append_refinement,
@@ -284,7 +284,7 @@ class RunRecorder:
         )
 
     def recovery(self, pass_id: str, state: str, action: Action) -> None:
-        """The record knows what was decided after a failed attempt, by which rule, and what it saw: JSON text."""
+        """Record what was decided after a failed attempt, by which rule, and on what grounds (JSON text)."""
         self._record.write(
             refinements.append_recovery_decision,
             refinements.RecoveryRow(
@@ -298,7 +298,7 @@ class RunRecorder:
         )
 
     def plan_fallback(self, pass_id: str, faults: tuple[str, ...], plan: Artifact) -> None:
-        """The record knows that no valid plan came, why, and what is followed in its place."""
+        """Record that no valid plan came, why, and what is followed in its place."""
         self._record.write(
             refinements.append_recovery_decision,
             refinements.RecoveryRow(
@@ -312,7 +312,7 @@ class RunRecorder:
         )
 
     def plan_decisions(self, pass_id: str, verdicts: tuple[PlanVerdict, ...]) -> None:
-        """The record knows what was decided on the way to a plan."""
+        """Record the decisions that led to a plan."""
         rows = tuple(
             plan_decisions.PlanDecisionRow(
                 task_id=pass_id,
@@ -332,14 +332,14 @@ class RunRecorder:
         self._record.write(plan_decisions.append_plan_decisions, rows)
 
     def note(self, text: str) -> None:
-        """The record and whoever watches know `text`, which changes nothing."""
+        """Record `text`, which changes nothing, and show it to the observer."""
         self.event(self._header.task_id, EventKind.NOTE, text)
         self.observer.notice(Note(text=text))
 
     def event(self, pass_id: str, kind: EventKind, detail: str) -> None:
-        """The record knows something that happened beside the passes."""
+        """Record something that happened beside the passes."""
         row = events.EventRow(task_id=pass_id, kind=kind, detail=detail, timestamp=self._record.now())
-        # A pass that is done again says again what it said.
+        # A pass that a resumed run reads again records the same events again.
         self._record.write(events.append_event_once if self._resumed else events.append_event, row)
 
     def now(self) -> str:

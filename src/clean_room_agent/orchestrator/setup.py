@@ -1,4 +1,4 @@
-"""Beginning and ending a run: the snapshot, the worktree, the run's parts, and taking the worktree down again."""
+"""Sets a run up and tears it down: takes the snapshot, creates the worktree, assembles the parts, removes the worktree."""
 
 import contextlib
 import json

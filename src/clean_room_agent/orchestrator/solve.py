@@ -1,4 +1,4 @@
-"""The order of passes: baseline, meta-plan, and for each part its plan, its steps and their adjustments; then the end."""
+"""The run's passes in order: baseline tests, plan of parts, then for each part its plan, steps and adjustments; final tests."""
 
 from dataclasses import replace
 

@@ -37,9 +37,9 @@ class Hints:
         return len(self._active) + sum(hint.since in {"", relative_pass(pass_id)} for hint in self._waiting)
 
     def with_task(self, description: str) -> str:
-        """The task's words, and what was said since."""
-        said = "".join(f"\n\nThe user has added since: {hint.text}" for hint in self._active)
-        return description + said
+        """The description, followed by the hints shown so far."""
+        hints = "".join(f"\n\nThe user has added since: {hint.text}" for hint in self._active)
+        return description + hints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,5 +83,5 @@ class Task:
 
     @property
     def words(self) -> str:
-        """The task as a pass is told it: the user's words, and the hints given since."""
+        """The task as prompts show it: the user's words, and the hints given since."""
         return self.hints.with_task(self.description)

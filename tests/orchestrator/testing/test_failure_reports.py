@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from clean_room_agent.orchestrator.testing.failure_reports import SourceTree, telling
+from clean_room_agent.orchestrator.testing.failure_reports import SourceTree, decisive_lines
 
 PYTHON = """import a
 
@@ -85,8 +85,8 @@ WHERE = ["AssertionError: assert 3 == 4", " +  where 3 = len([1, 2, 3])"]
     ],
 )  # fmt: skip
 def test_words_do_not_show_the_values_once_more(lines: list[str], told: list[str]) -> None:
-    assert telling(lines, values_known=True) == told
+    assert decisive_lines(lines, values_known=True) == told
 
 
 def test_without_values_only_hints_stay_out() -> None:
-    assert telling(PYTEST, values_known=False) == [PYTEST[0], PYTEST[1], "  - ab", "  + ac"]
+    assert decisive_lines(PYTEST, values_known=False) == [PYTEST[0], PYTEST[1], "  - ab", "  + ac"]

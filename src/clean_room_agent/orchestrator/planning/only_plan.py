@@ -1,4 +1,4 @@
-"""A run that ends with the plan: for a person to review before any code is written."""
+"""A run that stops at the plan (`cra plan`), for a person to review before any code is written."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,8 +50,10 @@ def make_plan(run: Run, model: str) -> PlanMade:
 
 
 def _rationale(meta: MetaPlan, passes: Sequence[PassResult]) -> str:
-    """Why the plan is as it is: the model's words, and what of it is not the model's."""
+    """The model's reasons for the plan, and which parts of it the model did not make."""
     own = [entry for entry in passes if entry.fallback]
-    said = "" if any(entry.pass_type is PassType.META_PLAN for entry in own) else meta.rationale
-    told = [f"Not planned by the model: {relative_pass(entry.pass_id)}: {entry.detail}." for entry in own]
-    return "\n".join(line for line in (said, *told) if line)
+    rationale = "" if any(entry.pass_type is PassType.META_PLAN for entry in own) else meta.rationale
+    own_words = [
+        f"Not planned by the model: {relative_pass(entry.pass_id)}: {entry.detail}." for entry in own
+    ]
+    return "\n".join(line for line in (rationale, *own_words) if line)

@@ -315,7 +315,7 @@ def how_made(route: Route, planned: Planned[Any]) -> str:
 
 
 def note_planned(run: Run, pass_id: str, planned: Planned[Any]) -> None:
-    """The record has what was decided for the plan, and what was put right in it; the session has the decisions."""
+    """Record the decisions behind the plan, and what was corrected in it."""
     if planned.verdicts:
         run.recorder.plan_decisions(pass_id, planned.verdicts)
     if planned.account is not None:

@@ -1,4 +1,4 @@
-"""What is to be done about a step, said by rules where they know, and whom to ask where they don't. Pure."""
+"""Diagnoses by rule where the cause is known, and names the model to ask where it is not. Pure functions."""
 
 import re
 
@@ -31,8 +31,8 @@ def known_cause(
 ) -> Advice | None:
     """What the rules say of a failure, `again` one of the same category; None where they have nothing to say."""
     if category == "infrastructure":
-        told = sum(one.infrastructure for one in doctor.run)
-        if not again and told < config.infrastructure_per_run:
+        advised = sum(one.infrastructure for one in doctor.run)
+        if not again and advised < config.infrastructure_per_run:
             return Advice(decision="retry_with_fix", by=RULES, infrastructure=True)
         hint = "the test command gives no result, with or without the edits: what does it need?"
         return Advice(decision="fatal_error", by=RULES, hint=hint, infrastructure=True)

@@ -1,4 +1,4 @@
-"""What to do when an attempt did not work: one pure function over a table, whose first row that matches wins."""
+"""Decides what to do after a failed attempt: a table of rules, of which the first that matches wins. Pure functions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ NO_FLAW: frozenset[Category] = frozenset({"format", "truncated", "endless", "unt
 """Failures that say nothing about the plan: no edit of theirs was judged."""
 
 UNEXPLAINED: frozenset[Category] = frozenset({"logic", "timeout"})
-"""Failures that another draw mends as often as their words do; a wrong name, import, syntax or edit is told at once."""
+"""Failures that another draw fixes as often as their words do; a wrong name, import, syntax or edit is told at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What is looked at when it is decided what follows a failed attempt."""
+"""The facts on which the recovery rules decide what follows a failed attempt."""
 
 from dataclasses import dataclass, field
 from typing import Literal

@@ -1,4 +1,4 @@
-"""What follows a failed round: how the recovery table sees it, what is decided, and whom is asked for a diagnosis."""
+"""Decides what follows a failed round: reduces it to what the recovery rules look at, and asks for a diagnosis."""
 
 from collections.abc import Sequence
 from dataclasses import replace

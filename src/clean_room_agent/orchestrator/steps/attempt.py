@@ -101,7 +101,7 @@ class Attempt:
     missing: RefinementRequest | None = None
     """What it shows that its context lacked."""
     feedback: str = ""
-    """What the next attempt is told."""
+    """What the next attempt's prompt says about it."""
 
     @property
     def passed(self) -> bool:
@@ -177,11 +177,11 @@ def ask(
         else None
     )
 
-    def answer(shown: ContextPackage, told: StepInstruction, item: str) -> Implemented:
+    def answer(shown: ContextPackage, asked: StepInstruction, item: str) -> Implemented:
         return implement(
             run.models,
             shown,
-            told,
+            asked,
             pass_id=pass_id,
             item=item,
             sampling=sampling,
@@ -206,7 +206,7 @@ def place(
     pass_id: str,
     earlier: Sequence[Attempt],
 ) -> Attempt:
-    """The attempt after the `earlier` ones: its edits are a commit that waits for its tests, or it has failed already."""
+    """The attempt after the `earlier` ones: a commit of its edits that is still to be tested, or a failure."""
     for dropped in answer.dropped:
         run.recorder.event(pass_id, EventKind.DROPPED_FROM_PROMPT, dropped)
     unusable = _unusable(answer)
@@ -240,7 +240,7 @@ def evidence_space(run: Run) -> int:
 
 
 def note_unshown(run: Run, job: StepJob, package: ContextPackage, pass_id: str, *, first: bool) -> None:
-    """The record, and at a step's `first` attempt whoever watches, knows what the step names and its prompt cannot show."""
+    """Record what the step names and its prompt cannot show; at a step's `first` attempt the observer is notified too."""
     unshown = unshown_targets(job.step, package)
     for name in unshown:
         run.recorder.event(pass_id, EventKind.TARGET_NOT_SHOWN, name)

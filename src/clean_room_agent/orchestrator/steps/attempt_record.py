@@ -1,4 +1,4 @@
-"""An attempt as the journal keeps it and as the record tells of it."""
+"""An attempt as it is kept for a resumed run, and as rows of the record."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ class CheckedAttempt:
 
 
 def record_attempt(run: Run, current: Pass[CheckedAttempt], checked: CheckedAttempt, number: int) -> None:
-    """The attempt and its test run stand in the record, then the pass is closed."""
+    """Record the attempt and its test run, then close the pass."""
     attempt, pass_id = checked.attempt, current.opened.header.pass_id
     answer, change = attempt.answer, attempt.change
     run.recorder.attempt(

@@ -1,6 +1,6 @@
-"""The choice among the candidates of one prompt: the tests choose, and where they do not, what most of them agree on.
+"""Chooses among the candidates drawn from one prompt: by their tests, then by what most of them agree on.
 
-Nothing but execution tells samples of small models apart at equal cost (arXiv 2606.16999); agreement breaks ties.
+At equal cost, only execution separates good samples of small models from bad ones (arXiv 2606.16999); agreement breaks ties.
 """
 
 import re

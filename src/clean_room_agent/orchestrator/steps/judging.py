@@ -1,4 +1,4 @@
-"""What the tests say of an attempt: whether its change may stay, and what the next attempt is told."""
+"""Judges an attempt by its test run: whether its change may stay, and what the next prompt says about it."""
 
 from dataclasses import replace
 

@@ -103,8 +103,8 @@ def missing_after_tests(
         if (file := next((path for path in files_meant(name) if path in known), "")) and file not in shown
     ]
     text = "\n".join(evidence.messages)
-    told = [path.removeprefix("./") for path in PATH_LIKE.findall(text)]
-    frames += [path for path in told if path in known and path not in shown]
+    named = [path.removeprefix("./") for path in PATH_LIKE.findall(text)]
+    frames += [path for path in named if path in known and path not in shown]
     names = [name for pattern in UNKNOWN_NAME for name in pattern.findall(text)]
     called = [name.removesuffix(".__init__") for name in MISUSED.findall(text)]
     names += [name for name in called if not _may_change(package, name)]
@@ -122,7 +122,7 @@ def missing_after_tests(
 def not_shown_whole(
     step: PlanStep, package: ContextPackage, sizes: Mapping[str, int]
 ) -> RefinementRequest | None:
-    """The files that the step modifies, that the context shows in part and has room to show whole; None where none is.
+    """The files that the step modifies, that the context shows in part and has space to show whole; None where none is.
 
     Args:
         step: whose files may be shown.

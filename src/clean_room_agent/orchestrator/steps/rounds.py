@@ -1,4 +1,4 @@
-"""A round: the candidates that are drawn from one prompt, each an attempt of its own, and the choice among them."""
+"""A round of attempts: one or more candidates drawn from one prompt, tested, and the best of them chosen."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,7 +36,7 @@ class Round:
 
     best: Attempt
     pass_id: str
-    """Of the best."""
+    """Of the best attempt."""
     size: int
     known: bool
     """Whether all of it was made before the run was resumed."""

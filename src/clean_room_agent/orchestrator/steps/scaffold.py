@@ -1,4 +1,4 @@
-"""What became of a step's scaffold, and the texts that an attempt on top of it is made from."""
+"""A step's scaffold: a commit of declarations and stubs, on top of which its attempts are made."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Scaffold:
         return {path: text for path, text in texts.items() if text is not None or path in head.paths}
 
     def described(self) -> str:
-        """In a line, for the record and who reads it."""
+        """One line for the record."""
         if not self.stands:
             return f"{self.reason}; dropped: {self.said}"
         stubs = ", ".join(stub.name for stub in self.stubs)

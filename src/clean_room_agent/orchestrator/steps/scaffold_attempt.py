@@ -1,4 +1,4 @@
-"""A step that adds much begins with its declarations: asked for, proven by program, and a commit before any body."""
+"""Makes a scaffold for a step that adds much: asks for its declarations, checks that they parse and import, commits them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -34,7 +34,7 @@ class StepEnd:
 
 
 def run_step(run: Run, job: StepJob) -> StepEnd:
-    """The step is done and is the run's head, or the worktree is back at the head as it was."""
+    """Try the step; afterwards its commit is the run's head, or head and worktree are as before."""
     history = History()
     action = FIRST
     while True:

@@ -1,4 +1,4 @@
-"""The context of an attempt at a step: what it asks of retrieval, and when what an earlier one was shown serves it."""
+"""The context of an attempt at a step: a new request to retrieval, or the context of an earlier attempt where that serves."""
 
 from dataclasses import replace
 
@@ -73,7 +73,7 @@ def context_for(
 
 
 def _shown_as(item: ContextItem) -> tuple[str, str | None, str, str]:
-    """A test that was named and is shown now has come in, and so has what was a signature."""
+    """Identifies an item and how much of it is shown: a signature that is now shown whole counts as added."""
     return item.path, item.symbol, item.section, item.detail
 
 

@@ -1,4 +1,4 @@
-"""What a failing test expected and what it got: labelled by the conventions of the runners, whole up to a bound."""
+"""The expected and the actual value of a failed assertion, named after each runner's conventions, whole up to a bound."""
 
 import ast
 import posixpath

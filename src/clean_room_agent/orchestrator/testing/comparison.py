@@ -1,4 +1,4 @@
-"""What the tests showed after an attempt, set beside what they showed before its step."""
+"""Compares the test run of an attempt with the one before its step."""
 
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.test_names import group_of

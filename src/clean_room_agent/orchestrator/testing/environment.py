@@ -1,4 +1,4 @@
-"""The environment that tests run in: the worktree's code is imported, not the user's, and nothing of git leaks in."""
+"""Environment variables for test commands: the worktree's code is imported, not the user's, and git's own are unset."""
 
 import contextlib
 import json

@@ -84,7 +84,7 @@ SAID = re.compile(r".* : (?P<said>.+)")
 """The test's own words, which unittest puts behind its diff."""
 
 
-def telling(lines: Sequence[str], *, values_known: bool) -> list[str]:
+def decisive_lines(lines: Sequence[str], *, values_known: bool) -> list[str]:
     """Those of the lines that say what went wrong; with `values_known`, without what shows the values once more."""
     found: list[str] = []
     compared = False
@@ -250,7 +250,7 @@ def error_lines(detail: str, message: str, *, values_known: bool = False) -> tup
     lines = textwrap.dedent("\n".join(shown_by_pytest)).split("\n") if shown_by_pytest else []
     if not lines:
         lines = message.split("\n") if message.strip() else _last_words(detail)
-    lines = telling(lines, values_known=values_known)
+    lines = decisive_lines(lines, values_known=values_known)
     shown = [
         line if len(line) <= MAX_LINE_LENGTH else line[:MAX_LINE_LENGTH] + "…" for line in lines[:MAX_LINES]
     ]

@@ -120,10 +120,10 @@ def judge_final(
     elif not reason:
         fault = _no_new_fault if accept == "no-new-failures" else _all_pass_fault
         reason = fault(baseline, final, red - set(unstable), planned)
-    wobbling = sorted(red & set(unstable))
+    unstable_red = sorted(red & set(unstable))
     return FinalVerdict(
         complete=not reason,
-        reason=reason or _praise(final, wobbling),
+        reason=reason or _praise(final, unstable_red),
         newly_failing=tuple(sorted(newly)),
         fixed=tuple(sorted(name for name in baseline.red() if _is_green(final, name))),
         still_failing=tuple(sorted(red & baseline.red())),
@@ -314,13 +314,13 @@ def _is_green(run: TestRun, name: str) -> bool:
     )
 
 
-def _praise(final: TestRun, wobbling: Collection[str]) -> str:
+def _praise(final: TestRun, unstable_red: Collection[str]) -> str:
     if final.report.runner == "unknown":
         return "exit 0; the runner's output cannot be read"
     words = f"{final.report.passed} tests pass"
-    red = len(final.red()) - len(wobbling)
+    red = len(final.red()) - len(unstable_red)
     words += f", {red} failed before too" if red else ""
-    return words + (f"; unstable, not counted: {_some(wobbling)}" if wobbling else "")
+    return words + (f"; unstable, not counted: {_some(unstable_red)}" if unstable_red else "")
 
 
 def _some(names: Collection[str]) -> str:

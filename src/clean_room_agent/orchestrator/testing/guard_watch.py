@@ -1,4 +1,4 @@
-"""What stands watch in the processes of a test command, and what it saw."""
+"""Reads what the guard, which is loaded into the processes of a test command, saw of their runners."""
 
 import itertools
 import json

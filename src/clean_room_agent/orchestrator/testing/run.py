@@ -1,4 +1,4 @@
-"""Running the repository's test command and reading what it says."""
+"""Runs a test command and reads its result: from the runner's report, or else from its output."""
 
 import dataclasses
 import re
@@ -120,8 +120,8 @@ def naming(command: str) -> str:
 def _read(command: str, returncode: int, text: str, report: Path, cwd: Path) -> Reading:
     scripts = read_script_reports(report)
     if is_file(report.parent, report.name):
-        told = _believed(read_report(report, lambda path: is_file(cwd, path)), text)
-        return told if scripts is None else _together(told, scripts)
+        junit = _believed(read_report(report, lambda path: is_file(cwd, path)), text)
+        return junit if scripts is None else _together(junit, scripts)
     if scripts is not None and not PYTEST_WORD.search(command):
         return scripts
     if PYTEST_WORD.search(command) or PYTEST_TRACE.search(text):

@@ -1,4 +1,4 @@
-"""Runs the repository's own commands in a worktree, and tells whoever watches how the tests went."""
+"""Runs the repository's own commands in a worktree, and reports to the observer how the tests went."""
 
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -25,21 +25,21 @@ LONGEST = 6
 
 
 class PercentReader:
-    """Reads a runner's output as it comes, and tells each percentage once."""
+    """Reads a runner's output as it comes, and reports each percentage once."""
 
-    def __init__(self, tell: Callable[[int], None]) -> None:
-        self._tell = tell
-        self._told = -1
+    def __init__(self, report: Callable[[int], None]) -> None:
+        self._report = report
+        self._reported = -1
         self._rest = b""
 
     def feed(self, data: bytes) -> None:
-        """Read on; only the newest figure in `data` is told, and none that is not above what was told before."""
+        """Read on; only the newest figure in `data` is reported, and only if it is above the last one."""
         data = self._rest + data
         self._rest = data[-(LONGEST - 1) :]
         figures = SAID.findall(data)
-        if figures and self._told < int(figures[-1]) <= 100:
-            self._told = int(figures[-1])
-            self._tell(self._told)
+        if figures and self._reported < int(figures[-1]) <= 100:
+            self._reported = int(figures[-1])
+            self._report(self._reported)
 
 
 MAX_PACKAGE = 1_000_000
@@ -122,7 +122,7 @@ class TestRunner:
         return self._observed(self.config.step_test_command or self.config.test_command, "")
 
     def run_step_unseen(self) -> TestRun:
-        """As `run_step`, from any thread: nobody is told."""
+        """Like `run_step`, from any thread: the observer is not notified."""
         return self._run(self.config.step_test_command or self.config.test_command)
 
     def run_again(self, run: TestRun) -> TestRun:
@@ -140,13 +140,13 @@ class TestRunner:
         return self.config.step_test_command in {None, self.config.test_command}
 
     def run_some(self, run: TestRun, names: Collection[str]) -> TestRun | None:
-        """A run of these tests of `run` and no others; None where it cannot be told how."""
+        """A run of these tests of `run` and no others; None where the command for it is not known."""
         command = rerun_command(run, names)
         what = f"{len(names)} newly failing again"
         return None if command is None else self._observed(command, what)
 
     def run_apart(self, command: str) -> tuple[int, str]:
-        """Exit code and normalised output of another command, run where tests are; nobody is told of it. The code of one that
+        """Exit code and normalised output of another command, run where tests are; the observer is not notified. The code of one that
         did not end in time is that of `timeout`.
         """
         done = self._completed(command)
@@ -173,14 +173,14 @@ class TestRunner:
         return normalise(output.decode("utf-8", "replace"), (self.root, self.tree.repo_top))
 
     def count_as(self, what: str, run: TestRun) -> TestRun:
-        """The run, of the very tree that `what` is about; whoever watches is told that it counts."""
+        """The run, which stands for another one of the same tree; the observer is notified that it counts as `what`."""
         self.observer.notice(finished(what, run, ran=False))
         return run
 
     def _observed(self, command: str, what: str) -> TestRun:
         self.observer.notice(TestsStarted(what=what, expected_seconds=self.took.get(command, 0.0)))
-        told = PercentReader(lambda percent: self.observer.notice(TestsProgress(percent=percent)))
-        run = self._run(command, told.feed)
+        reader = PercentReader(lambda percent: self.observer.notice(TestsProgress(percent=percent)))
+        run = self._run(command, reader.feed)
         self.took[command] = run.end.duration_ms / 1000
         self.observer.notice(finished(what, run))
         return run
@@ -217,7 +217,7 @@ class TestRunner:
 
 
 def finished(what: str, run: TestRun, *, ran: bool = True) -> TestsFinished:
-    """The run as whoever watches is told of it."""
+    """The event for a run that has finished."""
     known = run.report.runner != "unknown"
     detail = run.report.problem or ("" if known else f"exit code {run.end.returncode}")
     return TestsFinished(

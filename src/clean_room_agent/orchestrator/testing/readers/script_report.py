@@ -82,7 +82,7 @@ class _AllCompared(_Foreign):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Told:
+class _ReportedTest:
     name: str
     outcome: Outcome
     file: str
@@ -109,20 +109,20 @@ def read_script_reports(report: Path) -> Reading | None:
         return Reading(runner="node", whole=False, problem=TOO_MUCH)
     if not started:
         return None
-    told: list[_Told] = []
+    tests: list[_ReportedTest] = []
     problem = ""
     for runner, stem in started:
         found = _read(reader, f"{stem}.json", runner)
         if isinstance(found, str):
             problem = problem or found
         else:
-            told += found
-    numbered = list(_numbered(told))
+            tests += found
+    numbered = list(_numbered(tests))
     return Reading(
         runner=started[0][0],
         outcomes=dict(sorted((name, one.outcome) for name, one in numbered)),
         collected=len(numbered),
-        passed=sum(one.outcome == "passed" for one in told),
+        passed=sum(one.outcome == "passed" for one in tests),
         named=True,
         failures=tuple(
             Failure(
@@ -141,7 +141,7 @@ def read_script_reports(report: Path) -> Reading | None:
     )
 
 
-def _read(reader: Reader, name: str, runner: Runner) -> list[_Told] | str:
+def _read(reader: Reader, name: str, runner: Runner) -> list[_ReportedTest] | str:
     """The tests, or why the run cannot be judged."""
     try:
         data = reader.read(name)
@@ -164,10 +164,10 @@ def _compared(reader: Reader, name: str) -> dict[str, _Compared]:
     """By name of a failing test, what the guard's reporter left beside vitest's own report."""
     try:
         data = reader.read(name.removesuffix(".json") + ".values")
-        told = _AllCompared.model_validate_json(data)
+        kept = _AllCompared.model_validate_json(data)
     except (OSError, ValidationError):
         return {}
-    return {SEPARATOR.join((one.file, one.name)): one for one in told.failures}
+    return {SEPARATOR.join((one.file, one.name)): one for one in kept.failures}
 
 
 def _values_of(one: _Compared) -> tuple[str, str]:
@@ -189,25 +189,25 @@ def operated(operator: str, expected: str, actual: str) -> tuple[str, str]:
     return (f"to match {expected}", actual) if operator == "match" else (expected, actual)
 
 
-def _of_file(file: _File, compared: Mapping[str, _Compared]) -> Iterator[_Told]:
+def _of_file(file: _File, compared: Mapping[str, _Compared]) -> Iterator[_ReportedTest]:
     for test in file.tests:
         name = SEPARATOR.join((file.name, *filter(None, test.ancestors), test.title))
         detail = "\n".join(test.failures or ())
         one = compared.get(name)
         expected, actual = ("", "") if one is None else _values_of(one)
-        yield _Told(
+        yield _ReportedTest(
             name=name, outcome=_outcome(test.status), file=file.name, expected=expected, actual=actual,
             detail=detail if one is None or not detail else one.stack or detail,
         )  # fmt: skip
     if file.status == "failed" and not any(_outcome(test.status) == "failed" for test in file.tests):
-        yield _Told(name=file.name, outcome="error", file=file.name, detail=file.message or "")
+        yield _ReportedTest(name=file.name, outcome="error", file=file.name, detail=file.message or "")
 
 
 def _outcome(status: str) -> Outcome:
     return cast("Outcome", status) if status in {"passed", "failed"} else "skipped"
 
 
-def _of_guard(answer: _Guards) -> Iterator[_Told]:
+def _of_guard(answer: _Guards) -> Iterator[_ReportedTest]:
     """Suites are there for their own failures alone, as a hook's that broke: those of their tests stand by themselves."""
     for test in answer.tests:
         if test.suite and (test.outcome != "failed" or "subtest" in test.message):
@@ -215,15 +215,15 @@ def _of_guard(answer: _Guards) -> Iterator[_Told]:
         titles = [title for title in test.name if title and title != test.file]
         name = SEPARATOR.join(filter(None, (test.file, *titles)))
         expected, actual = operated(test.operator, test.expected, test.actual)
-        yield _Told(
+        yield _ReportedTest(
             name=name, outcome=test.outcome, file=test.file, message=test.message, detail=test.detail,
             expected=expected, actual=actual,
         )  # fmt: skip
 
 
-def _numbered(told: Iterable[_Told]) -> Iterator[tuple[str, _Told]]:
+def _numbered(tests: Iterable[_ReportedTest]) -> Iterator[tuple[str, _ReportedTest]]:
     """(name, test), equal names told apart by numbers; of these the worst comes first, so that numbers stay."""
     seen: dict[str, int] = {}
-    for one in sorted(told, key=lambda test: (test.name, -SEVERITY.index(test.outcome))):
+    for one in sorted(tests, key=lambda test: (test.name, -SEVERITY.index(test.outcome))):
         seen[one.name] = seen.get(one.name, 0) + 1
         yield (one.name if seen[one.name] == 1 else f"{one.name} #{seen[one.name]}"), one
