@@ -14,8 +14,13 @@ from clean_room_agent.retrieval.judgment_header import evidence_text
 from clean_room_agent.retrieval.search.candidates import asks_for_tests, find_candidates
 from clean_room_agent.retrieval.search.failing_tests import TestCode, find_tests
 from clean_room_agent.retrieval.search.mentions import Mentions, find_mentions, unique
-from clean_room_agent.retrieval.selection.relevance import Hints, score_pieces
-from clean_room_agent.retrieval.selection.scored_pieces import read_view, weighted_terms, words_of
+from clean_room_agent.retrieval.selection.scored_pieces import (
+    Hints,
+    read_view,
+    score_pieces,
+    weighted_terms,
+    words_of,
+)
 from clean_room_agent.retrieval.stage import Decision, Subject, Verdict
 from clean_room_agent.retrieval.stage_source import MAX_SAME_NAME, FileView, RepositorySource
 

@@ -4,14 +4,14 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from clean_room_agent.retrieval.code.pieces import CONTAINERS, VALUES, Definition, Piece, enclosing_head
-from clean_room_agent.retrieval.selection.relevance import (
+from clean_room_agent.retrieval.selection.scored_pieces import (
     Hints,
+    ScoredPiece,
     holds_frame,
     is_named,
     is_named_outright,
     matches_name,
 )
-from clean_room_agent.retrieval.selection.scored_pieces import ScoredPiece
 from clean_room_agent.retrieval.stage import (
     Selection,
 )

@@ -29,11 +29,13 @@ from clean_room_agent.retrieval.selection.plan_targets import (
     target_of,
 )
 from clean_room_agent.retrieval.selection.related_code import Span, related_selections
-from clean_room_agent.retrieval.selection.relevance import PieceKey, holds_frame, is_named_outright
 from clean_room_agent.retrieval.selection.scored_pieces import (
     FilesInScope,
+    PieceKey,
     ScoredPiece,
     files_in_scope,
+    holds_frame,
+    is_named_outright,
     is_test,
 )
 from clean_room_agent.retrieval.stage import (
