@@ -1,6 +1,9 @@
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clean_room_agent.retrieval.code import pieces as pieces_module
 from clean_room_agent.retrieval.code.pieces import Definition, Piece, enclosing_head, split_file
 
 
@@ -16,6 +19,21 @@ def numbered(count: int) -> list[str]:
 
 def spans(pieces: tuple[Piece, ...]) -> list[tuple[str, int, int]]:
     return [(piece.name, piece.start_line, piece.end_line) for piece in pieces]
+
+
+def test_the_example_of_the_module_is_divided_as_it_says() -> None:
+    rows = re.findall(r"^ {4,5}(\d+)(?:  (.{0,31}))?(.*)$", pieces_module.__doc__ or "", re.MULTILINE)
+    lines = [code.rstrip() for _, code, _ in rows]
+    named = [(name.strip(), int(number)) for number, _, name in rows if name.strip()]
+    definitions = [
+        define("LIMIT", 3, 3, "variable"),
+        define("add", 6, 7),
+        define("Cart", 10, 14, "class"),
+        define("Cart.total", 13, 14, "method"),
+    ]
+    assert lines[9] == "class Cart:"
+    found = split_file(lines, definitions, max_lines=4, imports=[(1, 1)])
+    assert [(piece.name, piece.start_line) for piece in found] == named
 
 
 def test_code_around_definitions_becomes_pieces_of_its_own() -> None:

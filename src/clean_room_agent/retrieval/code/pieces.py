@@ -1,6 +1,22 @@
 """Divides a file into pieces that can be shown separately: definitions, heads of large classes, and the code between.
 
 Every line that is not blank belongs to exactly one piece, so that any line that has to be edited can be selected.
+An example, in which a definition of more than 4 lines is divided into its members:
+
+     1  import os                       (imports)
+     2
+     3  LIMIT = 3                       (lines 3-3)
+     4
+     5  # Adds two amounts.             add (comment)
+     6  def add(a, b):                  add
+     7      return a + b
+     8
+     9
+    10  class Cart:                     Cart (head)
+    11      '''Holds items.'''
+    12
+    13      def total(self):            Cart.total
+    14          return 0
 """
 
 from collections.abc import Iterable, Iterator, Sequence
