@@ -3,7 +3,9 @@
 import atexit
 import os
 import shutil
+import sys
 import tempfile
+from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 from testing.foreground import restore_signals
@@ -18,10 +20,13 @@ settings.load_profile("values")
 # Folders that tests make are noted where no user keeps such notes; processes that tests start find the same ones.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="cra-state-")
 atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
-# A `cra` that compiles all of itself takes as long again to start: it and the workers of pytest-xdist share what they compiled,
-# beside the tree, also where the environment would have nothing kept.
+# What is compiled is kept beside the tree from run to run, also where the environment would have nothing kept: this process, the
+# workers of pytest-xdist and each `cra` that a test starts would compile all of it again, which takes longer than to run it.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-os.environ.setdefault("PYTHONPYCACHEPREFIX", f"{os.environ['XDG_STATE_HOME']}/compiled")
+os.environ.setdefault("PYTHONPYCACHEPREFIX", str(Path(__file__).parents[1] / "build" / "compiled"))
+sys.dont_write_bytecode, sys.pycache_prefix = False, os.environ["PYTHONPYCACHEPREFIX"]
+# But not of the projects that tests make, whose folders have other names each time.
+atexit.register(shutil.rmtree, f"{sys.pycache_prefix}/{tempfile.gettempdir()}", ignore_errors=True)
 # No test reads what the user who runs it configured.
 os.environ["XDG_CONFIG_HOME"] = f"{os.environ['XDG_STATE_HOME']}/config"
 
