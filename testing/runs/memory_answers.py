@@ -3,6 +3,9 @@
 import json
 from collections.abc import Mapping, Sequence
 
+from clean_room_agent.artifacts.edits import StepResult
+from clean_room_agent.execute.implement import Implemented
+
 
 def replacing(path: str, old: str, new: str) -> str:
     """One edit in the format that models write."""
@@ -33,3 +36,19 @@ def steps_answer(*paths: str, needs: Mapping[str, Sequence[str]] | None = None) 
         for number, path in enumerate(paths, 1)
     ]
     return json.dumps({"analysis": "x", "steps": steps, "summary": "x"})
+
+
+def implemented(text: str = "x", *, endless: bool = False) -> Implemented:
+    """What the coder answered, without edits."""
+    return Implemented(
+        step=StepResult(success=True, raw_response=text),
+        truncated=False,
+        bad=None,
+        dropped=(),
+        call_id=1,
+        prompt_tokens=1,
+        completion_tokens=1,
+        latency_ms=1,
+        attempts=1,
+        endless=endless,
+    )

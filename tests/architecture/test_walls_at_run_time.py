@@ -1,24 +1,10 @@
 """Who opens the curated database in a run, and how far it is from the command to the model."""
 
-import contextlib
 import itertools
 import re
-import sqlite3
 from collections.abc import Sequence
-from pathlib import Path
 
-import pytest
-from testing.runs.solving import make_project
-from testing.servers.ollama_server import OllamaServer
 from tests.architecture.watched_run import Watched
-
-from clean_room_agent.app import wiring
-from clean_room_agent.app.index_copy import IndexCopy
-from clean_room_agent.app.run_wiring import run_parts, task_of
-from clean_room_agent.app.settings import Overrides, load_settings
-from clean_room_agent.git.repository import open_repository
-from clean_room_agent.orchestrator.events import Event
-from clean_room_agent.workspace import Workspace
 
 CURATED = re.compile(r"/curated(_[0-9a-f-]+)?\.sqlite")
 PORT = ("app.index_copy:IndexCopy.", "retrieval.retriever:Retriever.")
@@ -39,12 +25,6 @@ STATIONS = {
     "llm.": "8 a door",
 }
 """Modules (or, with a dot at the end, packages) of the eight hops; the first entry that fits counts."""
-
-
-class Silent:
-    """An observer that looks away."""
-
-    def notice(self, event: Event) -> None: ...
 
 
 def breach(stack: Sequence[str]) -> str:
@@ -142,36 +122,3 @@ def test_a_hop_is_counted_again_when_the_way_comes_back_to_it() -> None:
     )
     assert len(hops(("orchestrator.solve", "execute.plan", "orchestrator.solve", "execute.plan"))) == 4
     assert hops(("cli.main", "somewhere.new")) == (STATIONS["cli.main"], "somewhere.new")
-
-
-def test_what_retrieval_reads_through_cannot_be_written(tmp_path: Path) -> None:
-    project = make_project(tmp_path)
-    with OllamaServer(project.oracle) as server:
-        project.configure(server.base_url)
-        workspace = Workspace(repo=project.top)
-        settings = load_settings(workspace.config, Overrides())
-        repo = open_repository(project.top)
-        with contextlib.ExitStack() as stack:
-            services = stack.enter_context(wiring.open_services(workspace, settings, "wall"))
-            parts = stack.enter_context(
-                run_parts(
-                    services,
-                    repo,
-                    task_of(settings, "wall", "x"),
-                    Silent(),
-                    command="solve",
-                )
-            )
-            copy = parts.index
-            assert isinstance(copy, IndexCopy)
-            reading = copy.source._kb._conn
-            assert reading.execute("SELECT count(*) FROM files").fetchone()[0] == 5
-            with pytest.raises(sqlite3.OperationalError, match="readonly database"):
-                reading.execute("DELETE FROM files")
-            reading.execute("PRAGMA query_only = OFF")
-            with pytest.raises(sqlite3.OperationalError, match="readonly database"):
-                reading.execute("DELETE FROM files")
-            copy.refresh(project.top, ("till/money.py",), "c0ffee")
-            assert copy.described() == "c0ffee"
-            assert copy.source._kb._conn is reading
-            services.end_task()

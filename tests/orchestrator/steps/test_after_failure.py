@@ -1,12 +1,11 @@
 from typing import Any
 
 import pytest
+from testing.runs.memory_answers import implemented
 from testing.runs.memory_run import MemoryProject, MemoryRun, part, pytest_run, step
 
-from clean_room_agent.artifacts.edits import StepResult
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.plans import PlanStep
-from clean_room_agent.execute.implement import Implemented
 from clean_room_agent.orchestrator.recovery.rules import Action
 from clean_room_agent.orchestrator.steps.after_failure import (
     attempt_seen,
@@ -24,23 +23,8 @@ JOB = StepJob(part=part("p1", "a.py"), step=step("s1", "a.py"), constraints="")
 PASS_ID = "0b0c0d0e-0000-4000-8000-000000000000:impl:p1:s1"
 
 
-def answer(text: str = "x", *, endless: bool = False) -> Implemented:
-    return Implemented(
-        step=StepResult(success=True, raw_response=text),
-        truncated=False,
-        bad=None,
-        dropped=(),
-        call_id=1,
-        prompt_tokens=1,
-        completion_tokens=1,
-        latency_ms=1,
-        attempts=1,
-        endless=endless,
-    )
-
-
 def attempt(outcome: AttemptOutcome = AttemptOutcome.TESTS_FAILED, **fields: Any) -> Attempt:
-    return Attempt(outcome=outcome, detail="newly failing: t.py::a", answer=answer(), **fields)
+    return Attempt(outcome=outcome, detail="newly failing: t.py::a", answer=implemented(), **fields)
 
 
 def failing(**outcomes: Any) -> Judgment:
@@ -106,7 +90,7 @@ def test_a_model_is_asked_why_where_the_rules_do_not_know(project: MemoryProject
         (attempt(AttemptOutcome.REFUSED), "patch"),
         (attempt(judgment=failing(a="failed")), "logic"),
         (
-            Attempt(outcome=AttemptOutcome.UNREADABLE, detail="x", answer=answer(endless=True)),
+            Attempt(outcome=AttemptOutcome.UNREADABLE, detail="x", answer=implemented(endless=True)),
             "endless",
         ),
     ],

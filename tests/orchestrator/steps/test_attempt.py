@@ -16,7 +16,6 @@ from clean_room_agent.orchestrator.steps.attempt import (
     ask,
     place,
 )
-from clean_room_agent.orchestrator.steps.judging import judge
 from clean_room_agent.orchestrator.steps.step_context import context_for
 
 FIRST = Action(kind="retry", rule="first attempt")
@@ -122,24 +121,3 @@ def test_a_later_prompt_shows_what_became_of_an_attempt(project: MemoryProject) 
         draw=Draw(action=FIRST, shown=(refused,)),
     )
     assert "zzz = 5" in memory.transport.requests[0].prompt
-
-
-def test_what_the_tests_say_is_the_attempts_outcome(project: MemoryProject) -> None:
-    memory, attempt = placed(project, RIGHT)
-    package = context_for(memory.run, JOB, None, pass_id(memory), FIRST, [])
-    memory.runner.checkout(attempt.change.commit)
-    judged = judge(memory.run, JOB, package, attempt, memory.runner.run_step())
-    assert judged.passed
-    assert judged.judgment is not None
-    assert judged.detail == "2 pass, 1 still red"
-
-
-def test_a_change_that_breaks_a_test_is_told_which(project: MemoryProject) -> None:
-    job = StepJob(part=JOB.part, step=step("s1", "c.py"), constraints="")
-    memory, attempt = placed(project, replacing("c.py", "c = 1", "c = 2"), job)
-    package = context_for(memory.run, job, None, pass_id(memory), FIRST, [])
-    memory.runner.checkout(attempt.change.commit)
-    judged = judge(memory.run, job, package, attempt, memory.runner.run_step())
-    assert judged.outcome is AttemptOutcome.TESTS_FAILED
-    assert "t.py::c" in judged.feedback
-    assert judged.summary().outcome == "tests failed"
