@@ -206,7 +206,7 @@ def test_nothing_of_a_folder_that_came_with_the_repository_is_read(till: Project
 
 
 def test_without_a_record_flags_are_offered(till: Project) -> None:
-    assert "--diff\tWhat was changed" in ask(till, "zsh", "show", "")
+    assert "--diff\tWhat changed" in ask(till, "zsh", "show", "")
 
 
 def test_bash_gets_words_from_its_last_break_on(till: Project, solved: str) -> None:

@@ -38,7 +38,7 @@ def test_one_command_installs_the_script(
     said = capsys.readouterr()
     path = tmp_path / place
     assert said.out == f"{path}\n"
-    assert said.err.startswith(("read by every new", "put into ~/.zshrc"))
+    assert said.err.startswith(("every new", "add to ~/.zshrc"))
     assert path.read_text(encoding="utf-8") == printed
     assert stat.S_IMODE(path.stat().st_mode) & 0o444 == 0o444 & ~os.umask(os.umask(0))
 

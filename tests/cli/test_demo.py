@@ -108,7 +108,7 @@ def test_the_next_demo_removes_what_earlier_ones_left_unless_somebody_is_there(
         capfd.readouterr()
         assert cra(["demo"]) == 0
     said = capfd.readouterr()
-    assert f"removed {first}, of an earlier demo" in said.err
+    assert f"removed {first}, from an earlier demo" in said.err
     kept = {"cra-demo-busy1234", "cra-demo-shell123", "cra-demo-linked12"}
     assert kept < {path.name for path in left()}
     assert len(left()) == len(kept) + 1

@@ -136,7 +136,7 @@ def test_a_bug_is_told_in_words_and_its_traceback_kept(
     assert "error: this is a bug in cra: ZeroDivisionError: oh" in said.err
     (log,) = tmp_path.glob("cra-bug-*.log")
     assert str(log) in said.err
-    assert "`cra bug-report` adds what else helps" in said.err
+    assert "`cra bug-report` collects the rest" in said.err
     assert "in broken" in log.read_text()
 
 

@@ -268,7 +268,7 @@ def test_a_plan_left_empty_is_given_up(plan: Path, till: Project, editor: Editor
     editor.clear()
     told = till.cra("plan", "--plan", str(plan), "--edit")
     assert (told.code, plan.read_text()) == (1, before)
-    assert "given up" in told.err
+    assert "left empty" in told.err
 
 
 def test_an_editor_that_fails_is_named_and_the_text_kept(plan: Path, till: Project, editor: Editor) -> None:

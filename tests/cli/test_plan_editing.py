@@ -52,6 +52,6 @@ def test_who_does_not_want_to_edit_it_again_keeps_the_text(
     with pytest.raises(ArtifactError) as caught:
         edit_plan(PLAN, {"a.py"}, written_from=None)
     assert "Edit it again?" in said.getvalue()
-    kept = Path(caught.value.hint.split()[7])
+    kept = Path(caught.value.hint.partition("--plan ")[2].split()[0])
     assert kept.read_text() == PLAN.replace("files", "flies")
     kept.unlink()

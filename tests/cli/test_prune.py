@@ -107,7 +107,7 @@ def test_a_pruned_run_is_gone_from_every_view(till: Project, solved: str) -> Non
     assert git(till.top, "rev-parse", branch), "a result that is not merged stays"
     code, out, _ = till.run_here("prune", "--status", "complete", "--yes")
     assert code == 0
-    assert "nothing to take away" in out
+    assert "nothing to delete" in out
 
 
 def test_a_merged_branch_goes_with_its_run(till: Project, solved: str) -> None:

@@ -279,7 +279,7 @@ def test_all_runs_are_a_page_of_their_own(
     assert "Charged to no stage: 1 (no accepted change is known)" in text
     assert re.search(r"scope\s+3\s+it was found, and judged out", text)
     assert cra(("report", "--all", "@", "--repo", str(top))) == 2
-    assert "leave RUN out" in capsys.readouterr().err
+    assert "leave out either RUN or --all" in capsys.readouterr().err
     assert cra(("report", "--all", "--repo", str(top), "--json")) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["path"].endswith(".clean_room/reports/cra-report-all.html")

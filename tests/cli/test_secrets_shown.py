@@ -131,7 +131,7 @@ def test_an_export_is_private_and_holds_no_secret_or_plays(
     finally:
         os.umask(old)
     assert code == 0
-    assert "answers that held secrets are not the recorded ones" in err
+    assert "answers that held secrets were redacted" in err
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
     assert SECRET not in target.read_text()
     assert TOKEN not in target.read_text()
