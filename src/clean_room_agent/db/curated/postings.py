@@ -142,7 +142,7 @@ def replace_files(conn: sqlite3.Connection, files: Mapping[int, SearchFile | Non
         held = _without(_read_bucket(conn, bucket), frozenset(one % BUCKET for one in file_ids))
         for term, entries in fresh.items():
             before = held.get(term)
-            held[term] = entries if before is None else _by_slot(before + entries)
+            held[term] = entries if before is None else _merged(before, entries)
         _put_bucket(conn, bucket, held)
 
 
@@ -252,6 +252,10 @@ def _without(held: Mapping[str, bytes], slots: frozenset[int]) -> dict[str, byte
     size = _FILE.size
     left: dict[str, bytes] = {}
     for term, entries in held.items():
+        if len(entries) == size:  # most terms stand in one file
+            if entries[0] not in slots:
+                left[term] = entries
+            continue
         if slots.isdisjoint(entries[::size]):
             left[term] = entries
             continue
@@ -261,6 +265,12 @@ def _without(held: Mapping[str, bytes], slots: frozenset[int]) -> dict[str, byte
     return left
 
 
-def _by_slot(entries: bytes) -> bytes:
+def _merged(one: bytes, other: bytes) -> bytes:
+    """The entries of both, by slot, in which each of them is ordered."""
     size = _FILE.size
-    return b"".join(sorted([entries[at : at + size] for at in range(0, len(entries), size)]))
+    if one[-size] < other[0]:
+        return one + other
+    if other[-size] < one[0]:
+        return other + one
+    both = one + other
+    return b"".join(sorted([both[at : at + size] for at in range(0, len(both), size)]))

@@ -33,6 +33,11 @@ PUT_SYMBOL = f"""
 qualified_name = excluded.qualified_name, kind = excluded.kind, start_line = excluded.start_line,
 end_line = excluded.end_line, signature = excluded.signature, parent_symbol_id = excluded.parent_symbol_id
 """
+MOVE_SYMBOL = "UPDATE symbols SET place = ?, start_line = ?, end_line = ?, signature = ? WHERE id = ?"
+STORED = """
+SELECT id, file_id, place, name, qualified_name, kind, start_line, end_line, signature, parent_symbol_id FROM symbols
+WHERE file_id = ? ORDER BY place
+"""
 IDS = "SELECT id, qualified_name FROM symbols WHERE file_id = ? ORDER BY place"
 UNIQUE = """
 SELECT s.file_id, s.place FROM symbols s JOIN files f ON f.id = s.file_id
@@ -154,9 +159,20 @@ def insert_symbols(conn: sqlite3.Connection, symbols: Iterable[SymbolTuple]) -> 
 
 def replace_symbols(conn: sqlite3.Connection, file_id: int, symbols: Sequence[SymbolTuple]) -> None:
     """The file has these symbols and no others; what refers to an id that stays goes on to."""
-    conn.executemany(PUT_SYMBOL, symbols)
-    kept = {one[0] for one in symbols}
-    _delete(conn, [one for one, _ in list_symbol_ids(conn, file_id) if one not in kept])
+    cursor = conn.cursor()
+    cursor.row_factory = None
+    gone: dict[int, SymbolTuple] = {row[0]: row for row in cursor.execute(STORED, (file_id,))}
+    changed, moved = [], []
+    for one in symbols:
+        before = gone.pop(one[0], None)
+        if before is None or (before[3:6], before[9]) != (one[3:6], one[9]):
+            changed.append(one)
+        elif before != one:
+            moved.append((one[2], *one[6:9], one[0]))
+    conn.executemany(PUT_SYMBOL, changed)
+    # Most symbols of a changed file stand on other lines and nothing else: no index is touched for these.
+    conn.executemany(MOVE_SYMBOL, moved)
+    _delete(conn, list(gone))
 
 
 def delete_symbols(conn: sqlite3.Connection, file_id: int) -> None:
