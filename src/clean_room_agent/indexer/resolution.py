@@ -22,8 +22,10 @@ from clean_room_agent.safe_open import read_bytes
 class StoredWorld:
     """The repository as resolving sees it: its paths, and what the database holds of each file's names."""
 
-    def __init__(self, conn: Connection, root: Path, ids: Mapping[str, int]) -> None:
+    def __init__(self, conn: Connection, root: Path, ids: Mapping[str, int], *, is_new: bool = False) -> None:
+        """`is_new`: no file was ever changed, so that symbols are numbered by their places."""
         self._conn = conn
+        self._is_new = is_new
         self._ids = ids
         self._paths = {file_id: path for path, file_id in ids.items()}
         self._root = root
@@ -32,7 +34,7 @@ class StoredWorld:
         self._evaluations = Evaluations(self)
         self._found: dict[tuple[str, str], ModuleRef | None] = {}
         self._unique: dict[tuple[str, bool], tuple[str, int] | None] = {}
-        self._places: dict[int, list[int]] = {}
+        self._places: dict[int, Sequence[int]] = {}
 
     def find(self, source: str, target: str) -> ModuleRef | None:
         """As `PythonModules.find`; of JavaScript and TypeScript, the file that a specifier leads to."""
@@ -70,6 +72,7 @@ class StoredWorld:
             return Resolution(self._specifiers(path, stored.imports), [], {}, [])
         found = resolve_file(path, FileNames(stored.interface, stored.uses), self, self._evaluations)
         callers = self._symbol_ids(file_id)
+        ids_of = {one: self._symbol_ids(self._ids[one]) for one in {row[1] for row in found.references}}
         imported = [
             (file_id, self._ids[target], kind)
             for target, kind in sorted(found.dependencies)
@@ -78,7 +81,7 @@ class StoredWorld:
         return Resolution(
             imported if path.endswith(SUFFIXES) else self._specifiers(path, stored.imports),
             [
-                (callers[caller], self._symbol_ids(self._ids[callee_path])[callee], kind, confidence)
+                (callers[caller], ids_of[callee_path][callee], kind, confidence)
                 for caller, callee_path, callee, kind, confidence in found.references
             ],
             {
@@ -112,7 +115,10 @@ class StoredWorld:
             self._ecmascript = EcmaScriptModules(self._ids, partial(read_config, self._root))
         return self._ecmascript
 
-    def _symbol_ids(self, file_id: int) -> list[int]:
+    def _symbol_ids(self, file_id: int) -> Sequence[int]:
+        """The ids of the file's symbols by place."""
+        if self._is_new:
+            return range(symbols.first_symbol_id(file_id), symbols.first_symbol_id(file_id + 1))
         found = self._places.get(file_id)
         if found is None:
             found = self._places[file_id] = [one for one, _ in symbols.list_symbol_ids(self._conn, file_id)]
