@@ -31,3 +31,8 @@ atexit.register(shutil.rmtree, f"{sys.pycache_prefix}/{tempfile.gettempdir()}", 
 os.environ["XDG_CONFIG_HOME"] = f"{os.environ['XDG_STATE_HOME']}/config"
 
 restore_signals()
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors, as tests wait for servers, git and the disk."""
+    return len(os.sched_getaffinity(0)) + 1

@@ -161,11 +161,11 @@ class Case:
     wrong: list[str] = field(default_factory=list)
 
 
-def run(effort: Effort, work: Path) -> tuple[Figure, ...]:
+def run(effort: Effort, work: Path, subjects: Sequence[Subject] = SUBJECTS) -> tuple[Figure, ...]:
     """What came of kills at journal points, then at random moments."""
     at_points, at_moments = [], []
     source = random.Random(SEED)
-    for subject in SUBJECTS:
+    for subject in subjects:
         with Bench(work / subject.name, subject) as bench:
             count = bench.reference.points
             step = max(1, count // POINTS[effort]) if POINTS[effort] else 1

@@ -171,26 +171,42 @@ def story(told: Told) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("dies_at", [2, 4])
-def test_a_run_broken_off_in_a_round_ends_the_same_and_replays(tmp_path: Path, dies_at: int) -> None:
-    stories, codes = [], []
-    for name, broken in (("whole", False), ("broken", True)):
-        project = two_goals(tmp_path / name)
-        answers: list[Any] = [WRONG, PARTLY, HARMLESS, HARMLESS]
-        if broken:
-            answers.insert(dies_at - 1, dead)
-        with OllamaServer(Script(project.oracle, {IMPLEMENT.title: answers})) as server:
-            told = project.solve(server, solve={**ONE_ATTEMPT, "samples": 4})
-            if broken:
-                assert told.recorded.run is not None
-                told = project.cra("solve", "--resume", told.recorded.run.task_id[:8])
-        assert (told.code, told.traces) == (4, {}), told.err
+def in_turn(folder: Path, dies_at: int = 0) -> list[Any]:
+    """The story of a run whose candidates are drawn one after the other; where the server dies before one, it goes on."""
+    project = two_goals(folder)
+    answers: list[Any] = [WRONG, PARTLY, HARMLESS, HARMLESS]
+    if dies_at:
+        answers.insert(dies_at - 1, dead)
+    with OllamaServer(Script(project.oracle, {IMPLEMENT.title: answers})) as server:
+        told = project.solve(server, solve={**ONE_ATTEMPT, "samples": 4})
+        return ended(project, told, goes_on=dies_at > 0)
+
+
+def ended(project: Project, told: Told, *, goes_on: bool) -> list[Any]:
+    """The story of a run that went on where it was broken off, and replays."""
+    if goes_on:
+        assert (told.code, told.traces) == (3, {}), told.err
         assert told.recorded.run is not None
-        codes.append(project.cra("replay", told.recorded.run.task_id[:8]).code)
-        stories.append(story(told))
-    stories[1][-1] -= 1  # the call that failed
-    assert stories[0] == stories[1]
-    assert codes == [0, 0]
+        told = project.cra("solve", "--resume", told.recorded.run.task_id[:8])
+    assert (told.code, told.traces) == (4, {}), told.err
+    assert told.recorded.run is not None
+    assert project.cra("replay", told.recorded.run.task_id[:8]).code == 0
+    return story(told)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    """The story of the run that nothing breaks off."""
+    return in_turn(tmp_path_factory.mktemp("whole"))
+
+
+@pytest.mark.parametrize("dies_at", [2, 4])
+def test_a_run_broken_off_in_a_round_ends_the_same_and_replays(
+    tmp_path: Path, whole: list[Any], dies_at: int
+) -> None:
+    broken = in_turn(tmp_path, dies_at)
+    broken[-1] -= 1  # the call that failed
+    assert broken == whole
 
 
 def by_seed(project: Project, answers: dict[int, Any], dies_once_at: int = 0) -> Answerer:
@@ -209,25 +225,16 @@ def by_seed(project: Project, answers: dict[int, Any], dies_once_at: int = 0) ->
     return answer
 
 
-@pytest.mark.parametrize("dies_at", [2, 3])
-def test_candidates_made_at_a_time_end_the_same_and_go_on_and_replay(tmp_path: Path, dies_at: int) -> None:
+@pytest.mark.parametrize(("parallel", "dies_at"), [(1, 0), (3, 0), (2, 2), (2, 3)])
+def test_candidates_made_at_a_time_end_the_same_and_go_on_and_replay(
+    tmp_path: Path, whole: list[Any], parallel: int, dies_at: int
+) -> None:
+    project = two_goals(tmp_path)
     answers = {1: WRONG, 2: PARTLY, 3: HARMLESS, 4: HARMLESS}
-    stories = []
-    for name, parallel, dies in (("in turn", 1, 0), ("three", 3, 0), ("broken", 2, dies_at)):
-        project = two_goals(tmp_path / name)
-        with OllamaServer(by_seed(project, answers, dies)) as server:
-            solve = {**ONE_ATTEMPT, "samples": 4}
-            told = project.solve(server, solve=solve, testing={"parallel": parallel})
-            if dies:
-                assert told.code == 3, told.err
-                assert told.traces == {}
-                assert told.recorded.run is not None
-                told = project.cra("solve", "--resume", told.recorded.run.task_id[:8])
-        assert (told.code, told.traces) == (4, {}), told.err
-        assert told.recorded.run is not None
-        assert project.cra("replay", told.recorded.run.task_id[:8]).code == 0
-        stories.append(story(told)[:-1])
-    assert stories[1:] == stories[:-1]
+    with OllamaServer(by_seed(project, answers, dies_at)) as server:
+        solve = {**ONE_ATTEMPT, "samples": 4}
+        told = project.solve(server, solve=solve, testing={"parallel": parallel})
+        assert ended(project, told, goes_on=dies_at > 0)[:-1] == whole[:-1]
 
 
 def test_what_is_made_at_a_time_ends_together(till: Project) -> None:
