@@ -75,7 +75,7 @@ class Workers(Generic[JobT, ResultT]):
         self, jobs: Iterator[JobT], tick: Callable[[], None], stopping: Callable[[int], None]
     ) -> Iterator[ResultT]:
         under_way = 0
-        told = False
+        announced = False
         while True:
             while not self._stop.asked() and under_way <= self._count:
                 job = next(jobs, None)
@@ -83,8 +83,8 @@ class Workers(Generic[JobT, ResultT]):
                     break
                 self._jobs.put(job)
                 under_way += 1
-            if self._stop.asked() and not told:
-                told = True
+            if self._stop.asked() and not announced:
+                announced = True
                 under_way -= self._take_back()
                 stopping(under_way)
             if not under_way:

@@ -55,8 +55,8 @@ class Nearest:
 def analyse(request: ContextRequest, source: RepositorySource) -> Analysis:
     """What the task, its focus and its evidence name and the index knows."""
     mentions = find_mentions(f"{request.task}\n\n{request.focus}")
-    told = find_mentions("\n\n".join(request.evidence.messages))
-    return _check_mentions(mentions, told, request, source)
+    in_messages = find_mentions("\n\n".join(request.evidence.messages))
+    return _check_mentions(mentions, in_messages, request, source)
 
 
 def add_model_hints(
@@ -157,12 +157,12 @@ def _framed(test: TestCode, fence: str) -> SourcedText:
 
 
 def _check_mentions(
-    mentions: Mentions, told: Mentions, request: ContextRequest, source: RepositorySource
+    mentions: Mentions, in_messages: Mentions, request: ContextRequest, source: RepositorySource
 ) -> Analysis:
-    """`mentions`: of the task itself. `told`: of the messages of its tests, which count for paths and frames alone."""
+    """`mentions`: of the task itself. `in_messages`: of the messages of its tests, which count for paths and frames alone."""
     decisions: list[Decision] = []
     paths: list[str] = []
-    for name in unique((*mentions.paths, *told.paths)):
+    for name in unique((*mentions.paths, *in_messages.paths)):
         matches = source.resolve_path(name, most=MAX_SAME_NAME)
         paths.extend(matches)
         if not matches:
@@ -177,7 +177,7 @@ def _check_mentions(
         identifiers=mentions.identifiers,
         named=named,
         error_messages=unique((*mentions.error_messages, *request.evidence.messages)),
-        frames=_frames_in_index(request.evidence, unique((*mentions.frames, *told.frames)), source),
+        frames=_frames_in_index(request.evidence, unique((*mentions.frames, *in_messages.frames)), source),
         test_names=tests,
     )
     return Analysis(query=query, decisions=tuple(decisions))

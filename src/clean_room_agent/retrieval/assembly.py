@@ -195,8 +195,8 @@ def _refilter(
 
 
 def _judged(one: _Rendered, verdict: Verdict) -> _Rendered:
-    told = _because(one, f"refilter: {verdict.reason}")
-    return replace(told, verdict=verdict)
+    explained = _because(one, f"refilter: {verdict.reason}")
+    return replace(explained, verdict=verdict)
 
 
 def _because(one: _Rendered, reason: str) -> _Rendered:

@@ -85,7 +85,7 @@ class ModelJudge:
         prompt: Prompt[BatchInputs, SortedT],
         options: Sequence[Option],
         *,
-        labels: tuple[str, ...],  # noqa: ARG002 - the answer itself holds the labels; thresholds need to be told
+        labels: tuple[str, ...],  # noqa: ARG002 - the answer itself holds the labels; the judge by scores needs them
         stage: str,
         chosen: tuple[str, ...] = (),
         remark: str = "",
@@ -175,8 +175,8 @@ class ModelJudge:
         """Why a word other than the likeliest counts."""
         if calibrated.neutral is None:
             return f"{calibrated.word} ({calibrated.probability:.2f}) counts from {self._threshold:.2f}"
-        told = f"{calibrated.word} has {calibrated.probability:.2f} here and {calibrated.neutral:.2f} about nothing"
-        return told if self._threshold == EVEN else f"{told}, and counts from {self._threshold:.2f}"
+        shares = f"{calibrated.word} has {calibrated.probability:.2f} here and {calibrated.neutral:.2f} about nothing"
+        return shares if self._threshold == EVEN else f"{shares}, and counts from {self._threshold:.2f}"
 
     def _batches(
         self,

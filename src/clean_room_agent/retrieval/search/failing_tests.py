@@ -159,18 +159,18 @@ class _Finder:
 
     def _definitions(self, name: str, path: str) -> Iterator[TestCode]:
         """Python definitions, from the index; a bare name of several definitions means none of them."""
-        told, qualified = split_pytest_id(name)
+        stated, qualified = split_pytest_id(name)
         symbols = self._source.find_symbols(qualified)
-        if path and not told:
+        if path and not stated:
             tail = name.split(".")
             symbols = next(
                 (found for start in range(len(tail)) if (found := self._source.find_symbols(".".join(tail[start:])))), ()
             )  # fmt: skip
-        elif len(symbols) > 1 and not told:
+        elif len(symbols) > 1 and not stated:
             return
         for symbol in symbols:
             where = self._source.path_of(symbol.file_id)
-            if (not told and not path) or where == path:
+            if (not stated and not path) or where == path:
                 yield self._code(where, symbol.qualified_name, _lines(symbol.start_line, symbol.end_line))
 
     def _call(self, path: str, titles: str) -> TestCall | None:
