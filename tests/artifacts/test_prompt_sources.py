@@ -10,7 +10,6 @@ from clean_room_agent.artifacts.prompt_sources import (
     PromptSpan,
     SourcedText,
     compose,
-    item_of,
     joined,
     listed,
     plain_text,
@@ -79,7 +78,6 @@ def test_stripping_moves_the_spans() -> None:
     ],
 )
 def test_a_listed_name_says_which_piece_of_which_file_it_is(name: str, item: tuple[str, str]) -> None:
-    assert item_of(name) == item
     (span,) = listed(name).spans
     assert (span.path, span.symbol) == item
 

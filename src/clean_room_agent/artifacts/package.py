@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Literal
 
+from clean_room_agent.artifacts.item_names import item_name
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, joined, sourced
 
 Detail = Literal["primary", "supporting", "type_context"]
@@ -193,7 +194,7 @@ def _frame_of(run: Sequence[ContextItem], fence: str) -> SourcedText:
     first = run[0]
     names = ", ".join(item.symbol for item in run if item.symbol is not None)
     path = quoted(first.path)
-    name = f"{path} :: {names}" if names else path
+    name = item_name(path, names)
     texts: list[str] = [_shown(first)]
     for before, item in pairwise(run):
         if item.detail == "primary":

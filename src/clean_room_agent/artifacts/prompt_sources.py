@@ -8,13 +8,12 @@ r"""Where the lines of a prompt come from: a text that knows it of its own lines
 A line in no span is the template's own.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Self
 
-REMARK = re.compile(r"( \((?:lines \d+-\d+|about \d+ tokens)\))+$")
+from clean_room_agent.artifacts.item_names import parse_item_name
 
 
 class PromptSource(StrEnum):
@@ -140,16 +139,10 @@ def joined(separator: str, pieces: Iterable[str]) -> SourcedText:
     return compose(tuple(between)[1:])
 
 
-def item_of(name: str) -> tuple[str, str]:
-    """(path, symbol) of what stands in a list as `path`, `path :: symbol` or either with a remark in brackets behind it."""
-    path, _, symbol = REMARK.sub("", name).partition(" :: ")
-    return path, symbol
-
-
 def listed(name: str) -> SourcedText:
-    """Such a name, as the file or the piece that it names."""
-    path, symbol = item_of(name)
-    return sourced(name, PromptSource.CANDIDATE, path=path, symbol=symbol)
+    """An item's name in a list, as the file or the piece that it names."""
+    item = parse_item_name(name)
+    return sourced(name, PromptSource.CANDIDATE, path=item.path, symbol=item.symbol)
 
 
 def stripped(text: SourcedText) -> SourcedText:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from clean_room_agent.artifacts.item_names import item_name
 from clean_room_agent.cli import output
 from clean_room_agent.cli.display import current_display
 from clean_room_agent.cli.sanitized import RedactedView, SanitizedView
@@ -79,7 +80,7 @@ class VerboseView:
 
 def decision_line(row: DecisionRow) -> str:
     """A candidate that was included, and why."""
-    what = f"{row.path} :: {row.symbol}" if row.symbol else row.path
+    what = item_name(row.path, row.symbol)
     return f"{row.stage} took {what + ': ' if what else ''}{row.reason}"
 
 

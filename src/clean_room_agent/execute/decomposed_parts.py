@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations, permutations
 
 from clean_room_agent.artifacts.evidence import Evidence
+from clean_room_agent.artifacts.item_names import item_name
 from clean_room_agent.artifacts.package import ContextPackage, fence_for, frame, section_texts
 from clean_room_agent.artifacts.plans import MetaPlan, Part
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, joined, sourced
@@ -321,14 +322,10 @@ def pair_with_code(
 def _framed(place: Place, excerpt: str, fence: str) -> SourcedText:
     path, symbol = place.path, place.symbol
     text = sourced(excerpt, PromptSource.OUTLINE, path=path, symbol=symbol)
-    return frame(f"reference: {_name(place)}", text, fence, path=path, symbol=symbol)
+    return frame(f"reference: {item_name(place.path, place.symbol)}", text, fence, path=path, symbol=symbol)
 
 
 def _use(shown: ShownCode, one: Place, other: Place) -> tuple[str, ...]:
     """Which of the two is known to use the other, in words."""
     pairs = ((one, other), (other, one))
     return tuple(f"{user} uses {used}" for user, used in pairs if shown.uses(user, used))
-
-
-def _name(place: Place) -> str:
-    return f"{place.path} :: {place.symbol}" if place.symbol else place.path

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from rich.console import Group
 from rich.text import Text
 
+from clean_room_agent.artifacts.item_names import item_name
 from clean_room_agent.db.raw.decisions import DecisionRow
 from clean_room_agent.db.raw.plan_decisions import PlanDecisionRow
 from clean_room_agent.report.trace import Chosen
@@ -56,7 +57,7 @@ def render_verdicts(found: tuple[PassVerdicts, ...]) -> Group:
 def decision_lines(row: DecisionRow, *, indent: int) -> list[Text]:
     """The verdict with what decided it, then the reason."""
     verdict = ("in ", "green") if row.included else ("out", "red")
-    name = row.path if row.symbol is None else f"{row.path} :: {row.symbol}"
+    name = item_name(row.path, row.symbol)
     facts = [f"tier {row.tier}"]
     if row.score is not None:
         facts.append(f"score {row.score:.2f}")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from clean_room_agent.artifacts.item_names import item_name
 from clean_room_agent.artifacts.package import ContextItem, ContextPackage
 from clean_room_agent.db.raw.decisions import DecisionRow
 from clean_room_agent.retrieval.stage import Candidate
@@ -82,11 +83,6 @@ def _item(item: ContextItem) -> dict[str, Any]:
         "content_hash": item.content_hash,
         "text": item.text,
     }
-
-
-def item_name(path: str, symbol: str | None) -> str:
-    """How a file, or a symbol of one, is named."""
-    return path if symbol is None else f"{path} :: {symbol}"
 
 
 def _longest_run(item: ContextItem) -> int:

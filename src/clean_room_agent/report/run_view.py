@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from clean_room_agent.artifacts.item_names import item_name
 from clean_room_agent.artifacts.model_calls import CallSummary
 from clean_room_agent.db.raw.attempts import ValidationRow
 from clean_room_agent.git.generated import Generated, generated_in
@@ -186,7 +187,7 @@ def pass_views(chosen: Chosen) -> tuple[PassView, ...]:
             included=(f"what {entry.context_of} was shown",)
             if entry.context_of
             else tuple(
-                f"{row.path}{f' :: {row.symbol}' if row.symbol else ''} ({row.detail.replace('_', ' ')})"
+                f"{item_name(row.path, row.symbol)} ({row.detail.replace('_', ' ')})"
                 for row in entry.decisions
                 if row.stage == "assembly" and row.included
             ),

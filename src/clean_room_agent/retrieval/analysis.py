@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from clean_room_agent.artifacts.evidence import Evidence, StackFrame
+from clean_room_agent.artifacts.item_names import item_name
 from clean_room_agent.artifacts.package import fence_for, frame
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, joined, sourced
 from clean_room_agent.artifacts.tasks import ContextRequest, TaskQuery
@@ -152,7 +153,7 @@ def _test_source(tests: Sequence[TestCode], source: RepositorySource) -> Sourced
 
 def _framed(test: TestCode, fence: str) -> SourcedText:
     text = sourced(test.text, PromptSource.FILE, path=test.path, symbol=test.name, number=test.start_line)
-    head = f"test: {test.path} :: {test.name} (lines {test.start_line}-{test.end_line})"
+    head = f"test: {item_name(test.path, test.name, (test.start_line, test.end_line))}"
     return frame(head, text, fence, path=test.path, symbol=test.name)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
+from clean_room_agent.artifacts.item_names import item_name
 from clean_room_agent.artifacts.package import (
     BudgetAccount,
     ContextItem,
@@ -160,7 +161,7 @@ def _tokens(rendered: Iterable[_Rendered]) -> int:
 
 def _refuse_large(one: _Rendered, budget: _Budget) -> NoReturn:
     path = quoted(one.item.path)
-    name = path if one.item.symbol is None else f"{path} :: {one.item.symbol}"
+    name = item_name(path, one.item.symbol)
     raise WindowExceeded(
         f"{name} (lines {one.item.start_line}-{one.item.end_line}) has to be shown whole: about {one.item.tokens} tokens,"
         f" and {budget.tokens} are available for code",
@@ -178,7 +179,7 @@ def _refilter(
     options = [
         Option(
             key=f"{one.item.path}:{one.item.start_line}",
-            name=f"{quoted(one.item.path)} :: {one.item.symbol or 'whole file'} (about {one.item.tokens} tokens)",
+            name=f"{item_name(quoted(one.item.path), one.item.symbol or 'whole file')} (about {one.item.tokens} tokens)",
             text=f"{one.selection.outline or first_line(one.item.text)}{one.selection.reason}\n",
             score=one.selection.score,
         )

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
+from clean_room_agent.artifacts.item_names import parse_item_name
 from clean_room_agent.artifacts.package import fence_for, frame, quoted
-from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, item_of, sourced
+from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, sourced
 from clean_room_agent.db.session import States
 from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.bias import NOTHING, CalibratedChoice, calibrate_choice, lets_in, needs_bias
@@ -210,9 +211,9 @@ def frame_option(option: Option) -> str:
 
 
 def _framed(word: str, option: Option, fence: str) -> SourcedText:
-    path, symbol = item_of(option.name)
-    shown = sourced(option.text, PromptSource.CANDIDATE, path=path, symbol=symbol)
-    return frame(f"{word}: {quoted(option.name)}", shown, fence, path=path, symbol=symbol)
+    item = parse_item_name(option.name)
+    shown = sourced(option.text, PromptSource.CANDIDATE, path=item.path, symbol=item.symbol)
+    return frame(f"{word}: {quoted(option.name)}", shown, fence, path=item.path, symbol=item.symbol)
 
 
 class ThresholdJudge:

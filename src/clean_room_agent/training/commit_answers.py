@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from clean_room_agent.artifacts.item_names import parse_item_name
 from clean_room_agent.execute.edits.render import render_edits
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
@@ -19,8 +20,6 @@ from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS, Task
 from clean_room_agent.retrieval.stage import BatchInputs
 from clean_room_agent.training.gold_edits import GoldFile, edit_groups, edits_for, lines_of, shown_in, touches
 
-PIECE = re.compile(r"(?P<path>.+?) :: (?P<name>.+) \(lines (?P<first>\d+)-(?P<last>\d+)\)")
-"""How a question names a piece of code."""
 OPTION = re.compile(
     r"^={5,} candidate(?: (?P<number>\d+))?: (?P<name>.+?)(?: \(about \d+ tokens\))?$", re.MULTILINE
 )
@@ -153,10 +152,10 @@ class GoldTransport:
         return json.dumps({KEEP: keep})
 
     def _label(self, name: str) -> str:
-        match = PIECE.fullmatch(name)
-        if match is None:
+        item = parse_item_name(name)
+        if not item.symbol or item.lines is None:
             return CHANGE if name in self._gold.files else SKIP
-        return self._gold.label_of_piece(match["path"], int(match["first"]), int(match["last"]))
+        return self._gold.label_of_piece(item.path, *item.lines)
 
     def _plan_parts(self, request: ChatRequest) -> str:  # noqa: ARG002
         gold = self._gold

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from clean_room_agent.artifacts.edits import PatchEdit
+from clean_room_agent.artifacts.item_names import parse_item_name
 from clean_room_agent.indexer.extract import FileFacts, extract
 from clean_room_agent.training.gold_inserts import insert_for
 
@@ -76,7 +77,7 @@ def shown_in(prompt: str) -> tuple[Shown, ...]:
             match = FRAME.match(line)
             if match:
                 fence, head = match[1], match[3]
-                path, editable = head.split(" :: ")[0], match[2] in {"file", "code"}
+                path, editable = parse_item_name(head).path, match[2] in {"file", "code"}
                 body = []
         elif line == f"{fence} end":
             found.append(Shown(path=path, editable=editable, text="\n".join(body)))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TypeVar
 
+from clean_room_agent.artifacts.item_names import parse_item_name
 from clean_room_agent.artifacts.tasks import ContextRequest, TaskQuery
 from clean_room_agent.query.file_kinds import kind_of
 from clean_room_agent.retrieval.code.pieces import OTHER_KINDS
@@ -22,7 +23,7 @@ from clean_room_agent.retrieval.selection.scored_pieces import ScoredPiece, read
 from clean_room_agent.retrieval.stage import Candidate, Option, SingleInputs
 from clean_room_agent.retrieval.stage_source import RepositorySource
 from clean_room_agent.retrieval.stages.scope import describe_file
-from clean_room_agent.training.commit_answers import PIECE, Gold
+from clean_room_agent.training.commit_answers import Gold
 
 ThingT = TypeVar("ThingT")
 
@@ -164,7 +165,5 @@ def _label(gold: Gold, scored: ScoredPiece) -> str:
 
 
 def _label_of_name(gold: Gold, name: str) -> str:
-    match = PIECE.fullmatch(name)
-    return (
-        "" if match is None else gold.label_of_piece(match["path"], int(match["first"]), int(match["last"]))
-    )
+    item = parse_item_name(name)
+    return gold.label_of_piece(item.path, *item.lines) if item.symbol and item.lines else ""

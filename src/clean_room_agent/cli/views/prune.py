@@ -67,9 +67,7 @@ def render(plan: Plan, *, done: bool) -> "list[RenderableType]":
             runs.add_row(short_id(run.task_id), age(run.timestamp, now), status, size_text(run.size), told)
         parts += [Text(""), runs]
         if len(plan.runs) > SHOWN_RUNS:
-            parts.append(
-                Text(f"and {len(plan.runs) - SHOWN_RUNS} more runs (--json lists all)", style="dim")
-            )
+            parts.append(Text(f"and {len(plan.runs) - SHOWN_RUNS} more runs (--json lists all)", style="dim"))
     return [*parts, Text("")]
 
 

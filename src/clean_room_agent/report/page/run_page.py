@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from clean_room_agent.artifacts.edits import EditReport
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.item_names import item_name
 from clean_room_agent.artifacts.prompt_sources import PromptSpan
 from clean_room_agent.db.raw.decisions import DecisionRow
 from clean_room_agent.db.raw.plan_decisions import PlanDecisionRow
@@ -220,7 +221,7 @@ def _reasons(trace: RunTrace, call_id: int) -> Mapping[str, str]:
     """Why what the call was shown is in its context, by path and symbol: the newest reason of what came in."""
     entry = next(one for one in trace.passes for call in one.calls if call.id == call_id)
     return {
-        row.path if row.symbol is None else f"{row.path} :: {row.symbol}": row.reason
+        item_name(row.path, row.symbol): row.reason
         for one in context_passes(trace, entry)
         for row in one.decisions
         if row.included
@@ -234,7 +235,7 @@ def _items(
     lines = prompt.split("\n")
     found = []
     for span in framed(spans):
-        name = f"{span.path} :: {span.symbol}" if span.symbol else span.path
+        name = item_name(span.path, span.symbol)
         letters = sum(len(line) + 1 for line in lines[span.first - 1 : span.last])
         found.append(
             ShownItem(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.evidence import StackFrame
+from clean_room_agent.artifacts.item_names import item_name
 from clean_room_agent.artifacts.package import Detail
 from clean_room_agent.artifacts.tasks import ContextRequest, TaskQuery
 from clean_room_agent.indexer.terms import count_terms
@@ -178,8 +179,8 @@ class ScoredPiece:
             near = nearest_lines(lines, terms, most=LINES_SHOWN, first=piece.start_line)
             text = excerpts.short_summary(piece) + numbered(near)
         return Option(
-            key=f"{path}:{piece.start_line} :: {piece.name}",
-            name=f"{path} :: {piece.name} (lines {piece.start_line}-{piece.end_line})",
+            key=item_name(f"{path}:{piece.start_line}", piece.name),
+            name=item_name(path, piece.name, (piece.start_line, piece.end_line)),
             text=text,
             score=self.score,
         )

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 
+from clean_room_agent.artifacts.item_names import item_name
 from clean_room_agent.artifacts.package import Detail
 from clean_room_agent.artifacts.tasks import TaskQuery
 from clean_room_agent.query.file_kinds import is_side_file
@@ -93,7 +94,7 @@ class PrecisionStage:
             waiting,
             files,
             judge,
-            tuple(_name(one) for one in (*whole, *named)),
+            tuple(item_name(one.path, one.symbol) for one in (*whole, *named)),
             nothing_chosen=not context.selections,
         )
         chosen = [_judged_selection(scored, verdict) for scored, verdict in judged if verdict.label]
@@ -371,10 +372,6 @@ def _outlines(files: FilesInScope, named: Sequence[Selection]) -> list[Selection
 def _nearness(view: FileView, scores: Mapping[PieceKey, float]) -> Callable[[Definition], float]:
     """How near the piece that a definition begins is to the task."""
     return lambda entry: scores.get((view.row.path, entry.start_line), 0.0)
-
-
-def _name(selection: Selection) -> str:
-    return selection.path if selection.symbol is None else f"{selection.path} :: {selection.symbol}"
 
 
 def _file_selection(
