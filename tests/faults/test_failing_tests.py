@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from testing.runs.solving import MENDED_MONEY, TILL, Project, edit, make_project
-from testing.servers.ollama_script import Answer
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 
@@ -57,47 +56,6 @@ def test_an_edit_that_breaks_another_test_is_undone_and_the_next_prompt_has_the_
 
 
 HARMLESS = edit(SPLIT, "    # even shares\n    share = cents // people\n    return [share] * people")
-AS_HARMLESS = edit(SPLIT, "    # equal shares\n    share = cents // people\n    return [share] * people")
-
-
-def test_a_last_step_that_turns_nothing_green_is_tried_again(till: Project) -> None:
-    told = till.solve_scripted({IMPLEMENT.title: [HARMLESS]})
-    assert (told.code, told.traces) == (0, {}), told.err
-    assert told.recorded.ending == ("complete", "")
-    assert told.recorded.outcomes == ["applied_and_passed", "applied_and_passed"]
-    assert "1 still red: no goal test passes yet" in told.err
-    prompt = told.recorded.calls_of("implement")[1].request.prompt
-    goal = "tests.test_money.MoneyTest.test_split_keeps_every_cent"
-    assert "Goal tests (they failed before this step): 0 of 1 pass now." in prompt
-    assert f"- fails as before: {goal}\n" in prompt
-    assert "they broke nothing" not in prompt
-    assert "Result: applied_and_passed" not in prompt
-    assert till.branch_file("till/money.py") == MENDED_MONEY.encode()
-
-
-@pytest.mark.parametrize("later", [AS_HARMLESS, BREAKS_EVEN, "I would rather not."])
-def test_where_no_attempt_does_better_the_first_stays(till: Project, later: str) -> None:
-    told = till.solve_scripted({IMPLEMENT.title: [HARMLESS, *[later] * 4]})
-    assert (told.code, told.recorded.ending[0]) == (4, "partial"), told.err
-    assert len(told.recorded.attempts) == 3
-    assert b"# even shares" in till.branch_file("till/money.py")
-    assert till.cra("check", "--record").code == 0
-
-
-def test_where_another_attempt_does_not_fit_the_first_stays(till: Project) -> None:
-    too_long = Answer(status=400, error="the input length exceeds the context length")
-    told = till.solve_scripted({IMPLEMENT.title: [HARMLESS, too_long]})
-    assert (told.code, told.recorded.ending[0]) == (4, "partial"), told.err
-    assert told.recorded.outcomes == ["applied_and_passed"]
-    assert b"# even shares" in till.branch_file("till/money.py")
-
-
-def test_where_red_tests_may_stay_red_the_first_attempt_is_enough(till: Project) -> None:
-    told = till.solve_scripted(
-        {IMPLEMENT.title: [HARMLESS]}, testing={"timeout": 60.0, "accept": "no-new-failures"}
-    )
-    assert told.recorded.ending == ("complete", ""), told.err
-    assert told.recorded.outcomes == ["applied_and_passed"]
 
 
 def test_tests_that_fail_each_time_fail_the_run(till: Project) -> None:

@@ -16,11 +16,6 @@ from clean_room_agent.execute.prompts.implement import IMPLEMENT
 
 SPLIT = "    share = cents // people\n    return [share] * people"
 WRONG = edit(SPLIT, "    return [cents]")
-WRONG_IN_OTHER_WORDS = f"Here it is.\n{WRONG}\nDone."
-SAME_TREE = (
-    '<edit file="till/money.py" symbol="split">\n<replacement>\ndef split(cents, people):\n'
-    '    """The shares of a bill, one for each person."""\n    return [cents]\n</replacement>\n</edit>\n'
-)
 PARTLY = edit(
     SPLIT, "    share = cents // people\n    return [cents - share * (people - 1)] + [share] * (people - 1)"
 )
@@ -53,13 +48,6 @@ def drawn(project: Project, answers: list[Any], samples: int = 3, **tables: Any)
     return project.solve_scripted({IMPLEMENT.title: answers}, solve=solve, recovery=recovery, **tables)
 
 
-def samplings(told: Told) -> list[tuple[float, int]]:
-    options = [
-        json.loads(call.request.request_body)["options"] for call in told.recorded.calls_of("implement")
-    ]
-    return [(each["temperature"], each["seed"]) for each in options]
-
-
 def not_chosen(told: Told) -> list[tuple[str, str]]:
     """The number of each attempt that lost, and why."""
     return [
@@ -67,17 +55,6 @@ def not_chosen(told: Told) -> list[tuple[str, str]]:
         for event in told.recorded.events
         if event.kind == "not_chosen"
     ]
-
-
-def test_a_round_stops_at_the_first_that_turns_all_goal_tests_green(till: Project) -> None:
-    told = drawn(till, [WRONG], samples=5)
-    assert (told.code, told.traces) == (0, {}), told.err
-    assert told.recorded.outcomes == [FAILED, "applied_and_passed"]
-    first, second = told.recorded.calls_of("implement")
-    assert first.request.prompt == second.request.prompt
-    assert samplings(told) == [(0.0, 1), (0.7, 2)]
-    assert told.recorded.actions == []
-    assert not_chosen(told) == [("s1", "attempt 2 passed, this one did not")]
 
 
 def test_one_that_passes_is_drawn_on_from_while_a_goal_test_is_red(tmp_path: Path) -> None:
@@ -100,14 +77,6 @@ def test_the_best_of_a_round_is_accepted_and_the_losers_are_shown(tmp_path: Path
     change = project.cra("show", run, "--diff").out
     assert "even shares" not in change, change
     assert project.cra("show", run, "--why", "till/money.py").code == 0
-
-
-def test_equal_answers_and_equal_trees_are_tested_once(till: Project) -> None:
-    told = drawn(till, [WRONG, WRONG_IN_OTHER_WORDS, SAME_TREE])
-    assert told.code == 1, told.err
-    assert told.recorded.outcomes == [FAILED] * 3
-    assert len({row.commit_hash for row in told.recorded.attempts}) == 1
-    assert {detail for _, detail in not_chosen(told)} == {"the same change as attempt 1"}
 
 
 def test_the_next_attempt_is_told_of_the_best_alone_and_draws_as_often(till: Project) -> None:
@@ -137,12 +106,6 @@ def test_a_budget_that_ends_in_a_round_ends_it(tmp_path: Path) -> None:
 def test_the_flag_takes_the_place_of_the_setting(till: Project) -> None:
     told = till.solve_scripted({IMPLEMENT.title: [WRONG]}, "--samples", "2", solve=ONE_ATTEMPT)
     assert (told.code, len(told.recorded.attempts)) == (0, 2), told.err
-
-
-def test_an_answer_that_was_cut_off_is_not_drawn_again_without_more_space(till: Project) -> None:
-    told = drawn(till, [cut], solve={"max_attempts": 2})
-    assert (told.code, told.recorded.actions) == (0, ["retry"]), told.err
-    assert told.recorded.outcomes == ["truncated", "applied_and_passed"]
 
 
 @pytest.mark.parametrize("redraw", [1, 4])

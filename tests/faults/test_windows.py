@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 from testing import repositories
-from testing.runs.solving import MENDED_MONEY, MONEY, PROBE, TILL, Project, edit, make_project, serving
+from testing.runs.solving import MENDED_MONEY, MONEY, PROBE, TILL, Project, make_project, serving
 from testing.servers.ollama_script import Answer, ChatCall
 from testing.servers.ollama_server import OllamaServer, Overflow
 
-from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
@@ -135,33 +134,6 @@ def test_a_part_whose_plan_does_not_fit_fails_and_the_others_are_done(till: Proj
     plans = [call.site.pass_id for call in again.recorded.calls_of("part_plan")]
     # Once too long; then two drafts, for the stand-in's plan names another file than the part.
     assert [plan.rpartition(":")[2] for plan in plans].count("receipt") == 3, (plans, again.err)
-
-
-def two_steps(_: ChatCall, right: str) -> str:
-    """The plan with a harmless step before its own."""
-    plan = json.loads(right)
-    (step,) = plan["steps"]
-    first = {
-        **step,
-        "id": "s0",
-        "description": "Say sum.",
-        "files": [{"path": "till/receipt.py", "role": "modify"}],
-        "symbols": [],
-    }
-    return json.dumps({**plan, "steps": [first, step]})
-
-
-def test_an_adjustment_that_does_not_fit_leaves_the_remaining_steps_as_they_are(till: Project) -> None:
-    first = edit('"""Receipts as text."""', '"""Receipts as lines."""', path="till/receipt.py")
-    told = till.solve_scripted(
-        {PART_PLAN.title: [two_steps], IMPLEMENT.title: [first], ADJUSTMENT.title: [TOO_LONG]}
-    )
-    assert (told.code, told.traces) == (0, {}), told.err
-    assert told.recorded.outcomes == ["applied_and_passed", "applied_and_passed"]
-    assert "the remaining steps stay as they were" in told.err
-    adjusted = [row for row in told.recorded.passes if ":adjust:" in row.task_id]
-    assert adjusted[0].success is False
-    assert (adjusted[0].detail or "").startswith("kept as it was: ")
 
 
 def test_a_target_that_is_too_large_to_show_is_named_and_an_attempt_without_it_says_so(

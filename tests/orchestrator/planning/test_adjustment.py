@@ -73,7 +73,10 @@ def test_a_revision_that_does_not_fit_leaves_the_plan_for_good(project: MemoryPr
     def too_long(_: ChatRequest) -> str:
         raise WindowExceeded("the prompt does not fit")
 
-    assert adjust_part(project.open(too_long).run, PART, DONE, (), LEFT) == LEFT
+    memory = project.open(too_long)
+    assert adjust_part(memory.run, PART, DONE, (), LEFT) == LEFT
+    assert detail(memory) == "kept as it was: the prompt does not fit"
+    assert ("note", "the prompt does not fit; the remaining steps stay as they were") in project.events()
     again = project.open(lambda _: revision(), resumed=True)
     assert adjust_part(again.run, PART, DONE, (), LEFT) == LEFT
     assert again.asked == []

@@ -38,6 +38,19 @@ def test_the_best_of_the_candidates_is_chosen_and_the_record_says_why(project: M
     assert reasons == ["attempt 2 has 1 of 2 goal tests green, this one 0"] * 2
 
 
+def test_a_round_draws_from_one_prompt_the_first_cold_and_the_others_warm(project: MemoryProject) -> None:
+    whole = RIGHT + replacing("b.py", "b = 0", "b = 1")
+    own = step("s1", "a.py", "b.py").model_copy(update={"any_of_files": True})
+    memory = project.open(in_turn(WRONG, whole), solve={"samples": 5})
+    run_baseline(memory.run)
+    one = draw_round(memory.run, StepJob(part=JOB.part, step=own, constraints=""), History(), FIRST)
+    assert one.size == 2, "the second turned all goal tests green"
+    first, second = memory.transport.requests
+    assert first.prompt == second.prompt
+    sampled = [(request.sampling.temperature, request.sampling.seed) for request in (first, second)]
+    assert sampled == [(0.0, 1), (0.7, 2)]
+
+
 def test_a_tree_that_was_tested_is_not_tested_again(project: MemoryProject) -> None:
     memory, history, _ = drawn(project, in_turn(WRONG, WRONG, OTHER), 3)
     assert len(memory.runner.commands_run) == 1 + 2, "the baseline, and each tree once"
@@ -45,6 +58,8 @@ def test_a_tree_that_was_tested_is_not_tested_again(project: MemoryProject) -> N
     assert second.judgment is not None
     assert first.judgment is not None
     assert second.judgment.tests == first.judgment.tests
+    assert second.change.commit == first.change.commit
+    assert ("not_chosen", "the same change as attempt 1") in project.events()
 
 
 def test_an_answer_that_was_cut_off_ends_the_round(project: MemoryProject) -> None:

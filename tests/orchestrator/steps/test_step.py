@@ -103,6 +103,66 @@ def test_a_last_step_that_turns_nothing_green_is_kept_only_if_nothing_better_com
     assert ("not_chosen", "a later attempt did better") in project.events()
 
 
+LAST = StepJob(part=JOB.part, step=JOB.step, constraints="", last=True)
+HARMLESS = replacing("a.py", "a = 0", "# a number\na = 0")
+AS_HARMLESS = replacing("a.py", "a = 0", "# the number\na = 0")
+
+
+def test_the_next_prompt_says_that_no_goal_test_passes_yet(project: MemoryProject) -> None:
+    memory = opened(project, in_turn(HARMLESS, RIGHT, RIGHT), **NO_RULES)
+    end = run_step(memory.run, LAST)
+    assert end.accepted is not None
+    prompt = memory.transport.requests[1].prompt
+    assert "Goal tests (they failed before this step): 0 of 2 pass now." in prompt
+    assert "fails as before" in prompt
+    assert "they broke nothing" not in prompt
+    assert "Result: applied_and_passed" not in prompt
+
+
+@pytest.mark.parametrize("later", [AS_HARMLESS, OTHER, "I would rather not."])
+def test_where_no_attempt_does_better_the_first_stays(project: MemoryProject, later: str) -> None:
+    answers = iter([HARMLESS])
+    memory = opened(project, lambda _: next(answers, later))
+    end = run_step(memory.run, LAST)
+    assert end.accepted is not None
+    assert project.history.files[memory.run.commits.head]["a.py"] == "# a number\na = 0\n"
+    assert memory.runner.tree.clean_at == memory.run.commits.head
+
+
+def test_where_another_attempt_does_not_fit_the_first_stays(project: MemoryProject) -> None:
+    answers = iter([HARMLESS])
+
+    def then_too_long(_: ChatRequest) -> str:
+        for answer in answers:
+            return answer
+        raise WindowExceeded("the prompt does not fit")
+
+    memory = opened(project, then_too_long)
+    end = run_step(memory.run, LAST)
+    assert end.accepted is not None
+    assert end.accepted.change.diff.count("\n+# a number") == 1
+
+
+def test_where_red_tests_may_stay_red_the_first_attempt_is_enough(project: MemoryProject) -> None:
+    memory = opened(project, in_turn(HARMLESS), testing={"accept": "no-new-failures"})
+    assert run_step(memory.run, LAST).accepted is not None
+
+
+def test_a_target_that_was_forgotten_is_asked_for_once_and_another_one_too(project: MemoryProject) -> None:
+    job = StepJob(part=JOB.part, step=step("s1", "a.py", "b.py"), constraints="")
+    only_b = replacing("b.py", "b = 0", "b = 1")
+    memory = opened(project, in_turn(RIGHT, only_b, RIGHT), **NO_RULES)
+    end = run_step(memory.run, job)
+    assert end.accepted is not None
+    assert end.accepted.detail == "2 pass, 1 still red; left as it was: modify b.py"
+    details = [entry.detail for entry in memory.run.recorder.passes]
+    assert details[:2] == [
+        f"refused: nothing was applied, because the step also has to: modify {name}.py" for name in "ba"
+    ]
+    assert "because the step also has to: modify b.py" in memory.transport.requests[1].prompt
+    assert ("target_untouched", "modify b.py") in project.events()
+
+
 def test_a_resumed_step_is_read_and_not_made(project: MemoryProject) -> None:
     job = of_any("a.py", "c.py")
     first = opened(project, in_turn(BREAKS_C, RIGHT), **NO_RULES)
