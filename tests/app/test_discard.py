@@ -1,0 +1,71 @@
+"""A discarded run leaves its record, and nothing in git."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from testing.repositories import commit_change, git, make_repository
+from tests.db.raw.samples import TASK, run
+
+from clean_room_agent.app.clock import utc_now
+from clean_room_agent.app.discard import discard_run
+from clean_room_agent.artifacts.event_kinds import EventKind
+from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.db.raw.events import list_events
+from clean_room_agent.db.raw.orchestrator_runs import (
+    RunOutcome,
+    append_orchestrator_run,
+    set_outcome,
+)
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.errors import UsageError
+from clean_room_agent.git.repository import open_repository
+from clean_room_agent.workspace import Workspace
+
+BRANCH = "cra/3f0c8a52"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    top = make_repository(tmp_path / "repo", {"a.py": "1\n"})
+    workspace = Workspace(repo=top)
+    workspace.create()
+    result = commit_change(open_repository(top), {"a.py": b"2\n"})
+    git(top, "branch", BRANCH, result)
+    git(top, "update-ref", f"refs/cra/{TASK}/head", result)
+    with Record.open(top, clock=utc_now) as record:
+        row_id = record.write(append_orchestrator_run, run())
+        outcome = RunOutcome(
+            status=RunStatus.COMPLETE, completed_at=utc_now(), branch=BRANCH, result_commit=result
+        )
+        record.write(set_outcome, row_id, outcome)
+    return workspace
+
+
+def test_branch_and_refs_go_and_the_record_knows(workspace: Workspace) -> None:
+    task_id, gone = discard_run(workspace, TASK[:8])
+    assert (task_id, sorted(gone)) == (TASK, [f"refs/cra/{TASK}/head", f"refs/heads/{BRANCH}"])
+    assert git(workspace.repo, "for-each-ref", "--format=%(refname)") == "refs/heads/main"
+    with Record.open(workspace.repo, clock=utc_now) as record:
+        kinds = [event.kind for event in record.write(list_events, TASK)]
+    assert kinds == [EventKind.DISCARDED]
+
+
+def check_out(top: Path) -> None:
+    git(top, "checkout", "-q", BRANCH)
+
+
+def commit_on_top(top: Path) -> None:
+    git(top, "branch", "-f", BRANCH, commit_change(open_repository(top), {"a.py": b"3\n"}))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"), [(check_out, "is checked out"), (commit_on_top, "commits of yours")]
+)
+def test_a_branch_that_the_user_works_on_stays(
+    workspace: Workspace, change: Callable[[Path], None], words: str
+) -> None:
+    change(workspace.repo)
+    with pytest.raises(UsageError, match=words):
+        discard_run(workspace, "@")
+    assert BRANCH in git(workspace.repo, "branch", "--list", BRANCH)
