@@ -16,7 +16,7 @@ from clean_room_agent import proc
 
 ROOT = Path(__file__).parents[2]
 MKDOCS = os.environ.get("CRA_MKDOCS", "")
-PAGES = ("README.md", "CHANGELOG.md", "planning", "protocols", "benchmarks", "site")
+PAGES = ("README.md", "CHANGELOG.md", "planning", "protocols", "benchmarks", "testing/README.md", "site")
 MOST_SECONDS = 30
 LOADED = re.compile(
     r"""<(?:script|link|img|iframe|source)\b[^>]*?\s(?:src|href)=["']?((?:https?:)?//[^\s"'>]+)"""
