@@ -90,5 +90,5 @@ def test_other_words_are_no_overflow(words: str) -> None:
         (Refusal(prompt_tokens=4000), 0),
     ],
 )
-def test_a_refusal_says_what_room_an_answer_would_have(refusal: Refusal, left: int) -> None:
+def test_a_refusal_says_what_it_leaves_for_an_answer(refusal: Refusal, left: int) -> None:
     assert refusal.left == left

@@ -16,9 +16,10 @@ from clean_room_agent.git.log import (
     read_line_counts,
     read_log,
 )
+from clean_room_agent.indexer.bounds import Bounds
 from clean_room_agent.indexer.history.delta import HistoryDelta, find_delta
 from clean_room_agent.indexer.history.rows import COUNTED_COMMITS, Counts, Scope, write_commits, write_touches
-from clean_room_agent.indexer.history.state import HistoryBounds, HistoryState, keep_state
+from clean_room_agent.indexer.history.state import HistoryState, keep_state
 from clean_room_agent.indexer.history.sync import HistorySync
 
 
@@ -169,7 +170,7 @@ class PendingHistory:
 
 
 def begin_history(
-    root: Path, config: HistoryBounds, *, head: str | None, state: HistoryState | None, line_counts: bool
+    root: Path, config: Bounds, *, head: str | None, state: HistoryState | None, line_counts: bool
 ) -> PendingHistory:
     """Git is asked for what the index lacks, if anything, and works while this program does something else.
 

@@ -2,24 +2,11 @@
 
 import json
 from dataclasses import dataclass
-from typing import Protocol
 
 from clean_room_agent.db.curated import index_state
 from clean_room_agent.db.rows import Connection
 
 HEAD_KEY = "history_head"
-
-
-class HistoryBounds(Protocol):
-    """What `[index]` says of history."""
-
-    @property
-    def history(self) -> int:
-        """Newest commits to read; merges are not counted."""
-
-    @property
-    def pair_bound(self) -> int:
-        """Commits that touch more files say nothing of which files belong together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
