@@ -15,6 +15,7 @@ from clean_room_agent.db.rows import Connection
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.stage import SingleInputs
+from testing.runs.decision_rows import decision_row
 from testing.runs.model_calls import model_call
 
 KINDS = (
@@ -348,7 +349,7 @@ class Writer:
         detail: str = "",
         call_id: int | None = None,
     ) -> None:
-        row = decisions.DecisionRow(
+        row = decision_row(
             task_id=pass_id,
             stage=stage,
             file_id=None,

@@ -158,13 +158,13 @@ def _unplanned(gold: Sequence[GoldFile], recorded: Recorded) -> Loss | None:
 
 def _unseen(file: GoldFile, pass_id: str, recorded: Recorded) -> Loss:
     """Why a pass's prompt did not hold the file: the last that was decided about it."""
-    about = [row for row in recorded.decisions if row.task_id == pass_id and row.path == file.path]
+    about = [row for row in recorded.decisions if row.task_id == pass_id and row.subject.path == file.path]
     if not about:
         return Loss(stage="retrieval: never a candidate", example=file.path)
     last = max(about, key=lambda row: (LATER.get(row.stage, 2), row.id))
     example = f"{file.path}: {last.reason}"
     if last.stage == "scope":
-        asked = last.call_id is not None
+        asked = last.judgment.call_id is not None
         return Loss(
             stage="scope: judged out" if asked else "retrieval: candidate, but not judged", example=example
         )
@@ -193,7 +193,7 @@ def _failed_attempt(attempt: AttemptRow, gold: Sequence[GoldFile], recorded: Rec
                 dropped = [
                     row
                     for row in about
-                    if row.path == file.path and row.stage == "assembly" and not row.included
+                    if row.subject.path == file.path and row.stage == "assembly" and not row.included
                 ]
                 stage = "budget: dropped" if dropped else "precision"
                 return Loss(

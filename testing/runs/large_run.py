@@ -44,6 +44,7 @@ from clean_room_agent.execute.prompts.part_plan import PART_PLAN
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.stage import SingleInputs
+from testing.runs.decision_rows import decision_row
 from testing.runs.model_calls import model_call
 from testing.seeded_record import WORDS
 
@@ -231,7 +232,7 @@ def _judgment(writer: _Writer, pass_id: str, number: int) -> None:
     )
     call_id = _call(writer, pass_id, "scope_judgment", text, "yes" if yes else "no", item=path, seconds=0.4)
     for stage, symbol, judge in (("scope", None, call_id), ("precision", "Ledger.settle", None)):
-        row = decisions.DecisionRow(
+        row = decision_row(
             task_id=pass_id,
             stage=stage,
             file_id=None,

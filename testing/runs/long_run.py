@@ -213,8 +213,8 @@ def story_of(project: Project, run: OrchestratorRunRow) -> Story:
                 (
                     relative_pass(row.task_id),
                     row.stage,
-                    row.path,
-                    row.symbol,
+                    row.subject.path,
+                    row.subject.symbol,
                     row.included,
                     row.reason,
                     row.detail,

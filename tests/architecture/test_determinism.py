@@ -58,14 +58,14 @@ def decisions_of(run: Eventful) -> list[tuple[object, ...]]:
         (
             relative_pass(row.task_id),
             row.stage,
-            row.path,
-            row.symbol,
-            row.tier,
-            row.score,
+            row.subject.path,
+            row.subject.symbol,
+            row.subject.tier,
+            row.subject.score,
             row.included,
             row.detail,
             row.reason,
-            by_id.get(row.call_id or 0),
+            by_id.get(row.judgment.call_id or 0),
         )
         for row in rows
     ]

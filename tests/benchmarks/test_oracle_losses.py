@@ -6,6 +6,7 @@ import pytest
 from benchmarks.commits.commit_list import CommitEntry
 from benchmarks.commits.solve_commit import Attempted
 from benchmarks.oracle.losses import Recorded, costs_of, find_loss
+from testing.runs.decision_rows import decision_row
 from testing.runs.model_calls import model_call
 
 from clean_room_agent.artifacts.model_calls import ModelCall
@@ -73,7 +74,7 @@ def call(kind: str, prompt: str, *, number: int = 1, response: str = "{}", stage
 
 
 def decision(stage: str, *, asked: bool = False, reason: str = "because") -> DecisionRow:
-    return DecisionRow(
+    return decision_row(
         task_id="t:plan",
         stage=stage,
         file_id=1,

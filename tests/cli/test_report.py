@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from testing.repositories import fingerprint, make_repository
+from testing.runs.decision_rows import decision_row
 from testing.runs.large_run import write_large_run
 from testing.seeded_record import SECRET, seed_record
 from tests.db.raw.samples import NOW, SAMPLES, TASK, call, run, task_run
@@ -22,7 +23,7 @@ from clean_room_agent.cli.display import CONTROL
 from clean_room_agent.cli.main import run as cra
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import append_call, list_calls
-from clean_room_agent.db.raw.decisions import DecisionRow, append_decisions
+from clean_room_agent.db.raw.decisions import append_decisions
 from clean_room_agent.db.raw.events import EventRow, append_event
 from clean_room_agent.db.raw.orchestrator_runs import append_orchestrator_run
 from clean_room_agent.db.raw.task_runs import append_task_run
@@ -196,7 +197,7 @@ def test_whatever_the_record_holds_is_text_on_the_page(top: Path, tmp_path: Path
             "thinking": name,
         }
         append_call(conn, call(task_id=TASK, **{key: _storable(value) for key, value in texts.items()}))
-        row = DecisionRow(
+        row = decision_row(
             task_id=TASK,
             stage=name,
             file_id=None,

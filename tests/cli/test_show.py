@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 from testing.repositories import fingerprint, git, make_repository
+from testing.runs.decision_rows import decision_row
 from tests.db.raw.samples import NOW, SAMPLES, TASK, call, run, task_run
 from tests.report.scripted_solve import LINE, SECOND_TRY, solve_sample
 
 from clean_room_agent.cli.main import run as cra
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import append_call
-from clean_room_agent.db.raw.decisions import DecisionRow, append_decisions
+from clean_room_agent.db.raw.decisions import append_decisions
 from clean_room_agent.db.raw.orchestrator_runs import append_orchestrator_run
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.task_runs import TaskRunOutcome, append_task_run, finish_task_run
@@ -299,7 +300,7 @@ def test_a_pass_that_stands_alone_is_shown_as_what_left_it(
     top = make_repository(tmp_path / "project", {"a.py": "x = 1\n"})
     with contextlib.closing(get_connection("raw", repo_path=top)) as conn:
         row = append_task_run(conn, task_run(TASK))
-        decided = DecisionRow(
+        decided = decision_row(
             task_id=TASK,
             stage="scope",
             file_id=None,

@@ -83,7 +83,7 @@ def test_what_was_decided_stands_in_the_record_and_an_interrupted_pass_asks_only
         (row,) = list_plan_decisions(conn, run.task_id)
     assert (row.question, row.item, row.yes) == ("same_part", "c1 c2", True)
     asked = [call for call in resumed.recorded.calls_of("same_part") if call.site.item == "c1 c2"]
-    assert row.call_id == asked[-1].id
+    assert row.judgment.call_id == asked[-1].id
     shown = till.run_here("show", run.task_id, "--decisions")[1]
     assert "meta_plan: 1 decisions about its plan" in shown
     assert "yes same_part c1 c2" in shown

@@ -12,9 +12,9 @@ def test_decisions_stand_pass_by_pass_and_those_of_a_call_alone(large: LargeRun)
     assert [entry.place for entry in found] == [
         entry.place for entry in large.trace.passes if entry.decisions
     ]
-    judged = next(row for entry in found for row in entry.decisions if row.call_id is not None)
-    (only,) = verdicts(choose(large.trace, f"call:{judged.call_id}"))
-    assert all(row.call_id == judged.call_id for row in only.decisions)
+    judged = next(row for entry in found for row in entry.decisions if row.judgment.call_id is not None)
+    (only,) = verdicts(choose(large.trace, f"call:{judged.judgment.call_id}"))
+    assert all(row.judgment.call_id == judged.judgment.call_id for row in only.decisions)
 
 
 def test_a_decision_says_what_became_of_what_and_why() -> None:

@@ -80,6 +80,8 @@ def test_a_context_holds_them_and_the_record_says_why(make: Make) -> None:
     (item,) = [one for one in package.items if one.section == "conventions"]
     assert (item.path, item.text, item.detail) == ("AGENTS.md", GUIDE, "supporting")
     (row,) = [
-        one for one in world.decisions(f"{TASK}:impl:p1:s1") if one.path == "AGENTS.md" and one.included
+        one
+        for one in world.decisions(f"{TASK}:impl:p1:s1")
+        if one.subject.path == "AGENTS.md" and one.included
     ]
     assert row.reason == "what the repository tells agents"

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from clean_room_agent.artifacts.decisions import Subject
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.decisions import DecisionRow, list_decisions
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.retrieval.decision_log import DecisionLog
-from clean_room_agent.retrieval.stage import Decision, Subject, Verdict, Weight
+from clean_room_agent.retrieval.stage import Decision, Verdict, Weight
 
 PASS = "11111111-2222-4333-8444-555555555555:meta_plan"
 DECISION = Decision(
@@ -45,9 +46,21 @@ def test_a_decision_is_a_row_with_its_subject_and_its_verdict(record: Record, ro
     DecisionLog(record).write(PASS, [DECISION])
     (row,) = rows()
     assert (row.task_id, row.stage, row.timestamp) == (PASS, "scope", "2026-01-01T00:00:00Z")
-    assert (row.path, row.symbol, row.file_id, row.tier, row.score) == ("a.py", "f", 7, 2, 0.5)
+    assert (
+        row.subject.path,
+        row.subject.symbol,
+        row.subject.file_id,
+        row.subject.tier,
+        row.subject.score,
+    ) == ("a.py", "f", 7, 2, 0.5)
     assert (row.included, row.detail, row.reason) == (True, "primary", "judged change")
-    assert (row.call_id, row.confidence, row.probability, row.neutral, row.calibrated) == (
+    assert (
+        row.judgment.call_id,
+        row.judgment.confidence,
+        row.judgment.probability,
+        row.judgment.neutral,
+        row.judgment.calibrated,
+    ) == (
         None,
         0.75,
         0.75,
@@ -59,7 +72,7 @@ def test_a_decision_is_a_row_with_its_subject_and_its_verdict(record: Record, ro
 def test_a_decision_of_the_program_has_no_verdict(record: Record, rows: Read) -> None:
     DecisionLog(record).write(PASS, [replace(DECISION, verdict=None)])
     (row,) = rows()
-    assert (row.call_id, row.confidence, row.probability) == (None, None, None)
+    assert (row.judgment.call_id, row.judgment.confidence, row.judgment.probability) == (None, None, None)
 
 
 def test_what_was_posted_is_committed_before_what_is_written(record: Record, rows: Read) -> None:

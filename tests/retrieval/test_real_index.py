@@ -68,7 +68,7 @@ def test_a_context_is_made_from_what_the_indexer_wrote(world: World) -> None:
     query = world.session.for_pass(package.pass_id).get_state("task_query")
     assert isinstance(query, dict)
     assert query["symbols"] == ["deposit"]
-    scope = {row.path: row for row in world.decisions(package.pass_id) if row.stage == "scope"}
+    scope = {row.subject.path: row for row in world.decisions(package.pass_id) if row.stage == "scope"}
     assert scope["bank/account.py"].included
 
 

@@ -31,7 +31,7 @@ def test_a_missing_symbol_is_shown_at_least_by_its_signature(make: Make) -> None
     package = world.retriever().refine(wish, context_request(pass_id=RETRY, files=("shop/cart.py",)))
     added = next(item for item in package.items if item.path == "big.py")
     assert (added.symbol, added.detail, added.text) == ("task_3", "supporting", "def task_3(value):\n")
-    unknown = [row for row in world.decisions(RETRY) if row.path == "not_there"]
+    unknown = [row for row in world.decisions(RETRY) if row.subject.path == "not_there"]
     assert [row.included for row in unknown] == [False]
 
 
@@ -58,7 +58,11 @@ def test_one_by_one_a_refinement_asks_the_same_question_about_what_is_named(make
     assert {item.path for item in first.items} <= {item.path for item in package.items}
     assert {call.identity.prompt for call in world.transport.requests} == {"piece_judgment"}
     assert all("## What an earlier attempt missed" in call.prompt for call in world.transport.requests)
-    judged = [row for row in world.decisions(RETRY) if row.symbol == "task_3" and row.call_id is not None]
+    judged = [
+        row
+        for row in world.decisions(RETRY)
+        if row.subject.symbol == "task_3" and row.judgment.call_id is not None
+    ]
     assert [(row.stage, row.reason) for row in judged] == [("refinement_merge", "judged change")]
 
 
@@ -92,7 +96,9 @@ def test_a_file_that_is_wanted_whole_is_shown_so_where_it_fits(make: Make, windo
     assert ([(item.symbol, item.text) for item in shown] == [(None, text)]) is fits
     assert {item.symbol for item in first.primary()} <= {item.symbol for item in shown} or fits
     assert not world.transport.requests
-    noted = [(row.path, row.included) for row in world.decisions(RETRY) if row.stage == "refinement_merge"]
+    noted = [
+        (row.subject.path, row.included) for row in world.decisions(RETRY) if row.stage == "refinement_merge"
+    ]
     assert noted == [("big.py", fits), ("gone.py", False)]
 
 

@@ -32,7 +32,7 @@ def test_a_plan_that_names_files_that_exist_is_followed_without_a_question(make:
     package = world.retriever().retrieve(request).package
     assert world.transport.requests == []
     assert [item.path for item in package.primary()] == ["shop/cart.py"]
-    scope = {row.path: row for row in world.decisions(request.pass_id) if row.stage == "scope"}
+    scope = {row.subject.path: row for row in world.decisions(request.pass_id) if row.stage == "scope"}
     assert scope["shop/cart.py"].reason.startswith("in without asking: named by the plan")
     assert scope[""].reason.startswith("the plan names its files: ")
 
@@ -67,11 +67,11 @@ def test_every_candidate_has_a_decision_that_names_the_call(make: Make) -> None:
     world = make(SHOP, {"scope_batch": relevant("shop/money.py")}, imports=IMPORTS)
     request = context_request(task="Fix the total price in shop/cart.py")
     world.retriever().retrieve(request)
-    scope = {row.path: row for row in world.decisions(request.pass_id) if row.stage == "scope"}
+    scope = {row.subject.path: row for row in world.decisions(request.pass_id) if row.stage == "scope"}
     assert scope["shop/cart.py"].included
-    assert scope["shop/cart.py"].call_id is None
+    assert scope["shop/cart.py"].judgment.call_id is None
     assert scope["shop/money.py"].included
-    assert scope["shop/money.py"].call_id is not None
+    assert scope["shop/money.py"].judgment.call_id is not None
     assert not scope["README.md"].included
     assert "imported by shop/cart.py" in scope["shop/money.py"].reason
 
@@ -80,10 +80,12 @@ def test_without_a_readable_verdict_the_best_are_taken_and_the_record_says_so(ma
     world = make(SHOP, {"scope_batch": "I cannot say"}, imports=IMPORTS)
     request = context_request(task="Fix the total price of the cart")
     world.retriever().retrieve(request)
-    judged = [row for row in world.decisions(request.pass_id) if row.stage == "scope" and row.tier > 1]
+    judged = [
+        row for row in world.decisions(request.pass_id) if row.stage == "scope" and row.subject.tier > 1
+    ]
     assert all("unreadable" in row.reason for row in judged)
-    taken = [row.path for row in judged if "; all judged no: taken by rank" in row.reason]
-    assert taken == [row.path for row in judged if row.included]
+    taken = [row.subject.path for row in judged if "; all judged no: taken by rank" in row.reason]
+    assert taken == [row.subject.path for row in judged if row.included]
     assert taken[0] == "shop/cart.py"
     assert len(taken) < len(judged)
 
@@ -125,7 +127,7 @@ def test_what_the_model_invents_is_dropped_and_noted(make: Make) -> None:
     assert isinstance(query, dict)
     assert query["symbols"] == ["Cart.add_item"]
     assert query["areas"] == ["shop"]
-    dropped = {row.path for row in world.decisions(request.pass_id) if row.stage == "task_analysis"}
+    dropped = {row.subject.path for row in world.decisions(request.pass_id) if row.stage == "task_analysis"}
     assert dropped == {"nowhere", "invented"}
 
 
@@ -134,9 +136,11 @@ def test_each_route_asks_once_for_every_candidate(make: Make) -> None:
     world = make(SHOP, answers, imports=IMPORTS)
     request = context_request(task="Fix the total price of the cart")
     world.retriever(route="each", each_share=0).retrieve(request)
-    judged = [row for row in world.decisions(request.pass_id) if row.stage == "scope" and row.tier > 1]
+    judged = [
+        row for row in world.decisions(request.pass_id) if row.stage == "scope" and row.subject.tier > 1
+    ]
     assert len(world.asked("scope_judgment")) == len(judged)
-    assert [row.path for row in judged if row.included] == ["shop/money.py"]
+    assert [row.subject.path for row in judged if row.included] == ["shop/money.py"]
 
 
 def test_without_a_model_nothing_is_asked_and_the_record_says_so(make: Make) -> None:
@@ -227,7 +231,7 @@ def test_binary_targets_are_noted_as_not_editable(make: Make) -> None:
     request = context_request(files=("data.txt",))
     package = world.retriever().retrieve(request).package
     assert all(item.path != "data.txt" for item in package.items)
-    notes = [row.reason for row in world.decisions(request.pass_id) if row.path == "data.txt"]
+    notes = [row.reason for row in world.decisions(request.pass_id) if row.subject.path == "data.txt"]
     assert any("not editable" in reason for reason in notes)
 
 
@@ -235,7 +239,7 @@ def test_a_file_that_the_plan_will_create_is_noted(make: Make) -> None:
     world = make(SHOP, imports=IMPORTS)
     request = context_request(files=("shop/new.py",))
     world.retriever().retrieve(request)
-    rows = [row for row in world.decisions(request.pass_id) if row.path == "shop/new.py"]
+    rows = [row for row in world.decisions(request.pass_id) if row.subject.path == "shop/new.py"]
     assert [row.included for row in rows] == [False]
 
 

@@ -183,7 +183,11 @@ def _compare(
         item=first.site.item,
         call_id=first.id,
         options={int(number): name for number, name in OPTION.findall(first.request.prompt)},
-        decides=tuple(dict.fromkeys(row.path for row in decisions if row.call_id in ids and row.path)),
+        decides=tuple(
+            dict.fromkeys(
+                row.subject.path for row in decisions if row.judgment.call_id in ids and row.subject.path
+            )
+        ),
         then=_recorded(question),
         now=_ask(models, first, task_id),
     )

@@ -80,7 +80,7 @@ class VerboseView:
 
 def decision_line(row: DecisionRow) -> str:
     """A candidate that was included, and why."""
-    what = item_name(row.path, row.symbol)
+    what = item_name(row.subject.path, row.subject.symbol)
     return f"{row.stage} took {what + ': ' if what else ''}{row.reason}"
 
 

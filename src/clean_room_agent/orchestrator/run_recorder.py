@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict, dataclass
 
+from clean_room_agent.artifacts.decisions import Judgment
 from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.outcomes import PassResult, PassType, RunStatus
 from clean_room_agent.artifacts.plans import Artifact
@@ -320,11 +321,13 @@ class RunRecorder:
                 item=verdict.item,
                 yes=verdict.yes,
                 reason=verdict.reason,
-                call_id=verdict.call_id,
-                confidence=verdict.confidence,
-                probability=verdict.probability,
-                neutral=verdict.neutral,
-                calibrated=verdict.calibrated,
+                judgment=Judgment(
+                    call_id=verdict.call_id,
+                    confidence=verdict.confidence,
+                    probability=verdict.probability,
+                    neutral=verdict.neutral,
+                    calibrated=verdict.calibrated,
+                ),
                 timestamp=self._record.now(),
             )
             for verdict in verdicts

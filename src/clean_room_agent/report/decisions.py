@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from rich.console import Group
 from rich.text import Text
 
+from clean_room_agent.artifacts.decisions import Judgment
 from clean_room_agent.artifacts.item_names import item_name
 from clean_room_agent.db.raw.decisions import DecisionRow
 from clean_room_agent.db.raw.plan_decisions import PlanDecisionRow
@@ -28,9 +29,11 @@ def verdicts(chosen: Chosen) -> tuple[PassVerdicts, ...]:
     found = (
         PassVerdicts(
             place=entry.place,
-            decisions=tuple(row for row in entry.decisions if call_id is None or row.call_id == call_id),
+            decisions=tuple(
+                row for row in entry.decisions if call_id is None or row.judgment.call_id == call_id
+            ),
             plan_decisions=tuple(
-                row for row in entry.plan_decisions if call_id is None or row.call_id == call_id
+                row for row in entry.plan_decisions if call_id is None or row.judgment.call_id == call_id
             ),
         )
         for entry in chosen.passes
@@ -57,13 +60,13 @@ def render_verdicts(found: tuple[PassVerdicts, ...]) -> Group:
 def decision_lines(row: DecisionRow, *, indent: int) -> list[Text]:
     """The verdict with what decided it, then the reason."""
     verdict = ("in ", "green") if row.included else ("out", "red")
-    name = item_name(row.path, row.symbol)
-    facts = [f"tier {row.tier}"]
-    if row.score is not None:
-        facts.append(f"score {row.score:.2f}")
+    name = item_name(row.subject.path, row.subject.symbol)
+    facts = [f"tier {row.subject.tier}"]
+    if row.subject.score is not None:
+        facts.append(f"score {row.subject.score:.2f}")
     if row.detail:
         facts.append(row.detail.replace("_", " "))
-    facts += _weights(row)
+    facts += _weights(row.judgment)
     pad = " " * indent
     head = Text.assemble(pad, verdict, f" {row.stage:<10} {name}".rstrip(), (f"  {', '.join(facts)}", "cyan"))
     return [head, Text(f"{pad}    {row.reason}", style="dim")]
@@ -73,20 +76,20 @@ def plan_decision_lines(row: PlanDecisionRow, *, indent: int) -> list[Text]:
     """The same of a decision about a plan."""
     verdict = ("yes", "green") if row.yes else ("no ", "red")
     pad = " " * indent
-    facts = ", ".join(_weights(row))
+    facts = ", ".join(_weights(row.judgment))
     head = Text.assemble(pad, verdict, f" {row.question} {row.item}", (f"  {facts}" if facts else "", "cyan"))
     return [head, Text(f"{pad}    {row.reason}", style="dim")]
 
 
-def _weights(row: DecisionRow | PlanDecisionRow) -> list[str]:
+def _weights(judgment: Judgment) -> list[str]:
     """What a model's verdict was weighed by, and the call that gave it."""
     facts = []
-    if row.probability is not None:
-        facts.append(f"probability {row.probability:.2f}")
-    if row.neutral is not None:
-        facts.append(f"{row.neutral:.2f} about nothing")
-    if row.calibrated is not None:
-        facts.append(f"calibrated {row.calibrated:+.2f}")
-    if row.call_id is not None:
-        facts.append(f"judged by call {row.call_id}")
+    if judgment.probability is not None:
+        facts.append(f"probability {judgment.probability:.2f}")
+    if judgment.neutral is not None:
+        facts.append(f"{judgment.neutral:.2f} about nothing")
+    if judgment.calibrated is not None:
+        facts.append(f"calibrated {judgment.calibrated:+.2f}")
+    if judgment.call_id is not None:
+        facts.append(f"judged by call {judgment.call_id}")
     return facts

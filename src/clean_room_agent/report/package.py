@@ -44,18 +44,18 @@ def as_object(
         ],
         "judged": [
             {
-                "path": row.path,
-                "symbol": row.symbol,
+                "path": row.subject.path,
+                "symbol": row.subject.symbol,
                 "stage": row.stage,
-                "tier": row.tier,
-                "score": row.score,
+                "tier": row.subject.tier,
+                "score": row.subject.score,
                 "included": row.included,
                 "reason": row.reason,
             }
             for row in decisions
-            if row.path
+            if row.subject.path
         ],
-        "notes": [f"{row.stage}: {row.reason}" for row in decisions if not row.path],
+        "notes": [f"{row.stage}: {row.reason}" for row in decisions if not row.subject.path],
         "dropped": [
             {"path": gone.path, "symbol": gone.symbol, "tokens": gone.tokens, "reason": gone.reason}
             for gone in package.dropped

@@ -27,7 +27,11 @@ def as_table(package: ContextPackage, decisions: Sequence[DecisionRow] = (), *, 
 
     `decisions` are those of the package's pass; `width` is in columns.
     """
-    why_file = {row.path: row.reason for row in decisions if row.path and row.symbol is None and row.included}
+    why_file = {
+        row.subject.path: row.reason
+        for row in decisions
+        if row.subject.path and row.subject.symbol is None and row.included
+    }
     lines: list[Text] = []
     for path in dict.fromkeys(item.path for item in package.items):
         items = [item for item in package.items if item.path == path]

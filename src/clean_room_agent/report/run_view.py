@@ -187,7 +187,7 @@ def pass_views(chosen: Chosen) -> tuple[PassView, ...]:
             included=(f"what {entry.context_of} was shown",)
             if entry.context_of
             else tuple(
-                f"{item_name(row.path, row.symbol)} ({row.detail.replace('_', ' ')})"
+                f"{item_name(row.subject.path, row.subject.symbol)} ({row.detail.replace('_', ' ')})"
                 for row in entry.decisions
                 if row.stage == "assembly" and row.included
             ),

@@ -107,7 +107,14 @@ def why(conn: Connection, trace: RunTrace, passes: tuple[PassTrace, ...], path: 
     changed = tuple(_changed(passes, path))
     if not (decisions or shown or changed):
         _refuse(passes, path)
-    asked = sorted({row.call_id for entry in decisions for row in entry.decisions if row.call_id is not None})
+    asked = sorted(
+        {
+            row.judgment.call_id
+            for entry in decisions
+            for row in entry.decisions
+            if row.judgment.call_id is not None
+        }
+    )
     calls = (get_call(conn, call_id) for call_id in asked)
     return Why(
         path=path,
@@ -152,7 +159,9 @@ def render_why(found: Why, short: Callable[[str], str]) -> Group:
 
 def _decisions(passes: tuple[PassTrace, ...], path: str) -> tuple[PassVerdicts, ...]:
     found = (
-        PassVerdicts(place=entry.place, decisions=tuple(row for row in entry.decisions if row.path == path))
+        PassVerdicts(
+            place=entry.place, decisions=tuple(row for row in entry.decisions if row.subject.path == path)
+        )
         for entry in passes
     )
     return tuple(entry for entry in found if entry.decisions)
@@ -222,7 +231,7 @@ def _judge(call: ModelCall) -> JudgingCall:
 
 
 def _refuse(passes: tuple[PassTrace, ...], path: str) -> None:
-    known = {row.path for entry in passes for row in entry.decisions if row.path}
+    known = {row.subject.path for entry in passes for row in entry.decisions if row.subject.path}
     near = difflib.get_close_matches(path, sorted(known), n=NEAREST, cutoff=0.5)
     near += [name for name in sorted(known) if name.endswith(f"/{path}") and name not in near]
     raise UsageError(

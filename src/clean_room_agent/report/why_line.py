@@ -338,8 +338,8 @@ def _decisions(trace: RunTrace, entry: PassTrace, line: PromptLine) -> tuple[Pas
     symbols = {None, *line.symbol.split(", ")}
     found = []
     for one in context_passes(trace, entry):
-        rows = tuple(row for row in one.decisions if row.path == line.path)
-        own = tuple(row for row in rows if not line.symbol or row.symbol in symbols)
+        rows = tuple(row for row in one.decisions if row.subject.path == line.path)
+        own = tuple(row for row in rows if not line.symbol or row.subject.symbol in symbols)
         if own:
             found.append(PassVerdicts(place=one.place, decisions=own))
     return tuple(found)

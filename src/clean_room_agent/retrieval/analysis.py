@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from clean_room_agent.artifacts.decisions import Subject
 from clean_room_agent.artifacts.evidence import Evidence, StackFrame
 from clean_room_agent.artifacts.item_names import item_name
 from clean_room_agent.artifacts.package import fence_for, frame
@@ -22,7 +23,7 @@ from clean_room_agent.retrieval.selection.scored_pieces import (
     weighted_terms,
     words_of,
 )
-from clean_room_agent.retrieval.stage import Decision, Subject, Verdict
+from clean_room_agent.retrieval.stage import Decision, Verdict
 from clean_room_agent.retrieval.stage_source import MAX_SAME_NAME, FileView, RepositorySource
 
 if TYPE_CHECKING:

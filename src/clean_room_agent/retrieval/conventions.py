@@ -3,9 +3,10 @@
 import re
 from collections.abc import Callable, Sequence
 
+from clean_room_agent.artifacts.decisions import Subject
 from clean_room_agent.retrieval.config import ConventionsConfig
 from clean_room_agent.retrieval.context_files import FileText
-from clean_room_agent.retrieval.stage import Decision, Selection, Subject
+from clean_room_agent.retrieval.stage import Decision, Selection
 from clean_room_agent.retrieval.stage_source import RepositorySource
 
 STAGE = "conventions"

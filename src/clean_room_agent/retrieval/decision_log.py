@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
+from clean_room_agent.artifacts.decisions import Judgment
 from clean_room_agent.db.raw.decisions import DecisionRow, append_decisions, list_decisions_of_pass
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.retrieval.stage import Decision
+from clean_room_agent.retrieval.stage import Decision, Verdict
 
 
 class DecisionLog:
@@ -44,22 +45,25 @@ class DecisionLog:
 
 
 def _decision_row(pass_id: str, decision: Decision) -> DecisionRow:
-    subject, verdict = decision.subject, decision.verdict
-    weight = verdict.weight if verdict else None
     return DecisionRow(
         task_id=pass_id,
         stage=decision.stage,
-        file_id=subject.file_id,
-        tier=subject.tier,
+        subject=decision.subject,
         included=decision.included,
-        reason=decision.reason,
-        timestamp="",
-        path=subject.path,
-        symbol=subject.symbol,
         detail=decision.detail,
-        score=subject.score,
-        call_id=verdict.call_id if verdict else None,
-        confidence=verdict.confidence if verdict else None,
+        reason=decision.reason,
+        judgment=_judgment(decision.verdict),
+        timestamp="",
+    )
+
+
+def _judgment(verdict: Verdict | None) -> Judgment:
+    if verdict is None:
+        return Judgment()
+    weight = verdict.weight
+    return Judgment(
+        call_id=verdict.call_id,
+        confidence=verdict.confidence,
         probability=weight.probability if weight else None,
         neutral=weight.neutral if weight else None,
         calibrated=weight.calibrated if weight else None,

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from clean_room_agent.artifacts.decisions import Subject
 from clean_room_agent.artifacts.package import Detail
 from clean_room_agent.artifacts.tasks import ContextRequest, RefinementRequest, TaskQuery
 from clean_room_agent.db.curated.symbols import SymbolRow
@@ -10,7 +11,7 @@ from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.context_files import FileText
 from clean_room_agent.retrieval.pass_memory import Remembered
 from clean_room_agent.retrieval.search.mentions import unique
-from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Selection, StageContext, Subject
+from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Selection, StageContext
 from clean_room_agent.retrieval.stage_source import RepositorySource
 from clean_room_agent.retrieval.stages.precision import PrecisionStage
 

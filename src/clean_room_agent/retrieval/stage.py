@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
+from clean_room_agent.artifacts.decisions import Subject
 from clean_room_agent.artifacts.package import Detail, Section
 from clean_room_agent.artifacts.tasks import ContextRequest, TaskQuery
 
@@ -55,7 +56,7 @@ class Selection:
     """What is shown where the detail is not primary; "" for its own lines (those of a failing test, which is not edited)."""
     section: Section = "code"
 
-    def subject(self, file_id: int | None = None) -> "Subject":
+    def subject(self, file_id: int | None = None) -> Subject:
         """The file or piece, for a decision about it."""
         return Subject(path=self.path, symbol=self.symbol, file_id=file_id, tier=self.tier, score=self.score)
 
@@ -84,18 +85,6 @@ class Verdict:
     weight: Weight | None = None
     taken: bool = False
     """Whether it was let in although the judge said no, because nothing else was in."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
-    """What a decision is about: a file or a piece of one, or the whole pass."""
-
-    path: str = ""
-    """Or the name that leads to no file; "" for the whole pass."""
-    symbol: str | None = None
-    file_id: int | None = None
-    tier: int = 4
-    score: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from clean_room_agent.artifacts.decisions import Subject
 from clean_room_agent.artifacts.package import (
     BudgetAccount,
     ContextItem,
@@ -22,7 +23,7 @@ from clean_room_agent.retrieval.decision_log import DecisionLog
 from clean_room_agent.retrieval.judges import ModelJudge
 from clean_room_agent.retrieval.judgment_header import question_text
 from clean_room_agent.retrieval.registry import stages_named
-from clean_room_agent.retrieval.stage import Candidate, Decision, StageContext, Subject
+from clean_room_agent.retrieval.stage import Candidate, Decision, StageContext
 from clean_room_agent.training.registry import TRAINING_STAGES
 from clean_room_agent.training.stage_source import LogSource, TrainingStageConfig
 

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from testing.runs.decision_rows import decision_row, plan_decision_row
 from testing.runs.model_calls import model_call
 
 from clean_room_agent.artifacts.edits import EditCode, EditReport
@@ -99,7 +100,7 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
     ),
     (
         decisions.DECISIONS,
-        decisions.DecisionRow(
+        decision_row(
             task_id=PASS,
             stage="scope",
             file_id=None,
@@ -199,7 +200,7 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
     ),
     (
         plan_decisions.PLAN_DECISIONS,
-        plan_decisions.PlanDecisionRow(
+        plan_decision_row(
             task_id="t:meta_plan",
             question="same_part",
             item="c1 c2",
@@ -326,4 +327,8 @@ RowT = TypeVar("RowT", bound="DataclassInstance")
 def sample(kind: type[RowT], **changes: Any) -> RowT:
     """The sample row of this kind, with these values in it."""
     (row,) = (row for _, row in SAMPLES if isinstance(row, kind))
+    parts = {name: getattr(row, name) for name in ("subject", "judgment") if hasattr(row, name)}
+    for name, part in parts.items():
+        own = {key: changes.pop(key) for key in tuple(changes) if hasattr(part, key)}
+        changes[name] = dataclasses.replace(part, **own)
     return dataclasses.replace(row, **changes)

@@ -3,6 +3,7 @@
 import sqlite3
 
 import pytest
+from testing.runs.decision_rows import decision_row
 from tests.db.raw.samples import NOW, PASS, TASK, call, task_run
 
 from clean_room_agent.artifacts.edits import EditCode, EditReport
@@ -121,7 +122,7 @@ def test_attempts_are_counted_with_the_codes_of_refused_edits(conn: sqlite3.Conn
 
 
 def decided(conn: sqlite3.Connection, task: str, stage: str, *, included: bool) -> None:
-    row = decisions.DecisionRow(
+    row = decision_row(
         task_id=task,
         stage=stage,
         file_id=None,

@@ -5,6 +5,7 @@ import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from testing.patience import PATIENCE
@@ -52,11 +53,13 @@ def workspace(tmp_path: Path) -> Workspace:
         append_task_run(conn, task_run(f"{OTHER}:meta_plan"))
         append_call(conn, call(task_id=f"{OTHER}:meta_plan", prompt="x" * 200_000))
         for table, row in SAMPLES:
-            shifted: dict[str, int | str] = {
+            shifted: dict[str, Any] = {
                 name: value + 1
                 for name in ("call_id", "newest_call_id", "task_run_id", "orchestrator_run_id")
                 if (value := getattr(row, name, None)) is not None
             }
+            if (judgment := getattr(row, "judgment", None)) is not None:
+                shifted["judgment"] = replace(judgment, call_id=judgment.call_id + 1)
             if table is plan_decisions.PLAN_DECISIONS:
                 shifted["task_id"] = PASS
             table.insert(conn, replace(row, **shifted) if shifted else row)

@@ -1,5 +1,6 @@
 import sqlite3
 
+from testing.runs.decision_rows import decision_row
 from tests.db.raw.samples import NOW, PASS, TASK, call, run, task_run
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
@@ -41,7 +42,7 @@ def validation(task_id: str, attempt_id: int | None) -> attempts.ValidationRow:
 
 
 def decision(task_id: str, path: str) -> decisions.DecisionRow:
-    return decisions.DecisionRow(
+    return decision_row(
         task_id=task_id,
         stage="scope",
         file_id=1,

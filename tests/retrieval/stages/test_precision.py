@@ -50,7 +50,9 @@ def shown(world: World, **fields: object) -> Mapping[str | None, tuple[str, str]
 
 def judged(world: World, request_pass: str) -> dict[str | None, DecisionRow]:
     return {
-        row.symbol: row for row in world.decisions(request_pass) if row.stage == "precision" and row.symbol
+        row.subject.symbol: row
+        for row in world.decisions(request_pass)
+        if row.stage == "precision" and row.subject.symbol
     }
 
 
@@ -69,7 +71,7 @@ def test_one_question_is_asked_about_each_piece(make: Make) -> None:
     rows = judged(world, f"{TASK}:impl:p1:s1")
     assert [rows[f"task_{n}"].reason for n in range(3)] == ["judged change", "judged read", "judged skip"]
     assert [rows[f"task_{n}"].included for n in range(5)] == [True, True, False, False, False]
-    assert all(row.call_id is not None for row in rows.values())
+    assert all(row.judgment.call_id is not None for row in rows.values())
 
 
 def test_without_a_readable_verdict_a_piece_is_out(make: Make) -> None:
@@ -247,7 +249,7 @@ def test_a_symbol_larger_than_the_window_is_shown_in_ranges_of_whole_statements(
     assert len(world.asked("refilter")) >= 1
     gone = [row for row in world.decisions(request.pass_id) if "refilter let it go" in row.reason]
     assert gone
-    assert all(row.call_id is not None and not row.included for row in gone)
+    assert all(row.judgment.call_id is not None and not row.included for row in gone)
 
 
 def test_a_line_larger_than_the_window_is_an_error_that_names_it(make: Make) -> None:
@@ -278,8 +280,10 @@ def every_piece_is_out(world: World, task: str, **fields: object) -> Mapping[str
     """The reasons of the pieces that are shown all the same, by name."""
     request = context_request(task=task, **fields)
     world.retriever(**ONE_BY_ONE).retrieve(request)
-    rows = [row for row in world.decisions(request.pass_id) if row.stage == "precision" and row.symbol]
-    return {row.symbol: row.reason for row in rows if row.included and row.detail == "primary"}
+    rows = [
+        row for row in world.decisions(request.pass_id) if row.stage == "precision" and row.subject.symbol
+    ]
+    return {row.subject.symbol: row.reason for row in rows if row.included and row.detail == "primary"}
 
 
 @pytest.mark.parametrize("mode", ["plan", "implement"])

@@ -1,32 +1,25 @@
 """What became of each candidate of a retrieval, and why."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from clean_room_agent.artifacts.decisions import Judgment, Subject
 from clean_room_agent.db.raw.task_ids import OF_TASK, task_range
 from clean_room_agent.db.rows import Connection, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionRow:
-    """One candidate at one stage; `task_id` is the id of the pass."""
+    """One candidate at one stage; `task_id` is the id of the pass. In JSON the parts are flat, as in the table."""
 
     id: int = 0
     task_id: str
     stage: str
-    file_id: int | None
-    tier: int
+    subject: Subject = field(metadata={"flat": True})
     included: bool
-    reason: str
-    timestamp: str
-    path: str
-    symbol: str | None = None
     detail: str = ""
-    score: float | None = None
-    call_id: int | None = None
-    confidence: float | None = None
-    probability: float | None = None
-    neutral: float | None = None
-    calibrated: float | None = None
+    reason: str
+    judgment: Judgment = field(default_factory=Judgment, metadata={"flat": True})
+    timestamp: str
 
 
 DECISIONS = Table("retrieval_decisions", DecisionRow)

@@ -1,7 +1,8 @@
 """What was decided on the way to a plan."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from clean_room_agent.artifacts.decisions import Judgment
 from clean_room_agent.db.raw.task_ids import OF_TASK, task_range
 from clean_room_agent.db.rows import Connection, Table
 
@@ -16,11 +17,7 @@ class PlanDecisionRow:
     item: str
     yes: bool
     reason: str
-    call_id: int | None = None
-    confidence: float | None = None
-    probability: float | None = None
-    neutral: float | None = None
-    calibrated: float | None = None
+    judgment: Judgment = field(default_factory=Judgment, metadata={"flat": True})
     timestamp: str
 
 

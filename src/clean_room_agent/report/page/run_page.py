@@ -221,7 +221,7 @@ def _reasons(trace: RunTrace, call_id: int) -> Mapping[str, str]:
     """Why what the call was shown is in its context, by path and symbol: the newest reason of what came in."""
     entry = next(one for one in trace.passes for call in one.calls if call.id == call_id)
     return {
-        item_name(row.path, row.symbol): row.reason
+        item_name(row.subject.path, row.subject.symbol): row.reason
         for one in context_passes(trace, entry)
         for row in one.decisions
         if row.included

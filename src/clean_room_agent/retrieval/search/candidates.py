@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from clean_room_agent.artifacts.decisions import Subject
 from clean_room_agent.artifacts.tasks import ContextRequest, TaskQuery
 from clean_room_agent.query.file_kinds import FileKind, is_side_file, is_test_file, kind_of
 from clean_room_agent.query.ranking import KIND_WEIGHTS
@@ -10,7 +11,7 @@ from clean_room_agent.query.search_query import SearchQuery
 from clean_room_agent.query.signals import TOGETHER
 from clean_room_agent.retrieval.search.failing_tests import file_of_test, find_tests
 from clean_room_agent.retrieval.search.mentions import WORD, unique
-from clean_room_agent.retrieval.stage import Candidate, Decision, Subject
+from clean_room_agent.retrieval.stage import Candidate, Decision
 from clean_room_agent.retrieval.stage_source import MAX_SAME_NAME, RepositorySource, top_names
 
 STAGE = "candidates"

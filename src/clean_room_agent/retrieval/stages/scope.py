@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
+from clean_room_agent.artifacts.decisions import Subject
 from clean_room_agent.artifacts.tasks import TaskQuery
 from clean_room_agent.llm.answers import YES
 from clean_room_agent.query.file_kinds import is_test_file
@@ -15,15 +16,7 @@ from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.search.failing_tests import find_tests
 from clean_room_agent.retrieval.selection.excerpts import nearest_lines, numbered
 from clean_room_agent.retrieval.selection.scored_pieces import weighted_terms
-from clean_room_agent.retrieval.stage import (
-    Candidate,
-    Decision,
-    Judge,
-    Option,
-    StageContext,
-    Subject,
-    Verdict,
-)
+from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Option, StageContext, Verdict
 from clean_room_agent.retrieval.stage_source import RepositorySource, top_names
 
 NAMES_SHOWN = 6

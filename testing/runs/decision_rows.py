@@ -1,0 +1,24 @@
+"""Decisions as the record keeps them, made from the values of its columns."""
+
+from dataclasses import fields
+from typing import Any
+
+from clean_room_agent.artifacts.decisions import Judgment, Subject
+from clean_room_agent.db.raw.decisions import DecisionRow
+from clean_room_agent.db.raw.plan_decisions import PlanDecisionRow
+
+
+def decision_row(**columns: Any) -> DecisionRow:
+    """A decision about a candidate."""
+    return DecisionRow(subject=_taken(Subject, columns), judgment=_taken(Judgment, columns), **columns)
+
+
+def plan_decision_row(**columns: Any) -> PlanDecisionRow:
+    """A decision on the way to a plan."""
+    return PlanDecisionRow(judgment=_taken(Judgment, columns), **columns)
+
+
+def _taken(kind: Any, columns: dict[str, Any]) -> Any:
+    """The part, with what is taken out of the columns for it."""
+    names = [one.name for one in fields(kind)]
+    return kind(**{name: columns.pop(name) for name in names if name in columns})
