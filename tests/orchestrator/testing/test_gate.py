@@ -1,7 +1,9 @@
+import re
 from dataclasses import replace
 
 import pytest
 
+from clean_room_agent.orchestrator.testing import gate
 from clean_room_agent.orchestrator.testing.config import Accept
 from clean_room_agent.orchestrator.testing.gate import (
     FinalVerdict,
@@ -246,3 +248,18 @@ def test_newly_failing_names_are_sorted_and_few_are_spelt_out() -> None:
     after = pytest_run(z="passed")
     assert newly_failing(before, after) == tuple(f"t.py::{name}" for name in "abcdefgh")
     assert judge_step(before, after).reason.endswith("t.py::e and 3 more")
+
+
+def test_the_worked_example_holds() -> None:
+    rows = [line.split() for line in (gate.__doc__ or "").splitlines() if line.startswith("    t.py::")]
+    before, *after = (
+        pytest_run(**{name.removeprefix("t.py::"): cells[run] for name, *cells in rows if cells[run] != "-"})  # type: ignore[arg-type]
+        for run in range(4)
+    )
+    said = re.findall(r'^    [ABC]: may (stay|not): "(.*?)"', gate.__doc__ or "", re.MULTILINE)
+    verdicts = [judge_step(before, run) for run in after]
+    assert [("stay" if verdict.passed else "not", verdict.reason) for verdict in verdicts] == said
+    strict, lenient = (judge_final(before, after[0], accept) for accept in ("all-pass", "no-new-failures"))
+    assert (strict.complete, lenient.complete) == (False, True)
+    assert f'"{strict.reason}"' in (gate.__doc__ or "")
+    assert f'"{lenient.reason}"' in (gate.__doc__ or "")

@@ -1,9 +1,23 @@
-"""The gate: from two runs of the tests to a verdict. Pure; nothing here runs anything.
+"""The gate: decides from two runs of the tests whether a change may stay. Pure functions; nothing here runs anything.
 
-An exit code of 0 is not "tests pass". What counts is the pass set: each test that passed before passes now, by a
-report that is whole. `planned` are test files that the plan changes or deletes: tests of theirs that passed may go,
-and the verdict names them; what failed before may not, as that would hide it. `unstable` are names that were found to
-come and go by themselves: they are out of the gate, and the report names them.
+An exit code of 0 is not "tests pass". What counts is the set of passing tests: each test that passed before passes now,
+by a report that is whole. For example, the task is about `t.py::b`, which fails at first:
+
+    test      before   A        B        C
+    t.py::a   passed   passed   failed   passed
+    t.py::b   failed   failed   passed   passed
+    t.py::c   passed   passed   passed   -
+
+    A: may stay: "2 pass, 1 still red". Nothing was broken; a later step may turn b green.
+    B: may not: "newly failing: t.py::a", although b passes now.
+    C: may not: "newly failing: t.py::c". A test that is missing counts as failing.
+
+As the final result, A is not complete by `accept = "all-pass"`: "failing: t.py::b". By "no-new-failures" it is:
+"2 tests pass, 1 failed before too".
+
+`planned` are test files that the plan changes or deletes: their passing tests may disappear, and the verdict names them; a
+test that failed before may not, since that would hide the failure. `unstable` are the names of flaky tests: they do not
+count, and the report names them.
 """
 
 import re
