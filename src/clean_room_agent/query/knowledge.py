@@ -104,25 +104,17 @@ class KnowledgeBase:
         return symbols.get_symbol(self._conn, symbol_id)
 
     def search_symbols_by_name(
-        self, name: str, *, kinds: Collection[str] = (), any_case: bool = False, limit: int = 50
+        self, name: str, *, kinds: Collection[str] = (), limit: int = 50
     ) -> tuple[SymbolRow, ...]:
         """The first `limit` symbols with this name, by path and line.
 
         `name` is a plain name, or a dotted one whose last parts are the qualified name's (`Class.method` finds
         `Outer.Class.method`). `kinds` keeps only these; empty keeps all.
         """
-        last = name.rpartition(".")[2]
-        found: Iterable[SymbolRow] = (
-            symbols.find_symbols_any_case(self._conn, last)
-            if any_case
-            else symbols.find_symbols(self._conn, last)
-        )
-        wanted = name.lower() if any_case else name
         named = [
             symbol
-            for symbol in found
-            if _ends_with(symbol.qualified_name.lower() if any_case else symbol.qualified_name, wanted)
-            and (not kinds or symbol.kind in kinds)
+            for symbol in symbols.find_symbols(self._conn, name.rpartition(".")[2])
+            if _ends_with(symbol.qualified_name, name) and (not kinds or symbol.kind in kinds)
         ]
         return tuple(named[:limit])
 

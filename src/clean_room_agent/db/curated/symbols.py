@@ -11,10 +11,6 @@ BY_NAME = f"""
 SELECT {COLUMNS} FROM symbols s JOIN files f ON f.id = s.file_id WHERE s.name = ?
 ORDER BY f.path, s.start_line, s.id
 """  # noqa: S608
-BY_NAME_ANY_CASE = f"""
-SELECT {COLUMNS} FROM symbols s JOIN files f ON f.id = s.file_id WHERE s.name = ? COLLATE NOCASE
-ORDER BY f.path, s.start_line, s.id
-"""  # noqa: S608
 CALLERS = f"""
 SELECT {COLUMNS}, r.reference_kind, r.confidence FROM symbol_references r JOIN symbols s ON s.id = r.caller_symbol_id
 WHERE r.callee_symbol_id = ? ORDER BY r.confidence DESC, s.file_id, s.start_line, s.id, r.reference_kind
@@ -122,11 +118,6 @@ def get_symbol(conn: sqlite3.Connection, symbol_id: int) -> SymbolRow | None:
 def find_symbols(conn: sqlite3.Connection, name: str) -> tuple[SymbolRow, ...]:
     """All symbols of exactly this name, by path and line."""
     return tuple(symbol_from(row) for row in conn.execute(BY_NAME, (name,)))
-
-
-def find_symbols_any_case(conn: sqlite3.Connection, name: str) -> tuple[SymbolRow, ...]:
-    """All symbols of this name, whatever the case of its ASCII letters, by path and line."""
-    return tuple(symbol_from(row) for row in conn.execute(BY_NAME_ANY_CASE, (name,)))
 
 
 def list_callers(conn: sqlite3.Connection, symbol_id: int) -> tuple[NeighborRow, ...]:
