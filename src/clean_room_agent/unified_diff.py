@@ -150,8 +150,8 @@ def _hunk(header: list[str], body: list[str]) -> list[Hunk]:
 def _file(head: list[str], body: list[str]) -> list[FileDiff]:
     if not head:
         return []
-    created = any(line.startswith("new file ") for line in head)
-    deleted = any(line.startswith("deleted file ") for line in head)
+    created = any(line.startswith(("new file ", "--- /dev/null")) for line in head)
+    deleted = any(line.startswith(("deleted file ", "+++ /dev/null")) for line in head)
     notes = (DiffLine(kind="note", text=line) for line in head if line.startswith(("old mode", "new mode")))
     return [
         FileDiff(

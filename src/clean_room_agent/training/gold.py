@@ -14,9 +14,11 @@ these are `charge_evenly` and `Ledger`. A hunk deep inside a long definition nam
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+from clean_room_agent.unified_diff import DiffLine, FileDiff, file_diffs
 
 Change = Literal["modified", "created", "deleted"]
 
@@ -24,9 +26,8 @@ DEFINITION = re.compile(
     r"(?:export\s+)?(?:default\s+)?(?:abstract\s+)?(?:async\s+)?"
     r"(?:def|class|function\*?|interface|enum|type|const|let|var)\s+(?P<name>[A-Za-z_$][\w$]*)"
 )
-HUNK_HEAD = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?(?P<context>.*)")
-FILE_HEAD = re.compile(r"diff --git ")
-NAME = re.compile(r'(?:---|\+\+\+) (?P<quote>"?)(?:[ab]/)?(?P<path>.*?)(?P=quote)\t?$')
+CHANGES: Mapping[str, Change] = {"changed": "modified", "created": "created", "deleted": "deleted"}
+"""By the status of a file's diff."""
 INDENTED = (".py", ".pyi")
 """Languages in which indentation means something."""
 
@@ -66,10 +67,10 @@ def gold_of(diffs: Iterable[str]) -> Gold:
     """The combined changes of successive git diffs, without mere formatting."""
     changes: dict[str, Change] = {}
     names: dict[str, set[str]] = defaultdict(set)
-    for part in (part for diff in diffs for part in _files(diff)):
-        path, change, hunks = part
+    for file in (file for diff in diffs for file in file_diffs(diff)):
+        path, change, hunks = file.path, CHANGES[file.status], _hunks(file)
         real = [hunk for hunk in hunks if not _is_formatting(path, hunk)]
-        if not real and change == "modified":
+        if not hunks or (not real and change == "modified"):
             continue
         if changes.get(path) != "created" or change == "deleted":
             changes[path] = change
@@ -83,38 +84,20 @@ def gold_of(diffs: Iterable[str]) -> Gold:
     )
 
 
-def _files(diff: str) -> Iterator[tuple[str, Change, list[list[str]]]]:
-    """Each file's path, what becomes of it, and its hunks as lists of lines, the header first."""
-    block: list[str] = []
-    for line in (*diff.splitlines(), "diff --git end"):
-        if FILE_HEAD.match(line):
-            if block:
-                yield from _file(block)
-            block = []
-        block.append(line)
-
-
-def _file(block: list[str]) -> Iterator[tuple[str, Change, list[list[str]]]]:
-    old = new = ""
-    hunks: list[list[str]] = []
-    for line in block[1:]:
-        if HUNK_HEAD.match(line):
+def _hunks(file: FileDiff) -> list[list[DiffLine]]:
+    """The hunks of a file, each with its header first."""
+    hunks: list[list[DiffLine]] = []
+    for line in file.lines:
+        if line.kind == "hunk":
             hunks.append([line])
-        elif hunks:
+        elif hunks and line.kind != "note":
             hunks[-1].append(line)
-        elif (found := NAME.match(line)) is not None:
-            old, new = (found["path"], new) if line.startswith("---") else (old, found["path"])
-    if old == "/dev/null":
-        yield new, "created", hunks
-    elif new == "/dev/null":
-        yield old, "deleted", hunks
-    elif new:
-        yield new, "modified", hunks
+    return hunks
 
 
-def _is_formatting(path: str, hunk: list[str]) -> bool:
-    removed = [line[1:] for line in hunk[1:] if line.startswith("-")]
-    added = [line[1:] for line in hunk[1:] if line.startswith("+")]
+def _is_formatting(path: str, hunk: list[DiffLine]) -> bool:
+    removed = [line.text for line in hunk if line.kind == "deleted"]
+    added = [line.text for line in hunk if line.kind == "added"]
     if "".join("".join(removed).split()) != "".join("".join(added).split()):
         return False
     same_lines = [line.strip() for line in removed] == [line.strip() for line in added]
@@ -124,13 +107,12 @@ def _is_formatting(path: str, hunk: list[str]) -> bool:
     return not (moved and path.endswith(INDENTED))
 
 
-def _changed_names(hunk: list[str]) -> set[str]:
-    head = HUNK_HEAD.match(hunk[0])
-    above = DEFINITION.search(head["context"]) if head else None
+def _changed_names(hunk: list[DiffLine]) -> set[str]:
+    above = DEFINITION.search(hunk[0].text)
     around: list[tuple[int, str]] = [(-1, above["name"])] if above else []
     found: set[str] = set()
     for line in hunk[1:]:
-        text = line[1:]
+        text = line.text
         if not text.strip():
             continue
         indent = _indent(text)
@@ -140,7 +122,7 @@ def _changed_names(hunk: list[str]) -> set[str]:
         is_own = definition is not None and not _is_plain_variable(text, indent)
         if is_own and definition is not None:
             around.append((indent, definition["name"]))
-        if line[:1] in {"+", "-"} and around and (around[-1][0] >= 0 or indent > 0):
+        if line.kind != "same" and around and (around[-1][0] >= 0 or indent > 0):
             found.add(around[-1][1])
     return found
 
