@@ -1,5 +1,6 @@
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 from clean_room_agent.report.values import FLAT, change_texts, plain
 
@@ -35,3 +36,12 @@ def test_every_text_is_changed_and_nothing_else() -> None:
     assert change_texts(value, str.upper) == {
         "K": [Outer(inner=Inner("A"), other=Inner("B")), ("X", 2, None)]
     }
+
+
+class Named(NamedTuple):
+    name: str
+    number: int
+
+
+def test_a_named_tuple_stays_one() -> None:
+    assert change_texts(Named("a", 1), str.upper) == Named("A", 1)

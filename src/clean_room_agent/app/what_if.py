@@ -242,7 +242,7 @@ def _ask(models: ModelClient, row: ModelCall, task_id: str) -> Side:
 
 def _below_title(row: ModelCall) -> SourcedText:
     """The prompt without its first line, which is the title; each line comes from where it came from then."""
-    spans = (replace(span, first=span.first - 1, last=span.last - 1) for span in row.request.spans or ())
+    spans = (span._replace(first=span.first - 1, last=span.last - 1) for span in row.request.spans or ())
     return SourcedText(row.request.prompt.partition("\n")[2], tuple(spans))
 
 

@@ -9,9 +9,8 @@ A line in no span is the template's own.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Self
+from typing import NamedTuple, Self
 
 from clean_room_agent.artifacts.item_names import parse_item_name
 
@@ -55,8 +54,7 @@ class PromptSource(StrEnum):
     """Counted from the record."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptSpan:
+class PromptSpan(NamedTuple):
     """Lines of a text that follow one another and come from one source. Lines are 1-based and inclusive."""
 
     first: int
@@ -73,7 +71,7 @@ class PromptSpan:
         """The rest of the span from this line on."""
         passed = line - self.first
         number = self.number + passed if self.number is not None and self.path else self.number
-        return replace(self, first=line, number=number)
+        return self._replace(first=line, number=number)
 
 
 class SourcedText(str):
@@ -109,7 +107,7 @@ def sourced(
     line = 1
     for span in own:
         if line < span.first:
-            spans.append(replace(whole.from_line(line), last=span.first - 1))
+            spans.append(whole.from_line(line)._replace(last=span.first - 1))
         spans.append(span)
         line = span.last + 1
     if line <= lines and text:
@@ -151,12 +149,12 @@ def stripped(text: SourcedText) -> SourcedText:
     above = text[: len(text) - len(text.lstrip())].count("\n")
     last = kept.count("\n") + 1
     spans = (span for span in _moved(text.spans, -above) if span.first <= last)
-    return SourcedText(kept, tuple(replace(span, last=min(span.last, last)) for span in spans))
+    return SourcedText(kept, tuple(span._replace(last=min(span.last, last)) for span in spans))
 
 
 def _moved(spans: Iterable[PromptSpan], lines: int) -> Iterator[PromptSpan]:
     for span in spans:
-        yield replace(span, first=span.first + lines, last=span.last + lines)
+        yield span._replace(first=span.first + lines, last=span.last + lines)
 
 
 def _last_line(text: str) -> int:

@@ -29,18 +29,8 @@ class Table(Generic[RowT]):
     columns. Booleans stand as 0 and 1, enumerations as their values, and every other type that SQLite lacks as JSON.
     """
 
-    def __init__(
-        self,
-        name: str,
-        kind: type[RowT],
-        *,
-        renamed: Mapping[str, str] | None = None,
-        sparse: tuple[str, ...] = (),
-    ) -> None:
-        """`renamed`: the column of a field that has another name (`part.field`, where it is one of a part). `sparse`: the
-        columns of JSON in which what has its default is left out.
-        """
-        self._sparse = sparse
+    def __init__(self, name: str, kind: type[RowT], *, renamed: Mapping[str, str] | None = None) -> None:
+        """`renamed`: the column of a field that has another name (`part.field`, where it is one of a part)."""
         self.name = name
         self.kind = kind
         self._renamed = renamed or {}
@@ -119,7 +109,7 @@ class Table(Generic[RowT]):
             return value.value
         if isinstance(value, bool):
             return int(value)
-        return codec.dump_json(value, exclude_defaults=name in self._sparse).decode()
+        return codec.dump_json(value).decode()
 
     def _decode(self, row: tuple[Any, ...]) -> RowT:
         """The row, typed.

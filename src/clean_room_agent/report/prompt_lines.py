@@ -1,7 +1,7 @@
 """The lines of a recorded prompt, each with where it comes from: read from the spans that were recorded with the call."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.artifacts.prompt_sources import PromptSource, PromptSpan
@@ -74,7 +74,7 @@ def framed(spans: Iterable[PromptSpan]) -> tuple[PromptSpan, ...]:
         if span.source is PromptSource.FRAME:
             inside = not inside
         elif inside and found and _continues(found[-1], span):
-            found[-1] = replace(found[-1], last=span.last)
+            found[-1] = found[-1]._replace(last=span.last)
         elif inside:
             found.append(span)
     return tuple(found)
@@ -83,7 +83,7 @@ def framed(spans: Iterable[PromptSpan]) -> tuple[PromptSpan, ...]:
 def _continues(before: PromptSpan, span: PromptSpan) -> bool:
     """Whether the span goes on with the piece that the one before it shows."""
     same = (before.source, before.path, before.symbol) == (span.source, span.path, span.symbol)
-    return same and before.from_line(span.first) == replace(span, last=before.last)
+    return same and before.from_line(span.first) == span._replace(last=before.last)
 
 
 def grouped(lines: Iterable[PromptLine]) -> list[tuple[PromptLine, PromptLine]]:

@@ -33,7 +33,8 @@ def change_texts(value: Any, change: Any) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, tuple | list):
-        return type(value)(change_texts(item, change) for item in value)
+        changed = (change_texts(item, change) for item in value)
+        return value._make(changed) if hasattr(value, "_make") else type(value)(changed)
     if isinstance(value, dict):
         return {change_texts(key, change): change_texts(item, change) for key, item in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -44,7 +44,6 @@ CALLS = Table(
         "model.digest": "model_digest",
         "request.spans": "prompt_spans",
     },
-    sparse=("prompt_spans",),
 )
 SPANS = Table("retrieval_llm_calls", _SpansRow)
 # total() has no largest number, as sum() has: one row of a spoiled record is enough for that.
