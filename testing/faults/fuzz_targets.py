@@ -309,7 +309,7 @@ def _output(text: str, _rng: random.Random) -> None:
         reading = reader(plain)
         if reading is None:
             continue
-        for name in reading.outcomes:
+        for name in reading.report.outcomes:
             normalise_name(name, roots)
         for failure in reading.failures[:20]:
             describe(failure, roots, _Tree(roots[0]))

@@ -204,7 +204,7 @@ def _configure(scene: Scene) -> bool:
 
 def _report(scene: Scene) -> bool:
     reading = read_report(scene.top / "plain.py", lambda _: False)
-    return bool(reading.outcomes)
+    return bool(reading.report.outcomes)
 
 
 def _check_first(scene: Scene) -> bool:

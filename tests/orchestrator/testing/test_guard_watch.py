@@ -261,7 +261,7 @@ def test_of_what_lies_in_the_guards_folder_a_bounded_part_is_read(tmp_path: Path
     assert read_watched(report) == Watched(ended=False)
     told = script_report.read_script_reports(report)
     assert told is not None
-    assert (told.whole, told.problem) == (False, script_report.TOO_MUCH)
+    assert (told.report.whole, told.report.problem) == (False, script_report.TOO_MUCH)
 
 
 def test_only_so_many_files_of_the_guards_folder_are_looked_at(tmp_path: Path) -> None:
@@ -273,4 +273,4 @@ def test_only_so_many_files_of_the_guards_folder_are_looked_at(tmp_path: Path) -
     assert read_watched(report) == Watched(ended=False)
     told = script_report.read_script_reports(report)
     assert told is not None
-    assert (told.whole, told.problem) == (False, script_report.TOO_MUCH)
+    assert (told.report.whole, told.report.problem) == (False, script_report.TOO_MUCH)

@@ -42,20 +42,32 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """What a reader understood of one runner's report or output."""
+class TestReport:
+    """What the runner said of its tests; in a `TestRun`, names and words are normalised."""
 
-    runner: Runner
+    __test__: ClassVar[bool] = False  # its name must not make pytest collect it
+
+    runner: Runner = "unknown"
+    """With "unknown", nothing but the exit code is known."""
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
+    """By test name, sorted; pytest's names are node ids."""
+    named: bool = False
+    """Whether `outcomes` names every test that ran, or (False) only those that failed."""
     collected: int | None = None
     """Tests that were found; None where the runner did not say."""
     passed: int = 0
-    named: bool = False
-    """Whether `outcomes` names every test that ran, or (False) only those that failed."""
-    failures: tuple[Failure, ...] = ()
     whole: bool = True
+    """Whether the run came to its end and reported it: no time-out, no report that is missing or cut."""
     problem: str = ""
-    """Why the run cannot be judged; "" when it can."""
+    """Why the run is not whole, and what to do; "" when it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a reader understood of one runner's report or output, before it is normalised."""
+
+    report: TestReport
+    failures: tuple[Failure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,26 +82,6 @@ class CommandEnd:
     with the cut marked."""
     excerpt: str = ""
     """The output normalised, as a prompt may hold it; beyond `EXCERPT_BOUND` characters head and tail, cut marked."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TestReport:
-    """What the runner said of its tests; all of it is normalised."""
-
-    __test__: ClassVar[bool] = False  # its name must not make pytest collect it
-
-    runner: Runner = "unknown"
-    """With "unknown", nothing but the exit code is known."""
-    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
-    """By test name, sorted; pytest's names are node ids."""
-    named: bool = False
-    """Whether `outcomes` names every test that ran, or (False) only those that failed."""
-    collected: int | None = None
-    passed: int = 0
-    whole: bool = True
-    """Whether the run came to its end and reported it: no time-out, no report that is missing or cut."""
-    problem: str = ""
-    """Why the run is not whole, and what to do; "" when it is."""
 
 
 OF_END = frozenset(one.name for one in fields(CommandEnd))

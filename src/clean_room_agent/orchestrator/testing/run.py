@@ -125,34 +125,44 @@ def _read(command: str, returncode: int, text: str, report: Path, cwd: Path) -> 
     if scripts is not None and not PYTEST_WORD.search(command):
         return scripts
     if PYTEST_WORD.search(command) or PYTEST_TRACE.search(text):
-        return Reading(runner="pytest", whole=False, problem=_without_report(returncode, text))
+        return Reading(
+            report=TestReport(runner="pytest", whole=False, problem=_without_report(returncode, text))
+        )
     for reader in READERS:
         reading = reader(text)
         if reading is not None:
-            return with_records_of_unittest(reading, report) if reading.runner == "unittest" else reading
+            return (
+                with_records_of_unittest(reading, report) if reading.report.runner == "unittest" else reading
+            )
     if UNITTEST_WORD.search(command):
-        return Reading(runner="unittest", whole=False, problem="unittest ended before it printed its summary")
-    return Reading(runner="unknown")
+        return Reading(
+            report=TestReport(
+                runner="unittest", whole=False, problem="unittest ended before it printed its summary"
+            )
+        )
+    return Reading(report=TestReport(runner="unknown"))
 
 
 def _together(first: Reading, second: Reading) -> Reading:
     """What two runners of one command say; it counts as the first's."""
     return Reading(
-        runner=first.runner,
-        outcomes={**second.outcomes, **first.outcomes},
-        collected=(first.collected or 0) + (second.collected or 0),
-        passed=first.passed + second.passed,
-        named=first.named and second.named,
+        report=TestReport(
+            runner=first.report.runner,
+            outcomes={**second.report.outcomes, **first.report.outcomes},
+            collected=(first.report.collected or 0) + (second.report.collected or 0),
+            passed=first.report.passed + second.report.passed,
+            named=first.report.named and second.report.named,
+            whole=first.report.whole and second.report.whole,
+            problem=first.report.problem or second.report.problem,
+        ),
         failures=(*first.failures, *second.failures),
-        whole=first.whole and second.whole,
-        problem=first.problem or second.problem,
     )
 
 
 def _believed(reading: Reading, text: str) -> Reading:
     """`reading`, unless pytest's last words speak of failures of which its report has none."""
     summaries = PYTEST_SUMMARY.findall(text)
-    if not summaries or not PYTEST_RED.search(summaries[-1]) or RED & set(reading.outcomes.values()):
+    if not summaries or not PYTEST_RED.search(summaries[-1]) or RED & set(reading.report.outcomes.values()):
         return reading
     return _cut_short(
         reading, f"pytest's report has no failure, and its last line says {summaries[-1].strip(' =')!r}"
@@ -172,22 +182,17 @@ def _without_report(returncode: int, text: str) -> str:
 
 
 def _cut_short(reading: Reading, problem: str) -> Reading:
-    return Reading(
-        runner=reading.runner,
-        outcomes=reading.outcomes,
-        collected=reading.collected,
-        passed=reading.passed,
-        named=reading.named,
-        failures=reading.failures,
-        whole=False,
-        problem=problem,
+    return dataclasses.replace(
+        reading, report=dataclasses.replace(reading.report, whole=False, problem=problem)
     )
 
 
 def _settle(
     command: str, done: proc.Completed, output: str, reading: Reading, roots: Sequence[Path]
 ) -> TestRun:
-    outcomes = merge((normalise_name(name, roots), outcome) for name, outcome in reading.outcomes.items())
+    outcomes = merge(
+        (normalise_name(name, roots), outcome) for name, outcome in reading.report.outcomes.items()
+    )
     shown = normalise(first_and_last_lines(output), roots)
 
     tree = SourceTree(roots[0])
@@ -209,14 +214,8 @@ def _settle(
             excerpt=_excerpt(shown),
             duration_ms=round(done.duration_s * 1000),
         ),
-        report=TestReport(
-            whole=reading.whole,
-            problem=normalise(reading.problem, roots),
-            runner=reading.runner,
-            outcomes=outcomes,
-            named=reading.named,
-            collected=reading.collected,
-            passed=reading.passed,
+        report=dataclasses.replace(
+            reading.report, outcomes=outcomes, problem=normalise(reading.report.problem, roots)
         ),
         failing=tuple(test for test, _ in described),
         frames=frames,

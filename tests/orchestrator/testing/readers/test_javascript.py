@@ -118,8 +118,8 @@ def test_mocha_s_spec_reporter_names_every_test() -> None:
     got = read_mocha(MOCHA_SPEC + MOCHA_TAIL)
     assert got is not None
     passed = dict.fromkeys(("outer > passes", "outer > is slow", "outer > inner > prints"), "passed")
-    assert got.outcomes == MOCHA_RED | passed | {"outer > inner > later": "skipped"}
-    assert (got.named, got.collected, got.passed, got.whole) == (True, 7, 3, True)
+    assert got.report.outcomes == MOCHA_RED | passed | {"outer > inner > later": "skipped"}
+    assert (got.report.named, got.report.collected, got.report.passed, got.report.whole) == (True, 7, 3, True)
     assert [failure.detail.split("\n")[0].strip() for failure in got.failures] == [
         "TypeError: bad",
         "",
@@ -130,25 +130,25 @@ def test_mocha_s_spec_reporter_names_every_test() -> None:
 def test_mocha_s_dot_reporter_names_what_fails() -> None:
     got = read_mocha("\n  !..!,noise here\n.!\n" + MOCHA_TAIL)
     assert got is not None
-    assert (got.outcomes, got.named, got.collected) == (MOCHA_RED, False, 7)
+    assert (got.report.outcomes, got.report.named, got.report.collected) == (MOCHA_RED, False, 7)
 
 
 def test_mocha_tests_of_one_name_are_told_apart() -> None:
     got = read_mocha("\n  s\n    ✔ a\n    ✔ a\n\n  2 passing (3ms)\n")
     assert got is not None
-    assert got.outcomes == {"s > a": "passed", "s > a #2": "passed"}
+    assert got.report.outcomes == {"s > a": "passed", "s > a #2": "passed"}
 
 
 def test_a_list_of_failures_that_is_cut_is_not_whole() -> None:
     got = read_mocha(MOCHA_TAIL.partition("  3) outer")[0])
     assert got is not None
-    assert not got.whole
+    assert not got.report.whole
 
 
 def test_jest_with_verbose_names_every_test() -> None:
     got = read_jest(JEST)
     assert got is not None
-    assert got.outcomes == {
+    assert got.report.outcomes == {
         "j/a.test.js > outer > fails": "failed",
         "j/a.test.js > outer > inner > ok in": "passed",
         "j/a.test.js > outer > later": "skipped",
@@ -157,7 +157,7 @@ def test_jest_with_verbose_names_every_test() -> None:
         "j/b.test.js > b one": "passed",
         "j/c.test.js": "error",
     }
-    assert (got.named, got.collected, got.passed) == (True, 6, 3)
+    assert (got.report.named, got.report.collected, got.report.passed) == (True, 6, 3)
 
 
 def test_jest_without_verbose_names_what_fails() -> None:
@@ -165,8 +165,8 @@ def test_jest_without_verbose_names_what_fails() -> None:
         "\n".join(line for line in JEST.split("\n") if not line.strip().startswith(("✓", "✕", "○", "✎")))
     )
     assert got is not None
-    assert got.outcomes == {"j/a.test.js > outer > fails": "failed", "j/c.test.js": "error"}
-    assert (got.named, got.collected, got.passed) == (False, 6, 3)
+    assert got.report.outcomes == {"j/a.test.js > outer > fails": "failed", "j/c.test.js": "error"}
+    assert (got.report.named, got.report.collected, got.report.passed) == (False, 6, 3)
     assert "Expected: 2" in got.failures[0].detail
 
 
@@ -176,8 +176,13 @@ def test_vitest_names_what_fails_and_when_verbose_what_passes() -> None:
     assert verbose is not None
     red = {"v/a.test.mjs > outer > fails": "failed", "v/c.test.mjs": "error"}
     names = ("v/a.test.mjs > outer > passes", "v/a.test.mjs > outer > inner > ok in", "v/b.test.mjs > b one")
-    assert (quiet.outcomes, quiet.named, quiet.collected, quiet.passed) == (red, False, 5, 3)
-    assert (verbose.outcomes, verbose.named) == (red | dict.fromkeys(names, "passed"), True)
+    assert (quiet.report.outcomes, quiet.report.named, quiet.report.collected, quiet.report.passed) == (
+        red,
+        False,
+        5,
+        3,
+    )
+    assert (verbose.report.outcomes, verbose.report.named) == (red | dict.fromkeys(names, "passed"), True)
 
 
 def test_other_output_is_not_taken_for_theirs() -> None:

@@ -37,17 +37,17 @@ SPEC = """\
 def test_tap_names_tests_by_their_suite() -> None:
     reading = read_node(TAP)
     assert reading is not None
-    assert reading.outcomes["sums > add"] == "passed"
-    assert reading.outcomes["sums > lose"] == "failed"
-    assert (reading.collected, reading.passed, reading.named) == (2, 1, True)
+    assert reading.report.outcomes["sums > add"] == "passed"
+    assert reading.report.outcomes["sums > lose"] == "failed"
+    assert (reading.report.collected, reading.report.passed, reading.report.named) == (2, 1, True)
 
 
 def test_the_spec_reporter_names_the_same_tests_and_what_was_skipped() -> None:
     reading = read_node(SPEC)
     assert reading is not None
-    assert reading.outcomes["sums > add"] == "passed"
-    assert reading.outcomes["sums > lose"] == "failed"
-    assert reading.outcomes["sums > later"] == "skipped"
+    assert reading.report.outcomes["sums > add"] == "passed"
+    assert reading.report.outcomes["sums > lose"] == "failed"
+    assert reading.report.outcomes["sums > later"] == "skipped"
 
 
 def test_output_without_nodes_counts_is_not_its_own() -> None:

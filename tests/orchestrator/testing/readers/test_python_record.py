@@ -8,7 +8,7 @@ from clean_room_agent.orchestrator.testing.readers.python_record import (
     with_record,
     with_records_of_unittest,
 )
-from clean_room_agent.orchestrator.testing.results import Failure, Reading
+from clean_room_agent.orchestrator.testing.results import Failure, Reading, TestReport
 
 
 def record(name: str = "", left: str = "1", when: str = "FAIL") -> str:
@@ -42,5 +42,5 @@ def test_failures_of_one_name_get_their_records_in_order_errors_first(tmp_path: 
     left = [record("t", "fail 1"), record("t", "error", "ERROR"), record("t", "fail 2")]
     (folder / "python-1.failures").write_text("\n".join(left))
     failures = tuple(Failure(name="t", detail="d") for _ in range(4))
-    read = with_records_of_unittest(Reading(runner="unittest", failures=failures), report)
+    read = with_records_of_unittest(Reading(report=TestReport(runner="unittest"), failures=failures), report)
     assert [failure.actual for failure in read.failures] == ["error", "fail 1", "fail 2", ""]

@@ -70,9 +70,9 @@ def reading(tmp_path: Path, *reports: tuple[str, str | None]) -> Reading | None:
 def test_a_recorded_report_names_every_test(runner: str, tmp_path: Path) -> None:
     got = reading(tmp_path, (runner, (RECORDED / f"{runner}.json").read_text()))
     assert got is not None
-    assert dict(got.outcomes) == OUTCOMES[runner]
-    assert (got.runner, got.named, got.whole) == (runner, True, True)
-    assert got.passed == list(OUTCOMES[runner].values()).count("passed")
+    assert dict(got.report.outcomes) == OUTCOMES[runner]
+    assert (got.report.runner, got.report.named, got.report.whole) == (runner, True, True)
+    assert got.report.passed == list(OUTCOMES[runner].values()).count("passed")
     failures = {failure.name: failure for failure in got.failures}
     (fails,) = [failure for name, failure in failures.items() if name.endswith("> fails")]
     assert "2" in fails.message + fails.detail
@@ -108,7 +108,7 @@ def test_what_vitest_compared_stands_beside_its_report(tmp_path: Path) -> None:
     (folder / "vitest-0.values").write_text("{")
     again = read_script_reports(place)
     assert again is not None
-    assert again.outcomes == got.outcomes
+    assert again.report.outcomes == got.report.outcomes
 
 
 @pytest.mark.parametrize(
@@ -132,8 +132,8 @@ def test_a_runner_that_was_killed_half_way_leaves_no_whole_run(runner: str, tmp_
     for left in (None, "", text[: len(text) // 2], "[]", '{"tests": 1}'):
         got = reading(tmp_path, (runner, left))
         assert got is not None
-        assert not got.whole
-        assert runner in got.problem
+        assert not got.report.whole
+        assert runner in got.report.problem
 
 
 def test_the_reports_of_several_processes_are_one_run(tmp_path: Path) -> None:
@@ -143,13 +143,13 @@ def test_the_reports_of_several_processes_are_one_run(tmp_path: Path) -> None:
     )
     got = reading(tmp_path, ("jest", text), ("mocha", other))
     assert got is not None
-    assert dict(got.outcomes) == JEST | {"/tree/m.js > m": "passed"}
+    assert dict(got.report.outcomes) == JEST | {"/tree/m.js > m": "passed"}
     twice = reading(tmp_path, ("jest", text), ("jest", text))
     assert twice is not None
-    assert twice.outcomes[f"{A} > top #2"] == "passed"
+    assert twice.report.outcomes[f"{A} > top #2"] == "passed"
     half = reading(tmp_path, ("jest", text), ("mocha", None))
     assert half is not None
-    assert not half.whole
+    assert not half.report.whole
 
 
 def test_where_no_runner_started_there_is_nothing_to_read(tmp_path: Path) -> None:

@@ -9,5 +9,5 @@ OUTPUT = "test_a (t.Box.test_a) ... skipped {}\n\n" + "-" * 70 + "\nRan 1 test i
 def test_a_skipped_test_is_one_however_its_reason_is_quoted(reason: str) -> None:
     reading = read_unittest(OUTPUT.format(reason))
     assert reading is not None
-    assert set(reading.outcomes.values()) <= {"skipped"}
-    assert not reason or reading.outcomes == {"t.Box.test_a": "skipped"}
+    assert set(reading.report.outcomes.values()) <= {"skipped"}
+    assert not reason or reading.report.outcomes == {"t.Box.test_a": "skipped"}

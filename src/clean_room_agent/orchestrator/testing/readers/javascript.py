@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from clean_room_agent.orchestrator.testing.results import Failure, Outcome, Reading, merge
+from clean_room_agent.orchestrator.testing.results import Failure, Outcome, Reading, TestReport, merge
 
 SEPARATOR = " > "
 TREE_MARK = re.compile(
@@ -41,14 +41,16 @@ def read_mocha(text: str) -> Reading | None:
     named = (shown.count("passed"), shown.count("skipped"), len(failures)) == (passing, pending, failing)
     listed = [(name, outcome) for name, outcome in tree if outcome != "failed"] if named else []
     return Reading(
-        runner="mocha",
-        outcomes=merge(_numbered([*listed, *((failure.name, "failed") for failure in failures)])),
-        collected=passing + pending + failing,
-        passed=passing,
-        named=named,
+        report=TestReport(
+            runner="mocha",
+            outcomes=merge(_numbered([*listed, *((failure.name, "failed") for failure in failures)])),
+            collected=passing + pending + failing,
+            passed=passing,
+            named=named,
+            whole=len(failures) == failing,
+            problem="" if len(failures) == failing else "mocha's list of failures is cut",
+        ),
         failures=failures,
-        whole=len(failures) == failing,
-        problem="" if len(failures) == failing else "mocha's list of failures is cut",
     )
 
 
@@ -69,11 +71,13 @@ def read_jest(text: str) -> Reading | None:
         "failed", 0
     )
     return Reading(
-        runner="jest",
-        outcomes=merge([*(listed if named else []), *red]),
-        collected=collected,
-        passed=counts.get("passed", 0),
-        named=named,
+        report=TestReport(
+            runner="jest",
+            outcomes=merge([*(listed if named else []), *red]),
+            collected=collected,
+            passed=counts.get("passed", 0),
+            named=named,
+        ),
         failures=failures,
     )
 
@@ -96,11 +100,13 @@ def read_vitest(text: str) -> Reading | None:
     ]
     named = [outcome for _, outcome in listed].count("passed") == counts.get("passed", 0)
     return Reading(
-        runner="vitest",
-        outcomes=merge([*(listed if named else []), *red]),
-        collected=int(tests[-1]["total"]) if tests else 0,
-        passed=counts.get("passed", 0),
-        named=named,
+        report=TestReport(
+            runner="vitest",
+            outcomes=merge([*(listed if named else []), *red]),
+            collected=int(tests[-1]["total"]) if tests else 0,
+            passed=counts.get("passed", 0),
+            named=named,
+        ),
         failures=failures,
     )
 

@@ -6,7 +6,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from clean_room_agent.orchestrator.testing.readers.python_record import PROPERTY, read_records, with_record
-from clean_room_agent.orchestrator.testing.results import Failure, Outcome, Reading, merge, worst
+from clean_room_agent.orchestrator.testing.results import Failure, Outcome, Reading, TestReport, merge, worst
 from clean_room_agent.safe_open import read_bytes
 
 MAX_REPORT_BYTES = 100_000_000
@@ -46,7 +46,7 @@ class _Elements(ET.TreeBuilder):
 
 
 def _unreadable(problem: str) -> Reading:
-    return Reading(runner="pytest", whole=False, problem=problem)
+    return Reading(report=TestReport(runner="pytest", whole=False, problem=problem))
 
 
 def _read(root: ET.Element, exists: Callable[[str], bool]) -> Reading:
@@ -67,14 +67,16 @@ def _read(root: ET.Element, exists: Callable[[str], bool]) -> Reading:
         failures.extend(_failures(case, node))
     outcomes = merge(results)
     return Reading(
-        runner="pytest",
-        outcomes=outcomes,
-        collected=len(outcomes.keys() - uncollected),
-        passed=sum(outcome == "passed" for outcome in outcomes.values()),
-        named=True,
+        report=TestReport(
+            runner="pytest",
+            outcomes=outcomes,
+            collected=len(outcomes.keys() - uncollected),
+            passed=sum(outcome == "passed" for outcome in outcomes.values()),
+            named=True,
+            whole=not broken,
+            problem="pytest itself broke (INTERNALERROR): see the output" if broken else "",
+        ),
         failures=tuple(failures),
-        whole=not broken,
-        problem="pytest itself broke (INTERNALERROR): see the output" if broken else "",
     )
 
 

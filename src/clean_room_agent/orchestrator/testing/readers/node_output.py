@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from clean_room_agent.orchestrator.testing.results import Failure, Outcome, Reading, merge
+from clean_room_agent.orchestrator.testing.results import Failure, Outcome, Reading, TestReport, merge
 
 SEPARATOR = " > "
 COUNT = re.compile(r"^(?:#|ℹ) (tests|pass|fail|cancelled|skipped|todo) (\d{1,9})$", re.MULTILINE)  # noqa: RUF001
@@ -30,11 +30,13 @@ def read_node(text: str) -> Reading | None:
     shown = [outcome for _, outcome, _ in listed]
     red = counts["fail"] + counts.get("cancelled", 0)
     return Reading(
-        runner="node",
-        outcomes=merge((name, outcome) for name, outcome, _ in listed),
-        collected=counts["tests"],
-        passed=counts["pass"],
-        named=shown.count("passed") >= counts["pass"] and shown.count("failed") >= red,
+        report=TestReport(
+            runner="node",
+            outcomes=merge((name, outcome) for name, outcome, _ in listed),
+            collected=counts["tests"],
+            passed=counts["pass"],
+            named=shown.count("passed") >= counts["pass"] and shown.count("failed") >= red,
+        ),
         failures=failures,
     )
 

@@ -11,7 +11,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from clean_room_agent.orchestrator.testing.compared_values import values_in
 from clean_room_agent.orchestrator.testing.guard_watch import Reader, TooMuchError, guard_folder
 from clean_room_agent.orchestrator.testing.normalise import strip_escapes
-from clean_room_agent.orchestrator.testing.results import SEVERITY, Failure, Outcome, Reading, Runner
+from clean_room_agent.orchestrator.testing.results import (
+    SEVERITY,
+    Failure,
+    Outcome,
+    Reading,
+    Runner,
+    TestReport,
+)
 
 SEPARATOR = " > "
 EMPTY = "''"
@@ -106,7 +113,7 @@ def read_script_reports(report: Path) -> Reading | None:
             for name in reader.names(f"{runner}-*.started")
         ]
     except TooMuchError:
-        return Reading(runner="node", whole=False, problem=TOO_MUCH)
+        return Reading(report=TestReport(runner="node", whole=False, problem=TOO_MUCH))
     if not started:
         return None
     tests: list[_ReportedTest] = []
@@ -119,11 +126,15 @@ def read_script_reports(report: Path) -> Reading | None:
             tests += found
     numbered = list(_numbered(tests))
     return Reading(
-        runner=started[0][0],
-        outcomes=dict(sorted((name, one.outcome) for name, one in numbered)),
-        collected=len(numbered),
-        passed=sum(one.outcome == "passed" for one in tests),
-        named=True,
+        report=TestReport(
+            runner=started[0][0],
+            outcomes=dict(sorted((name, one.outcome) for name, one in numbered)),
+            collected=len(numbered),
+            passed=sum(one.outcome == "passed" for one in tests),
+            named=True,
+            whole=not problem,
+            problem=problem,
+        ),
         failures=tuple(
             Failure(
                 name=name,
@@ -136,8 +147,6 @@ def read_script_reports(report: Path) -> Reading | None:
             for name, one in numbered
             if one.outcome in {"failed", "error"}
         ),
-        whole=not problem,
-        problem=problem,
     )
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from clean_room_agent.orchestrator.testing.results import RED, Failure, Outcome, Reading, merge
+from clean_room_agent.orchestrator.testing.results import RED, Failure, Outcome, Reading, TestReport, merge
 
 RAN = re.compile(r"^Ran (\d{1,9}) tests? in [\d.]+s$", re.MULTILINE)
 VERDICT = re.compile(r"^(?:OK|FAILED|NO TESTS RAN)(?: \((?P<counts>[^)]*)\))?$", re.MULTILINE)
@@ -42,11 +42,13 @@ def read_unittest(text: str) -> Reading | None:
     outcomes = merge([*listed, *red])
     unhappy = ("failures", "errors", "skipped", "expected failures", "unexpected successes")
     return Reading(
-        runner="unittest",
-        outcomes=outcomes,
-        collected=collected,
-        passed=max(0, collected - sum(counts.get(name, 0) for name in unhappy)),
-        named=collected > 0 and len({name for name, _ in listed}) >= collected,
+        report=TestReport(
+            runner="unittest",
+            outcomes=outcomes,
+            collected=collected,
+            passed=max(0, collected - sum(counts.get(name, 0) for name in unhappy)),
+            named=collected > 0 and len({name for name, _ in listed}) >= collected,
+        ),
         failures=failures,
     )
 
