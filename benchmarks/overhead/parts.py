@@ -16,14 +16,14 @@ SPANS = "CRA_BENCHMARK_SPANS"
 PARTS: tuple[tuple[str, str, str], ...] = (
     ("index: refresh", "clean_room_agent.app.wiring", "refresh_index"),
     ("index: the run's own copy", "clean_room_agent.app.index_copy", "backup"),
-    ("index: follow an accepted step", "clean_room_agent.app.context_port", "update_paths"),
+    ("index: follow an accepted step", "clean_room_agent.app.index_copy", "update_paths"),
     ("git: open the repository", "clean_room_agent.app.solve", "open_repository"),
     ("git: snapshot", "clean_room_agent.orchestrator.setup", "snapshot"),
-    ("git: make the worktree", "clean_room_agent.orchestrator.setup", "add_worktree"),
-    ("git: remove the worktree", "clean_room_agent.orchestrator.setup", "remove_worktree"),
-    ("git: put the worktree back", "clean_room_agent.orchestrator.testing.test_bench", "reset_worktree"),
+    ("git: make the worktree", "clean_room_agent.orchestrator.testing.worktree_pool", "add_worktree"),
+    ("git: remove the worktree", "clean_room_agent.orchestrator.testing.worktree_pool", "remove_worktree"),
+    ("git: put the worktree back", "clean_room_agent.orchestrator.testing.test_runner", "reset_worktree"),
     ("retrieval, its model calls included", "clean_room_agent.app.wiring", "Retriever.retrieve"),
-    ("tests", "clean_room_agent.orchestrator.testing.test_bench", "run_tests"),
+    ("tests", "clean_room_agent.orchestrator.testing.test_runner", "run_tests"),
 )
 
 

@@ -15,7 +15,7 @@ from clean_room_agent.execute.edits.rules import EditRules
 from clean_room_agent.execute.edits.stubs import scaffold_faults, stub_names
 from clean_room_agent.training.gold_edits import GoldFile, Shown
 
-CREATING = Path(__file__).parents[2] / "benchmarks" / "commits" / "creating_commits.toml"
+CREATING = Path(__file__).parents[3] / "benchmarks" / "commits" / "creating_commits.toml"
 BEFORE = "import os\n\n\ndef todo():\n    raise NotImplementedError\n\n\ndef old(a):\n    return a\n"
 AFTER = (
     "import os\nimport re\n\n\ndef todo():\n    raise NotImplementedError\n\n\ndef old(a):\n    return add(a)\n\n\n"
