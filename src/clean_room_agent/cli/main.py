@@ -134,6 +134,7 @@ def _import_quickly(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     finally:
+        gc.freeze()  # what was imported stays: the next collection would only look through it
         gc.enable()
 
 

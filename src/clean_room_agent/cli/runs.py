@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.listed_runs import as_it_stands, as_object, run_bytes
 from clean_room_agent.cli import options, output
@@ -14,7 +13,9 @@ from clean_room_agent.cli.paging import paged
 from clean_room_agent.cli.sanitized import sanitized
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.trace import RunOverview, list_overviews
+from clean_room_agent.git.repository import find_top
 from clean_room_agent.report.runs import render_runs
+from clean_room_agent.workspace import trusted_workspace
 
 EMPTY = 'no runs here yet; begin with: cra solve "what to change"'
 
@@ -26,7 +27,8 @@ EMPTY = 'no runs here yet; begin with: cra solve "what to change"'
 @options.exact_option
 def command(limit: int, repo: Path, as_json: bool) -> int:
     """List the runs of this repository, newest first."""
-    workspace = wiring.workspace_of(repo)
+    # As `app.wiring.workspace_of`, which imports all that a run needs.
+    workspace = trusted_workspace(find_top(repo.absolute()))
     found: tuple[RunOverview, ...] = ()
     if workspace.raw.exists():
         with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
