@@ -140,8 +140,10 @@ def _update(run: IndexRun) -> Outcome | None:
             outcome = update_files(conn, top, found, max_bytes=max_bytes, jobs=run.jobs)
             if outcome.failures and not run.continue_on_error:
                 raise failure(outcome.failures[0])
-            past.collect()
-            past.write(conn, repo_id=put_repo(conn, run), ids=files.list_ids(conn))
+            repo_id = put_repo(conn, run)
+            if past.is_news or outcome.changed or outcome.deleted:
+                past.collect()
+                past.write(conn, repo_id=repo_id, ids=files.list_ids(conn))
         put_states(conn, run)
         return outcome
 

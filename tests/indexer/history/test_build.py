@@ -8,7 +8,7 @@ from testing.repositories import FIRST_DATE, commit, git, init_repository, make_
 from tests.indexer.history.history_index import HistoryIndex
 
 from clean_room_agent.indexer.config import IndexConfig
-from clean_room_agent.indexer.history import rows, sync
+from clean_room_agent.indexer.history import sync
 from clean_room_agent.indexer.history.build import begin_history
 from clean_room_agent.indexer.history.state import read_state
 
@@ -213,7 +213,6 @@ def test_lines_are_counted_in_the_newest_commits_or_in_all_from_then_on(
     index: HistoryIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sync, "COUNTED_COMMITS", 2)
-    monkeypatch.setattr(rows, "COUNTED_COMMITS", 2)
     monkeypatch.setattr("clean_room_agent.indexer.history.build.COUNTED_COMMITS", 2)
 
     def counted() -> list[object]:

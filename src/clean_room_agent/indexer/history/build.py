@@ -1,8 +1,12 @@
-"""Past commits, the files of today that they touched, and which files change together."""
+"""Past commits, the files of today that they touched, and which files change together.
+
+What only reading and writing them needs is imported when there is something to read: most runs find nothing new.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.git.log import (
@@ -17,10 +21,11 @@ from clean_room_agent.git.log import (
     read_log,
 )
 from clean_room_agent.indexer.bounds import Bounds
-from clean_room_agent.indexer.history.delta import HistoryDelta, find_delta
-from clean_room_agent.indexer.history.rows import COUNTED_COMMITS, Counts, Scope, write_commits, write_touches
-from clean_room_agent.indexer.history.state import HistoryState, keep_state
-from clean_room_agent.indexer.history.sync import HistorySync
+from clean_room_agent.indexer.history.state import COUNTED_COMMITS, HistoryState, keep_state
+
+if TYPE_CHECKING:
+    from clean_room_agent.indexer.history.delta import HistoryDelta
+    from clean_room_agent.indexer.history.rows import Counts, Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +71,7 @@ class _Wanted:
         log = ask_log(self.top, *hashes, limit=None, partial=self.partial, walk=False)
         return read_log(log.take())
 
-    def count_lines(self, hashes: Sequence[str]) -> Counts:
+    def count_lines(self, hashes: Sequence[str]) -> "Counts":
         """The lines that each of these commits changed; nothing where they cannot be counted."""
         counts: dict[str, tuple[int, int]] = {}
         for start in range(0, 0 if self.partial else len(hashes), COUNTED_COMMITS):
@@ -90,6 +95,11 @@ class PendingHistory:
         self._counts: Counts = {}
         self._has_commits = False
 
+    @property
+    def is_news(self) -> bool:
+        """Whether the index lacks any of it, as far as the files stay as they are."""
+        return self._log is not None or self._entries is not None
+
     def collect(self) -> None:
         """Git's answers are read; call it once.
 
@@ -100,6 +110,8 @@ class PendingHistory:
             return
         head = self._wanted.state.head
         if self._known is not None and head is not None:
+            from clean_room_agent.indexer.history.delta import find_delta  # noqa: PLC0415 - see the first lines
+
             self._delta = find_delta(self._wanted.top, head=head, known=self._known, log=self._log)
             if self._delta is None:
                 self._read_all()
@@ -122,6 +134,8 @@ class PendingHistory:
             repo_id: the repository's id.
         """
         if self._entries is not None:
+            from clean_room_agent.indexer.history.rows import write_commits  # noqa: PLC0415 - see the first lines
+
             write_commits(conn, repo_id, self._entries, self._counts)
             self._has_commits = True
 
@@ -133,6 +147,8 @@ class PendingHistory:
             repo_id: the repository's id.
             ids: path -> id of all files of today.
         """
+        from clean_room_agent.indexer.history.rows import Scope, write_touches  # noqa: PLC0415 - see the first lines
+
         state = self._wanted.state
         scope = Scope(repo_id=repo_id, ids=ids, bound=state.bound, pair_bound=state.pair_bound)
         if self._entries is None:
@@ -142,12 +158,14 @@ class PendingHistory:
             self._read_all()
         entries = self._entries or []
         if not self._has_commits:
-            write_commits(conn, repo_id, entries, self._counts)
+            self.write_commits(conn, repo_id=repo_id)
         write_touches(conn, scope, entries)
         keep_state(conn, state)
         return HistoryChange(commits=len(entries), stale=frozenset(ids.values()))
 
-    def _go_on(self, conn: Connection, scope: Scope) -> HistoryChange | None:
+    def _go_on(self, conn: Connection, scope: "Scope") -> HistoryChange | None:
+        from clean_room_agent.indexer.history.sync import HistorySync  # noqa: PLC0415 - see the first lines
+
         sync = HistorySync(conn, scope, self._wanted)
         sync.find_lost()
         delta = self._delta

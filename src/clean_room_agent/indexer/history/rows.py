@@ -15,8 +15,6 @@ from clean_room_agent.indexer.terms import count_terms
 
 GAP = 1 << 12
 """Between the ids of commits, for what merges will bring."""
-COUNTED_COMMITS = 1000
-"""The newest ones, whose lines are counted."""
 SEARCHED_COMMITS = 3000
 """The newest ones, whose messages are searched."""
 SEARCHED_FILES = 30

@@ -7,6 +7,8 @@ from clean_room_agent.db.curated import index_state
 from clean_room_agent.db.rows import Connection
 
 HEAD_KEY = "history_head"
+COUNTED_COMMITS = 1000
+"""The newest commits, whose changed lines are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

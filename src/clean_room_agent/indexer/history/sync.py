@@ -12,7 +12,6 @@ from clean_room_agent.git.log import LogEntry
 from clean_room_agent.indexer.history.delta import HistoryDelta
 from clean_room_agent.indexer.history.renames import NO_BOUND, Move, Places, Renames, Step, find_moves
 from clean_room_agent.indexer.history.rows import (
-    COUNTED_COMMITS,
     GAP,
     SEARCHED_COMMITS,
     SEARCHED_FILES,
@@ -23,6 +22,7 @@ from clean_room_agent.indexer.history.rows import (
     insert_terms,
     terms_text,
 )
+from clean_room_agent.indexer.history.state import COUNTED_COMMITS
 
 MANY = 2000
 """Beyond so many commits to be read again, reading everything is as quick."""
