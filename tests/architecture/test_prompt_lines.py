@@ -123,7 +123,16 @@ def test_every_file_shown_was_let_in_by_a_decision(looked: Looked) -> None:
 
 def test_every_line_of_a_plan_of_a_diff_and_of_an_answer_leads_to_a_call(looked: Looked) -> None:
     for line in looked.every_line():
-        if line.origin.kind in {"part", "step", "draft", "refused", "attempt", "diff", "failure"}:
+        if line.origin.kind in {
+            "part",
+            "step",
+            "constraint",
+            "draft",
+            "refused",
+            "attempt",
+            "diff",
+            "failure",
+        }:
             assert line.from_call is not None, line
 
 

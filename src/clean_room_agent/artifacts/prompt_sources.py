@@ -36,6 +36,8 @@ class PromptSource(StrEnum):
     """Of the plan that divides the task into parts."""
     STEP = "step"
     """Of the plan that divides a part into steps."""
+    CONSTRAINT = "constraint"
+    """What the plan of a part says beyond its steps."""
     DRAFT = "draft"
     """What earlier answers of the same pass say of the plan in the making."""
     EVIDENCE = "evidence"

@@ -38,6 +38,12 @@ PLANNING = frozenset(
     }
 )
 """The prompts whose answers are plans, or drafts of one."""
+PLANNED_BY: Mapping[PromptSource, frozenset[PassType]] = {
+    PromptSource.PART: frozenset({PassType.META_PLAN}),
+    PromptSource.STEP: frozenset({PassType.PART_PLAN, PassType.ADJUST}),
+    PromptSource.CONSTRAINT: frozenset({PassType.PART_PLAN}),
+}
+"""The passes that make the plans from which such lines come."""
 WORDS: Mapping[PromptSource, str] = {
     PromptSource.RULES: "the prompt's own words",
     PromptSource.EXAMPLE: "the prompt's example of an answer",
@@ -48,6 +54,7 @@ WORDS: Mapping[PromptSource, str] = {
     PromptSource.CANDIDATE: "a candidate, as whoever judges it is shown it",
     PromptSource.PART: "the plan that divides the task into parts",
     PromptSource.STEP: "the plan that divides the part into steps",
+    PromptSource.CONSTRAINT: "what the plan of the part says beyond its steps",
     PromptSource.DRAFT: "a plan in the making, from earlier answers of the same pass",
     PromptSource.EVIDENCE: "what the tests showed",
     PromptSource.FAILURE: "how an earlier step or attempt failed",
@@ -224,7 +231,7 @@ class _Source:
 
 def _source(trace: RunTrace, entry: PassTrace, call: ModelCall, line: PromptLine) -> _Source:
     """Which call, attempt or test run of the task a line of this source comes from."""
-    if line.kind in {PromptSource.PART, PromptSource.STEP}:
+    if line.kind in PLANNED_BY:
         return _planned(trace, entry, line.kind)
     if line.kind is PromptSource.DRAFT:
         return _answered(entry, [one for one in entry.calls if one.id < call.id], call.site.call_type)
@@ -255,7 +262,7 @@ def _until(trace: RunTrace, entry: PassTrace) -> list[PassTrace]:
 def _planned(trace: RunTrace, entry: PassTrace, kind: PromptSource) -> _Source:
     """The newest plan of this kind that was made before the pass."""
     part = None if entry.order is None else entry.order.part_id
-    wanted = {PassType.META_PLAN} if kind is PromptSource.PART else {PassType.PART_PLAN, PassType.ADJUST}
+    wanted = PLANNED_BY[kind]
     plans = [
         found
         for found in _until(trace, entry)
