@@ -1,0 +1,59 @@
+from dataclasses import fields
+from typing import Any
+
+from rich.console import Console
+
+from clean_room_agent.db.raw.analysis import CallSums
+from clean_room_agent.report.stats import render_stats
+from clean_room_agent.training.credit import STAGES, Charge, Headroom, Waterfall
+from clean_room_agent.training.logs import PromptStats
+
+
+def sums(**changes: Any) -> CallSums:
+    values: dict[str, Any] = {one.name: 0 for one in fields(CallSums)} | {
+        "prompt": "implement",
+        "model": "coder:3b",
+    }
+    return CallSums(**values | changes)
+
+
+def waterfall(*, solved: int) -> Waterfall:
+    return Waterfall(
+        tasks=3,
+        solved=solved,
+        charges=tuple(
+            Charge(task_id=f"t{number}", stage="scope", prompt="scope_judgment", call_ids=(number,))
+            for number in range(3 - solved)
+        ),
+        unattributed={},
+        headroom={stage: Headroom(at_most=1, expected=0.5) for stage in STAGES},
+        required_recall=0.75,
+        context_recall=None,
+    )
+
+
+def shown(stats: PromptStats, found: Waterfall, *, counterfactual: bool = False) -> str:
+    console = Console(width=120)
+    with console.capture() as told:
+        console.print(render_stats([stats], found, counterfactual=counterfactual))
+    return told.get()
+
+
+def test_each_prompt_has_its_figures_and_what_the_cache_had() -> None:
+    told = shown(
+        PromptStats(sums=sums(calls=1200, told_tokens=200, cached_tokens=50), agreement=None),
+        waterfall(solved=1),
+    )
+    assert "implement" in told
+    assert "coder:3b, 25% cached" in told
+    assert "1,200" in told
+
+
+def test_failed_tasks_are_told_by_the_stage_that_lost_them() -> None:
+    stats = PromptStats(sums=sums(), agreement=None)
+    told = shown(stats, waterfall(solved=1), counterfactual=True)
+    assert "3 tasks, 1 solved, 2 not" in told
+    assert "it was found, and judged out" in told
+    assert "won if perfect, at most" in told
+    assert "files to change that came into scope: 75%" in told
+    assert "nothing to win" in shown(stats, waterfall(solved=3), counterfactual=True)
