@@ -1,5 +1,7 @@
 """What names in Python refer to, and how sure that is."""
 
+import json
+
 import pytest
 from testing.references.python_world import PythonWorld
 
@@ -29,6 +31,42 @@ FILES = {
     "pkg/things.py": LIBRARY,
     "pkg/shown.py": "__all__ = ['shown']\ndef shown(): ...\ndef hidden(): ...\n",
 }
+
+
+EXAMPLE = {
+    "shop/items.py": "class Item:\n    def price(self): ...\n",
+    "shop/cart.py": "from .items import Item\n\nclass Cart:\n    def first(self) -> Item: ...\n",
+    "app.py": "from shop.cart import Cart\n\ndef total(cart: Cart):\n    return cart.first().price()\n",
+}
+
+
+def test_the_worked_example_holds() -> None:
+    world = PythonWorld(EXAMPLE)
+    assert world.names["shop/items.py"].interface == '[{"Item":[0,"c"],"Item.price":[1,"f"]},{},[],null]'
+    assert world.names["shop/cart.py"].interface == (
+        '[{"Cart":[0,"c"],"Cart.first":[1,"f","Item:"]},{"Item":[[".items","Item"]]},[],null]'
+    )
+    _, _, ((caller, tokens),) = json.loads(world.names["app.py"].uses)
+    assert (caller, set(tokens.split())) == (
+        0,
+        {"Cart", "Cart:|.first(", "Cart:.first()|.price(", "?|.price("},
+    )
+    assert world.references("app.py") == [
+        "total -> shop/cart.py:Cart name 0.95",
+        "total -> shop/cart.py:Cart.first call 0.85",
+        "total -> shop/items.py:Item.price call 0.85",
+    ]
+    assert world.resolve("app.py").lookups == {
+        "shop/cart.py": {"Cart", "Cart.first", "Item"},
+        "shop/items.py": {"Item", "Item.price"},
+        "": {"price", "?items"},
+    }
+
+
+def test_two_of_one_name_are_no_reference_of_an_unknown_value() -> None:
+    alone = {"app.py": "def total(cart):\n    return cart.price()\n", "item.py": EXAMPLE["shop/items.py"]}
+    assert PythonWorld(alone).references("app.py") == ["total -> item.py:Item.price call 0.5"]
+    assert PythonWorld(alone | {"other.py": "def price(): ...\n"}).references("app.py") == []
 
 
 def references(source: str, *, caller: str = "use") -> list[str]:
