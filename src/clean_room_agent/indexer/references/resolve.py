@@ -1,4 +1,40 @@
-"""References, dependencies and look-ups of one file, from the stored texts of all files."""
+"""References, dependencies and look-ups of one file, from the stored texts of all files.
+
+A worked example, by hand:
+
+    # shop/items.py            # shop/cart.py                     # app.py
+    class Item:                from .items import Item            from shop.cart import Cart
+        def price(self): ...
+                               class Cart:                        def total(cart: Cart):
+                                   def first(self) -> Item: ...       return cart.first().price()
+
+*Reading* (`references.reading`) sees one file at a time. Of each it stores what others may ask of it, its interface:
+definitions (place, kind, type), imports, star imports, `__all__`; and the names that its own symbols use, as tokens.
+
+    shop/items.py  {"Item": [0, "c"], "Item.price": [1, "f"]}
+    shop/cart.py   {"Cart": [0, "c"], "Cart.first": [1, "f", "Item:"]}, {"Item": [[".items", "Item"]]}
+    app.py         0 (total) uses: Cart   Cart:|.first(   Cart:.first()|.price(   ?|.price(
+
+`cart` is a parameter and says nothing; but it is annotated, so that in tokens `Cart:`, an object of `Cart`, stands for it.
+What stands before the bar is evaluated, what stands behind it is referred to. A scan for names has found `.price(` behind
+a bracket, where it cannot tell what that closes, hence the token that begins with `?`, which means anything.
+
+*Resolving* takes the tokens of `total` one by one:
+
+1. `Cart` is no definition of `app.py` but an import: the module `shop.cart` is `shop/cart.py`, whose interface has the
+   class: `total -> shop/cart.py:Cart name 0.95`, as sure as an import is.
+2. `Cart:` is an object of it (0.85, as sure as an annotation is); its member `first` is looked for in the class, then in its
+   bases: `total -> shop/cart.py:Cart.first call 0.85`.
+3. `Cart:.first()`: the interface says that `first` gives `Item:`, which is evaluated in `shop/cart.py`, where it was
+   written: an import of `.items`, so the class of `shop/items.py`, so an object of it. Of that, `price`:
+   `total -> shop/items.py:Item.price call 0.85`.
+4. `?`: nothing is known. There is one `price` in the repository, so it may be meant (0.5); the same reference is known
+   better from 3, and the surest counts. Were there two, there would be none: no guess among several.
+
+What was asked on the way is stored as look-ups: `Cart`, `Cart.first` and `Item` of `shop/cart.py`; `Item` and `Item.price` of
+`shop/items.py`; and of the repository that `price` is unique and where a module `items` is. An edit that changes none of
+these leaves the references of `app.py` as they are; one that does has them resolved again, from what is stored.
+"""
 
 import json
 from collections import defaultdict
