@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from clean_room_agent.artifacts.evidence import FailingTest
-
 EditKind = Literal["edit", "symbol", "insert", "create", "delete"]
 InsertPlace = Literal["", "after", "before", "in"]
 
@@ -85,16 +83,3 @@ class StepResult:
     edits: tuple[PatchEdit, ...] = ()
     error_info: str = ""
     raw_response: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValidationResult:
-    """What the commands of `[testing]` said about one state of the tree."""
-
-    success: bool
-    test_output: str = ""
-    lint_output: str | None = None
-    type_check_output: str | None = None
-    failing_tests: tuple[FailingTest, ...] = ()
-    newly_failing: tuple[str, ...] = ()
-    """Names that passed after the last accepted step and do not now."""
