@@ -22,7 +22,7 @@ def test_every_line_is_checked_before_anything_starts(tmp_path: Path) -> None:
     assert "nothing was started" in told
     assert "line 1: not JSON" in told
     assert "line 2: not a JSON object" in told
-    assert "line 3: say the task once" in told
+    assert "line 3: give the task either" in told
     assert "line 4: unknown key 'tsak'" in told
 
 
@@ -31,4 +31,4 @@ def test_after_ten_faults_the_rest_is_counted(tmp_path: Path) -> None:
 
 
 def test_a_file_without_tasks_is_refused(tmp_path: Path) -> None:
-    assert "holds no task" in faults(tmp_path, "", "  ")
+    assert "contains no task" in faults(tmp_path, "", "  ")

@@ -76,7 +76,7 @@ def test_a_plan_of_parts_is_no_plan_of_steps(workspace: Workspace) -> None:
 
 
 def test_two_plans_exclude_one_another(workspace: Workspace) -> None:
-    with pytest.raises(UsageError, match="exclude one another"):
+    with pytest.raises(UsageError, match="exclude each other"):
         plan_given(workspace, Path("a"), Path("b"))
 
 
@@ -101,8 +101,8 @@ def test_a_resumed_run_has_what_the_record_has_and_tells_what_changed(project: M
     assert "[solve] max_attempts: was None, is 5" in recorded["resumed"]
     assert json.loads(recorded["resumed_with"])["config"] == {"solve": {"max_attempts": 5}}
     told = [event.text for event in project.observer.events if isinstance(event, Note)]
-    assert told[0].startswith("going on with ")
-    assert "changed since, and counts from here on: [solve] max_attempts: was None, is 5" in told
+    assert told[0].startswith("resuming ")
+    assert "changed since, and applies from here on: [solve] max_attempts: was None, is 5" in told
 
 
 def test_a_run_judged_by_another_command_does_not_go_on(project: MemoryProject) -> None:

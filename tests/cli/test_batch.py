@@ -65,9 +65,9 @@ def test_tasks_are_solved_side_by_side_and_known_at_a_second_start(till: Project
         ("{", "not JSON"),
         ("[]", "not a JSON object"),
         ({"task": "x", "tsak": "y"}, "unknown key 'tsak'"),
-        ({"id": "a"}, "say the task once"),
-        ({"task": "x", "issue": "y"}, "say the task once"),
-        ({"task": "x", "id": "good"}, "is that of line 1"),
+        ({"id": "a"}, "give the task either"),
+        ({"task": "x", "issue": "y"}, "give the task either"),
+        ({"task": "x", "id": "good"}, "is already used in line 1"),
         ({"task": "x", "id": "a b"}, "id:"),
         ({"task": 3}, "task:"),
         ({"task": "  "}, "the task is empty"),
@@ -91,7 +91,7 @@ def test_a_bad_line_is_named_before_anything_starts(till: Project, line: object,
 def test_an_empty_file_is_refused(till: Project) -> None:
     code, _, err = till.run_here("batch", str(write(till, "", "")))
     assert code == 2
-    assert "holds no task" in err
+    assert "contains no task" in err
 
 
 def test_a_task_that_fails_leaves_the_others_and_the_gravest_code_counts(till: Project) -> None:

@@ -114,7 +114,7 @@ def test_nothing_is_begun_where_the_dataset_could_not_be_written(history: Path, 
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        ((), "no repository is named"),
+        ((), "no repository is given"),
         (("/nowhere/at/all",), "no folder"),
         (("--shard", "3/2"), "I/N"),
         (("--stages", "scoop"), "scoop"),

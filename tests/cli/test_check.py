@@ -199,7 +199,7 @@ def test_a_module_that_tests_lack_is_named_with_a_remedy(till: Project) -> None:
     told = till.cra("check", "--tests", "--json")
     checks = {check["name"]: check for check in json.loads(told.out)["checks"]}
     assert told.code == 2
-    assert checks["dependencies"]["text"] == "not there: frobnicator_x"
+    assert checks["dependencies"]["text"] == "missing: frobnicator_x"
     assert "[worktree] link" in checks["dependencies"]["remedy"]
 
 

@@ -129,7 +129,7 @@ def test_a_users_file_that_others_can_write_is_refused(till: Project, user_file:
     code, _, err = till.run_here("config", "get", "models.classifier")
     assert code == 2
     assert "chmod go-w" in err
-    with pytest.raises(ConfigError, match="not yours alone"):
+    with pytest.raises(ConfigError, match="can be written by others"):
         load_settings(Workspace(repo=till.top).config, Overrides())
 
 

@@ -238,7 +238,7 @@ def test_after_ctrl_c_no_repair_is_asked(till: Project) -> None:
     assert (told.code, told.traces) == (130, {})
     assert model.asked == ORDER[:2], "neither the repair nor the next file"
     assert "error: interrupted: 1 of 3 files described" in told.err
-    assert "the same command goes on from there" in told.err
+    assert "the same command continues from there" in told.err
     assert [row.path for row in outputs(till)] == [MONEY_PATH]
     again = DescribingModel()
     assert enrich(till, again).code == 0

@@ -77,7 +77,7 @@ def test_solve_starts_at_the_parts_of_the_plan(plan: Path, till: Project) -> Non
 def test_the_two_ways_exclude_one_another(plan: Path, till: Project) -> None:
     told = till.cra("solve", "--plan", str(plan), "--meta-plan", str(plan))
     assert told.code == 2
-    assert "exclude one another" in told.err
+    assert "exclude each other" in told.err
 
 
 def test_an_edited_plan_that_lost_a_field_is_refused_by_its_name(plan: Path, till: Project) -> None:

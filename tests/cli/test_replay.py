@@ -132,7 +132,7 @@ def test_the_other_model_may_live_on_another_kind_of_server(till: Project, solve
     [
         (("--stage", "scope"), "--stage and --model need each other"),
         (("--model", "x"), "--stage and --model need each other"),
-        (("--stage", "scope", "--model", "x", "--from", "meta_plan"), "exclude one another"),
+        (("--stage", "scope", "--model", "x", "--from", "meta_plan"), "exclude each other"),
         (("--stage", "nothing", "--model", "x"), "it asked in: "),
         (("--from", "nowhere"), "its passes: meta_plan, "),
     ],

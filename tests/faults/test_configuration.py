@@ -157,4 +157,4 @@ def test_two_plans_exclude_one_another(till: Project, tmp_path: Path) -> None:
     till.configure("http://127.0.0.1:9")
     told = till.cra("solve", till.task, "--plan", str(tmp_path / "a"), "--meta-plan", str(tmp_path / "b"))
     assert (told.code, told.traces) == (2, {})
-    assert "--plan and --meta-plan exclude one another" in told.err
+    assert "--plan and --meta-plan exclude each other" in told.err

@@ -131,7 +131,7 @@ def test_ctrl_c_says_how_to_go_on_and_what_follows_is_as_if_it_had_not_been(
         told = run.resume()
     check_same(run.project, undisturbed, told)
     assert len(run.mind.asked) <= undisturbed[1] + 1
-    assert f"note: going on with {run.short}: what it has done stands" in told.err
+    assert f"note: resuming {run.short}: finished work is kept" in told.err
     again = run.resume()
     assert (again.code, again.traces) == (2, {})
     assert f"run {run.short} is complete: there is nothing to go on with" in again.err
@@ -188,7 +188,7 @@ def test_a_spent_budget_that_is_raised_goes_on_and_counts_what_was_spent(
         replayed = run.project.cra("replay", run.short)
         assert replayed.code == 0, replayed.err
     assert told.recorded.ending == ("complete", ""), told.err
-    assert "changed since, and counts from here on: [orchestrator] max_calls: was 6, is 400" in told.err
+    assert "changed since, and applies from here on: [orchestrator] max_calls: was 6, is 400" in told.err
     # Two calls a process are probes of the server's window.
     assert (
         undisturbed[1] + 2

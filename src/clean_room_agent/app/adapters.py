@@ -97,7 +97,7 @@ class OpenAdapters:
             if prompt.name == adapter.stage_name:
                 return prompt
         raise UsageError(
-            f"{adapter.model_tag} is for {adapter.stage_name}, which is no prompt of this program"
+            f"{adapter.model_tag} is for {adapter.stage_name}, which is not a prompt of this program"
         )
 
     def dataset(self, adapter: AdapterRow, given: Path | None) -> Path:

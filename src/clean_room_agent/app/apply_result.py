@@ -25,7 +25,7 @@ def apply_run(workspace: Workspace, run: str, *, undo: bool) -> tuple[str, tuple
         task_id = record.write(find_task, run)
         row = record.write(get_orchestrator_run, task_id)
         if row is None or not row.result_commit:
-            raise UsageError(f"run {run} has no result to apply", hint=f"`cra show {run}` tells how it ended")
+            raise UsageError(f"run {run} has no result to apply", hint=f"`cra show {run}` shows how it ended")
         if any(event.kind == EventKind.DISCARDED for event in record.write(events.list_events, task_id)):
             raise UsageError(
                 f"run {run} was discarded",

@@ -40,7 +40,7 @@ class TaskLine(BaseModel):
     @model_validator(mode="after")
     def _says_what(self) -> "TaskLine":
         if self.plan is None and (self.task is None) == (self.issue is None):
-            raise ValueError("say the task once: as task, or as issue (a file)")
+            raise ValueError("give the task either as task or as issue (a file)")
         return self
 
 
@@ -82,7 +82,7 @@ def read_jobs(
         try:
             job = settle.job(number, line)
             if (first := names.setdefault(job.name, number)) != number:
-                raise UsageError(f"the id {job.name!r} is that of line {first}")
+                raise UsageError(f"the id {job.name!r} is already used in line {first}")
             jobs.append(job)
         except CraError as error:
             remedy = f" -> {error.hint}" if error.hint else ""
@@ -94,7 +94,7 @@ def read_jobs(
             hint='a line is an object: {"task": "...", "id": "...", "repo": "..."}; see cra batch --help',
         )
     if not jobs:
-        raise UsageError(f"{path} holds no task", hint='write a line for each: {"task": "..."}')
+        raise UsageError(f"{path} contains no task", hint='write a line for each: {"task": "..."}')
     return tuple(jobs)
 
 

@@ -123,7 +123,7 @@ def make_units(wanted: Wanted, making: "Making", bar: Bar) -> "tuple[Mined, tupl
     listed = [commit_sources.Listed(source=name) for name in wanted.repositories]
     listed += commit_sources.read_manifest(wanted.manifest) if wanted.manifest else ()
     if not listed:
-        raise UsageError("no repository is named", hint="give paths or https URLs, or --manifest FILE")
+        raise UsageError("no repository is given", hint="give paths or https URLs, or --manifest FILE")
     exclusions = (
         commit_sources.read_exclusions(wanted.exclude) if wanted.exclude else commit_sources.Exclusions()
     )

@@ -201,7 +201,7 @@ def _change(workspace: Workspace | None, key: str, value: Any) -> Path:
         data = tomllib.loads(before)
         if value is None and not _has(data, tables, name):
             raise UsageError(
-                f"{path} does not give {key}", hint="`cra config` shows where each value is from"
+                f"{path} does not give {key}", hint="`cra config` shows where each value comes from"
             )
         after = edited(before, tables, name, value)
         check_tables(laid_over(below, tomllib.loads(after)), source=key)

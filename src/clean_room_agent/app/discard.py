@@ -35,7 +35,7 @@ def discard_run(workspace: Workspace, run: str) -> tuple[str, list[str]]:
             if standing.get(branch, row.result_commit) != row.result_commit:
                 raise UsageError(
                     f"{row.branch} has commits of yours on top of the run's result",
-                    hint=f"if they may go too: git branch -D {row.branch}",
+                    hint=f"to delete them, too: git branch -D {row.branch}",
                 )
             gone.extend(standing)
         for ref in gone:

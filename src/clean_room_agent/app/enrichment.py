@@ -191,7 +191,7 @@ class Enrichment:
         except KeyboardInterrupt as exc:
             raise Interrupted(
                 f"interrupted: {view.described} of {len(due)} files described",
-                hint="what is described is kept; the same command goes on from there",
+                hint="finished descriptions are kept; the same command continues from there",
             ) from exc
         except CraError:
             if view.described:

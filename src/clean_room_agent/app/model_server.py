@@ -20,7 +20,7 @@ def open_server(models: ModelsConfig) -> ModelServer:
     """
     if set(models.tags()) & set(RECORDED_MODELS.values()):
         raise ConfigError(
-            "the models of this project are the recording of `cra demo`, which has answers for the demo's own run alone",
+            "the models of this project are the recording of `cra demo`, which has answers only for the demo's own run",
             hint="what needs no model works here: show, report, replay, apply, runs, stats, retrieve --no-model; "
             "to ask a model of yours: cra init --force",
         )
@@ -33,7 +33,7 @@ def open_server(models: ModelsConfig) -> ModelServer:
     if not key:
         raise ConfigError(
             f"[models] api_key_env: there is no environment variable {name}",
-            hint=f"set {name} to the server's key, or take api_key_env out of [models] where it wants none",
+            hint=f"set {name} to the server's key, or remove api_key_env from [models] if it needs none",
         )
     return connect(models, key=key)
 

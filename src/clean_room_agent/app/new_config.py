@@ -169,7 +169,7 @@ def _refuse_forwarded(tag: str, server: discovery.FoundServer | None) -> None:
     if host:
         raise UsageError(
             f"{tag}: prompts for this model are sent on to {host}, and prompts hold your code",
-            hint="name a model that runs on this machine; for this one, write the configuration by hand "
+            hint="choose a model that runs on this machine; for this one, write the configuration by hand "
             "(`cra init --print` shows it), with allow_remote = true in [models]",
         )
 

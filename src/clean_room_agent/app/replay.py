@@ -71,7 +71,7 @@ def require_same(row: OrchestratorRunRow, before: str, summary: RunSummary) -> N
         return
     raise ReplayMismatch(
         f"the replay ended {replayed.status.value} with another result than the recorded run ({row.status.value})",
-        hint="the tests gave other results than at the time; compare with "
+        hint="the tests gave different results this time; compare "
         f"`cra show {short_id(row.task_id)} --tests` and `cra show {short_id(replayed.task_id)} --tests`",
         part="result",
         recorded=before,
@@ -140,9 +140,7 @@ def read_recording(workspace: Workspace, prefix: str, file: Path | None = None) 
         task_id = find_task(conn, prefix)
         row = get_orchestrator_run(conn, task_id)
         if row is None or row.command not in {"solve", "replay"} or not row.snapshot_commit:
-            raise UsageError(
-                f"{prefix} is not a solve that began", hint="`cra runs` lists what can be replayed"
-            )
+            raise UsageError(f"{prefix} is not a solve that started", hint="`cra runs` lists the runs")
         row = replace(
             row, config=json.dumps(recorded_config(conn, row))
         )  # a resumed run ended with the newest

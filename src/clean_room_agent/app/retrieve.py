@@ -40,7 +40,7 @@ def retrieval_settings(
     if use_model and not workspace.config.exists():
         raise ConfigError(
             f"no configuration at {workspace.config}",
-            hint="run `cra init`, or do without a model: --no-model",
+            hint="run `cra init`, or use no model: --no-model",
         )
     settings = load_settings(workspace.config, overrides, optional=not use_model)
     if not use_model and "models" not in settings.data:

@@ -179,7 +179,9 @@ def try_sandbox() -> Iterator[Line]:
         counted = f"blocked {len(tried) - len(out)}/{len(tried)}"
         if out:
             told = "; ".join(f"{attempt.name} ({attempt.detail})" for attempt in out)
-            raise UsageError(f"{counted}: {told}", hint="tell the maintainers; until then, use a container")
+            raise UsageError(
+                f"{counted}: {told}", hint="report it to the maintainers; until then, use a container"
+            )
         return counted
 
     root = os.geteuid() == 0
@@ -206,7 +208,7 @@ def _structured(services: wiring.Services, task_id: str) -> str:
         fault = reply.bad.fault if reply.bad else ""
         raise ModelError(
             f"the reasoning model's answer cannot be read: {fault}: {reply.text.strip()[:80]!r}",
-            hint="take an instruction-tuned model, or another schema_dialect in [models] where the server has several",
+            hint="use an instruction-tuned model, or another schema_dialect in [models] if the server has several",
         )
     return "the reasoning model answers in the shape it is asked for"
 

@@ -175,7 +175,7 @@ def load_settings(
 
     Raises:
         ConfigError: no file, no TOML, an unknown table or key, or a wrong value anywhere in it.
-        UsageError: flags that exclude one another.
+        UsageError: flags that exclude each other.
     """
     below = read_user_config() if user_wide else {}
     data = {} if not path.exists() and (optional or below) else read_toml(path)
@@ -207,7 +207,7 @@ def read_user_config() -> dict[str, Any]:
         return {}
     if about.st_uid not in {os.geteuid(), 0} or about.st_mode & 0o022:
         raise ConfigError(
-            f"{path} is not yours alone: others could name a server and commands in it",
+            f"{path} can be written by others, who could put a server and commands into it",
             hint=f"chown it to yourself, and chmod go-w {path}",
         )
     data = read_toml(path)

@@ -102,7 +102,7 @@ def plan_given(workspace: Workspace, plan_file: Path | None, meta_file: Path | N
         ArtifactError: a file is not the plan that its flag asks for; the message names the field.
     """
     if plan_file is not None and meta_file is not None:
-        raise UsageError("--plan and --meta-plan exclude one another")
+        raise UsageError("--plan and --meta-plan exclude each other")
     path = plan_file or meta_file
     if path is None:
         return PlanGiven(), ""
@@ -223,9 +223,9 @@ def note_beginning(
     note(EventKind.RESUMED_WITH, json.dumps(together, default=str, sort_keys=True))
     if hint:
         note(EventKind.HINT, hint)
-    observer.notice(Note(text=f"going on with {short_id(task_id)}: what it has done stands"))
+    observer.notice(Note(text=f"resuming {short_id(task_id)}: finished work is kept"))
     for text in changed:
-        observer.notice(Note(text=f"changed since, and counts from here on: {text}"))
+        observer.notice(Note(text=f"changed since, and applies from here on: {text}"))
     return services.record.write(given_to, task_id)
 
 

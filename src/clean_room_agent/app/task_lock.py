@@ -25,7 +25,9 @@ def task_lock(workspace: Workspace, task_id: str, *, patience: float = PATIENCE)
         try:
             stack.enter_context(hold(lock, timeout=patience, what=f"run {short_id(task_id)}"))
         except RecordError as exc:
-            raise UsageError(exc.message, hint="it is being run: wait until that ends, or end it") from exc
+            raise UsageError(
+                exc.message, hint="another process works on it: wait until it ends, or stop it"
+            ) from exc
         try:
             yield
         finally:

@@ -80,8 +80,8 @@ def _of_run(runner: TestRunner, key: str, run: TestRun) -> Iterator[Finding]:
         yield Finding(name="failing tests", text=named)
     missing = _missing(run, runner.tree.repo_top)
     if missing:
-        remedy = "install them where the command finds them, or bring the environment in by [worktree] link"
-        yield Finding(name="dependencies", text=f"not there: {', '.join(missing)}", ok=False, remedy=remedy)
+        remedy = "install them where the command finds them, or link the environment with [worktree] link"
+        yield Finding(name="dependencies", text=f"missing: {', '.join(missing)}", ok=False, remedy=remedy)
 
 
 def _missing(run: TestRun, top: Path) -> list[str]:

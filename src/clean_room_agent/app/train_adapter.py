@@ -41,7 +41,7 @@ def train_adapter(
         row = record.write(get_dataset, dataset)
         if row is None:
             raise UsageError(
-                f"there is no dataset {dataset}", hint="`cra curate-data` makes one and tells its number"
+                f"there is no dataset {dataset}", hint="`cra curate-data` makes one and prints its number"
             )
         stored = record.write(get_training_plan, row.training_plan_id)
         assert stored is not None

@@ -114,7 +114,7 @@ def plan_for(parts: TrainingParts, given: str | None, target: str | None) -> tup
         known = parts.pipeline.record.write(get_training_plan, int(given))
         if known is None:
             raise UsageError(
-                f"there is no training plan {given}", hint="`cra train-plan` makes one and tells its number"
+                f"there is no training plan {given}", hint="`cra train-plan` makes one and prints its number"
             )
         return plan_of(known), known.id
     plan = read_plan(Path(given))

@@ -104,7 +104,7 @@ class NoTransport:
         Raises:
             UsageError: always.
         """
-        raise UsageError(f"--no-model was given, and {request.identity} wanted to ask one")
+        raise UsageError(f"--no-model was given, but {request.identity} needs a model")
 
     def window(self, tag: str) -> int | None:  # noqa: ARG002 - Transport's signature
         """None: nobody has a window."""
@@ -375,4 +375,4 @@ def require_record(workspace: Workspace) -> None:
         UsageError: there is no record yet.
     """
     if not workspace.raw.exists():
-        raise UsageError("nothing has been recorded here yet", hint="`cra solve` makes the first run")
+        raise UsageError("nothing has been recorded here yet", hint="`cra solve` records the first run")

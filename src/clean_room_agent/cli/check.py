@@ -37,7 +37,7 @@ def command(
 ) -> int:
     """Check git, the model server and its models, the window, the test command and the index."""
     if sandbox + tests + record + repair > 1:
-        raise UsageError("--sandbox, --tests, --record and --repair exclude one another")
+        raise UsageError("--sandbox, --tests, --record and --repair exclude each other")
     if repair:
         return _repair(wiring.workspace_of(repo), as_json=as_json)
     lines = []

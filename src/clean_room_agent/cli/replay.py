@@ -75,7 +75,7 @@ def command(
     if (stage is None) != (model is None):
         raise UsageError("--stage and --model need each other: which questions, and which model to ask")
     if len([each for each in (stage, from_pass, export) if each]) > 1:
-        raise UsageError("--stage, --from and --export exclude one another")
+        raise UsageError("--stage, --from and --export exclude each other")
     workspace = wiring.workspace_of(repo)
     wiring.require_record(workspace)
     if export is not None:
