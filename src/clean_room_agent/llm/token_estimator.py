@@ -55,11 +55,11 @@ class InitialEstimator:
     factor: float = pretokenizer.START_FACTOR
 
     def count(self, text: str) -> int:
-        """As the protocol says."""
+        """The pieces of the text, times the factor."""
         return pretokenizer.estimate(text, self.factor)
 
     def request(self, system: str, prompt: str) -> int:
-        """As the protocol says."""
+        """Both texts, and what a chat template usually adds."""
         return self.count(system) + self.count(prompt) + pretokenizer.FRAMING_TOKENS
 
 
@@ -85,11 +85,11 @@ class FittedEstimator:
         object.__setattr__(self, "_extra", dict(self.words))
 
     def count(self, text: str) -> int:
-        """As the protocol says."""
+        """What the fit gives for the text, times the margin."""
         return math.ceil(self.margin * self._fitted(text))
 
     def request(self, system: str, prompt: str) -> int:
-        """As the protocol says."""
+        """Both texts and the chat template, as fitted, times the margin."""
         fitted = self._fitted(system) + self._fitted(prompt) + self.weights[FRAME]
         return math.ceil(self.margin * fitted)
 
