@@ -1,0 +1,101 @@
+"""Symbols and the uses of one by another: replaced with as few writes as what changed needs."""
+
+import sqlite3
+
+import pytest
+
+from clean_room_agent.db.curated import symbols
+from clean_room_agent.db.curated.symbols import SymbolTuple, first_symbol_id
+
+FIRST = first_symbol_id(1)
+
+
+def symbol(
+    place: int, name: str, *, line: int = 1, kind: str = "function", parent: int | None = None, file: int = 1
+) -> SymbolTuple:
+    number = first_symbol_id(file) + place
+    return (number, file, place, name.rpartition(".")[2], name, kind, line, line + 1, f"def {name}", parent)
+
+
+def stored(conn: sqlite3.Connection, file_id: int = 1) -> list[tuple[int, str, int]]:
+    return [
+        (one.id - FIRST, one.qualified_name, one.start_line) for one in symbols.list_symbols(conn, file_id)
+    ]
+
+
+def test_symbols_that_stay_keep_the_references_to_them(index: sqlite3.Connection) -> None:
+    symbols.insert_symbols(index, [symbol(0, "f"), symbol(1, "g", line=5), symbol(2, "h", line=9)])
+    symbols.insert_references(index, [(FIRST + 2, FIRST, "call", 1.0), (FIRST + 2, FIRST + 1, "call", 1.0)])
+    symbols.replace_symbols(
+        index, 1, [symbol(0, "f", line=3), symbol(2, "h", line=9), symbol(3, "new", line=12)]
+    )
+    assert stored(index) == [(0, "f", 3), (2, "h", 9), (3, "new", 12)]
+    assert [one.symbol.name for one in symbols.list_callees(index, FIRST + 2)] == ["f"]
+
+
+@pytest.mark.parametrize(
+    ("after", "touched"),
+    [
+        ([symbol(0, "K", kind="class"), symbol(1, "K.m", line=2, kind="method", parent=FIRST)], 0),
+        ([symbol(0, "K", kind="class"), symbol(1, "K.m", line=3, kind="method", parent=FIRST)], 1),
+        ([symbol(0, "K", line=2, kind="class"), symbol(1, "K.m", line=3, kind="method", parent=FIRST)], 2),
+        ([symbol(0, "K", kind="class"), symbol(1, "m", line=2)], 1),
+        ([symbol(0, "K", kind="class")], 1),
+        ([], 2),
+    ],
+)
+def test_only_rows_that_differ_are_written(
+    index: sqlite3.Connection, after: list[SymbolTuple], touched: int
+) -> None:
+    symbols.insert_symbols(
+        index, [symbol(0, "K", kind="class"), symbol(1, "K.m", line=2, kind="method", parent=FIRST)]
+    )
+    before = index.total_changes
+    symbols.replace_symbols(index, 1, after)
+    assert index.total_changes - before == touched
+    rows = [tuple(row) for row in index.execute(symbols.STORED, (1,))]
+    assert rows == after
+
+
+def test_the_enclosed_go_before_the_enclosing(index: sqlite3.Connection) -> None:
+    deep = [symbol(0, "f")]
+    deep.extend(symbol(place, "f" + ".f" * place, parent=FIRST + place - 1) for place in range(1, 1500))
+    symbols.insert_symbols(index, deep)
+    symbols.delete_symbols(index, 1)
+    assert symbols.count_symbols(index) == 0
+
+
+def test_a_name_is_unique_among_the_callables_of_its_language(index: sqlite3.Connection) -> None:
+    symbols.insert_symbols(index, [symbol(0, "run"), symbol(1, "K.run", kind="variable"), symbol(2, "two")])
+    symbols.insert_symbols(index, [symbol(0, "two", file=2), symbol(0, "run", file=3)])
+    assert symbols.find_unique(index, "run", python=True) == (1, 0)
+    assert symbols.find_unique(index, "run", python=False) == (3, 0)
+    assert symbols.find_unique(index, "two", python=True) is None
+    assert symbols.find_unique(index, "none", python=True) is None
+    assert symbols.count_named(index, "two", python=True) == 2
+    assert symbols.list_callables(index, 1) == {"run": ("run",), "two": ("two",)}
+    assert symbols.files_defining(index, "run") == [1, 3]
+
+
+def test_references_that_are_said_again_keep_their_rows(index: sqlite3.Connection) -> None:
+    symbols.insert_symbols(index, [symbol(0, "f"), symbol(1, "g")])
+    symbols.insert_references(index, [(FIRST, FIRST + 1, "call", 0.5), (FIRST + 1, FIRST, "name", 1.0)])
+    kept = index.execute("SELECT id FROM symbol_references WHERE reference_kind = 'name'").fetchone()[0]
+    symbols.replace_references(
+        index,
+        1,
+        [(FIRST, FIRST + 1, "call", 0.95), (FIRST + 1, FIRST, "name", 1.0), (FIRST, FIRST, "call", 1.0)],
+    )
+    rows = index.execute(
+        "SELECT id, reference_kind, confidence FROM symbol_references ORDER BY reference_kind, confidence"
+    )
+    assert [tuple(row)[1:] for row in rows] == [("call", 0.95), ("call", 1.0), ("name", 1.0)]
+    assert (
+        index.execute("SELECT id FROM symbol_references WHERE reference_kind = 'name'").fetchone()[0] == kept
+    )
+    assert [one.confidence for one in symbols.list_callers(index, FIRST + 1)] == [0.95]
+
+
+def test_kinds_are_counted(index: sqlite3.Connection) -> None:
+    symbols.insert_symbols(index, [symbol(0, "f"), symbol(1, "K", kind="class"), symbol(2, "g")])
+    assert symbols.count_kinds(index) == (("class", 1), ("function", 2))
