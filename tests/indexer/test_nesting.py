@@ -4,9 +4,8 @@ from clean_room_agent.indexer.languages.parsed import Definition
 from clean_room_agent.indexer.nesting import nest
 
 
-def definition(name: str, kind: str, start: int, end: int, **more: object) -> Definition:
-    holds = kind in {"class", "function"}
-    return Definition(name, kind, start, end, 1, 1, name, holds=holds)._replace(**more)
+def definition(name: str, kind: str, start: int, end: int) -> Definition:
+    return Definition(name, kind, start, end, 1, 1, name, holds=kind in {"class", "function"})
 
 
 def outline(*definitions: Definition) -> list[tuple[str, str, int]]:
@@ -47,13 +46,15 @@ def test_a_repeated_function_counts_each_time() -> None:
 
 
 def test_the_source_may_spell_out_the_owner() -> None:
-    assert outline(definition("send", "function", 0, 9, owner="res")) == [("res.send", "function", -1)]
+    assert outline(definition("send", "function", 0, 9)._replace(owner="res")) == [
+        ("res.send", "function", -1)
+    ]
 
 
 def test_keys_of_objects_count_where_somebody_holds_the_object() -> None:
-    key = definition("key", "function", 3, 5, needs_holder=True)
+    key = definition("key", "function", 3, 5)._replace(needs_holder=True)
     assert outline(key) == []
-    held = definition("table", "variable", 0, 9, holds=True)
+    held = definition("table", "variable", 0, 9)._replace(holds=True)
     assert outline(held, key) == [("table", "variable", -1), ("table.key", "function", 0)]
 
 

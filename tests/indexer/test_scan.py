@@ -3,8 +3,6 @@
 import os
 from pathlib import Path
 
-import pytest
-
 from clean_room_agent.db.curated.files import FileStamp, SkippedStamp
 from clean_room_agent.indexer.scan import RACY_NS, Scan, scan
 
@@ -38,11 +36,11 @@ def test_a_file_that_is_as_it_was_is_no_suspect(tmp_path: Path) -> None:
     assert dict(found.sizes) == {"a.py": 6, "b.py": 6}
 
 
-@pytest.mark.parametrize("change", [{"size_bytes": 7}, {"mtime_ns": 1}, {"inode": 0}])
-def test_another_stamp_makes_a_suspect(tmp_path: Path, change: dict[str, int]) -> None:
+def test_another_stamp_makes_a_suspect(tmp_path: Path) -> None:
     write(tmp_path, "a.py")
-    known = stamp(tmp_path, "a.py")._replace(**change)
-    assert scanned(tmp_path, "a.py", known=(known,)).suspects == ("a.py",)
+    known = stamp(tmp_path, "a.py")
+    for one in (known._replace(size_bytes=7), known._replace(mtime_ns=1), known._replace(inode=0)):
+        assert scanned(tmp_path, "a.py", known=(one,)).suspects == ("a.py",)
 
 
 def test_what_was_written_just_before_the_last_scan_is_a_suspect(tmp_path: Path) -> None:

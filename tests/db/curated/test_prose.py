@@ -28,5 +28,6 @@ def test_prose_of_a_file_is_listed_in_its_order_and_goes_together(index: sqlite3
     ]
     assert [one.content for one in prose.list_rationale(index, 1)] == ["as it must be"]
     prose.delete_prose(index, 1)
-    assert prose.list_docstrings(index, 1) == prose.list_rationale(index, 1) == ()
+    assert prose.list_docstrings(index, 1) == ()
+    assert prose.list_rationale(index, 1) == ()
     assert [row[0] for row in index.execute("SELECT content FROM inline_comments")] == ["elsewhere"]
