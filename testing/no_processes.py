@@ -53,3 +53,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--no-processes"):
         config.pluginmanager.register(NoProcesses())
+        # What was opened for the process that did not start is closed when it is collected, in whichever test that is.
+        for warning in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning"):
+            config.addinivalue_line("filterwarnings", f"ignore::{warning}")
