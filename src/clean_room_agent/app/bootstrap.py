@@ -36,15 +36,26 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What to mine, and how."""
+class Sources:
+    """What to mine."""
 
     repositories: tuple[str, ...]
+    """Paths or URLs."""
     manifest: Path | None
+    """A file that lists more of them."""
     exclude: Path | None
+    """A file that lists repositories and commits to leave out."""
+    newest: int | None
+    """At most this many commits of each repository."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What to mine, and how the work is divided."""
+
+    sources: Sources
     place: Path
     """Clones and finished units are kept here."""
-    newest: int | None
     unit_commits: int
     part: Part
     engine: str
@@ -120,12 +131,13 @@ def make_units(wanted: Wanted, making: "Making", bar: Bar) -> "tuple[Mined, tupl
     """
     from clean_room_agent.training import bootstrap, commit_sources
 
-    listed = [commit_sources.Listed(source=name) for name in wanted.repositories]
-    listed += commit_sources.read_manifest(wanted.manifest) if wanted.manifest else ()
+    sources = wanted.sources
+    listed = [commit_sources.Listed(source=name) for name in sources.repositories]
+    listed += commit_sources.read_manifest(sources.manifest) if sources.manifest else ()
     if not listed:
         raise UsageError("no repository is given", hint="give paths or https URLs, or --manifest FILE")
     exclusions = (
-        commit_sources.read_exclusions(wanted.exclude) if wanted.exclude else commit_sources.Exclusions()
+        commit_sources.read_exclusions(sources.exclude) if sources.exclude else commit_sources.Exclusions()
     )
     found, excluded = commit_sources.open_sources(
         listed,
@@ -137,7 +149,7 @@ def make_units(wanted: Wanted, making: "Making", bar: Bar) -> "tuple[Mined, tupl
         found,
         exclusions,
         unit_commits=wanted.unit_commits,
-        newest=wanted.newest,
+        newest=sources.newest,
         progress=lambda done, total: bar.show(done, total, " histories"),
     )
     own = mined.units[wanted.part.at - 1 :: wanted.part.of]

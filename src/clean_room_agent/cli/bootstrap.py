@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.bootstrap import Part, Target, Unfinished, Wanted, bootstrap
+from clean_room_agent.app.bootstrap import Part, Sources, Target, Unfinished, Wanted, bootstrap
 from clean_room_agent.app.indexing import processors
 from clean_room_agent.app.package_extras import ENGINES, require_extras
 from clean_room_agent.app.settings import Overrides
@@ -97,11 +97,8 @@ def command(
     workspace = wiring.workspace_of(repo)
     settings = wiring.offline_settings(workspace, overrides, output.aside)
     wanted = Wanted(
-        repositories=repositories,
-        manifest=manifest,
-        exclude=exclude,
+        sources=Sources(repositories=repositories, manifest=manifest, exclude=exclude, newest=max_commits),
         place=work or workspace.folder / "bootstrap",
-        newest=max_commits,
         unit_commits=unit_commits,
         part=part,
         engine=engine,
