@@ -273,7 +273,7 @@ def test_what_does_not_go_with_resume_is_refused(till: Project) -> None:
         assert "--hint needs --resume" in till.cra("solve", "x", "--hint", "y").err
         assert "nothing has been recorded here yet" in till.cra("solve", "--resume", "abcd").err
         short = run_of(till.cra("solve", till.task))[:8]
-        assert "give no TASK" in till.cra("solve", "again", "--resume", short).err
+        assert "leave out TASK" in till.cra("solve", "again", "--resume", short).err
         assert "no task begins with 'zz'" in till.cra("solve", "--resume", "zz").err
 
 
