@@ -1,4 +1,4 @@
-"""The bounds of an index, from the configuration or from the last run: what imports no configuration to be read."""
+"""Limits of an index (files, history), read from the last run without importing the configuration."""
 
 import contextlib
 import hashlib

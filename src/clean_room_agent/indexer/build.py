@@ -1,4 +1,4 @@
-"""A repository becomes `curated.sqlite`: a whole one made beside it, or one transaction on it."""
+"""Builds or updates `curated.sqlite` of a repository."""
 
 import contextlib
 import gc

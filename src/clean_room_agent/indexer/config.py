@@ -1,4 +1,4 @@
-"""What `[index]` of `config.toml` may say."""
+"""The `[index]` section of `config.toml`."""
 
 from pydantic import Field
 

@@ -1,4 +1,4 @@
-"""The format of a docstring, and the parameters, return value and exceptions that it describes."""
+"""Detects a docstring's format and parses its parameters, return value and exceptions."""
 
 import json
 import re

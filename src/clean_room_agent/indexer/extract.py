@@ -1,4 +1,4 @@
-"""One file's bytes as everything the database holds of it, in plain tuples that cross a process boundary cheaply."""
+"""Extracts from one file all that the index holds of it, as plain tuples that pickle cheaply."""
 
 import hashlib
 import json

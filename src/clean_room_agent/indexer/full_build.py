@@ -1,4 +1,4 @@
-"""A whole index, made beside the one that is there by several processes: they write what they read themselves."""
+"""Builds a whole index with several processes, each of which writes what it has read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What all parts of one index run share."""
+"""Settings and outcome of one index run, shared by full builds and updates."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

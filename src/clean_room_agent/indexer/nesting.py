@@ -1,4 +1,4 @@
-"""Which definition stands inside which: parents, qualified names, and what counts as a symbol."""
+"""Nests definitions: parents, qualified names, and which definitions count as symbols."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What files import from and refer to in one another: resolved from what is stored of each, one file at a time."""
+"""Resolves imports and references of indexed files, and finds files to resolve again after a change."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Which files belong into the index, and which of them may have changed since it was made."""
+"""Compares the files of the work tree with the index: present, perhaps changed, gone."""
 
 import os
 import stat

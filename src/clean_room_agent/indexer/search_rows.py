@@ -1,4 +1,4 @@
-"""What search holds of a file: how often each term stands in its fields and in its chunks."""
+"""Counts a file's search terms by field, and numbers the words of its chunks."""
 
 import re
 from collections import Counter

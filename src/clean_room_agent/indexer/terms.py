@@ -1,4 +1,4 @@
-"""Text as search terms: identifiers split, lower-cased, stemmed; compounds also whole. Index and queries share it."""
+"""Splits text into search terms: identifiers split, lower-cased and stemmed, compounds also whole."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""An index brought up to date in one transaction: what changed is read, and what that changes is resolved again.
+"""Updates an index in one transaction: reads changed files, and resolves again what they affect.
 
 Modules that only reading files needs are imported when a file must be read: most runs find nothing changed.
 """

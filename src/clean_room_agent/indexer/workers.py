@@ -1,4 +1,4 @@
-"""Forked processes that share one list of tasks: the parser holds the interpreter's lock, so threads would not help."""
+"""A pool of forked workers that share one list of tasks (threads would wait for the parser's lock)."""
 
 import contextlib
 import ctypes

@@ -1,4 +1,4 @@
-"""Facts of files become rows: many new files at once, or one file in the place of what it said before."""
+"""Writes extracted files to the database: many new ones at once, or one in place of its old rows."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""A whole index made beside the old one, by several processes, as fast as can be: nobody sees it before it is whole."""
+"""Bulk loading of a new index: several processes write one draft database, which then replaces the old one."""
 
 import contextlib
 import fcntl

@@ -1,4 +1,4 @@
-"""What the index was made from."""
+"""Key-value state of an index: settings, last indexed commit, time of the last scan."""
 
 import sqlite3
 

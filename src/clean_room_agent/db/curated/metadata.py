@@ -1,4 +1,4 @@
-"""What cannot be derived from the repository: descriptions promoted by hand, and adapters in use."""
+"""Rows that indexing cannot derive: promoted file descriptions, and deployed adapters."""
 
 import json
 import sqlite3

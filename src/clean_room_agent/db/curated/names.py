@@ -1,4 +1,4 @@
-"""What files say of names, so that they can be resolved again unread, and who looked up what in whom."""
+"""Stored names of each file (imports, interface, uses), and which names each file looked up in others."""
 
 import json
 import sqlite3

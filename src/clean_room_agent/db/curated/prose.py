@@ -1,4 +1,4 @@
-"""What people wrote beside the code: documentation and comments."""
+"""Docstrings and comments."""
 
 import sqlite3
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What JavaScript and TypeScript modules pass on from others."""
+"""Names that JavaScript and TypeScript modules re-export."""
 
 import sqlite3
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Definitions, and the uses of one by another."""
+"""Symbols, and references from one symbol to another."""
 
 import sqlite3
 from collections.abc import Iterable, Sequence

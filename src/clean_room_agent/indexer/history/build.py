@@ -1,4 +1,4 @@
-"""Past commits, the files of today that they touched, and which files change together.
+"""Reads git history into the index: commits, the files that they touched, and files that change together.
 
 What only reading and writing them needs is imported when there is something to read: most runs find nothing new.
 """

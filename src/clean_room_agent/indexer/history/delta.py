@@ -1,4 +1,4 @@
-"""What leads from a history that is known to another: commits that come, commits that go, and their places.
+"""Compares two histories: commits added, commits removed, and where they stand in the order.
 
 The order of `git log` is a walk: of the commits at hand the newest by date comes next, its parents are at hand then.
 Dates lie and tie, so the order cannot be computed from dates alone; but two walks go on alike from where both have

@@ -1,4 +1,4 @@
-"""Where the files of past commits are today: renames followed backwards in time."""
+"""Maps paths in past commits to files of today, by following renames backwards in time."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple

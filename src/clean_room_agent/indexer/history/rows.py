@@ -1,4 +1,4 @@
-"""Rows of history: all of them for a new index, those of added commits for one that goes on."""
+"""Turns log entries into rows: for a new index, or for commits that were added to one."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What the history in the index was read from."""
+"""Which commit and which limits the indexed history was read with."""
 
 import json
 from dataclasses import dataclass

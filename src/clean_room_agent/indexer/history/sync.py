@@ -1,4 +1,4 @@
-"""A history in the database becomes another one, as if that had been read anew."""
+"""Updates the indexed history in place, with the result of reading it anew."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence

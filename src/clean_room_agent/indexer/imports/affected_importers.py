@@ -1,4 +1,4 @@
-"""Whose imports may lead elsewhere when a file comes or goes."""
+"""Finds files whose imports may resolve differently when a file is added or removed."""
 
 import re
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""JavaScript's and TypeScript's imports, resolved to files of the repository."""
+"""Resolves JavaScript and TypeScript imports to files of the repository."""
 
 from collections.abc import Callable, Collection
 

@@ -1,4 +1,4 @@
-"""How a path without, or with another, suffix becomes a file: for TypeScript, and for what runs JavaScript."""
+"""Finds the file for a path without a suffix, or with another one, as TypeScript and JavaScript runtimes do."""
 
 import posixpath
 from collections.abc import Collection, Iterator, Sequence

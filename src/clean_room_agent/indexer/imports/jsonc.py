@@ -1,4 +1,4 @@
-"""Configuration files as JavaScript's tools read them: JSON with comments and commas at the end, and a little YAML."""
+"""Parses configuration files as JavaScript tools do: JSON with comments and trailing commas, and some YAML."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Packages of the repository, by the names that its `package.json` files give them."""
+"""Packages of the repository by their name in `package.json`, with `exports` and workspaces."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple

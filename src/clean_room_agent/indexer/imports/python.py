@@ -1,4 +1,4 @@
-"""Python's imports, resolved to files of the repository as Python would with the repository's roots on its path."""
+"""Resolves Python imports to files of the repository, with its source roots on the path."""
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence

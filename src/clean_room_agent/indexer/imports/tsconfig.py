@@ -1,4 +1,4 @@
-"""`tsconfig.json` and `jsconfig.json`: which one holds for a file, and what it says of imports."""
+"""Finds the `tsconfig.json` or `jsconfig.json` of a file, and reads its `paths` and `baseUrl`."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

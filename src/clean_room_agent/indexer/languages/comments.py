@@ -1,4 +1,4 @@
-"""What all languages share about comments: joining those that follow one another, kinds, reasons."""
+"""Joins adjacent comments and classifies them: todo, fixme, rationale and so on."""
 
 import re
 from collections.abc import Iterable, Mapping

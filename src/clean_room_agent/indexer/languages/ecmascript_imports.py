@@ -1,4 +1,4 @@
-"""What a JavaScript or TypeScript file imports: statements, `require`, dynamic `import`, types, references."""
+"""Imports of a JavaScript or TypeScript file: statements, `require`, dynamic `import`, type references."""
 
 import re
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""A JavaScript or TypeScript file while it is read: where definitions begin, their signatures and documentation."""
+"""Where definitions of a JavaScript or TypeScript file begin, their signatures and documentation."""
 
 import re
 

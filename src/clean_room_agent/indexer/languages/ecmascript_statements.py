@@ -1,4 +1,4 @@
-"""What the statements of a module or a namespace define beside functions and classes: variables, exports, namespaces."""
+"""Definitions made by statements of a module or a namespace: variables, exports, nested namespaces."""
 
 from collections.abc import Callable, Mapping
 

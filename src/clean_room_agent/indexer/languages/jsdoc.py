@@ -1,4 +1,4 @@
-"""`/** */` comments: which definition each documents, their text, and the types that they define."""
+"""JSDoc comments: which definition each one documents, its text, and the types that it defines."""
 
 import re
 from collections.abc import Iterator

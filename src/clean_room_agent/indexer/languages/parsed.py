@@ -1,4 +1,4 @@
-"""What a language module reads from a syntax tree, before it is nested, classified and counted."""
+"""What a language reader returns for one file: definitions, comments, imports."""
 
 import re
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Python's docstrings: where they stand in a block, and what they say."""
+"""Finds and unescapes Python docstrings."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""Which reader reads which grammar, and what the languages of all other text files are called."""
+"""Language readers by tree-sitter grammar, and language names of all other text files by suffix."""
 
 from pathlib import PurePosixPath
 

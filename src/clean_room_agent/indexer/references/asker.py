@@ -1,4 +1,4 @@
-"""What names and expressions come to in the file that is resolved."""
+"""Evaluates names and expressions in the file whose references are being resolved."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What the captured nodes of a file bind: names to their scopes, attributes to their classes, returns to functions."""
+"""Collects what a Python file binds: names by scope, attributes by class, return values by function."""
 
 import re
 import sys

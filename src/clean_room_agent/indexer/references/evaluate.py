@@ -1,4 +1,4 @@
-"""Expressions evaluated over the interfaces of files, with a note of every name that was looked up."""
+"""Evaluates expressions over the interfaces of files, and records every name that was looked up."""
 
 import re
 from abc import ABC, abstractmethod

@@ -1,4 +1,4 @@
-"""What names and expressions come to for whoever asks, remembered as long as the world stays as it is."""
+"""Evaluates expressions with a cache that lives as long as no file changes."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar

@@ -1,4 +1,4 @@
-"""Types and values as short texts that are evaluated later, in the file that wrote them.
+"""Types and values as short texts, to be evaluated later in the file that they were written in.
 
     expression := head step*
     head       := name                   looked up at module level

@@ -1,4 +1,4 @@
-"""What one file shows to the others, as a short JSON text."""
+"""A file's interface: definitions, imports and exports that other files can see, as JSON."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Sources decoded as latin-1, so that indexes are byte offsets; and what they say in UTF-8."""
+"""Sources decoded as Latin-1, so that string indexes are byte offsets, and names converted back to UTF-8."""
 
 from clean_room_agent.indexer.languages.parsed import RawImport
 from clean_room_agent.indexer.nesting import Nested

@@ -1,4 +1,4 @@
-"""The names that a piece of Python mentions, found by one regular expression that skips strings and comments.
+"""Scans Python text for names with one regular expression that skips strings and comments.
 
 The text is the file decoded as latin-1, so that its indexes are byte offsets.
 """

@@ -1,4 +1,4 @@
-"""A function's signature as parameters with annotations and defaults, and its return annotation."""
+"""Parses a Python signature: parameters with annotations, and the return annotation."""
 
 import re
 from functools import lru_cache

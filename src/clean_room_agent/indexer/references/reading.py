@@ -1,4 +1,4 @@
-"""One parsed Python file as its interface and its uses: all that resolving its references later needs."""
+"""Reads one parsed Python file: its interface for other files, and the names that each symbol uses."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""References, dependencies and look-ups of one file, from the stored texts of all files.
+"""Resolves the references, dependencies and look-ups of one file from the stored names of all files.
 
 A worked example, by hand:
 

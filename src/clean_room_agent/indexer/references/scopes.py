@@ -1,4 +1,4 @@
-"""What a name means inside one file: locals, parameters, nested definitions, imports in functions, and their types."""
+"""Scopes of a Python file: locals, parameters, nested definitions and local imports, with their types."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

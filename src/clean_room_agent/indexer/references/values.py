@@ -1,4 +1,4 @@
-"""What an expression comes to: a module, a class, an object of a class, a function, a variable."""
+"""Values that an expression can have: a module, class, instance, function or variable."""
 
 from typing import NamedTuple, Protocol
 

@@ -1,4 +1,4 @@
-"""What the captured nodes of a JavaScript or TypeScript file bind: names, members, results, imports and exports."""
+"""Collects what a JavaScript or TypeScript file binds: names, members, return values, imports, exports."""
 
 import re
 from bisect import bisect_right

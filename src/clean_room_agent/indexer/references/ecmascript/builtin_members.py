@@ -1,4 +1,4 @@
-"""Members of JavaScript's built-in objects and of the browser's nodes and events."""
+"""Member names of JavaScript built-ins and of the DOM, which say nothing about a reference."""
 
 NAMES = (
     "add addEventListener all allSettled any append appendChild apply assign async at before bind blur body call "

@@ -1,4 +1,4 @@
-"""What a JavaScript or TypeScript file defines, as others and its own functions may ask for it."""
+"""Definitions of a JavaScript or TypeScript file, with types, for its interface."""
 
 import re
 from collections import Counter

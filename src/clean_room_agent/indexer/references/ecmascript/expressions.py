@@ -1,4 +1,4 @@
-"""Values and types of JavaScript and TypeScript as expressions (`indexer.references.expressions` has their grammar)."""
+"""Turns JavaScript and TypeScript nodes into expressions (grammar: `indexer.references.expressions`)."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping

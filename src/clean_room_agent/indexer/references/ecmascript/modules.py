@@ -1,4 +1,4 @@
-"""What import and export statements of JavaScript and TypeScript bind, read from their text."""
+"""Parses the names that import and export statements bind."""
 
 import re
 from typing import NamedTuple

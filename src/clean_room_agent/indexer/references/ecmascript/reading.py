@@ -1,4 +1,4 @@
-"""One parsed JavaScript or TypeScript file as its interface and its uses.
+"""Reads one parsed JavaScript or TypeScript file: its interface for other files, and the names that it uses.
 
 A worked example, from text to reference:
 

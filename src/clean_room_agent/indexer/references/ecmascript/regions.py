@@ -1,4 +1,4 @@
-"""Which symbol and which scope of a JavaScript or TypeScript file each byte stands in."""
+"""Finds the innermost symbol and scope at each byte of a JavaScript or TypeScript file."""
 
 import sys
 from bisect import bisect_right

@@ -1,4 +1,4 @@
-"""What a name, `this` and `super` mean inside a JavaScript or TypeScript file."""
+"""Scopes of a JavaScript or TypeScript file: what a name, `this` or `super` means in each."""
 
 import re
 from collections.abc import Container, Sequence

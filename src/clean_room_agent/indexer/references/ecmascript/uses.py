@@ -1,4 +1,4 @@
-"""The names that each symbol of a JavaScript or TypeScript file uses, as tokens that need no scope to be resolved."""
+"""Names that each symbol of a JavaScript or TypeScript file uses, as tokens that resolve without its scopes."""
 
 import re
 from collections import defaultdict
