@@ -45,10 +45,10 @@ from itertools import chain
 
 from clean_room_agent.indexer.imports.affected_importers import words_of
 from clean_room_agent.indexer.imports.python import SUFFIXES
-from clean_room_agent.indexer.references.asker import Asker
 from clean_room_agent.indexer.references.ecmascript.builtin_members import COMMON_MEMBERS
 from clean_room_agent.indexer.references.evaluate import ALIAS, HEAD, MODULE, STEP, Lookup
 from clean_room_agent.indexer.references.evaluation_cache import Evaluations
+from clean_room_agent.indexer.references.file_evaluator import FileEvaluator
 from clean_room_agent.indexer.references.interface import (
     DEFAULT,
     STAR,
@@ -100,7 +100,7 @@ def resolve_file(
     others = Evaluations(world) if evaluations is None else evaluations
     if others.interfaces.get(path) is None:
         others.interfaces[path] = parse_interface(names.interface)
-    tokens = _Tokens(Asker(path, inner, others))
+    tokens = _Tokens(FileEvaluator(path, inner, others))
     rows: list[Reference] = []
     for caller, text in uses:
         before: Target | None = None
@@ -113,25 +113,25 @@ def resolve_file(
                 rows.pop()
             before = target
             rows.append((caller, where, place, kind, confidence))
-    asker = tokens.asker
-    dependencies, reexports = _dependencies(asker, imports), tuple(_reexports(asker))
-    return Resolved(tuple(rows), dependencies, _lookups(path, asker.trace, tokens.unique), reexports)
+    evaluator = tokens.evaluator
+    dependencies, reexports = _dependencies(evaluator, imports), tuple(_reexports(evaluator))
+    return Resolved(tuple(rows), dependencies, _lookups(path, evaluator.trace, tokens.unique), reexports)
 
 
-def _reexports(asker: Asker) -> Iterator[tuple[str, str, int]]:
-    interface = asker.interface(asker.path)
+def _reexports(evaluator: FileEvaluator) -> Iterator[tuple[str, str, int]]:
+    interface = evaluator.interface(evaluator.path)
     if interface is None or interface.exports is None or not (interface.exports or interface.stars):
         return
     definitions, exports = interface.definitions, interface.exports
-    names = asker.export_names(asker.path)
+    names = evaluator.export_names(evaluator.path)
     if DEFAULT in names:
         names.discard(WHOLE)
     for name in sorted(names):
         module, there = exports.get(name, ("", ""))
         if not module and there in definitions and definitions[there][1] != ALIAS:
             continue  # its own
-        value = asker.export(asker.path, name)
-        if value is None or value.path in {"", asker.path}:
+        value = evaluator.export(evaluator.path, name)
+        if value is None or value.path in {"", evaluator.path}:
             continue
         if value.kind == "m" or (value.kind != "x" and value.place >= 0):
             yield DEFAULT if name == WHOLE else name, value.path, value.place
@@ -161,11 +161,11 @@ def _words(module: str) -> frozenset[str]:
 class _Tokens(dict[str, Sequence[Target]]):
     """Tokens with the symbols that the visible parts of them name, found when they are first asked for."""
 
-    def __init__(self, asker: Asker) -> None:
+    def __init__(self, evaluator: FileEvaluator) -> None:
         super().__init__()
-        self.asker = asker
+        self.evaluator = evaluator
         self.unique: set[str] = set()
-        self._common = COMMON if asker.path.endswith(SUFFIXES) else COMMON_MEMBERS
+        self._common = COMMON if evaluator.path.endswith(SUFFIXES) else COMMON_MEMBERS
 
     def __missing__(self, token: str) -> Sequence[Target]:
         last = "call" if token[-1] == "(" else ""
@@ -173,12 +173,12 @@ class _Tokens(dict[str, Sequence[Target]]):
         if text[0] in MARKS:
             last, text = MARKS[text[0]], text[1:]
         hidden, bar, shown = text.partition("|")
-        asker = self.asker
+        evaluator = self.evaluator
         found: list[Target] = []
         if not bar:
             self._plain(text, last, found)
         else:
-            value = None if hidden == "?" or not hidden else asker.evaluate(asker.path, hidden)
+            value = None if hidden == "?" or not hidden else evaluator.evaluate(evaluator.path, hidden)
             if "(" in shown or "[" in shown:
                 self._chain(value, STEP.findall(shown), last, found)
             else:
@@ -188,21 +188,21 @@ class _Tokens(dict[str, Sequence[Target]]):
 
     def _plain(self, text: str, last: str, found: list[Target]) -> None:
         """The symbols of a token of which nothing is hidden."""
-        asker = self.asker
+        evaluator = self.evaluator
         if text[0] == "=" and text[-1] == ";":
-            entry = asker.entry(asker.path, text[1:-1])
+            entry = evaluator.entry(evaluator.path, text[1:-1])
             if entry is not None and entry[0] >= 0:
-                found.append((asker.path, entry[0], last or "name", 1.0))
+                found.append((evaluator.path, entry[0], last or "name", 1.0))
             return
         if text.isidentifier():
-            value = asker.name(asker.path, text)
+            value = evaluator.name(evaluator.path, text)
             if value is not None and value.place >= 0:
                 found.append((value.path, value.place, last or "name", value.confidence))
             return
         head = HEAD.match(text)
         if head is None:
             return
-        value = asker.head(asker.path, head)
+        value = evaluator.head(evaluator.path, head)
         names = text[head.end() + 1 :].split(".") if head.end() < len(text) else []
         if value is not None and value.place >= 0:
             found.append((value.path, value.place, "name" if names else last or "name", value.confidence))
@@ -215,7 +215,7 @@ class _Tokens(dict[str, Sequence[Target]]):
             if value is not None:
                 if value.kind == "x":
                     return
-                value = self.asker.member(value, name)
+                value = self.evaluator.member(value, name)
             if value is None:
                 target = self._unique(name)
                 if target is not None:
@@ -229,7 +229,7 @@ class _Tokens(dict[str, Sequence[Target]]):
         for number, step in enumerate(steps, start=1):
             if value is None or value.kind == "x":
                 return
-            value = self.asker.step(value, step)
+            value = self.evaluator.step(value, step)
             if value is not None and value.place >= 0 and step[0] == ".":
                 following = steps[number] if number < len(steps) else ""
                 kind = "call" if following == "()" or (not following and last) else "attribute"
@@ -239,15 +239,15 @@ class _Tokens(dict[str, Sequence[Target]]):
         if name in self._common or len(name) < 3:
             return None
         self.unique.add(name)
-        return self.asker.world.unique(self.asker.path, name)
+        return self.evaluator.world.unique(self.evaluator.path, name)
 
 
 def _dependencies(
-    asker: Asker, imports: Sequence[tuple[str, Sequence[str], str]]
+    evaluator: FileEvaluator, imports: Sequence[tuple[str, Sequence[str], str]]
 ) -> tuple[tuple[str, str], ...]:
     """The files that the imports name, and those where what they take is defined."""
     found: dict[str, str] = {}
-    path, world = asker.path, asker.world
+    path, world = evaluator.path, evaluator.world
     for target, names, kind in imports:
         reached: set[str] = set()
         ref = world.find(path, target)
@@ -257,7 +257,7 @@ def _dependencies(
             reached.add(ref.file)
         for name in names:
             if name != STAR:
-                value = asker.module_member(ref, name)
+                value = evaluator.module_member(ref, name)
                 if value is not None and value.path:
                     reached.add(value.path)
         for one in reached:

@@ -9,7 +9,7 @@ from clean_room_agent.indexer.references.interface import Interface, Written
 from clean_room_agent.indexer.references.values import Value
 
 
-class Asker(Evaluator):
+class FileEvaluator(Evaluator):
     """Evaluates in one file, which sees what stands inside its functions too; asks `Evaluations` about the others.
 
     What it learns of its own file is kept only as long as itself.
