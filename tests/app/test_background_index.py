@@ -56,7 +56,7 @@ def test_what_went_wrong_is_raised_where_somebody_waits(workspace: Workspace) ->
 def test_nobody_waits_and_nothing_is_left_running(workspace: Workspace) -> None:
     began = time.monotonic()
     with BackgroundIndex(workspace, IndexConfig()) as index:
-        (process,) = index._crew._children.values()
+        (process,) = index._pool._children.values()
         assert is_running(process)
     assert not is_running(process)
     assert time.monotonic() - began < PATIENCE

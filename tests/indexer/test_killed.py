@@ -43,11 +43,11 @@ def test_a_killed_run_leaves_the_old_state_or_the_new_one_and_the_next_finishes(
 def test_a_worker_ends_with_its_parent_in_the_middle_of_a_file(tmp_path: Path) -> None:
     script = (
         "import os, pathlib, signal, time\n"
-        "from clean_room_agent.indexer.workers import Crew\n"
+        "from clean_room_agent.indexer.workers import WorkerPool\n"
         "def body(channel):\n"
         f"    pathlib.Path({str(tmp_path / 'child')!r}).write_text(str(os.getpid()))\n"
         "    time.sleep(600)\n"
-        "Crew(1, tasks=1, body=body)\n"
+        "WorkerPool(1, tasks=1, body=body)\n"
         f"while not (told := pathlib.Path({str(tmp_path / 'child')!r})).exists() or not told.read_text():\n"
         "    time.sleep(0.01)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"

@@ -12,7 +12,7 @@ from clean_room_agent.db.raw.index_runs import append_index_run
 from clean_room_agent.db.raw.single_event import write_event
 from clean_room_agent.indexer.bounds import Bounds
 from clean_room_agent.indexer.build import index_repository
-from clean_room_agent.indexer.workers import Channel, Crew
+from clean_room_agent.indexer.workers import Channel, WorkerPool
 from clean_room_agent.workspace import Workspace
 
 DONE = "done"
@@ -27,7 +27,7 @@ class BackgroundIndex:
 
     def __init__(self, workspace: Workspace, bounds: Bounds) -> None:
         workspace.create()
-        self._crew = Crew(1, tasks=0, body=partial(_refresh, workspace, bounds))
+        self._pool = WorkerPool(1, tasks=0, body=partial(_refresh, workspace, bounds))
         self._progress: Progress | None = None
         """Who waits, and is to be told how far it is."""
         self._error: Exception | None = None
@@ -40,8 +40,8 @@ class BackgroundIndex:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with self._crew:
-            self._crew.kill()
+        with self._pool:
+            self._pool.kill()
             self._listener.join()
 
     def wait(self, progress: Progress) -> None:
@@ -58,7 +58,7 @@ class BackgroundIndex:
 
     def _listen(self) -> None:
         try:
-            for done, total in self._crew.messages(DONE):
+            for done, total in self._pool.messages(DONE):
                 if self._progress is not None:
                     self._progress(done, total)
         except Exception as error:  # noqa: BLE001 - it is raised where somebody waits

@@ -16,7 +16,7 @@ from clean_room_agent.indexer.history.build import PendingHistory
 from clean_room_agent.indexer.index_run import Failed, IndexRun, Outcome, failure, put_repo, put_states
 from clean_room_agent.indexer.resolution import StoredWorld
 from clean_room_agent.indexer.scan import scan
-from clean_room_agent.indexer.workers import Channel, Crew
+from clean_room_agent.indexer.workers import Channel, WorkerPool
 from clean_room_agent.indexer.write import insert_files, insert_resolutions
 
 CREATED, READ, RESOLVED = "created", "read", "resolved"
@@ -65,17 +65,17 @@ def build_whole(run: IndexRun, past: PendingHistory, target: Path) -> Outcome:
             left_out=found.left_out,
         )
         size = max(min(run.jobs, len(buckets)), 1)
-        with Crew(size, tasks=len(buckets), body=lambda channel: _work(channel, plan)) as crew:
-            outcome = _lead(run, past, crew, plan, target)
+        with WorkerPool(size, tasks=len(buckets), body=lambda channel: _work(channel, plan)) as pool:
+            outcome = _lead(run, past, pool, plan, target)
         draft.publish(target)
     return outcome
 
 
-def _lead(run: IndexRun, past: PendingHistory, crew: Crew, plan: _Plan, target: Path) -> Outcome:
+def _lead(run: IndexRun, past: PendingHistory, pool: WorkerPool, plan: _Plan, target: Path) -> Outcome:
     """The parent's part: history beside the workers, then what needs all files."""
     draft = plan.draft
     draft.create()  # the workers are reading by now
-    crew.tell(CREATED)
+    pool.tell(CREATED)
     past.collect()
     conn = draft.connect()
     with draft.writing(conn):
@@ -84,7 +84,7 @@ def _lead(run: IndexRun, past: PendingHistory, crew: Crew, plan: _Plan, target: 
     failures: list[Failed] = []
     skipped: list[SkippedStamp] = []
     done = 0
-    for count, without in crew.messages(READ):
+    for count, without in pool.messages(READ):
         done += count
         run.progress(done, len(plan.ids))
         for one in without:
@@ -97,14 +97,14 @@ def _lead(run: IndexRun, past: PendingHistory, crew: Crew, plan: _Plan, target: 
     with draft.writing(conn):
         draft.create_indexes(conn, NEEDED_TO_RESOLVE)
     left_out = {one.path for one in failures}.union(one.path for one in skipped)
-    crew.tell(left_out)
+    pool.tell(left_out)
     ids = {path: number for path, number in plan.ids.items() if path not in left_out}
     with draft.writing(conn):
         past.write(conn, repo_id=repo_id, ids=ids)
         files.put_skipped(conn, skipped)
         put_states(conn, run)
         draft.create_indexes(conn, without=RESOLVED_TABLES)
-    for _ in crew.messages(RESOLVED):
+    for _ in pool.messages(RESOLVED):
         pass
     with draft.writing(conn):
         draft.create_indexes(conn)

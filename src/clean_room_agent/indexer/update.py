@@ -144,7 +144,7 @@ def _read(
     """What each suspect says, as it comes: what is read first is written while others are still read."""
     from clean_room_agent import syntax  # noqa: PLC0415 - see the module's first lines
     from clean_room_agent.indexer.extract import extract, prepare  # noqa: PLC0415
-    from clean_room_agent.indexer.workers import Crew  # noqa: PLC0415
+    from clean_room_agent.indexer.workers import WorkerPool  # noqa: PLC0415
 
     prepare(sorted({grammar for grammar in map(syntax.grammar_of, suspects) if grammar is not None}))
     if jobs == 1 or len(suspects) < 2:
@@ -157,5 +157,5 @@ def _read(
             channel.send(extract(root, suspects[task], max_bytes=max_bytes))
         channel.send(None)
 
-    with Crew(min(jobs, len(suspects)), tasks=len(suspects), body=work) as crew:
-        yield from crew.messages(None)
+    with WorkerPool(min(jobs, len(suspects)), tasks=len(suspects), body=work) as pool:
+        yield from pool.messages(None)

@@ -44,7 +44,7 @@ class Channel:
         return _read(self._inbox)
 
 
-class Crew:
+class WorkerPool:
     """Workers that were forked with all that the parent knew. They end with the block, or with the parent.
 
     Every worker runs `body(channel)`; what they hold is their own, and what they say crosses by pickling.
