@@ -52,3 +52,14 @@ def test_a_context_fits_what_the_reserves_leave(project: MemoryProject) -> None:
     window = Window(context=used + 100, reserved=40)
     assert fits(package, window, 60)
     assert not fits(package, window, 61)
+
+
+def test_ctrl_c_is_heard_while_the_index_is_waited_for(
+    project: MemoryProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = project.open(lambda _: "")
+    memory.index.refresh(Path(), (), "")
+    monkeypatch.setattr(memory.index, "described", memory.run.journal.interrupts.ask)
+    with pytest.raises(KeyboardInterrupt):
+        memory.run.context.follow_head()
+    assert memory.index._described == "", "it was broken off before anything was done with the index"

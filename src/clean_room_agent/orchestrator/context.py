@@ -88,9 +88,9 @@ class RunContext:
     def follow_head(self) -> None:
         """Worktree and index show the run's newest accepted commit."""
         commits = self._commits
+        described = self._index.described()  # the first time, this waits for the index: Ctrl-C is heard meanwhile
         with self._journal.interrupts.shield():
             self._runner.checkout(commits.head)
-            described = self._index.described()
             if not described:
                 described = commits.base
                 self._index.refresh(self._runner.root, self._unlike, described)
