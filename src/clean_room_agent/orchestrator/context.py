@@ -88,7 +88,8 @@ class RunContext:
     def follow_head(self) -> None:
         """Worktree and index show the run's newest accepted commit."""
         commits = self._commits
-        described = self._index.described()  # the first time, this waits for the index: Ctrl-C is heard meanwhile
+        # The first time, this waits for the index: Ctrl-C is heard meanwhile.
+        described = self._index.described()
         with self._journal.interrupts.shield():
             self._runner.checkout(commits.head)
             if not described:
