@@ -36,7 +36,7 @@ def test_tasks_are_solved_side_by_side_and_known_at_a_second_start(till: Project
         till.configure(server.base_url)
         code, out, err = till.run_here("batch", str(path), "--jobs", "2", "--json")
         tasks, summary = read(out)
-        assert code == 0, (out, err)
+        assert code == 0, f"{out}\n{err}"  # whole, where a tuple would be abbreviated
         assert {name: (task["status"], task["how"]) for name, task in tasks.items()} == {
             "first": ("complete", "new"),
             "3": ("complete", "new"),
