@@ -8,6 +8,7 @@ from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.index_copy import IndexCopy
+from clean_room_agent.app.index_process import IndexProcess, Refresh
 from clean_room_agent.app.run_wiring import run_parts, task_of
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.git.repository import open_repository
@@ -23,6 +24,7 @@ def test_what_retrieval_reads_through_cannot_be_written(tmp_path: Path) -> None:
         settings = load_settings(workspace.config, Overrides())
         repo = open_repository(project.top)
         with contextlib.ExitStack() as stack:
+            indexing = stack.enter_context(IndexProcess(Refresh(workspace, settings.index)))
             services = stack.enter_context(wiring.open_services(workspace, settings, "wall"))
             parts = stack.enter_context(
                 run_parts(
@@ -30,6 +32,7 @@ def test_what_retrieval_reads_through_cannot_be_written(tmp_path: Path) -> None:
                     repo,
                     task_of(settings, "wall", "x"),
                     Nobody(),
+                    indexing=indexing,
                     command="solve",
                 )
             )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from clean_room_agent.app import wiring
+from clean_room_agent.app.indexing import refresh_index
 from clean_room_agent.app.progress import Bar
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.signal_handling import on_interrupt
@@ -162,7 +163,7 @@ class Enrichment:
     def _refresh(self) -> None:
         bar = self._open_bar("indexing")
         try:
-            wiring.refresh_index(self._workspace, self._settings, self._access.record, progress=bar.show)
+            refresh_index(self._workspace, self._settings.index, self._access.record, progress=bar.show)
         finally:
             bar.close()
 

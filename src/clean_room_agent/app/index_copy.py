@@ -2,20 +2,19 @@
 
 import contextlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from clean_room_agent.app.background_index import BackgroundIndex
-from clean_room_agent.app.indexing import processors
+from clean_room_agent.app.index_process import RUN_COMMIT_KEY, Follow, IndexProcess, IndexTree, Refresh
+from clean_room_agent.app.progress import Progress
 from clean_room_agent.app.wiring import (
     RecordedState,
     Services,
     cache_folder,
     recorded_state,
-    refresh_index,
     retriever_over,
     worktree_place,
 )
@@ -26,18 +25,12 @@ from clean_room_agent.db.curated import files, index_state, metadata
 from clean_room_agent.db.raw.enrichment import get_descriptions, list_descriptions
 from clean_room_agent.db.raw.events import EventRow, append_event_once, list_events
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.enrichment.promotion import promote
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.worktree import add_worktree, remove_leftovers, remove_worktree, stand_on
-from clean_room_agent.indexer.build import index_repository
-from clean_room_agent.indexer.update import update_paths
 from clean_room_agent.orchestrator.events import IndexProgress, Observer
 from clean_room_agent.retrieval.retriever import Retriever
 from clean_room_agent.trust import forget
 from clean_room_agent.workspace import Workspace, private_folder
-
-RUN_COMMIT_KEY = "run_commit"
-"""In the copy: which commit of the run it describes."""
 
 
 class IndexCopy:
@@ -53,17 +46,17 @@ class IndexCopy:
         repo: Repository,
         task_id: str,
         observer: Observer,
+        process: IndexProcess,
         *,
         replay_of: RecordedState | None = None,
-        refreshing: BackgroundIndex | None = None,
     ) -> None:
-        """`refreshing` brings the repository's index up to date meanwhile; None: that is done when it is needed."""
+        """`process` writes it; for a new run, it has begun to bring the repository's index up to date."""
         self._services = services
         self._repo = repo
         self._task_id = task_id
         self._progress = index_progress(observer)
+        self._process = process
         self._replay_of = replay_of
-        self._refreshing = refreshing
         self._connections = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
@@ -83,15 +76,12 @@ class IndexCopy:
 
     def refresh(self, root: Path, paths: Sequence[str], commit: str) -> None:
         """The copy says what `paths` hold in the worktree, and describes `commit`."""
-        if paths:
-            update_paths(self._writing, root, paths)
-        # Later than the change: a copy that names the commit holds it, whatever a power cut took.
-        index_state.put_state(self._writing, RUN_COMMIT_KEY, commit)
+        self._process.do(Follow(self._path, root, tuple(paths), commit), self._progress)
         self.__dict__.pop("source", None)
 
     def described(self) -> str:
         """The commit of the run that the copy describes; "" before the first refresh."""
-        return index_state.get_state(self._writing, RUN_COMMIT_KEY) or ""
+        return index_state.get_state(self._reading, RUN_COMMIT_KEY) or ""
 
     @cached_property
     def _path(self) -> Path:
@@ -115,18 +105,13 @@ class IndexCopy:
             contextlib.closing(connect_file("curated", self._path, read_only=True))
         )
 
-    @cached_property
-    def _writing(self) -> Connection:
-        return self._connections.enter_context(contextlib.closing(connect_file("curated", self._path)))
-
     def _copy_refreshed(self, target: Path) -> None:
-        services = self._services
-        if self._refreshing is not None:
-            self._refreshing.wait(self._progress)
+        if self._services.resumed is None:
+            self._process.wait(self._progress)
         else:
-            refresh_index(services.workspace, services.settings, services.record, progress=self._progress)
+            self._process.do(Refresh(self._services.workspace, self._services.settings.index), self._progress)
         with contextlib.closing(
-            connect_file("curated", services.workspace.curated, read_only=True)
+            connect_file("curated", self._services.workspace.curated, read_only=True)
         ) as source:
             backup(source, target)
 
@@ -141,7 +126,7 @@ class IndexCopy:
             for path in state.absent:
                 (where / path).unlink(missing_ok=True)
             config = self._services.settings.index
-            index_repository(where, config=config, jobs=processors(), progress=self._progress)
+            self._process.do(IndexTree(where, config), self._progress)
             built = Workspace(repo=where).curated
             with contextlib.closing(connect_file("curated", built, read_only=True)) as source:
                 backup(source, target)
@@ -167,6 +152,8 @@ def _describe_as(services: Services, task_id: str, target: Path) -> None:
         for number in json.loads(event.detail)
     }
     if ids:
+        from clean_room_agent.enrichment.promotion import promote
+
         with contextlib.closing(connect_file("curated", target)) as copy:
             promote(copy, services.record.write(get_descriptions, ids))
 
@@ -188,6 +175,6 @@ def _note_descriptions(services: Services, task_id: str, path: Path) -> None:
     services.record.write(append_event_once, event)
 
 
-def index_progress(observer: Observer) -> Callable[[int, int], None]:
+def index_progress(observer: Observer) -> Progress:
     """A progress callback for an index run that reports to `observer`."""
     return lambda done, total: observer.notice(IndexProgress(done=done, total=total))

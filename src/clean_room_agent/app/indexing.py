@@ -11,6 +11,7 @@ from typing import Literal
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.progress import Progress
 from clean_room_agent.db.raw.index_runs import IndexRunRow, append_index_run
+from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.single_event import write_event
 from clean_room_agent.git.repository import list_work_tree
 from clean_room_agent.indexer.bounds import Bounds, digest_of, recall
@@ -53,6 +54,19 @@ def index_work_tree(
         ),
         note=lambda row, generated: write_event(workspace.repo, append_index_run, row, generated),
         now=utc_now,
+    )
+
+
+def refresh_index(
+    workspace: Workspace, bounds: Bounds, record: Record, *, progress: Progress = lambda _done, _total: None
+) -> IndexSummary:
+    """Bring the repository's index up to date, with a row in the record."""
+    workspace.create()
+    return index_recorded(
+        workspace.repo,
+        partial(index_repository, workspace.repo, config=bounds, jobs=processors(), progress=progress),
+        note=lambda row, generated: record.write(append_index_run, row, generated),
+        now=record.now,
     )
 
 

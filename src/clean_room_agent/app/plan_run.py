@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.background_index import BackgroundIndex
+from clean_room_agent.app.index_process import IndexProcess, Refresh
 from clean_room_agent.app.run_wiring import run_parts, task_of
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.solve import read_text
@@ -62,10 +62,11 @@ def run_plan(
     task_id = task_id or new_task_id()
     repo = open_repository(workspace.repo)
     task = task_of(settings, task_id, description)
+    workspace.create()
     with (
-        BackgroundIndex(workspace, settings.index) as refreshing,
+        IndexProcess(Refresh(workspace, settings.index)) as indexing,
         wiring.open_services(workspace, settings, task_id, transport, watch=observer.notice) as services,
-        run_parts(services, repo, task, observer, command="plan", refreshing=refreshing) as parts,
+        run_parts(services, repo, task, observer, indexing=indexing, command="plan") as parts,
     ):
         made = _make(parts, services.router.resolve("reasoning", "reasoning").tag)
         ending = Ending() if made.plan else services.record.write(ending_of, task_id, reason=made.reason)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.index_copy import index_progress
+from clean_room_agent.app.indexing import refresh_index
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.artifacts.tasks import ContextRequest
@@ -57,7 +58,7 @@ def retrieve(
     transport = wiring.live_transport if use_model else wiring.no_transport
     with wiring.open_services(workspace, settings, task_id, transport, watch=observer.notice) as services:
         record = services.record
-        wiring.refresh_index(workspace, settings, record, progress=index_progress(observer))
+        refresh_index(workspace, settings.index, record, progress=index_progress(observer))
         row_id = record.write(task_runs.append_task_run, _pass_row(services, task_id, use_model=use_model))
         with contextlib.closing(connect_file("curated", workspace.curated, read_only=True)) as index:
             retriever = wiring.retriever_over(services, index, workspace.repo, use_model=use_model)

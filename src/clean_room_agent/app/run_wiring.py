@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from clean_room_agent import secret_files
-from clean_room_agent.app.background_index import BackgroundIndex
 from clean_room_agent.app.index_copy import IndexCopy
+from clean_room_agent.app.index_process import IndexProcess
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.wiring import RecordedState, Services, worktree_place
 from clean_room_agent.artifacts.tasks import Role
@@ -37,17 +37,15 @@ def run_parts(
     task: Task,
     observer: Observer,
     *,
+    indexing: IndexProcess,
     command: str,
     replay_of: RecordedState | None = None,
-    refreshing: BackgroundIndex | None = None,
     interrupts: Interrupts | None = None,
 ) -> Iterator[RunParts]:
-    """The parts of a run; `refreshing` brings the repository's index up to date meanwhile."""
+    """The parts of a run; `indexing` brings the repository's index up to date meanwhile, if the run is new."""
     settings, interrupts = services.settings, interrupts or Interrupts()
     place = worktree_place(services.workspace, settings, task.task_id)
-    with IndexCopy(
-        services, repo, task.task_id, observer, replay_of=replay_of, refreshing=refreshing
-    ) as index:
+    with IndexCopy(services, repo, task.task_id, observer, indexing, replay_of=replay_of) as index:
         yield RunParts(
             task=task,
             origin=Origin(

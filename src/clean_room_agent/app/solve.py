@@ -10,7 +10,7 @@ from typing import Any
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.apply_result import bring
-from clean_room_agent.app.background_index import BackgroundIndex
+from clean_room_agent.app.index_process import IndexProcess, Refresh
 from clean_room_agent.app.leftovers import reap
 from clean_room_agent.app.resumption import (
     changes_since,
@@ -147,9 +147,10 @@ def run_solve(
     repo = with_package(open_repository(workspace.repo), BRANCHES)
     reap(workspace, repo, wiring.worktrees_folder(workspace, settings))
     new = not request.resume and request.replay_of is None
+    workspace.create()
     with (
         # Before anything has threads; a run that goes on, or is replayed, has an index of its own.
-        BackgroundIndex(workspace, settings.index) if new else contextlib.nullcontext() as refreshing,
+        IndexProcess(Refresh(workspace, settings.index) if new else None) as indexing,
         interruptible(task_id) as interrupts,
         wiring.open_services(
             workspace,
@@ -171,9 +172,9 @@ def run_solve(
                 repo,
                 task,
                 watched,
+                indexing=indexing,
                 command=request.command,
                 replay_of=request.replay_of,
-                refreshing=refreshing,
                 interrupts=interrupts,
             ) as parts,
             _says_how_to_go_on(task_id),

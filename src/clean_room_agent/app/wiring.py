@@ -5,30 +5,25 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.indexing import index_recorded, processors
 from clean_room_agent.app.model_records import RecordedBiases, RecordedCopies, RecordedProofs, RecordSink
 from clean_room_agent.app.model_server import open_server, require_all
-from clean_room_agent.app.progress import Progress
-from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.app.task_lock import task_lock
 from clean_room_agent.app.token_estimators import estimators_for
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.artifacts.outcomes import RunStatus, status_of
 from clean_room_agent.db.connection import remove_database
-from clean_room_agent.db.raw import calls, index_runs
+from clean_room_agent.db.raw import calls
 from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.db.session import Session, has_session, restore_session
 from clean_room_agent.errors import ConfigError, UsageError
 from clean_room_agent.git.repository import find_top
-from clean_room_agent.indexer.build import IndexSummary, index_repository
 from clean_room_agent.llm.call_events import CallWatcher, unwatched
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import ModelRouter
@@ -154,31 +149,11 @@ def offline_settings(workspace: Workspace, overrides: Overrides, warn: Callable[
 def router_of(settings: Settings, learned: Mapping[str, TokenEstimator] | None = None) -> ModelRouter:
     """The router of the configuration, its overrides checked against the prompts and stages that there are."""
     router = ModelRouter(settings.models, settings.budget, learned)
-    router.check(((prompt.name, prompt.role) for prompt in PROMPTS), STAGES)
+    if settings.models.overrides:
+        from clean_room_agent.app.prompts import PROMPTS
+
+        router.check(((prompt.name, prompt.role) for prompt in PROMPTS), STAGES)
     return router
-
-
-def refresh_index(
-    workspace: Workspace,
-    settings: Settings,
-    record: Record,
-    *,
-    progress: Progress | None = None,
-) -> IndexSummary:
-    """Bring the repository's index up to date, with a row in the record."""
-    workspace.create()
-    return index_recorded(
-        workspace.repo,
-        partial(
-            index_repository,
-            workspace.repo,
-            config=settings.index,
-            jobs=processors(),
-            progress=progress or (lambda _done, _total: None),
-        ),
-        note=lambda row, generated: record.write(index_runs.append_index_run, row, generated),
-        now=record.now,
-    )
 
 
 def retrieval_config(settings: Settings, *, use_model: bool = True) -> RetrievalConfig:

@@ -1,12 +1,12 @@
 """The steps of `cra demo`: index, plan and solve, each introduced by a line."""
 
-from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.demo import (
     PLAN_RECORDING,
     RECORDING,
     transport_of,
 )
+from clean_room_agent.app.indexing import refresh_index
 from clean_room_agent.app.plan_run import run_plan
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.solve import SolveRequest, run_solve
@@ -23,7 +23,7 @@ def tour(workspace: Workspace, settings: Settings, task: str, *, live: bool) -> 
     """Index, plan and solve, with a line before each; the exit code of the solve."""
     output.answer("3. cra index: what is known of the project")
     with Record.open(workspace.repo, clock=utc_now) as record:
-        summary = wiring.refresh_index(workspace, settings, record)
+        summary = refresh_index(workspace, settings.index, record)
     output.answer(f"   {summary.files_scanned} files, {summary.symbols} symbols, {summary.commits} commits\n")
     output.answer("4. cra plan: a plan that could be reviewed and edited")
     with watching(None, verbose=0) as observer:

@@ -7,8 +7,9 @@ import pytest
 from testing.patience import PATIENCE
 from testing.repositories import make_repository
 
-from clean_room_agent.app.background_index import BackgroundIndex
+from clean_room_agent.app.index_process import RUN_COMMIT_KEY, Follow, IndexProcess, IndexTree, Refresh
 from clean_room_agent.db.connection import connect_file
+from clean_room_agent.db.curated import index_state
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import IndexingError
 from clean_room_agent.indexer.config import IndexConfig
@@ -35,7 +36,7 @@ def is_running(pid: int) -> bool:
 
 def test_who_waits_finds_the_index_up_to_date_and_the_run_on_record(workspace: Workspace) -> None:
     told: list[tuple[int, int]] = []
-    with BackgroundIndex(workspace, IndexConfig()) as index:
+    with IndexProcess(Refresh(workspace, IndexConfig())) as index:
         index.wait(lambda done, total: told.append((done, total)))
         with opened(workspace.curated) as conn:
             assert conn.execute("SELECT count(*) FROM files").fetchone()[0] == len(FILES)
@@ -47,7 +48,7 @@ def test_who_waits_finds_the_index_up_to_date_and_the_run_on_record(workspace: W
 def test_what_went_wrong_is_raised_where_somebody_waits(workspace: Workspace) -> None:
     (workspace.repo / "pkg" / "m1.py").write_bytes(b"# coding: nonsense\nx = '\xff'\n")
     with (
-        BackgroundIndex(workspace, IndexConfig()) as index,
+        IndexProcess(Refresh(workspace, IndexConfig())) as index,
         pytest.raises(IndexingError, match=r"pkg/m1\.py"),
     ):
         index.wait(lambda _done, _total: None)
@@ -55,10 +56,40 @@ def test_what_went_wrong_is_raised_where_somebody_waits(workspace: Workspace) ->
 
 def test_nobody_waits_and_nothing_is_left_running(workspace: Workspace) -> None:
     began = time.monotonic()
-    with BackgroundIndex(workspace, IndexConfig()) as index:
+    with IndexProcess(Refresh(workspace, IndexConfig())) as index:
         (process,) = index._pool._children.values()
         assert is_running(process)
     assert not is_running(process)
     assert time.monotonic() - began < PATIENCE
-    with BackgroundIndex(workspace, IndexConfig()) as again:
+    with IndexProcess(Refresh(workspace, IndexConfig())) as again:
         again.wait(lambda _done, _total: None)
+
+
+def test_jobs_are_done_in_turn_and_after_the_first(workspace: Workspace) -> None:
+    told: list[tuple[int, int]] = []
+    with IndexProcess(Refresh(workspace, IndexConfig())) as index:
+        (workspace.repo / "pkg" / "m1.py").write_text("def changed():\n    return 1\n")
+        for commit in ("c0ffee", "c0ffee2"):
+            index.do(
+                Follow(workspace.curated, workspace.repo, ("pkg/m1.py",), commit),
+                lambda done, total: told.append((done, total)),
+            )
+            with opened(workspace.curated) as conn:
+                assert index_state.get_state(conn, RUN_COMMIT_KEY) == commit
+    with opened(workspace.curated) as conn:
+        names = {row["name"] for row in conn.execute("SELECT name FROM symbols")}
+    assert {"changed", "f2"} <= names
+    assert "f1" not in names
+
+
+def test_a_work_tree_is_indexed_without_a_row_in_a_record(workspace: Workspace) -> None:
+    with IndexProcess() as index:
+        index.do(IndexTree(workspace.repo, IndexConfig()), lambda _done, _total: None)
+    assert workspace.curated.exists()
+    assert not workspace.raw.exists()
+
+
+def test_a_job_that_fails_says_so_to_who_asked_for_it(workspace: Workspace) -> None:
+    (workspace.repo / "pkg" / "m1.py").write_bytes(b"# coding: nonsense\nx = '\xff'\n")
+    with IndexProcess() as index, pytest.raises(IndexingError, match=r"pkg/m1\.py"):
+        index.do(IndexTree(workspace.repo, IndexConfig()), lambda _done, _total: None)
