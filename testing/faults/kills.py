@@ -60,6 +60,7 @@ KEPT = (
     "orchestrator_passes",
     "session_archives",
     "index_runs",
+    "time_spans",
 )
 """Tables whose rows never change."""
 

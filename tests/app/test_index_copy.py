@@ -7,12 +7,14 @@ from testing.runs.solving import make_project
 from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.app import wiring
+from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.index_copy import IndexCopy
 from clean_room_agent.app.index_process import IndexProcess, Refresh
 from clean_room_agent.app.run_wiring import run_parts, task_of
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.orchestrator.events import Nobody
+from clean_room_agent.orchestrator.time_log import TimeLog
 from clean_room_agent.workspace import Workspace
 
 
@@ -34,6 +36,7 @@ def test_what_retrieval_reads_through_cannot_be_written(tmp_path: Path) -> None:
                     Nobody(),
                     indexing=indexing,
                     command="solve",
+                    times=TimeLog("wall", utc_now),
                 )
             )
             copy = parts.index

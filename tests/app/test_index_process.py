@@ -7,12 +7,16 @@ import pytest
 from testing.patience import PATIENCE
 from testing.repositories import make_repository
 
+from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.index_process import RUN_COMMIT_KEY, Follow, IndexProcess, IndexTree, Refresh
+from clean_room_agent.artifacts.time_kinds import TimeKind
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.curated import index_state
+from clean_room_agent.db.raw.time_spans import TimeSpanRow
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import IndexingError
 from clean_room_agent.indexer.config import IndexConfig
+from clean_room_agent.orchestrator.time_log import TimeLog
 from clean_room_agent.workspace import Workspace
 
 FILES = {f"pkg/m{number}.py": f"def f{number}():\n    return {number}\n" for number in range(40)}
@@ -43,6 +47,16 @@ def test_who_waits_finds_the_index_up_to_date_and_the_run_on_record(workspace: W
     with opened(workspace.raw) as record:
         assert [row["status"] for row in record.execute("SELECT status FROM index_runs")] == ["complete"]
     assert all(done <= total for done, total in told)
+
+
+def test_the_index_run_is_timed(workspace: Workspace) -> None:
+    rows: list[TimeSpanRow] = []
+    times = TimeLog("task", utc_now)
+    with times.connected(rows.append), IndexProcess(Refresh(workspace, IndexConfig()), times.timed) as index:
+        index.wait(lambda _done, _total: None)
+    (row,) = rows
+    assert (row.kind, row.task_id) == (TimeKind.INDEX, "task")
+    assert row.began_at < row.ended_at
 
 
 def test_what_went_wrong_is_raised_where_somebody_waits(workspace: Workspace) -> None:

@@ -1,12 +1,18 @@
+import contextlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 from testing.client.model_client import models_config
 from testing.runs.memory_run import REPOSITORY
+from testing.runs.solving import make_project
 
 from clean_room_agent.app.run_wiring import _prompts_go_to, runner_setup, task_of
 from clean_room_agent.app.settings import Settings
+from clean_room_agent.artifacts.time_kinds import TimeKind
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.runs import find_task
+from clean_room_agent.db.raw.time_spans import list_time_spans
 from clean_room_agent.orchestrator.task import Hint
 
 
@@ -40,3 +46,32 @@ def test_tests_run_as_configured_with_the_programs_own_environment(monkeypatch: 
 )
 def test_the_first_line_says_where_prompts_go(url: str, allow_remote: bool, where: str) -> None:
     assert _prompts_go_to(models_config(url, allow_remote=allow_remote)) == where
+
+
+def test_what_a_run_does_is_timed(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    assert project.solve_scripted().code == 0
+    with contextlib.closing(get_connection("raw", repo_path=project.top, read_only=True)) as conn:
+        spans = list_time_spans(conn, find_task(conn, "@"))
+    assert spans[0].kind is TimeKind.START
+    assert all(row.began_at <= row.ended_at for row in spans)
+    assert {(row.kind.value, row.detail) for row in spans} == {
+        ("start", ""),
+        ("preflight", ""),
+        ("git", "open the repository"),
+        ("index", ""),
+        ("git", "snapshot"),
+        ("git", "worktree"),
+        ("sandbox", "setup"),
+        ("sandbox", "copied folders"),
+        ("tests", "baseline"),
+        ("git", "checkout"),
+        ("index_copy", "wait for the index"),
+        ("index_copy", "follow the commit"),
+        ("retrieval", "meta_plan"),
+        ("retrieval", "impl:p1:s1"),
+        ("git", "commit"),
+        ("tests", ""),
+        ("git", "branch"),
+        ("git", "worktree removal"),
+    }

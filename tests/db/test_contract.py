@@ -69,6 +69,7 @@ CONTRACT: dict[Role, dict[str, str]] = {
         "adapter_registry": "id dataset_id stage_name base_model model_tag training_loss eval_metrics deployed "
         "trained_at",
         "events": "id task_id kind detail timestamp",
+        "time_spans": "id task_id kind detail began_at ended_at",
     },
     "session": {"kv": "key value updated_at"},
 }

@@ -10,10 +10,12 @@ from typing import Protocol, Self
 
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.progress import Progress
+from clean_room_agent.artifacts.time_kinds import TimeKind
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.curated import index_state
 from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.indexer.workers import Channel, WorkerPool
+from clean_room_agent.orchestrator.time_log import Timed, untimed
 from clean_room_agent.workspace import Workspace
 
 DONE = "done"
@@ -97,8 +99,9 @@ class IndexProcess:
     It is forked, so it must be made before this process has threads.
     """
 
-    def __init__(self, first: Job | None = None) -> None:
-        """`first` begins at once, whoever waits for it."""
+    def __init__(self, first: Job | None = None, timed: Timed = untimed) -> None:
+        """`first` begins at once, whoever waits for it, and is timed."""
+        self._timed = timed
         self._pool = WorkerPool(1, tasks=0, body=partial(_serve, first))
         self._progress: Progress | None = None
         """Who waits, and is to be told how far it is."""
@@ -145,9 +148,10 @@ class IndexProcess:
 
     def _listen(self) -> None:
         try:
-            for done, total in self._pool.messages(DONE):
-                if self._progress is not None:
-                    self._progress(done, total)
+            with self._timed(TimeKind.INDEX):
+                for done, total in self._pool.messages(DONE):
+                    if self._progress is not None:
+                        self._progress(done, total)
         except Exception as error:  # noqa: BLE001 - it is raised where somebody waits
             self._error = error
 

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent.app import wiring
+from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.index_process import IndexProcess, Refresh
 from clean_room_agent.app.run_wiring import run_parts, task_of
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.solve import read_text
 from clean_room_agent.artifacts.ids import new_task_id, short_id
 from clean_room_agent.artifacts.plans import PlanArtifact
+from clean_room_agent.artifacts.time_kinds import TimeKind
 from clean_room_agent.errors import ArtifactError
 from clean_room_agent.execute.plan_file import is_written, load_plan
 from clean_room_agent.git.repository import list_files, open_repository
@@ -19,6 +21,7 @@ from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.planning.only_plan import PlanMade, make_plan
 from clean_room_agent.orchestrator.setup import RunParts, opened_run
+from clean_room_agent.orchestrator.time_log import TimeLog
 from clean_room_agent.report.causes import Ending, ending_of
 from clean_room_agent.workspace import Workspace
 
@@ -55,18 +58,24 @@ def run_plan(
     observer: Observer,
     transport: Callable[[Settings], Transport] = wiring.live_transport,
     task_id: str | None = None,
+    entered_at: str = "",
 ) -> tuple[int, PlanArtifact | None, str]:
     """The exit code, the plan, and why there is none."""
     settings.require(*NEEDED)
-    wiring.require_models(settings, transport)
     task_id = task_id or new_task_id()
-    repo = open_repository(workspace.repo)
+    times = TimeLog(task_id, utc_now)
+    if entered_at:
+        times.add(TimeKind.START, began_at=entered_at)
+    with times.timed(TimeKind.PREFLIGHT):
+        wiring.require_models(settings, transport)
+    with times.timed(TimeKind.GIT, "open the repository"):
+        repo = open_repository(workspace.repo)
     task = task_of(settings, task_id, description)
     workspace.create()
     with (
-        IndexProcess(Refresh(workspace, settings.index)) as indexing,
+        IndexProcess(Refresh(workspace, settings.index), times.timed) as indexing,
         wiring.open_services(workspace, settings, task_id, transport, watch=observer.notice) as services,
-        run_parts(services, repo, task, observer, indexing=indexing, command="plan") as parts,
+        run_parts(services, repo, task, observer, indexing=indexing, command="plan", times=times) as parts,
     ):
         made = _make(parts, services.router.resolve("reasoning", "reasoning").tag)
         ending = Ending() if made.plan else services.record.write(ending_of, task_id, reason=made.reason)

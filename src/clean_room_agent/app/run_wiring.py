@@ -13,6 +13,7 @@ from clean_room_agent.app.index_process import IndexProcess
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.wiring import RecordedState, Services, worktree_place
 from clean_room_agent.artifacts.tasks import Role
+from clean_room_agent.db.raw.time_spans import append_time_span
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.llm.config import ModelsConfig, host_of, is_loopback
 from clean_room_agent.orchestrator.budget import Budget
@@ -24,6 +25,7 @@ from clean_room_agent.orchestrator.setup import Models, Origin, RunParts
 from clean_room_agent.orchestrator.task import Hint, Hints, RunLimits, Task
 from clean_room_agent.orchestrator.testing.sandbox_setup import SandboxInputs
 from clean_room_agent.orchestrator.testing.worktree_pool import RunnerSetup, WorktreePool
+from clean_room_agent.orchestrator.time_log import Timed, TimeLog
 from clean_room_agent.sandbox.bubblewrap import working_bubblewrap
 from clean_room_agent.version import VERSION
 
@@ -39,13 +41,17 @@ def run_parts(
     *,
     indexing: IndexProcess,
     command: str,
+    times: TimeLog,
     replay_of: RecordedState | None = None,
     interrupts: Interrupts | None = None,
 ) -> Iterator[RunParts]:
-    """The parts of a run; `indexing` brings the repository's index up to date meanwhile, if the run is new."""
+    """The parts of a run, which is timed; `indexing` brings the repository's index up to date meanwhile, if the run is new."""
     settings, interrupts = services.settings, interrupts or Interrupts()
     place = worktree_place(services.workspace, settings, task.task_id)
-    with IndexCopy(services, repo, task.task_id, observer, indexing, replay_of=replay_of) as index:
+    with (
+        times.connected(lambda row: services.record.post(append_time_span, row)),
+        IndexCopy(services, repo, task.task_id, observer, indexing, replay_of=replay_of) as index,
+    ):
         yield RunParts(
             task=task,
             origin=Origin(
@@ -58,8 +64,10 @@ def run_parts(
                 client=services.models, lines=_model_lines(services), remote=_prompts_go_to(settings.models)
             ),
             index=index,
-            journal=_journal(services, repo, task, observer, command, interrupts),
-            worktrees=WorktreePool(runner_setup(settings, repo, place), task.task_id, observer, interrupts),
+            journal=_journal(services, repo, task, observer, command, interrupts, times.timed),
+            worktrees=WorktreePool(
+                runner_setup(settings, repo, place), task.task_id, observer, interrupts, times.timed
+            ),
         )
 
 
@@ -70,6 +78,7 @@ def _journal(
     observer: Observer,
     command: str,
     interrupts: Interrupts,
+    timed: Timed,
 ) -> Journal:
     recorder = RunRecorder(
         header=_header(services, repo, task, command),
@@ -78,6 +87,7 @@ def _journal(
         meter=services.meter,
         observer=observer,
         resumed=services.resumed,
+        timed=timed,
     )
     budget = Budget(
         services.settings.orchestrator,

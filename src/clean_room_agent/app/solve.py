@@ -10,6 +10,7 @@ from typing import Any
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.apply_result import bring
+from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.index_process import IndexProcess, Refresh
 from clean_room_agent.app.leftovers import reap
 from clean_room_agent.app.resumption import (
@@ -27,6 +28,7 @@ from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.ids import new_task_id, short_id
 from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
+from clean_room_agent.artifacts.time_kinds import TimeKind
 from clean_room_agent.atomic_write import read_given
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.events import EventRow, append_event
@@ -46,6 +48,7 @@ from clean_room_agent.orchestrator.journal import seconds_used
 from clean_room_agent.orchestrator.setup import opened_run
 from clean_room_agent.orchestrator.solve import solve
 from clean_room_agent.orchestrator.task import PlanGiven
+from clean_room_agent.orchestrator.time_log import TimeLog
 from clean_room_agent.report.causes import Ending, ending_of
 from clean_room_agent.report.live import Broadcast
 from clean_room_agent.report.summary import RunSummary, TestCounts, turned_green
@@ -138,19 +141,25 @@ def run_solve(
     observer: Observer,
     transport: Callable[[Settings], Transport] = wiring.live_transport,
     task_id: str | None = None,
+    entered_at: str = "",
 ) -> tuple[int, RunSummary]:
-    """The exit code and the last screen of one run."""
+    """The exit code and the last screen of one run; `entered_at`: when the user pressed Enter, UTC ISO 8601, where one did."""
     settings.require(*NEEDED)
-    wiring.require_models(settings, transport)
-    started = time.monotonic()
     task_id = task_id or new_task_id()
-    repo = with_package(open_repository(workspace.repo), BRANCHES)
-    reap(workspace, repo, wiring.worktrees_folder(workspace, settings))
+    times = TimeLog(task_id, utc_now)
+    if entered_at:
+        times.add(TimeKind.START, began_at=entered_at)
+    with times.timed(TimeKind.PREFLIGHT):
+        wiring.require_models(settings, transport)
+    started = time.monotonic()
+    with times.timed(TimeKind.GIT, "open the repository"):
+        repo = with_package(open_repository(workspace.repo), BRANCHES)
+        reap(workspace, repo, wiring.worktrees_folder(workspace, settings))
     new = not request.resume and request.replay_of is None
     workspace.create()
     with (
         # Before anything has threads; a run that goes on, or is replayed, has an index of its own.
-        IndexProcess(Refresh(workspace, settings.index) if new else None) as indexing,
+        IndexProcess(Refresh(workspace, settings.index) if new else None, times.timed) as indexing,
         interruptible(task_id) as interrupts,
         wiring.open_services(
             workspace,
@@ -174,6 +183,7 @@ def run_solve(
                 watched,
                 indexing=indexing,
                 command=request.command,
+                times=times,
                 replay_of=request.replay_of,
                 interrupts=interrupts,
             ) as parts,

@@ -6,6 +6,7 @@ from typing import IO
 import click
 
 from clean_room_agent.app import wiring
+from clean_room_agent.app.clock import process_began
 from clean_room_agent.app.plan_run import PlanSource, read_plan, run_plan
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.plans import PlanArtifact
@@ -108,7 +109,7 @@ def _make(
 ) -> PlanArtifact:
     settings = load_settings(workspace.config, overrides)
     with watching(events, verbose=verbose, workspace=workspace) as observer:
-        _, plan, reason = run_plan(workspace, settings, task, observer)
+        _, plan, reason = run_plan(workspace, settings, task, observer, entered_at=process_began())
     if plan is None:
         raise CraError(f"no plan: {reason}", hint="rephrase the task, or name the files it is about")
     return plan

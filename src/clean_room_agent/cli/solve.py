@@ -7,6 +7,7 @@ from typing import IO
 import click
 
 from clean_room_agent.app import wiring
+from clean_room_agent.app.clock import process_began
 from clean_room_agent.app.resumption import flags_text
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.app.solve import SolveRequest, as_object, plan_given, request_again, run_solve
@@ -87,7 +88,9 @@ def command(
         request = SolveRequest(task=words, given=given, apply=apply_result, flags=flags)
     settings = load_settings(workspace.config, overrides)
     with watching(events, verbose=verbose, workspace=workspace) as observer:
-        code, summary = run_solve(workspace, settings, request, observer, task_id=task_id)
+        code, summary = run_solve(
+            workspace, settings, request, observer, task_id=task_id, entered_at=process_began()
+        )
     if as_json:
         output.answer_json(as_object(summary))
     else:

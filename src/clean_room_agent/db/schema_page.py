@@ -57,7 +57,7 @@ brought up to date first. Every file of the folder is 0600, whatever the umask, 
 | enrichment | writes `file_metadata`, only with `--promote` | appends `enrichment_outputs` | - |
 | retrieval | **reads only** | appends calls, decisions, refinements | creates, writes |
 | execute | **never opens** | through its caller | - |
-| orchestrator | **never opens** | appends runs, passes, attempts, validations, events, recovery decisions | reads, writes, archives |
+| orchestrator | **never opens** | appends runs, passes, attempts, validations, events, times, recovery decisions | reads, writes, archives |
 | training | writes `adapter_metadata` only | appends plans, data sets, adapters, evaluations | reads, writes |
 | report | reads only | reads only | - |
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from clean_room_agent.artifacts.edits import EditCode, EditReport
+from clean_room_agent.artifacts.time_kinds import TimeKind
 from clean_room_agent.git.commits import FileChange, commit_files
 from clean_room_agent.git.history import (
     ChangedPath,
@@ -19,6 +20,7 @@ from clean_room_agent.git.history import (
 from clean_room_agent.git.repository import Repository, author_of
 from clean_room_agent.git.result_refs import keep_commit, land, list_refs, update_ref
 from clean_room_agent.orchestrator.interrupts import Interrupts
+from clean_room_agent.orchestrator.time_log import Timed, untimed
 from clean_room_agent.text_file import NotTextError, TextFile, decode
 
 REGULAR_MODES = frozenset({"100644", "100755"})
@@ -100,7 +102,9 @@ class RunCommits:
     What must not be half done is finished before Ctrl-C ends the run.
     """
 
-    def __init__(self, repo: Repository, task_id: str, base: str, interrupts: Interrupts) -> None:
+    def __init__(
+        self, repo: Repository, task_id: str, base: str, interrupts: Interrupts, timed: Timed = untimed
+    ) -> None:
         """`base` is the snapshot's commit."""
         self.repo = repo
         self.base = base
@@ -108,6 +112,7 @@ class RunCommits:
         """The newest accepted commit."""
         self._refs = f"refs/cra/{task_id}"
         self._interrupts = interrupts
+        self._timed = timed
         self._kept_head: str | None = None
         """What the head's ref names, "" where it does not exist; None before that is looked up. A resumed run is behind it
         until it goes on.
@@ -140,7 +145,7 @@ class RunCommits:
 
         `keep_as` names it, below the run's refs, so that git does not collect it.
         """
-        with self._interrupts.shield():
+        with self._interrupts.shield(), self._timed(TimeKind.GIT, "commit"):
             made = commit_files(self.repo, parent or self.head, files, message, author_of(self.repo))
             return self.keep(made, keep_as) if keep_as else made
 
@@ -160,4 +165,5 @@ class RunCommits:
 
     def land(self, branch: str, before: tuple[str, str]) -> str:
         """The branch that stands at the head now: `branch`, or one with a number behind it; see `git.result_refs.land`."""
-        return land(self.repo, branch, self.head, before=before)
+        with self._timed(TimeKind.GIT, "branch"):
+            return land(self.repo, branch, self.head, before=before)

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from clean_room_agent.artifacts.ids import relative_pass
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import ContextRequest, RefinementRequest
+from clean_room_agent.artifacts.time_kinds import TimeKind
 from clean_room_agent.llm.router import Window
 from clean_room_agent.orchestrator.commits import RunCommits
 from clean_room_agent.orchestrator.journal import Journal, as_text
@@ -67,6 +69,7 @@ class RunContext:
         self._commits = commits
         self._runner = runner
         self._unlike = unlike
+        self._timed = journal.recorder.timed
 
     def retrieve(self, request: ContextRequest) -> ContextPackage:
         """The package for one pass."""
@@ -74,7 +77,9 @@ class RunContext:
         if entry.value is not None:
             return entry.value
         self.follow_head()
-        return entry.keep(self._index.source.retrieve(request).package)
+        with self._timed(TimeKind.RETRIEVAL, relative_pass(request.pass_id)):
+            package = self._index.source.retrieve(request).package
+        return entry.keep(package)
 
     def refine(self, refinement: RefinementRequest, request: ContextRequest) -> ContextPackage:
         """The package of `request` with what `refinement` names added, judged and assembled again."""
@@ -83,21 +88,28 @@ class RunContext:
         if entry.value is not None:
             return entry.value
         self.follow_head()
-        return entry.keep(self._index.source.refine(refinement, request))
+        with self._timed(TimeKind.RETRIEVAL, relative_pass(request.pass_id)):
+            package = self._index.source.refine(refinement, request)
+        return entry.keep(package)
 
     def follow_head(self) -> None:
         """Worktree and index show the run's newest accepted commit."""
         commits = self._commits
         # The first time, this waits for the index: Ctrl-C is heard meanwhile.
-        described = self._index.described()
+        with self._timed(TimeKind.INDEX_COPY, "wait for the index"):
+            described = self._index.described()
         with self._journal.interrupts.shield():
             self._runner.checkout(commits.head)
             if not described:
                 described = commits.base
-                self._index.refresh(self._runner.root, self._unlike, described)
+                self._refresh(self._unlike, described)
             if described != commits.head:
                 changed = tuple(each.path for each in commits.changed(described, commits.head))
-                self._index.refresh(self._runner.root, changed, commits.head)
+                self._refresh(changed, commits.head)
+
+    def _refresh(self, paths: Sequence[str], commit: str) -> None:
+        with self._timed(TimeKind.INDEX_COPY, "follow the commit"):
+            self._index.refresh(self._runner.root, paths, commit)
 
 
 def fits(package: ContextPackage, window: Window, extra_reserved: int) -> bool:

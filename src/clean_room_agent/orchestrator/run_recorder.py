@@ -23,6 +23,7 @@ from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.orchestrator.budget import Meter, Spent, spent_of
 from clean_room_agent.orchestrator.events import Note, Observer, PassFinished, PassStarted
 from clean_room_agent.orchestrator.recovery.rules import Action
+from clean_room_agent.orchestrator.time_log import Timed, untimed
 
 RESUMABLE = frozenset({RunStatus.INTERRUPTED, RunStatus.NEEDS_HUMAN, RunStatus.RUNNING})
 
@@ -98,8 +99,10 @@ class RunRecorder:
         meter: Meter,
         observer: Observer,
         resumed: orchestrator_runs.OrchestratorRunRow | None = None,
+        timed: Timed = untimed,
     ) -> None:
         """Record the run as running; `resumed` is its row from before."""
+        self.timed = timed
         self._header = header
         self._record = record
         self._router = router

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.outcomes import reason_of, status_of
+from clean_room_agent.artifacts.time_kinds import TimeKind
 from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow
 from clean_room_agent.git.generated import generated_in
 from clean_room_agent.git.repository import Repository
@@ -80,7 +81,8 @@ def _assemble(parts: RunParts, taken: Snapshot) -> Run:
     journal, runner = parts.journal, parts.worktrees.first
     for text in parts.worktrees.notes:
         journal.recorder.note(text)
-    commits = RunCommits(parts.origin.repo, parts.task.task_id, taken.commit, journal.interrupts)
+    timed = journal.recorder.timed
+    commits = RunCommits(parts.origin.repo, parts.task.task_id, taken.commit, journal.interrupts, timed)
     return Run(
         task=parts.task,
         commits=commits,
@@ -102,7 +104,8 @@ def _assemble(parts: RunParts, taken: Snapshot) -> Run:
 def _take_snapshot(parts: RunParts) -> Snapshot:
     origin, recorder = parts.origin, parts.journal.recorder
     known = origin.resumed is not None and bool(origin.resumed.snapshot_commit)
-    taken = _snapshot(parts)
+    with recorder.timed(TimeKind.GIT, "snapshot"):
+        taken = _snapshot(parts)
     if not known:
         account = {
             "tracked": taken.dirty_tracked,

@@ -10,6 +10,7 @@ from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
+from clean_room_agent.artifacts.time_kinds import TimeKind
 from clean_room_agent.db.raw import (
     answer_biases,
     attempts,
@@ -24,6 +25,7 @@ from clean_room_agent.db.raw import (
     refinements,
     session_archives,
     task_runs,
+    time_spans,
     training,
     window_proofs,
 )
@@ -165,6 +167,12 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
         ),
     ),
     (events.EVENTS, events.EventRow(task_id=TASK, kind="warning", detail="no sandbox", timestamp=NOW)),
+    (
+        time_spans.TIME_SPANS,
+        time_spans.TimeSpanRow(
+            task_id=TASK, kind=TimeKind.GIT, detail="snapshot", began_at=NOW, ended_at=NOW
+        ),
+    ),
     (
         session_archives.ARCHIVES,
         session_archives.ArchiveRow(task_id=TASK, session_blob=b"\x00\xff", archived_at=NOW),

@@ -29,6 +29,7 @@ ROWS: Mapping[str, str] = {
     "task_gauges": OF_TASK,
     "session_archives": OF_TASK,
     "events": OF_TASK,
+    "time_spans": OF_TASK,
     "task_runs": OF_TASK,
     "orchestrator_runs": OF_TASK,
 }

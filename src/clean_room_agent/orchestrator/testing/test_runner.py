@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from clean_room_agent import proc, safe_open
+from clean_room_agent.artifacts.time_kinds import TimeKind
 from clean_room_agent.git.worktree import Worktree, reset_worktree
 from clean_room_agent.orchestrator.events import Observer, TestsFinished, TestsProgress, TestsStarted
 from clean_room_agent.orchestrator.testing.config import TestingConfig
@@ -16,6 +17,7 @@ from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.run import run_tests
 from clean_room_agent.orchestrator.testing.run_validity import rerun_command
 from clean_room_agent.orchestrator.testing.test_commands import runs_node_tests
+from clean_room_agent.orchestrator.time_log import Timed, untimed
 from clean_room_agent.output_capture import marked
 from clean_room_agent.sandbox.bubblewrap import Sandbox
 
@@ -103,6 +105,7 @@ class TestRunner:
     """Where the commands run, with the worktree at the repository's place; None: in the worktree, as the user."""
     took: dict[str, float] = field(default_factory=dict)
     """Seconds of each command's last run."""
+    timed: Timed = untimed
 
     @property
     def root(self) -> Path:
@@ -111,7 +114,9 @@ class TestRunner:
 
     def checkout(self, commit: str) -> None:
         """The worktree holds `commit` and nothing that an earlier test run left behind."""
-        self.tree.checkout(commit)
+        if self.tree.clean_at != commit:
+            with self.timed(TimeKind.GIT, "checkout"):
+                self.tree.checkout(commit)
 
     def run_all(self, what: str) -> TestRun:
         """The full test command's run; `what` (baseline, final) is for the observer."""
@@ -123,7 +128,8 @@ class TestRunner:
 
     def run_step_unseen(self) -> TestRun:
         """Like `run_step`, from any thread: the observer is not notified."""
-        return self._run(self.config.step_test_command or self.config.test_command)
+        with self.timed(TimeKind.TESTS):
+            return self._run(self.config.step_test_command or self.config.test_command)
 
     def run_again(self, run: TestRun) -> TestRun:
         """Another run of the command of `run`."""
@@ -162,11 +168,16 @@ class TestRunner:
         return None if command is None else self._said(self._completed(command))
 
     def _completed(self, command: str) -> proc.Completed:
-        self.tree.before_command()
+        self._before_command()
         env, timeout, bound = self._environment(command), self.config.timeout, self.config.output_bound
-        if self.sandbox is None:
-            return proc.run(command, cwd=self.root, env=env, timeout=timeout, check=False, bound=bound)
-        return self.sandbox.run(command, env=env, timeout=timeout, bound=bound)
+        with self.timed(TimeKind.TESTS, "other command"):
+            if self.sandbox is None:
+                return proc.run(command, cwd=self.root, env=env, timeout=timeout, check=False, bound=bound)
+            return self.sandbox.run(command, env=env, timeout=timeout, bound=bound)
+
+    def _before_command(self) -> None:
+        with self.timed(TimeKind.SANDBOX, "copied folders"):
+            self.tree.before_command()
 
     def _said(self, done: proc.Completed) -> str:
         output = marked(done.stdout, done.stdout_cut) + marked(done.stderr, done.stderr_cut)
@@ -180,13 +191,14 @@ class TestRunner:
     def _observed(self, command: str, what: str) -> TestRun:
         self.observer.notice(TestsStarted(what=what, expected_seconds=self.took.get(command, 0.0)))
         reader = PercentReader(lambda percent: self.observer.notice(TestsProgress(percent=percent)))
-        run = self._run(command, reader.feed)
+        with self.timed(TimeKind.TESTS, what):
+            run = self._run(command, reader.feed)
         self.took[command] = run.end.duration_ms / 1000
         self.observer.notice(finished(what, run))
         return run
 
     def _run(self, command: str, heard: Callable[[bytes], None] | None = None) -> TestRun:
-        self.tree.before_command()
+        self._before_command()
         return run_tests(
             command,
             cwd=self.root,

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
+from clean_room_agent.artifacts.time_kinds import TimeKind
 from clean_room_agent.cancellation import stopped_by
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.worktree import (
@@ -27,6 +28,7 @@ from clean_room_agent.orchestrator.testing.ignored_folders import copy_included
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.sandbox_setup import SandboxInputs, set_up_sandbox
 from clean_room_agent.orchestrator.testing.test_runner import TestRunner, TestWorktree, finished
+from clean_room_agent.orchestrator.time_log import Timed, untimed
 from clean_room_agent.tree_removal import remove_tree
 
 ResultT = TypeVar("ResultT")
@@ -49,12 +51,18 @@ class WorktreePool:
     """Worktrees of one commit with a test runner in each; all are gone when the context ends."""
 
     def __init__(
-        self, setup: RunnerSetup, task_id: str, observer: Observer, interrupts: Interrupts | None = None
+        self,
+        setup: RunnerSetup,
+        task_id: str,
+        observer: Observer,
+        interrupts: Interrupts | None = None,
+        timed: Timed = untimed,
     ) -> None:
         self._setup = setup
         self._task_id = task_id
         self._observer = observer
         self._interrupts = interrupts or Interrupts()
+        self._timed = timed
         self._commit = ""
         self._runners: list[TestRunner] = []
         self._cleanup = contextlib.ExitStack()
@@ -132,7 +140,8 @@ class WorktreePool:
 
     def _add_worktree(self, place: Path) -> tuple[Worktree, Path]:
         """The worktree, and where its tests leave their results."""
-        worktree = add_worktree(self._setup.repo, self._commit, place, self._task_id)
+        with self._timed(TimeKind.GIT, "worktree"):
+            worktree = add_worktree(self._setup.repo, self._commit, place, self._task_id)
         # A folder of its own: what runs for one candidate must not reach the results of another.
         report = reports_beside(place) / RESULTS
         self._cleanup.callback(self._remove, worktree, report)
@@ -140,7 +149,8 @@ class WorktreePool:
 
     def _open_runner(self, worktree: Worktree, report: Path) -> tuple[TestRunner, tuple[str, ...]]:
         setup = self._setup
-        sandbox_setup = set_up_sandbox(setup.sandbox_inputs, worktree, setup.environment, report)
+        with self._timed(TimeKind.SANDBOX, "setup"):
+            sandbox_setup = set_up_sandbox(setup.sandbox_inputs, worktree, setup.environment, report)
         included = included_files(setup.repo)
         notes = [*sandbox_setup.notes, *_empty_submodules(setup.sandbox_inputs, worktree)]
         if included:
@@ -156,12 +166,14 @@ class WorktreePool:
             report=report,
             observer=self._observer,
             sandbox=sandbox_setup.sandbox,
+            timed=self._timed,
         )
         return runner, tuple(notes)
 
     def _remove(self, worktree: Worktree, report: Path) -> None:
         with self._interrupts.closing():
-            remove_worktree(worktree)
+            with self._timed(TimeKind.GIT, "worktree removal"):
+                remove_worktree(worktree)
             with contextlib.suppress(OSError):
                 remove_tree(report.parent)
 
