@@ -18,11 +18,13 @@ from clean_room_agent.app.demo import PLAN_RECORDING, RECORDING, config_values, 
 from clean_room_agent.app.model_server import RECORDED_MODELS
 from clean_room_agent.app.new_config import write_config
 from clean_room_agent.app.plan_run import run_plan
-from clean_room_agent.app.settings import Overrides, load_settings
+from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.app.solve import SolveRequest, run_solve
 from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import list_calls
+from clean_room_agent.llm.transport import Transport
+from clean_room_agent.llm.transports.factory import connect
 from clean_room_agent.llm.transports.replay import dump_calls
 from clean_room_agent.orchestrator.events import Event
 from clean_room_agent.training.gold_edits import GoldFile
@@ -116,6 +118,11 @@ def gold(top: Path) -> list[GoldFile]:
     return files
 
 
+def server_of(settings: Settings) -> Transport:
+    """The stand-in server. A project with the recorded models' names may ask no other."""
+    return connect(settings.models)
+
+
 def save(workspace: Workspace, task_id: str, target: Path) -> int:
     """The task's calls stand in `target`; how many."""
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
@@ -133,10 +140,10 @@ def main() -> None:
             write_config(workspace, config_values({"base_url": server.base_url, **RECORDED_MODELS}))
             settings = load_settings(workspace.config, Overrides())
             plan_id, solve_id = new_task_id(), new_task_id()
-            code, plan, why = run_plan(workspace, settings, sample.task, Silence(), task_id=plan_id)
+            code, plan, why = run_plan(workspace, settings, sample.task, Silence(), server_of, plan_id)
             assert plan is not None, why
             request = SolveRequest(task=sample.task)
-            code, summary = run_solve(workspace, settings, request, Silence(), task_id=solve_id)
+            code, summary = run_solve(workspace, settings, request, Silence(), server_of, task_id=solve_id)
             assert code == 0, summary.result
         print(f"{save(workspace, plan_id, PLAN_RECORDING)} calls in {PLAN_RECORDING.name}")
         print(f"{save(workspace, solve_id, RECORDING)} calls in {RECORDING.name}")
