@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
-from clean_room_agent.execute.test_evidence import MOST_CHARACTERS, describe_evidence, describe_tests
+from clean_room_agent.evidence_text import MOST_CHARACTERS, describe_evidence, describe_tests
 
 GoalState = Literal["passes now", "fails as before", "fails in another way", "did not run"]
 MAX_LISTED = 10

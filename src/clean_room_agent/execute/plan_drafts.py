@@ -14,7 +14,7 @@ from clean_room_agent.artifacts.verdicts import (
     PlanVerdict,
     PlanVerdicts,
 )
-from clean_room_agent.execute.test_evidence import describe_evidence, evidence_bound
+from clean_room_agent.evidence_text import describe_evidence, evidence_bound
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.transport import Sampling
 

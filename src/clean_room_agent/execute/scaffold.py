@@ -11,7 +11,6 @@ from pathlib import PurePosixPath
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
-from clean_room_agent.execute.edits.paths import is_test_path
 from clean_room_agent.execute.edits.render import render_edit
 from clean_room_agent.execute.edits.stubs import declared_names, scaffold_faults, stub_names
 from clean_room_agent.execute.implement import (
@@ -24,6 +23,7 @@ from clean_room_agent.execute.implement import (
 from clean_room_agent.execute.prompt_fitting import PromptContents, all_contents, fit
 from clean_room_agent.execute.prompts.scaffold import SCAFFOLD, ScaffoldInputs
 from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.path_kinds import is_test_path
 from clean_room_agent.syntax import grammar_of
 
 PACKAGE_FILE = "__init__.py"

@@ -10,6 +10,7 @@ from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import Part, PlanStep
 from clean_room_agent.artifacts.tasks import RefinementRequest
+from clean_room_agent.evidence_text import describe_evidence, evidence_bound
 from clean_room_agent.execute.edits.apply import Applied, apply_edits, paths_named
 from clean_room_agent.execute.edits.feedback import describe
 from clean_room_agent.execute.edits.rules import EditRules
@@ -24,7 +25,6 @@ from clean_room_agent.execute.implement import (
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.scaffold import unwritten
 from clean_room_agent.execute.scaffold_bodies import Declared, write_bodies
-from clean_room_agent.execute.test_evidence import describe_evidence, evidence_bound
 from clean_room_agent.llm.transport import Sampling
 from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.events import Note

@@ -6,7 +6,6 @@ from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import RefinementRequest
 from clean_room_agent.execute.attempt_result import describe_result
-from clean_room_agent.execute.edits.paths import is_test_path
 from clean_room_agent.orchestrator.full_tests import unstable_tests
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.steps.attempt import Attempt, Judgment, StepJob, evidence_space
@@ -19,6 +18,7 @@ from clean_room_agent.orchestrator.testing.comparison import left_undone, undone
 from clean_room_agent.orchestrator.testing.gate import StepVerdict, judge_step
 from clean_room_agent.orchestrator.testing.results import TestRun, evidence_of
 from clean_room_agent.orchestrator.testing.run_validity import says_nothing
+from clean_room_agent.path_kinds import is_test_path
 
 
 def judge(run: Run, job: StepJob, package: ContextPackage, attempt: Attempt, tests: TestRun) -> Attempt:

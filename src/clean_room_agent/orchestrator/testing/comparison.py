@@ -2,8 +2,8 @@
 
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.test_names import group_of
+from clean_room_agent.evidence_text import same_failure
 from clean_room_agent.execute.attempt_result import Goal, TestedAttempt
-from clean_room_agent.execute.test_evidence import same_failure
 from clean_room_agent.orchestrator.testing.gate import HOLDER, StepVerdict
 from clean_room_agent.orchestrator.testing.results import TestRun, evidence_of
 

@@ -10,17 +10,17 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from clean_room_agent.execute.edits.paths import (
+from clean_room_agent.execute.edits.rules import tool_settings
+from clean_room_agent.git.commits import FileChange
+from clean_room_agent.git.history import ChangedPath
+from clean_room_agent.orchestrator.commits import Tree
+from clean_room_agent.path_kinds import (
     is_ci,
     is_test_configuration,
     is_test_module,
     is_test_path,
     shadows_runner,
 )
-from clean_room_agent.execute.edits.rules import tool_settings
-from clean_room_agent.git.commits import FileChange
-from clean_room_agent.git.history import ChangedPath
-from clean_room_agent.orchestrator.commits import Tree
 
 Kind = Literal["test", "test configuration", "CI"]
 Change = Literal["created", "changed", "deleted"]

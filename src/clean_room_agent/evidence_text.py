@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
 from clean_room_agent.artifacts.package import quoted
-from clean_room_agent.execute.edits.paths import is_test_path
+from clean_room_agent.path_kinds import is_test_path
 
 LEAST_CHARACTERS = 2_000
 MOST_CHARACTERS = 8_000

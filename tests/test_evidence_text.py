@@ -7,7 +7,7 @@ from inline_snapshot import snapshot
 from testing.framed_items import framed_items
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
-from clean_room_agent.execute.test_evidence import (
+from clean_room_agent.evidence_text import (
     LEAST_CHARACTERS,
     MAX_BLOCKS,
     describe_evidence,

@@ -1,0 +1,58 @@
+"""What kind of file a path names, by the usual naming rules alone: tests, their configuration, continuous integration."""
+
+import re
+
+TEST_PATH = re.compile(
+    r"(?:^|/)(?:tests?|testing|__tests__|specs?|e2e)/"
+    r"|(?:^|/)test_[^/]*\.pyi?\Z|_test\.(?:py|go)\Z|(?:^|/)tests?\.py\Z"
+    r"|\.(?:test|spec)\.[cm]?[jt]sx?\Z|(?:^|/)__snapshots__/"
+)
+TEST_MODULE = re.compile(
+    r"(?:^|/)test_?[^/]*\.py\Z|[^/]_?tests?\.(?:py|go)\Z|\.(?:test|spec|cy)\.[cm]?[jt]sx?\Z"
+    r"|(?:^|/)(?:tests?|__tests__|specs?)/(?:.*/)?[^/]*\.[cm]?[jt]sx?\Z"
+)
+SHADOW = re.compile(
+    r"^(?:src/|lib/)?(?:pytest|_pytest|unittest|pluggy|doctest|nose2?|xdist"
+    r"|iniconfig|packaging|pygments|exceptiongroup|py)(?:\.py|/__init__\.py)\Z"
+)
+TEST_CONFIGURATION = re.compile(
+    r"(?:^|/)(?:conftest\.py|\.?pytest\.(?:ini|toml)|tox\.(?:ini|toml)|setup\.cfg|noxfile\.py|\.coveragerc"
+    r"|(?:conftest|sitecustomize|usercustomize)/__init__\.py|sitecustomize\.py|usercustomize\.py|[^/]*\.pth"
+    r"|(?:jest|vitest|vite|karma|babel|playwright|cypress|ava)\.(?:conf|config)\.[cm]?[jt]sx?|jest\.config\.json"
+    r"|(?:jest|vitest|mocha|test)[.-]?(?:setup|preset|workspace|environment)\.(?:[cm]?[jt]sx?|json)"
+    r"|setup-?tests?\.[cm]?[jt]sx?"
+    r"|\.mocharc(?:\.[a-z]+)?|\.babelrc(?:\.[a-z]+)?|\.swcrc|\.nycrc(?:\.json)?|\.taprc|bunfig\.toml|\.npmrc|\.yarnrc(?:\.yml)?)\Z"
+    r"|(?:^|/)(?:node_modules|site-packages|\.?venv)/"
+    r"|(?:^|/)(?:tests?|testing|__tests__|specs?|e2e)/(?:.*/)?__init__\.pyi?\Z"
+)
+CI = re.compile(
+    r"^\.(?:github|forgejo|gitea)/(?:workflows|actions)/|^\.gitlab-ci[^/]*\Z|^\.gitlab/ci/|^\.circleci/|^azure-pipelines[^/]*\Z"
+    r"|(?:^|/)jenkinsfile\Z|^\.travis\.yml\Z|^bitbucket-pipelines\.yml\Z|^\.(?:drone|woodpecker|appveyor|cirrus|mergify)\.ya?ml\Z"
+    r"|^cloudbuild\.ya?ml\Z|^\.pre-commit-config\.yaml\Z|^\.?lefthook\.ya?ml\Z"
+    r"|^\.(?:buildkite|ci|tekton|woodpecker|husky|devcontainer)/"
+)
+
+
+def is_test_path(path: str) -> bool:
+    """Whether the file is a test by the usual naming rules."""
+    return TEST_PATH.search(path.lower()) is not None
+
+
+def is_test_configuration(path: str) -> bool:
+    """Whether the file as a whole decides which tests run, or how, here or in continuous integration."""
+    return TEST_CONFIGURATION.search(path.lower()) is not None or is_ci(path)
+
+
+def is_ci(path: str) -> bool:
+    """Whether the file is read by continuous integration, hooks or development containers alone."""
+    return CI.search(path.lower()) is not None
+
+
+def is_test_module(path: str) -> bool:
+    """Whether runners collect tests from the file, by its name."""
+    return TEST_MODULE.search(path.lower()) is not None
+
+
+def shadows_runner(path: str) -> bool:
+    """Whether a new file of this name would be imported in place of Python's test runners."""
+    return SHADOW.search(path.lower()) is not None
