@@ -116,6 +116,12 @@ def test_of_a_call_that_never_came_the_message_is_shown_beside_what_was_expected
     )
 
 
+def test_the_name_of_a_test_is_written_as_the_runner_writes_it() -> None:
+    assert describe_evidence(evidence(FailingTest(name="t.py::test[    x = 1-2]"))) == (
+        "Failing test: t.py::test[    x = 1-2]"
+    )
+
+
 def test_equal_values_are_left_out_for_the_message() -> None:
     test = FailingTest(name="t", message="different objects", expected="<A>", actual="<A>")
     assert describe_evidence(evidence(test)) == "Failing test: t\n  error: different objects"

@@ -20,6 +20,7 @@ from clean_room_agent.artifacts.package import quoted
 from clean_room_agent.path_kinds import is_test_path
 
 LEAST_CHARACTERS = 2_000
+"""What a judgment, which is asked once an item, and the smallest window are given."""
 MOST_CHARACTERS = 8_000
 MAX_BLOCKS = 10
 """Tests shown with all that they said; of further ones the names."""
@@ -159,7 +160,7 @@ def _words(test: FailingTest) -> tuple[str, ...]:
 def _fields(label: str, same: Sequence[FailingTest]) -> list[_Field]:
     """The lines of a block."""
     test = same[0]
-    fields = [_Field(f"{label}: ", _cut(_one_line(test.name), MAX_NAME))]
+    fields = [_Field(f"{label}: ", _cut(quoted(test.name), MAX_NAME))]
     if test.statement:
         fields.append(_Field("  failing line: ", _indented(test.statement)))
     values = (("expected", test.expected), ("actual", test.actual))
@@ -171,7 +172,7 @@ def _fields(label: str, same: Sequence[FailingTest]) -> list[_Field]:
     if frame := _own_frame(test):
         fields.append(_Field("  at ", place_of(frame)))
     if len(same) > 1:
-        names = [_cut(_one_line(other.name), MAX_NAME) for other in same[1:]]
+        names = [_cut(quoted(other.name), MAX_NAME) for other in same[1:]]
         fields.append(_Field("  also fails in the same way: ", ", ".join(names)))
     return fields
 
@@ -223,7 +224,7 @@ def _first_difference(one: str, other: str) -> int:
 def _further(tests: Sequence[tuple[str, str]], bound: int) -> list[str]:
     lines: list[str] = []
     for label, name in tests:
-        line = f"{label}: {_cut(_one_line(name), MAX_NAME)}"
+        line = f"{label}: {_cut(quoted(name), MAX_NAME)}"
         if sum(len(known) + 1 for known in lines) + len(line) + 20 > bound:
             break
         lines.append(line)

@@ -10,9 +10,9 @@ from clean_room_agent.artifacts.item_names import item_name
 from clean_room_agent.artifacts.package import fence_for, frame
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, joined, sourced
 from clean_room_agent.artifacts.tasks import ContextRequest, TaskQuery
+from clean_room_agent.evidence_text import LEAST_CHARACTERS, describe_evidence
 from clean_room_agent.query.file_kinds import is_test_file
 from clean_room_agent.retrieval.context_files import NotEditable
-from clean_room_agent.retrieval.judgment_header import evidence_text
 from clean_room_agent.retrieval.search.candidates import asks_for_tests, find_candidates
 from clean_room_agent.retrieval.search.failing_tests import TestCode, find_tests
 from clean_room_agent.retrieval.search.mentions import Mentions, find_mentions, unique
@@ -81,7 +81,7 @@ def add_model_hints(
     inputs = TaskAnalysisInputs(
         task=request.task,
         focus=request.focus if request.focus.strip() != request.task.strip() else "",
-        evidence=evidence_text(request.evidence),
+        evidence=describe_evidence(request.evidence, bound=LEAST_CHARACTERS),
         tests=_test_source(find_tests(found.query, source), source),
         files=near.files,
         symbols=near.symbols,
