@@ -10,7 +10,7 @@ from pathlib import Path
 from clean_room_agent.artifacts.model_calls import AnswerReading
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus
 from clean_room_agent.db.connection import get_connection, transaction
-from clean_room_agent.db.raw import attempts, calls, decisions, orchestrator_runs, task_runs
+from clean_room_agent.db.raw import calls, passes, runs
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
@@ -161,14 +161,14 @@ class Writer:
 
     def run(self, name: str, kind: str) -> None:
         self.kind, self.task_id = kind, f"{name}-{self.task.number:05d}"
-        row = orchestrator_runs.OrchestratorRunRow(
+        row = runs.OrchestratorRunRow(
             task_id=self.task_id,
             repo_path=str(self.top),
             task_description=self.task.words,
             timestamp=self.now(),
             base_commit="b" * 40,
         )
-        self.run_id = orchestrator_runs.append_orchestrator_run(self.conn, row)
+        self.run_id = runs.append_orchestrator_run(self.conn, row)
         meta = self.open_pass(PassType.META_PLAN, "meta_plan")
         self.retrieval(f"{self.task_id}:meta_plan")
         path = "src/elsewhere.py" if kind == "meta_plan" else self.task.path
@@ -184,12 +184,12 @@ class Writer:
         self.close_pass(part, success=True, plan=json.dumps(steps))
         self.implement()
         status = RunStatus.FAILED if kind else RunStatus.COMPLETE
-        outcome = orchestrator_runs.RunOutcome(status=status, completed_at=self.now())
-        orchestrator_runs.set_outcome(self.conn, self.run_id, outcome)
+        outcome = runs.RunOutcome(status=status, completed_at=self.now())
+        runs.set_outcome(self.conn, self.run_id, outcome)
 
     def open_pass(self, kind: PassType, name: str) -> int:
         self.passes += 1
-        row = task_runs.TaskRunRow(
+        row = passes.TaskRunRow(
             task_id=f"{self.task_id}:{name}",
             repo_path=str(self.top),
             mode="implement" if kind is PassType.IMPLEMENT else "plan",
@@ -199,10 +199,10 @@ class Writer:
             stages="scope,precision",
             timestamp=self.now(),
         )
-        row_id = task_runs.append_task_run(self.conn, row)
-        orchestrator_runs.append_pass(
+        row_id = passes.append_task_run(self.conn, row)
+        passes.append_pass(
             self.conn,
-            orchestrator_runs.PassRow(
+            passes.PassRow(
                 orchestrator_run_id=self.run_id,
                 task_run_id=row_id,
                 pass_type=kind,
@@ -215,7 +215,7 @@ class Writer:
     def close_pass(
         self, row_id: int, *, success: bool, diff: str | None = None, plan: str | None = None
     ) -> None:
-        outcome = task_runs.TaskRunOutcome(
+        outcome = passes.TaskRunOutcome(
             success=success,
             total_tokens=0,
             total_latency_ms=0,
@@ -223,7 +223,7 @@ class Writer:
             final_diff=diff,
             final_plan=plan,
         )
-        task_runs.finish_task_run(self.conn, row_id, outcome)
+        passes.finish_task_run(self.conn, row_id, outcome)
 
     def retrieval(self, pass_id: str) -> None:
         """Scope by a question a file, precision by one a piece, then the package."""
@@ -362,10 +362,10 @@ class Writer:
             detail=detail,
             call_id=call_id,
         )
-        decisions.append_decisions(self.conn, (row,))
+        passes.append_decisions(self.conn, (row,))
 
     def attempt(self, row_id: int, call_id: int, outcome: AttemptOutcome, *, applied: bool) -> None:
-        row = attempts.AttemptRow(
+        row = passes.AttemptRow(
             task_run_id=row_id,
             attempt=1,
             prompt_tokens=100,
@@ -378,4 +378,4 @@ class Writer:
             diff=self.task.diff if applied else "",
             call_id=call_id or None,
         )
-        attempts.append_attempt(self.conn, row)
+        passes.append_attempt(self.conn, row)

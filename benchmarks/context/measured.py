@@ -12,7 +12,7 @@ from benchmarks.oracle.page import kept_row
 from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.calls import list_calls
-from clean_room_agent.db.raw.orchestrator_runs import list_orchestrator_runs
+from clean_room_agent.db.raw.runs import list_orchestrator_runs
 
 IMPLEMENT = "implement"
 

@@ -12,10 +12,17 @@ from benchmarks.commits.solve_commit import Attempted
 from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow, list_attempts, list_validations
 from clean_room_agent.db.raw.calls import list_calls
-from clean_room_agent.db.raw.decisions import DecisionRow, list_decisions
-from clean_room_agent.db.raw.task_runs import TaskRunRow, list_task_runs
+from clean_room_agent.db.raw.passes import (
+    AttemptRow,
+    DecisionRow,
+    TaskRunRow,
+    ValidationRow,
+    list_attempts,
+    list_decisions,
+    list_task_runs,
+    list_validations,
+)
 from clean_room_agent.training.gold_edits import GoldFile, edit_groups, lines_of, shown_in
 
 JUDGMENT_STAGES = ("scope", "precision")

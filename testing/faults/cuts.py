@@ -20,7 +20,7 @@ from typing import Any
 
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.integrity import record_faults
-from clean_room_agent.db.raw.session_archives import get_archive
+from clean_room_agent.db.raw.runs import get_archive
 from clean_room_agent.db.session import archived_states
 from clean_room_agent.errors import CraError
 from clean_room_agent.workspace import Workspace

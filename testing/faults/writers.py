@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Literal
 
 from clean_room_agent.db.connection import connect_file, get_connection
-from clean_room_agent.db.raw.events import EventRow, append_event
 from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.raw.runs import EventRow, append_event
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import RecordError
 from clean_room_agent.workspace import Workspace

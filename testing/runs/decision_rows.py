@@ -4,8 +4,7 @@ from dataclasses import fields
 from typing import Any
 
 from clean_room_agent.artifacts.decisions import Judgment, Subject
-from clean_room_agent.db.raw.decisions import DecisionRow
-from clean_room_agent.db.raw.plan_decisions import PlanDecisionRow
+from clean_room_agent.db.raw.passes import DecisionRow, PlanDecisionRow
 
 
 def decision_row(**columns: Any) -> DecisionRow:

@@ -28,15 +28,7 @@ from clean_room_agent.artifacts.prompt_sources import (
     sourced,
 )
 from clean_room_agent.db.connection import get_connection, transaction
-from clean_room_agent.db.raw import (
-    attempts,
-    calls,
-    decisions,
-    events,
-    orchestrator_runs,
-    refinements,
-    task_runs,
-)
+from clean_room_agent.db.raw import calls, passes, runs
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
@@ -96,14 +88,14 @@ def write_large_run(top: Path, *, count: int = 500, seed: int = 7) -> str:
 
 
 def _begin(writer: _Writer) -> None:
-    row = orchestrator_runs.OrchestratorRunRow(
+    row = runs.OrchestratorRunRow(
         task_id=TASK,
         repo_path=str(writer.top),
         task_description=f"Settle every ledger\n\n{writer.words(80)}",
         timestamp=writer.time(),
         base_commit="b" * 40,
     )
-    writer.run_id = orchestrator_runs.append_orchestrator_run(writer.conn, row)
+    writer.run_id = runs.append_orchestrator_run(writer.conn, row)
     _tests(writer, TASK, "baseline", None, passed=180)
 
 
@@ -151,9 +143,9 @@ def _part(writer: _Writer, part: str, judged: int) -> None:
         _attempt(
             writer, part, step, 2, AttemptOutcome.TESTS_FAILED if last else AttemptOutcome.APPLIED_AND_PASSED
         )
-        refinements.append_recovery_decision(
+        passes.append_recovery_decision(
             writer.conn,
-            refinements.RecoveryRow(
+            passes.RecoveryRow(
                 task_id=first, state="{}", rule="retry", action="retry", detail="", timestamp=writer.time()
             ),
         )
@@ -192,7 +184,7 @@ def _attempt(writer: _Writer, part: str, step: PlanStep, number: int, outcome: A
         call_id = _call(writer, pass_id, "implement", prompt, answer)
         code = EditCode.NO_MATCH if refused else EditCode.APPLIED
         nearest = "\n".join(lines[place - 2 : place + 2]) if refused else ""
-        row = attempts.AttemptRow(
+        row = passes.AttemptRow(
             task_run_id=writer.pass_row,
             attempt=number,
             prompt_tokens=9_000,
@@ -206,17 +198,17 @@ def _attempt(writer: _Writer, part: str, step: PlanStep, number: int, outcome: A
             edit_report=(EditReport(index=0, file_path=path, code=code, nearest=nearest),),
             call_id=call_id,
         )
-        attempt_id = attempts.append_attempt(writer.conn, row)
+        attempt_id = passes.append_attempt(writer.conn, row)
         if not refused:
             _tests(writer, pass_id, "attempt", attempt_id, passed=180 + number)
         if not passed and not refused:
-            event = events.EventRow(
+            event = runs.EventRow(
                 task_id=pass_id,
                 kind="not_chosen",
                 detail="attempt 1 turned more tests green",
                 timestamp=writer.time(),
             )
-            events.append_event(writer.conn, event)
+            runs.append_event(writer.conn, event)
     return pass_id
 
 
@@ -247,7 +239,7 @@ def _judgment(writer: _Writer, pass_id: str, number: int) -> None:
             call_id=judge,
             probability=writer.rng.random() if judge else None,
         )
-        decisions.append_decisions(writer.conn, (row,))
+        passes.append_decisions(writer.conn, (row,))
 
 
 def _prompt(writer: _Writer, prompt: Prompt[Any, Any], paths: tuple[str, ...]) -> SourcedText:
@@ -306,7 +298,7 @@ def _call(
 
 
 def _tests(
-    writer: _Writer, pass_id: str, kind: attempts.ValidationKind, attempt: int | None, *, passed: int
+    writer: _Writer, pass_id: str, kind: passes.ValidationKind, attempt: int | None, *, passed: int
 ) -> None:
     failing = tuple(
         FailingTest(
@@ -315,7 +307,7 @@ def _tests(
         )
         for number in range(200 - passed)
     )
-    row = attempts.ValidationRow(
+    row = passes.ValidationRow(
         attempt_id=attempt,
         success=passed == 200,
         test_output="." * passed + "F" * (200 - passed) + f"\n{200 - passed} failed, {passed} passed",
@@ -329,7 +321,7 @@ def _tests(
         duration_ms=2_500,
         timestamp=writer.time(2.5),
     )
-    attempts.append_validation(writer.conn, row)
+    passes.append_validation(writer.conn, row)
 
 
 @contextlib.contextmanager
@@ -345,7 +337,7 @@ def _pass(
     diff: str | None = None,
 ) -> Iterator[str]:
     """A pass that begins and ends; its id."""
-    row = task_runs.TaskRunRow(
+    row = passes.TaskRunRow(
         task_id=f"{TASK}:{name}",
         repo_path=str(writer.top),
         mode="implement" if kind is PassType.IMPLEMENT else "plan",
@@ -355,8 +347,8 @@ def _pass(
         stages="scope,precision",
         timestamp=writer.time(0.1),
     )
-    writer.pass_row = task_runs.append_task_run(writer.conn, row)
-    placed = orchestrator_runs.PassRow(
+    writer.pass_row = passes.append_task_run(writer.conn, row)
+    placed = passes.PassRow(
         orchestrator_run_id=writer.run_id,
         task_run_id=writer.pass_row,
         pass_type=kind,
@@ -365,10 +357,10 @@ def _pass(
         sequence_order=writer.passes,
         timestamp=writer.time(),
     )
-    orchestrator_runs.append_pass(writer.conn, placed)
+    passes.append_pass(writer.conn, placed)
     writer.passes += 1
     yield row.task_id
-    outcome = task_runs.TaskRunOutcome(
+    outcome = passes.TaskRunOutcome(
         success=success,
         total_tokens=0,
         total_latency_ms=0,
@@ -377,22 +369,22 @@ def _pass(
         final_plan=plan,
         detail="as said" if success else "edits were refused",
     )
-    task_runs.finish_task_run(writer.conn, writer.pass_row, outcome)
+    passes.finish_task_run(writer.conn, writer.pass_row, outcome)
 
 
 def _end(writer: _Writer) -> None:
     _tests(writer, TASK, "final", None, passed=190)
-    progress = orchestrator_runs.RunProgress(
+    progress = runs.RunProgress(
         total_parts=PARTS,
         total_steps=PARTS * STEPS,
         parts_completed=PARTS - 1,
         steps_completed=PARTS * STEPS - 1,
     )
-    orchestrator_runs.set_progress(writer.conn, writer.run_id, progress)
-    outcome = orchestrator_runs.RunOutcome(
+    runs.set_progress(writer.conn, writer.run_id, progress)
+    outcome = runs.RunOutcome(
         status=RunStatus.PARTIAL,
         completed_at=writer.time(1),
         reason="one step was given up",
         branch="cra/6a0f31c2",
     )
-    orchestrator_runs.set_outcome(writer.conn, writer.run_id, outcome)
+    runs.set_outcome(writer.conn, writer.run_id, outcome)

@@ -14,12 +14,17 @@ from typing import Any, cast
 
 from clean_room_agent.artifacts.ids import relative_pass
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.db.raw.attempts import list_attempts, list_validations
 from clean_room_agent.db.raw.calls import list_calls
-from clean_room_agent.db.raw.decisions import list_decisions
-from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, list_orchestrator_runs, list_passes
-from clean_room_agent.db.raw.refinements import list_recovery_decisions, list_refinements
-from clean_room_agent.db.raw.task_runs import list_task_runs
+from clean_room_agent.db.raw.passes import (
+    list_attempts,
+    list_decisions,
+    list_passes,
+    list_recovery_decisions,
+    list_refinements,
+    list_task_runs,
+    list_validations,
+)
+from clean_room_agent.db.raw.runs import OrchestratorRunRow, list_orchestrator_runs
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN

@@ -12,9 +12,8 @@ from typing import Any, Self
 from clean_room_agent.artifacts.package import BudgetAccount, ContextPackage
 from clean_room_agent.artifacts.plans import Part, PartPlan, PlanStep, TargetFile
 from clean_room_agent.artifacts.tasks import ContextRequest, RefinementRequest
-from clean_room_agent.db.raw.events import list_events
-from clean_room_agent.db.raw.orchestrator_runs import get_orchestrator_run
 from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.raw.runs import get_orchestrator_run, list_events
 from clean_room_agent.db.session import Session
 from clean_room_agent.execute.config import EditConfig
 from clean_room_agent.git.command import Named

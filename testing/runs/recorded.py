@@ -6,18 +6,26 @@ from pathlib import Path
 
 from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow, list_attempts, list_validations
 from clean_room_agent.db.raw.calls import ReadingRow, list_calls, list_readings
-from clean_room_agent.db.raw.events import EventRow, list_events
-from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_orchestrator_run
-from clean_room_agent.db.raw.refinements import (
+from clean_room_agent.db.raw.passes import (
+    AttemptRow,
     RecoveryRow,
     RefinementRow,
+    TaskRunRow,
+    ValidationRow,
+    list_attempts,
     list_recovery_decisions,
     list_refinements,
+    list_task_runs,
+    list_validations,
 )
-from clean_room_agent.db.raw.runs import list_runs
-from clean_room_agent.db.raw.task_runs import TaskRunRow, list_task_runs
+from clean_room_agent.db.raw.runs import (
+    EventRow,
+    OrchestratorRunRow,
+    get_orchestrator_run,
+    list_events,
+    list_runs,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from clean_room_agent.app.index_process import RUN_COMMIT_KEY, Follow, IndexProc
 from clean_room_agent.artifacts.time_kinds import TimeKind
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.curated import index_state
-from clean_room_agent.db.raw.time_spans import TimeSpanRow
+from clean_room_agent.db.raw.runs import TimeSpanRow
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import IndexingError
 from clean_room_agent.indexer.config import IndexConfig

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clean_room_agent.app.indexing import index_recorded, processors
-from clean_room_agent.db.raw.index_runs import IndexRunRow
+from clean_room_agent.db.raw.indexing import IndexRunRow
 from clean_room_agent.errors import IndexingError
 from clean_room_agent.indexer.build import IndexSummary
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from clean_room_agent.app.listed_runs import as_it_stands, as_object
 from clean_room_agent.artifacts.outcomes import RunStatus
-from clean_room_agent.db.raw.runs import RunListing
-from clean_room_agent.db.raw.trace import RunOverview
+from clean_room_agent.db.raw.runs import RunListing, RunOverview
 from clean_room_agent.workspace import Workspace, hold
 
 TASK = "3f2c7a90-0000-4000-8000-000000000000"

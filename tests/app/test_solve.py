@@ -12,8 +12,8 @@ from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.solve import _Fullest, note_beginning, plan_given, read_text
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.plans import MetaPlan
-from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_orchestrator_run
 from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.raw.runs import OrchestratorRunRow, get_orchestrator_run
 from clean_room_agent.db.session import Session
 from clean_room_agent.errors import ArtifactError, ConfigError, UsageError
 from clean_room_agent.orchestrator.events import Note, PassFinished

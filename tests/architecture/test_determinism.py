@@ -8,7 +8,7 @@ from tests.architecture.eventful_run import Eventful, eventful_run
 from clean_room_agent.artifacts.ids import relative_pass, short_id
 from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.db.raw.decisions import list_decisions
+from clean_room_agent.db.raw.passes import list_decisions
 from clean_room_agent.orchestrator.testing.normalise import normalise
 from clean_room_agent.workspace import Workspace
 

@@ -13,7 +13,7 @@ from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.cli.completing import complete, split_line
 from clean_room_agent.cli.main import COMMANDS, run
 from clean_room_agent.db.connection import get_connection, transaction
-from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, append_orchestrator_run
+from clean_room_agent.db.raw.runs import OrchestratorRunRow, append_orchestrator_run
 from clean_room_agent.db.raw.training import AdapterRow, append_adapter
 from clean_room_agent.redaction import SHOWN_DIGITS
 

@@ -8,8 +8,8 @@ from testing.repositories import write
 from testing.runs.solving import Project
 
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.db.raw.events import EVENTS
-from clean_room_agent.db.raw.index_runs import GENERATED
+from clean_room_agent.db.raw.indexing import GENERATED
+from clean_room_agent.db.raw.runs import EVENTS
 from clean_room_agent.workspace import Workspace
 
 

@@ -23,10 +23,8 @@ from clean_room_agent.cli.display import CONTROL
 from clean_room_agent.cli.main import run as cra
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import append_call, list_calls
-from clean_room_agent.db.raw.decisions import append_decisions
-from clean_room_agent.db.raw.events import EventRow, append_event
-from clean_room_agent.db.raw.orchestrator_runs import append_orchestrator_run
-from clean_room_agent.db.raw.task_runs import append_task_run
+from clean_room_agent.db.raw.passes import append_decisions, append_task_run
+from clean_room_agent.db.raw.runs import EventRow, append_event, append_orchestrator_run
 
 HOSTILE = (
     "</pre></script><script>alert(1)</script><img src=x onerror=y>\"'&\x1b[31m\u202e\x00\u2028\ud800{{ 7*7 }}"

@@ -12,10 +12,14 @@ from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.cli.main import run as cra
 from clean_room_agent.db.connection import connect_file, get_connection
 from clean_room_agent.db.migrations import SCHEMA_FOLDER, migrations, version_of
-from clean_room_agent.db.raw.attempts import ValidationRow, append_validation
-from clean_room_agent.db.raw.events import EventRow, append_event
-from clean_room_agent.db.raw.orchestrator_runs import RunOutcome, append_orchestrator_run, set_outcome
-from clean_room_agent.db.raw.task_runs import append_task_run
+from clean_room_agent.db.raw.passes import ValidationRow, append_task_run, append_validation
+from clean_room_agent.db.raw.runs import (
+    EventRow,
+    RunOutcome,
+    append_event,
+    append_orchestrator_run,
+    set_outcome,
+)
 from clean_room_agent.report.runs import age, first_line
 from clean_room_agent.workspace import Workspace
 

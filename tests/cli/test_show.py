@@ -15,10 +15,9 @@ from tests.report.scripted_solve import LINE, SECOND_TRY, solve_sample
 from clean_room_agent.cli.main import run as cra
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import append_call
-from clean_room_agent.db.raw.decisions import append_decisions
-from clean_room_agent.db.raw.orchestrator_runs import append_orchestrator_run
+from clean_room_agent.db.raw.passes import TaskRunOutcome, append_decisions, append_task_run, finish_task_run
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.raw.task_runs import TaskRunOutcome, append_task_run, finish_task_run
+from clean_room_agent.db.raw.runs import append_orchestrator_run
 from clean_room_agent.llm.pretokenizer import FRAMING_TOKENS
 
 Show = Callable[..., str]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from clean_room_agent.artifacts.ids import implement_pass
 from clean_room_agent.db.connection import database_path
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.raw.session_archives import get_archive
+from clean_room_agent.db.raw.runs import get_archive
 from clean_room_agent.db.session import JsonValue, Session, archived_states, has_session
 from clean_room_agent.errors import RecordError
 

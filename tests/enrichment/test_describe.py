@@ -11,7 +11,7 @@ from tests.retrieval.world import RecordSink, clock
 
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.curated.files import FileRow
-from clean_room_agent.db.raw.enrichment import DescriptionRow, list_descriptions
+from clean_room_agent.db.raw.indexing import DescriptionRow, list_descriptions
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.enrichment.describe import (
     FAILURES_IN_A_ROW,

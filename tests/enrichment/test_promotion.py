@@ -11,7 +11,7 @@ import pytest
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.curated import files, metadata
 from clean_room_agent.db.curated.metadata import FileMetadataRow
-from clean_room_agent.db.raw.enrichment import (
+from clean_room_agent.db.raw.indexing import (
     ENRICHMENT_OUTPUTS,
     DescriptionRow,
     EnrichmentRow,

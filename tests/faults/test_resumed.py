@@ -22,7 +22,7 @@ from testing.servers.ollama_server import OllamaServer
 from clean_room_agent.app.task_lock import task_lock
 from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.db.raw.events import list_events
+from clean_room_agent.db.raw.runs import list_events
 from clean_room_agent.errors import UsageError
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.workspace import Workspace

@@ -10,7 +10,7 @@ from testing.runs.solving import MENDED_MONEY, TASK, Project, Script, edit, make
 from testing.servers.ollama_script import ChatCall
 
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw.plan_decisions import list_plan_decisions
+from clean_room_agent.db.raw.passes import list_plan_decisions
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
 from clean_room_agent.execute.prompts.adjustment_finalize import ADJUSTMENT_FINALIZE
 from clean_room_agent.execute.prompts.adjustment_step_viability import ADJUSTMENT_STEP_VIABILITY

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from testing.runs.memory_run import TASK_ID, MemoryProject, memory_project, step
 
-from clean_room_agent.db.raw.orchestrator_runs import get_orchestrator_run
+from clean_room_agent.db.raw.runs import get_orchestrator_run
 from clean_room_agent.orchestrator.run import StepDone, StepFailed
 from clean_room_agent.orchestrator.task import Hint
 

@@ -6,8 +6,8 @@ from testing.runs.memory_run import TASK_ID, MemoryProject, memory_project
 
 from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.outcomes import PassType, RunStatus
-from clean_room_agent.db.raw.orchestrator_runs import get_orchestrator_run, list_passes
-from clean_room_agent.db.raw.task_runs import get_task_run
+from clean_room_agent.db.raw.passes import get_task_run, list_passes
+from clean_room_agent.db.raw.runs import get_orchestrator_run
 from clean_room_agent.orchestrator.events import Note, PassFinished
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader, RunRecorder
 

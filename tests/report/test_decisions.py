@@ -2,7 +2,7 @@ from rich.console import Console
 from tests.db.raw.samples import sample
 from tests.report.conftest import LargeRun
 
-from clean_room_agent.db.raw.decisions import DecisionRow
+from clean_room_agent.db.raw.passes import DecisionRow
 from clean_room_agent.report.decisions import decision_lines, render_verdicts, verdicts
 from clean_room_agent.report.trace import Chosen, choose
 

@@ -1,7 +1,7 @@
 from testing.packages import package, shown_file, shown_symbol
 from tests.db.raw.samples import sample
 
-from clean_room_agent.db.raw.decisions import DecisionRow
+from clean_room_agent.db.raw.passes import DecisionRow
 from clean_room_agent.report.package import as_markdown, as_object
 from clean_room_agent.retrieval.stage import Candidate
 

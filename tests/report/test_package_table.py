@@ -5,7 +5,7 @@ from testing.packages import package, shown_file, shown_symbol
 from tests.db.raw.samples import sample
 
 from clean_room_agent.artifacts.package import ContextPackage, DroppedItem
-from clean_room_agent.db.raw.decisions import DecisionRow
+from clean_room_agent.db.raw.passes import DecisionRow
 from clean_room_agent.report.package_table import UNASKED, as_table
 
 TEXT = "def f():\n    return 1\n"

@@ -5,7 +5,7 @@ from rich.console import Console
 from tests.db.raw.samples import sample
 from tests.report.conftest import LargeRun
 
-from clean_room_agent.db.raw.attempts import ValidationRow
+from clean_room_agent.db.raw.passes import ValidationRow
 from clean_room_agent.report.trace import choose
 from clean_room_agent.report.validation import counts, render_validations, validation_lines
 

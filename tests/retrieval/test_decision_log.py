@@ -6,7 +6,7 @@ import pytest
 
 from clean_room_agent.artifacts.decisions import Subject
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.db.raw.decisions import DecisionRow, list_decisions
+from clean_room_agent.db.raw.passes import DecisionRow, list_decisions
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.retrieval.decision_log import DecisionLog
 from clean_room_agent.retrieval.stage import Decision, Verdict, Weight

@@ -14,7 +14,7 @@ from clean_room_agent.artifacts.tasks import ContextRequest
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.curated import dependencies, files, postings, prose, symbols
 from clean_room_agent.db.raw.calls import ReadingRow, append_call, append_reading
-from clean_room_agent.db.raw.decisions import DecisionRow, list_decisions
+from clean_room_agent.db.raw.passes import DecisionRow, list_decisions
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.db.session import Session

@@ -2,10 +2,9 @@
 
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.artifacts.event_kinds import EventKind
-from clean_room_agent.db.raw import events
-from clean_room_agent.db.raw.orchestrator_runs import get_orchestrator_run
+from clean_room_agent.db.raw import runs
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.raw.runs import find_task
+from clean_room_agent.db.raw.runs import find_task, get_orchestrator_run
 from clean_room_agent.errors import UsageError
 from clean_room_agent.git.apply_result import apply_to_tree, take_back
 from clean_room_agent.git.history import changed_paths, read_blob
@@ -26,7 +25,7 @@ def apply_run(workspace: Workspace, run: str, *, undo: bool) -> tuple[str, tuple
         row = record.write(get_orchestrator_run, task_id)
         if row is None or not row.result_commit:
             raise UsageError(f"run {run} has no result to apply", hint=f"`cra show {run}` shows how it ended")
-        if any(event.kind == EventKind.DISCARDED for event in record.write(events.list_events, task_id)):
+        if any(event.kind == EventKind.DISCARDED for event in record.write(runs.list_events, task_id)):
             raise UsageError(
                 f"run {run} was discarded",
                 hint=f"`cra replay {run}` shows whether it comes out the same again",
@@ -61,8 +60,8 @@ def take_out(repo: Repository, record: Record, task_id: str, *, base: str, commi
 
 
 def _note(record: Record, task_id: str, kind: EventKind, paths: tuple[str, ...]) -> None:
-    event = events.EventRow(task_id=task_id, kind=kind, detail="\n".join(paths), timestamp=record.now())
-    record.write(events.append_event, event)
+    event = runs.EventRow(task_id=task_id, kind=kind, detail="\n".join(paths), timestamp=record.now())
+    record.write(runs.append_event, event)
 
 
 def _stands_already(repository: Repository, base: str, commit: str) -> bool:

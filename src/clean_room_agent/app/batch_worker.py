@@ -17,7 +17,7 @@ from clean_room_agent.app.solve import EXIT_CODES, SolveRequest, as_object, requ
 from clean_room_agent.app.wiring import workspace_of
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_orchestrator_run
+from clean_room_agent.db.raw.runs import OrchestratorRunRow, get_orchestrator_run
 from clean_room_agent.errors import CraError, Interrupted
 from clean_room_agent.report.live import Broadcast
 from clean_room_agent.workspace import Workspace

@@ -3,10 +3,9 @@
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.db.connection import remove_database
-from clean_room_agent.db.raw import events
-from clean_room_agent.db.raw.orchestrator_runs import get_orchestrator_run
+from clean_room_agent.db.raw import runs
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.raw.runs import find_task
+from clean_room_agent.db.raw.runs import find_task, get_orchestrator_run
 from clean_room_agent.db.session import Session
 from clean_room_agent.errors import UsageError
 from clean_room_agent.git.repository import current_branch, open_repository
@@ -43,8 +42,8 @@ def discard_run(workspace: Workspace, run: str) -> tuple[str, list[str]]:
         if workspace.session(task_id).exists():
             Session.open(workspace.repo, task_id, clock=utc_now).archive(record)
         remove_database(workspace.run_copy(task_id))
-        event = events.EventRow(
+        event = runs.EventRow(
             task_id=task_id, kind=EventKind.DISCARDED, detail="\n".join(gone), timestamp=record.now()
         )
-        record.write(events.append_event, event)
+        record.write(runs.append_event, event)
     return task_id, gone

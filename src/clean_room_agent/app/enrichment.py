@@ -13,7 +13,7 @@ from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.signal_handling import on_interrupt
 from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.db.raw.enrichment import list_descriptions, mark_promoted
+from clean_room_agent.db.raw.indexing import list_descriptions, mark_promoted
 from clean_room_agent.enrichment.describe import Describer, Descriptions, DueFiles, Watcher, find_due_files
 from clean_room_agent.enrichment.promotion import promote
 from clean_room_agent.enrichment.prompts.enrichment import ENRICHMENT

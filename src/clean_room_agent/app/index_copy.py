@@ -22,8 +22,8 @@ from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.db.connection import backup, connect_file, is_sound
 from clean_room_agent.db.curated import files, index_state, metadata
-from clean_room_agent.db.raw.enrichment import get_descriptions, list_descriptions
-from clean_room_agent.db.raw.events import EventRow, append_event_once, list_events
+from clean_room_agent.db.raw.indexing import get_descriptions, list_descriptions
+from clean_room_agent.db.raw.runs import EventRow, append_event_once, list_events
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.worktree import add_worktree, remove_leftovers, remove_worktree, stand_on

@@ -45,7 +45,7 @@ class Refresh:
     def run(self, progress: Progress) -> None:
         """See the class."""
         from clean_room_agent.app.indexing import index_recorded, processors
-        from clean_room_agent.db.raw.index_runs import append_index_run
+        from clean_room_agent.db.raw.indexing import append_index_run
         from clean_room_agent.db.raw.single_event import write_event
         from clean_room_agent.indexer.build import index_repository
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.progress import Progress
-from clean_room_agent.db.raw.index_runs import IndexRunRow, append_index_run
+from clean_room_agent.db.raw.indexing import IndexRunRow, append_index_run
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.single_event import write_event
 from clean_room_agent.git.repository import list_work_tree

@@ -8,15 +8,15 @@ from clean_room_agent.app.task_lock import task_lock
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.connection import remove_database
-from clean_room_agent.db.raw.orchestrator_runs import (
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.raw.runs import (
     OrchestratorRunRow,
     RunOutcome,
+    get_archive,
     get_orchestrator_run,
     list_running,
     set_outcome,
 )
-from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.raw.session_archives import get_archive
 from clean_room_agent.db.session import Session, archived_states, has_session
 from clean_room_agent.errors import UsageError
 from clean_room_agent.git.repository import Repository

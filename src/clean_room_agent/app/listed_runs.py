@@ -5,7 +5,7 @@ from typing import Any
 
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.raw.pruning import file_bytes, record_bytes
-from clean_room_agent.db.raw.trace import RunOverview
+from clean_room_agent.db.raw.runs import RunOverview
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.report.values import plain
 from clean_room_agent.workspace import Workspace, is_held

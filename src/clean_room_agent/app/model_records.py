@@ -2,7 +2,7 @@
 
 from clean_room_agent.artifacts.ids import task_of
 from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
-from clean_room_agent.db.raw import answer_biases, calls, window_proofs
+from clean_room_agent.db.raw import calls, model_measurements
 from clean_room_agent.db.raw.calls import copying_models, get_call
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.llm.answers import Choice
@@ -62,7 +62,7 @@ class RecordedProofs:
     def newest(self, server: ProbedServer) -> str | None:
         """When the server was last proven; None where it never was."""
         row = self._record.write(
-            window_proofs.newest_proof,
+            model_measurements.newest_proof,
             provider=server.provider,
             base_url=server.base_url,
             model=server.model,
@@ -73,7 +73,7 @@ class RecordedProofs:
 
     def keep(self, server: ProbedServer, call_id: int) -> None:
         """Store the proof."""
-        row = window_proofs.WindowProofRow(
+        row = model_measurements.WindowProofRow(
             provider=server.provider,
             base_url=server.base_url,
             model=server.model,
@@ -82,7 +82,7 @@ class RecordedProofs:
             call_id=call_id,
             timestamp=self._record.now(),
         )
-        self._record.write(window_proofs.append_proof, row)
+        self._record.write(model_measurements.append_proof, row)
 
 
 class RecordedBiases:
@@ -94,7 +94,7 @@ class RecordedBiases:
     def newest(self, key: BiasKey, now: str) -> ModelCall | None:
         """The call by which it was last key; None where it never was, or by what may have been another model."""
         row = self._record.write(
-            answer_biases.newest_bias,
+            model_measurements.newest_bias,
             base_url=key.base_url,
             model=key.model,
             model_digest=key.model_digest,
@@ -107,7 +107,7 @@ class RecordedBiases:
 
     def keep(self, key: BiasKey, call_id: int, choice: Choice) -> None:
         """Store the measurement."""
-        row = answer_biases.AnswerBiasRow(
+        row = model_measurements.AnswerBiasRow(
             base_url=key.base_url,
             model=key.model,
             model_digest=key.model_digest,
@@ -117,7 +117,7 @@ class RecordedBiases:
             call_id=call_id,
             timestamp=self._record.now(),
         )
-        self._record.write(answer_biases.append_bias, row)
+        self._record.write(model_measurements.append_bias, row)
 
 
 class RecordedCopies:

@@ -65,7 +65,7 @@ def page_of_run(conn: Connection, workspace: Workspace, trace: RunTrace, safe: C
 
 def page_of_all(conn: Connection, safe: Callable[[str], str]) -> str:
     """The page of all runs as HTML; `safe` as above."""
-    from clean_room_agent.db.raw.run_costs import list_run_costs
+    from clean_room_agent.db.raw.analysis import list_run_costs
     from clean_room_agent.report.page.html import runs_html
     from clean_room_agent.report.page.runs_page import runs_page
     from clean_room_agent.training.credit import waterfall_of

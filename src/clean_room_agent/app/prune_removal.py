@@ -10,9 +10,9 @@ from clean_room_agent.app.task_lock import task_lock
 from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.db.connection import remove_database
-from clean_room_agent.db.raw.events import EventRow, append_event
 from clean_room_agent.db.raw.pruning import compact_record, delete_tasks
 from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.raw.runs import EventRow, append_event
 from clean_room_agent.errors import UsageError
 from clean_room_agent.git.result_refs import delete_ref
 from clean_room_agent.temp_folders import remove_abandoned

@@ -15,8 +15,7 @@ from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import list_calls
-from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_orchestrator_run
-from clean_room_agent.db.raw.runs import find_task
+from clean_room_agent.db.raw.runs import OrchestratorRunRow, find_task, get_orchestrator_run
 from clean_room_agent.errors import GitError, ReplayMismatch, UsageError
 from clean_room_agent.git.history import diff
 from clean_room_agent.git.repository import Repository, open_repository

@@ -11,8 +11,7 @@ from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.ids import relative_pass, short_id
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan, PartPlan
-from clean_room_agent.db.raw.events import list_events
-from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_orchestrator_run
+from clean_room_agent.db.raw.runs import OrchestratorRunRow, get_orchestrator_run, list_events
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import ConfigError, UsageError
 from clean_room_agent.orchestrator.task import Hint, PlanGiven

@@ -11,8 +11,8 @@ from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.artifacts.tasks import ContextRequest
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.db.raw import task_runs
-from clean_room_agent.db.raw.decisions import DecisionRow, list_decisions
+from clean_room_agent.db.raw import passes
+from clean_room_agent.db.raw.passes import DecisionRow, list_decisions
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.orchestrator.events import Observer, PassProgress
 from clean_room_agent.report.causes import ending_of
@@ -59,7 +59,7 @@ def retrieve(
     with wiring.open_services(workspace, settings, task_id, transport, watch=observer.notice) as services:
         record = services.record
         refresh_index(workspace, settings.index, record, progress=index_progress(observer))
-        row_id = record.write(task_runs.append_task_run, _pass_row(services, task_id, use_model=use_model))
+        row_id = record.write(passes.append_task_run, _pass_row(services, task_id, use_model=use_model))
         with contextlib.closing(connect_file("curated", workspace.curated, read_only=True)) as index:
             retriever = wiring.retriever_over(services, index, workspace.repo, use_model=use_model)
             observer.notice(PassProgress(doing="looking for what it needs"))
@@ -67,13 +67,13 @@ def retrieve(
                 ContextRequest(pass_id=task_id, mode="implement", role="coding", task=task)
             )
         spent = services.meter.read()
-        outcome = task_runs.TaskRunOutcome(
+        outcome = passes.TaskRunOutcome(
             success=True,
             total_tokens=spent.tokens,
             total_latency_ms=spent.latency_ms,
             completed_at=record.now(),
         )
-        record.write(task_runs.finish_task_run, row_id, outcome)
+        record.write(passes.finish_task_run, row_id, outcome)
         rows = record.write(list_decisions, task_id)
         ending = record.write(ending_of, task_id)
         services.session.archive(record)
@@ -81,9 +81,9 @@ def retrieve(
     return RetrievedContext(retrieved=found, decisions=rows, notes=tuple(ending.sentences()) if poor else ())
 
 
-def _pass_row(services: wiring.Services, task_id: str, *, use_model: bool) -> task_runs.TaskRunRow:
+def _pass_row(services: wiring.Services, task_id: str, *, use_model: bool) -> passes.TaskRunRow:
     window = services.router.window("coding")
-    return task_runs.TaskRunRow(
+    return passes.TaskRunRow(
         task_id=task_id,
         repo_path=str(services.workspace.repo),
         mode="implement",

@@ -31,9 +31,7 @@ from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
 from clean_room_agent.artifacts.time_kinds import TimeKind
 from clean_room_agent.atomic_write import read_given
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw.events import EventRow, append_event
-from clean_room_agent.db.raw.orchestrator_runs import get_orchestrator_run
-from clean_room_agent.db.raw.runs import find_task
+from clean_room_agent.db.raw.runs import EventRow, append_event, find_task, get_orchestrator_run
 from clean_room_agent.errors import ArtifactError, ModelError, RepositoryError, UsageError
 from clean_room_agent.execute.plan_artifact import plan_from_artifact
 from clean_room_agent.execute.plan_file import load_plan

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from clean_room_agent.db.raw import calibrations
+from clean_room_agent.db.raw import model_measurements
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.llm.calibration import FULL_PAIRS, LEAST_PAIRS, MOST_PAIRS, Pair, calibrate
@@ -39,7 +39,7 @@ def learned_estimators(record: Record, tags: Iterable[str]) -> dict[str, FittedE
     """
     found = {}
     for tag in tags:
-        known = record.write(calibrations.newest_calibration, tag)
+        known = record.write(model_measurements.newest_calibration, tag)
         if _is_due(record, tag, known):
             known = _calibrate(record, tag) or known
         if known is not None and (estimator := _estimator(known)) is not None:
@@ -49,10 +49,10 @@ def learned_estimators(record: Record, tags: Iterable[str]) -> dict[str, FittedE
 
 def read_estimators(conn: Connection, task_id: str) -> dict[str, TokenEstimator] | None:
     """The estimators that the task used, by model; None if none are stored."""
-    rows = calibrations.list_task_estimators(conn, task_id)
+    rows = model_measurements.list_task_estimators(conn, task_id)
     found: dict[str, TokenEstimator] = {}
     for row in rows:
-        known = row.calibration_id and calibrations.get_calibration(conn, row.calibration_id)
+        known = row.calibration_id and model_measurements.get_calibration(conn, row.calibration_id)
         found[row.model] = (known and _estimator(known)) or InitialEstimator(factor=row.start_factor)
     return found if rows else None
 
@@ -71,7 +71,7 @@ def note_estimators(
         if isinstance(estimator, FittedEstimator)
     }
     rows = tuple(
-        calibrations.TaskEstimatorRow(
+        model_measurements.TaskEstimatorRow(
             task_id=task_id,
             model=tag,
             calibration_id=ids.get(tag),
@@ -80,23 +80,23 @@ def note_estimators(
         )
         for tag in tags
     )
-    record.write(calibrations.append_task_estimators, rows)
+    record.write(model_measurements.append_task_estimators, rows)
 
 
-def _is_due(record: Record, tag: str, known: calibrations.CalibrationRow | None) -> bool:
+def _is_due(record: Record, tag: str, known: model_measurements.CalibrationRow | None) -> bool:
     after = known.newest_call_id if known else 0
     wanted = LEAST_PAIRS if known is None else STEP if known.pairs < FULL_PAIRS else LATER_STEP
-    return record.write(calibrations.count_pairs_since, tag, after) >= wanted
+    return record.write(model_measurements.count_pairs_since, tag, after) >= wanted
 
 
-def _calibrate(record: Record, tag: str) -> calibrations.CalibrationRow | None:
-    logged = record.write(calibrations.list_pairs, tag, limit=MOST_PAIRS)
+def _calibrate(record: Record, tag: str) -> model_measurements.CalibrationRow | None:
+    logged = record.write(model_measurements.list_pairs, tag, limit=MOST_PAIRS)
     fitted = calibrate(
         [Pair(system=pair.system_prompt, prompt=pair.prompt, counted=pair.prompt_tokens) for pair in logged]
     )
     if fitted is None:
         return None
-    row = calibrations.CalibrationRow(
+    row = model_measurements.CalibrationRow(
         model=tag,
         model_digest=logged[-1].model_digest,
         pairs=fitted.pairs,
@@ -106,11 +106,11 @@ def _calibrate(record: Record, tag: str) -> calibrations.CalibrationRow | None:
         words=fitted.words,
         timestamp=record.now(),
     )
-    row_id = record.write(calibrations.append_calibration, row)
-    return record.write(calibrations.get_calibration, row_id)
+    row_id = record.write(model_measurements.append_calibration, row)
+    return record.write(model_measurements.get_calibration, row_id)
 
 
-def _estimator(row: calibrations.CalibrationRow) -> FittedEstimator | None:
+def _estimator(row: model_measurements.CalibrationRow) -> FittedEstimator | None:
     """The row as an estimator; None where it was made by a program that sorted pieces into other kinds."""
     if len(row.weights) != len(KINDS):
         return None

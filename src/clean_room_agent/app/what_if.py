@@ -17,7 +17,7 @@ from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.artifacts.prompt_sources import SourcedText
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import list_calls
-from clean_room_agent.db.raw.decisions import DecisionRow, list_decisions
+from clean_room_agent.db.raw.passes import DecisionRow, list_decisions
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.errors import UsageError, WindowExceeded
 from clean_room_agent.llm.answers import BadAnswer, Choice

@@ -18,8 +18,8 @@ from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.artifacts.outcomes import RunStatus, status_of
 from clean_room_agent.db.connection import remove_database
 from clean_room_agent.db.raw import calls
-from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow
 from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.raw.runs import OrchestratorRunRow
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.db.session import Session, has_session, restore_session
 from clean_room_agent.errors import ConfigError, UsageError

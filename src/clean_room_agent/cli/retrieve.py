@@ -10,7 +10,7 @@ from clean_room_agent.app.retrieve import retrieval_settings, retrieve
 from clean_room_agent.app.settings import Overrides
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.watching import watching
-from clean_room_agent.db.raw import decisions
+from clean_room_agent.db.raw import passes
 from clean_room_agent.report.package import as_markdown, as_object
 from clean_room_agent.retrieval.retriever import Retrieved
 
@@ -47,7 +47,7 @@ def command(
     return 0
 
 
-def show(found: Retrieved, rows: tuple[decisions.DecisionRow, ...], form: str) -> None:
+def show(found: Retrieved, rows: tuple[passes.DecisionRow, ...], form: str) -> None:
     """Write the package to standard output in one of `FORMATS`."""
     package = found.package
     if form == "json":

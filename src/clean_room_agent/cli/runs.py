@@ -12,7 +12,7 @@ from clean_room_agent.cli import options, output
 from clean_room_agent.cli.paging import paged
 from clean_room_agent.cli.sanitized import sanitized
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw.trace import RunOverview, list_overviews
+from clean_room_agent.db.raw.runs import RunOverview, list_overviews
 from clean_room_agent.git.repository import find_top
 from clean_room_agent.report.runs import render_runs
 from clean_room_agent.workspace import trusted_workspace

@@ -10,7 +10,7 @@ from clean_room_agent.cli import output
 from clean_room_agent.cli.display import current_display
 from clean_room_agent.cli.sanitized import RedactedView, SanitizedView
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.db.raw.decisions import DecisionRow, list_decisions
+from clean_room_agent.db.raw.passes import DecisionRow, list_decisions
 from clean_room_agent.llm.call_events import CallFinished, CallUnreadable
 from clean_room_agent.llm.window_probe import PROBE_NAME
 from clean_room_agent.orchestrator.events import Event, Observer, PassFinished

@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
 Connection = sqlite3.Connection
 """For the layers above, which may not import sqlite3."""
-
 RowT = TypeVar("RowT")
 SqlValue = int | float | str | bytes | None
 SHOWN_CHARS = 40
 PLAIN = frozenset({int, float, str, bytes, type(None)})
+OF_TASK = "(task_id = ? OR (task_id > ? AND task_id < ?))"
+"""An SQL condition; its parameters are `task_range`. Unlike LIKE, it uses the index and knows no wildcards."""
 
 
 class Table(Generic[RowT]):
@@ -171,3 +172,8 @@ def _codec(hint: Any) -> "TypeAdapter[Any] | None":
     parts = set(get_args(hint)) or {hint}
     literal = bool(parts) and all(isinstance(part, str) for part in parts)
     return None if literal or parts <= PLAIN else TypeAdapter(hint)
+
+
+def task_range(task_id: str) -> tuple[str, str, str]:
+    """The parameters of `OF_TASK`: the id, and the bounds of all that begin with it and a colon."""
+    return (task_id, f"{task_id}:", f"{task_id};")

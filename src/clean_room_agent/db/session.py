@@ -15,7 +15,7 @@ from clean_room_agent.db.connection import connect_file, connect_memory, databas
 from clean_room_agent.db.disk_full import BROKEN, code_of, file_of, free_space_hint
 from clean_room_agent.db.file_identity import OpenFiles
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.raw.session_archives import ArchiveRow, append_archive, get_archive
+from clean_room_agent.db.raw.runs import ArchiveRow, append_archive, get_archive
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import RecordError
 from clean_room_agent.workspace import Workspace

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from clean_room_agent import syntax
 from clean_room_agent.db.curated.files import FileRow
-from clean_room_agent.db.raw.enrichment import DescriptionRow, EnrichmentRow, append_enrichment
+from clean_room_agent.db.raw.indexing import DescriptionRow, EnrichmentRow, append_enrichment
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.enrichment.file_facts import FileFacts, read_facts
 from clean_room_agent.enrichment.file_fitting import brief, fit

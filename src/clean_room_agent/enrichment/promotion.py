@@ -7,7 +7,7 @@ from clean_room_agent.db.connection import transaction
 from clean_room_agent.db.curated import metadata
 from clean_room_agent.db.curated.files import FileRow, list_files
 from clean_room_agent.db.curated.metadata import FileMetadataRow
-from clean_room_agent.db.raw.enrichment import DescriptionRow
+from clean_room_agent.db.raw.indexing import DescriptionRow
 from clean_room_agent.db.rows import Connection
 
 

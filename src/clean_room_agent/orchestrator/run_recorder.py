@@ -9,15 +9,7 @@ from clean_room_agent.artifacts.outcomes import PassResult, PassType, RunStatus
 from clean_room_agent.artifacts.plans import Artifact
 from clean_room_agent.artifacts.tasks import RefinementRequest, Role
 from clean_room_agent.artifacts.verdicts import PlanVerdict
-from clean_room_agent.db.raw import (
-    attempts,
-    calls,
-    events,
-    orchestrator_runs,
-    plan_decisions,
-    refinements,
-    task_runs,
-)
+from clean_room_agent.db.raw import calls, passes, runs
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.orchestrator.budget import Meter, Spent, spent_of
@@ -98,7 +90,7 @@ class RunRecorder:
         router: ModelRouter,
         meter: Meter,
         observer: Observer,
-        resumed: orchestrator_runs.OrchestratorRunRow | None = None,
+        resumed: runs.OrchestratorRunRow | None = None,
         timed: Timed = untimed,
     ) -> None:
         """Record the run as running; `resumed` is its row from before."""
@@ -118,8 +110,8 @@ class RunRecorder:
             self._write_outcome(RunStatus.RUNNING)
             return
         self._run_id = record.write(
-            orchestrator_runs.append_orchestrator_run,
-            orchestrator_runs.OrchestratorRunRow(
+            runs.append_orchestrator_run,
+            runs.OrchestratorRunRow(
                 task_id=header.task_id,
                 repo_path=header.repo_path,
                 task_description=header.task,
@@ -134,14 +126,14 @@ class RunRecorder:
     def snapshot_taken(self, commit: str, account: object) -> None:
         """Record which commit the run starts from, and what is in it."""
         text = json.dumps(account, ensure_ascii=False)
-        self._record.write(orchestrator_runs.set_snapshot, self._run_id, commit=commit, snapshot=text)
+        self._record.write(runs.set_snapshot, self._run_id, commit=commit, snapshot=text)
 
     def progress(self, *, total_parts: int, total_steps: int, parts_done: int, steps_done: int) -> None:
         """Record how far the run has come."""
         self._record.write(
-            orchestrator_runs.set_progress,
+            runs.set_progress,
             self._run_id,
-            orchestrator_runs.RunProgress(
+            runs.RunProgress(
                 total_parts=total_parts,
                 total_steps=total_steps,
                 parts_completed=parts_done,
@@ -159,9 +151,9 @@ class RunRecorder:
         self, status: RunStatus, *, reason: str = "", branch: str = "", commit: str = ""
     ) -> None:
         self._record.write(
-            orchestrator_runs.set_outcome,
+            runs.set_outcome,
             self._run_id,
-            orchestrator_runs.RunOutcome(
+            runs.RunOutcome(
                 status=status,
                 completed_at=None if status in RESUMABLE else self._record.now(),
                 reason=reason,
@@ -173,7 +165,7 @@ class RunRecorder:
     def open_pass(self, header: PassHeader, *, now: float, known: bool = False) -> OpenPass:
         """Record that the pass begins; `now` is monotonic, in seconds. The observer is not notified of a `known` one."""
         window = self._router.window(header.role)
-        row = task_runs.TaskRunRow(
+        row = passes.TaskRunRow(
             task_id=header.pass_id,
             repo_path=self._header.repo_path,
             mode="implement" if header.kind is PassType.IMPLEMENT else "plan",
@@ -183,10 +175,10 @@ class RunRecorder:
             stages=self._header.stages,
             timestamp=self._record.now(),
         )
-        row_id = self._record.write(task_runs.append_task_run, row)
+        row_id = self._record.write(passes.append_task_run, row)
         self._record.write(
-            orchestrator_runs.append_pass,
-            orchestrator_runs.PassRow(
+            passes.append_pass,
+            passes.PassRow(
                 orchestrator_run_id=self._run_id,
                 task_run_id=row_id,
                 pass_type=header.kind,
@@ -243,7 +235,7 @@ class RunRecorder:
         """Whether the record has the pass's outcome already."""
         if not opened.known:
             return False
-        row = self._record.write(task_runs.get_task_run, opened.header.pass_id)
+        row = self._record.write(passes.get_task_run, opened.header.pass_id)
         return row is not None and (row.success, row.detail) == (end.success, end.detail)
 
     def _finish(self, opened: OpenPass, end: PassEnd) -> Spent:
@@ -251,9 +243,9 @@ class RunRecorder:
         self._open.remove(opened)
         spent = spent_of(self._record.write(calls.total_of_pass, opened.header.pass_id))
         self._record.write(
-            task_runs.finish_task_run,
+            passes.finish_task_run,
             opened.row_id,
-            task_runs.TaskRunOutcome(
+            passes.TaskRunOutcome(
                 success=end.success,
                 total_tokens=spent.tokens,
                 total_latency_ms=spent.latency_ms,
@@ -265,20 +257,20 @@ class RunRecorder:
         )
         return spent
 
-    def attempt(self, row: attempts.AttemptRow, judged: attempts.ValidationRow | None) -> int:
+    def attempt(self, row: passes.AttemptRow, judged: passes.ValidationRow | None) -> int:
         """Record the attempt with the test run that judged it, both or neither; returns its id."""
-        return self._record.write(attempts.append_judged, row, judged)
+        return self._record.write(passes.append_judged, row, judged)
 
-    def validation(self, row: attempts.ValidationRow) -> int:
+    def validation(self, row: passes.ValidationRow) -> int:
         """Record a test run; returns its id."""
-        return self._record.write(attempts.append_validation, row)
+        return self._record.write(passes.append_validation, row)
 
     def refinement(self, pass_id: str, request: RefinementRequest, added: tuple[str, ...]) -> None:
         """Record what a step asked for after a failure, and what was added to its context."""
         evidence = json.dumps({"error_signatures": request.error_signatures}, ensure_ascii=False)
         self._record.write(
-            refinements.append_refinement,
-            refinements.RefinementRow(
+            passes.append_refinement,
+            passes.RefinementRow(
                 task_id=pass_id,
                 request=json.dumps(asdict(request), ensure_ascii=False),
                 evidence=evidence,
@@ -290,8 +282,8 @@ class RunRecorder:
     def recovery(self, pass_id: str, state: str, action: Action) -> None:
         """Record what was decided after a failed attempt, by which rule, and on what grounds (JSON text)."""
         self._record.write(
-            refinements.append_recovery_decision,
-            refinements.RecoveryRow(
+            passes.append_recovery_decision,
+            passes.RecoveryRow(
                 task_id=pass_id,
                 state=state,
                 rule=action.rule,
@@ -304,8 +296,8 @@ class RunRecorder:
     def plan_fallback(self, pass_id: str, faults: tuple[str, ...], plan: Artifact) -> None:
         """Record that no valid plan came, why, and what is followed in its place."""
         self._record.write(
-            refinements.append_recovery_decision,
-            refinements.RecoveryRow(
+            passes.append_recovery_decision,
+            passes.RecoveryRow(
                 task_id=pass_id,
                 state=json.dumps({"faults": faults}, ensure_ascii=False),
                 rule="no valid plan after its repair",
@@ -318,7 +310,7 @@ class RunRecorder:
     def plan_decisions(self, pass_id: str, verdicts: tuple[PlanVerdict, ...]) -> None:
         """Record the decisions that led to a plan."""
         rows = tuple(
-            plan_decisions.PlanDecisionRow(
+            passes.PlanDecisionRow(
                 task_id=pass_id,
                 question=verdict.question,
                 item=verdict.item,
@@ -335,7 +327,7 @@ class RunRecorder:
             )
             for verdict in verdicts
         )
-        self._record.write(plan_decisions.append_plan_decisions, rows)
+        self._record.write(passes.append_plan_decisions, rows)
 
     def note(self, text: str) -> None:
         """Record `text`, which changes nothing, and show it to the observer."""
@@ -344,9 +336,9 @@ class RunRecorder:
 
     def event(self, pass_id: str, kind: EventKind, detail: str) -> None:
         """Record something that happened beside the passes."""
-        row = events.EventRow(task_id=pass_id, kind=kind, detail=detail, timestamp=self._record.now())
+        row = runs.EventRow(task_id=pass_id, kind=kind, detail=detail, timestamp=self._record.now())
         # A pass that a resumed run reads again records the same events again.
-        self._record.write(events.append_event_once if self._resumed else events.append_event, row)
+        self._record.write(runs.append_event_once if self._resumed else runs.append_event, row)
 
     def now(self) -> str:
         """The record's time."""

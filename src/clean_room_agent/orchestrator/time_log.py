@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from clean_room_agent.artifacts.time_kinds import TimeKind
-from clean_room_agent.db.raw.time_spans import TimeSpanRow
+from clean_room_agent.db.raw.runs import TimeSpanRow
 
 
 class Timed(Protocol):

@@ -7,8 +7,7 @@ from rich.text import Text
 
 from clean_room_agent.artifacts.decisions import Judgment
 from clean_room_agent.artifacts.item_names import item_name
-from clean_room_agent.db.raw.decisions import DecisionRow
-from clean_room_agent.db.raw.plan_decisions import PlanDecisionRow
+from clean_room_agent.db.raw.passes import DecisionRow, PlanDecisionRow
 from clean_room_agent.report.trace import Chosen
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from clean_room_agent.artifacts.item_names import item_name
 from clean_room_agent.artifacts.package import ContextItem, ContextPackage
-from clean_room_agent.db.raw.decisions import DecisionRow
+from clean_room_agent.db.raw.passes import DecisionRow
 from clean_room_agent.retrieval.stage import Candidate
 
 

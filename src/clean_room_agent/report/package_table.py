@@ -8,7 +8,7 @@ from rich.text import Text
 
 from clean_room_agent.artifacts.item_names import item_name
 from clean_room_agent.artifacts.package import ContextItem, ContextPackage
-from clean_room_agent.db.raw.decisions import DecisionRow
+from clean_room_agent.db.raw.passes import DecisionRow
 
 UNASKED = "no model asked: "
 """How a reason begins that stands for a score; the table says it once."""

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from clean_room_agent.artifacts.ids import short_id
-from clean_room_agent.db.raw.trace import RunOverview
+from clean_room_agent.db.raw.runs import RunOverview
 from clean_room_agent.db.rows import moment
 from clean_room_agent.report.byte_sizes import size_text
 

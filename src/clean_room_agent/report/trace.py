@@ -7,24 +7,26 @@ from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.ids import attempt_of, attempts_up_to, parse_call, relative_pass
 from clean_room_agent.artifacts.model_calls import CallSummary
 from clean_room_agent.artifacts.outcomes import PassType
-from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow, list_attempts, list_validations
-from clean_room_agent.db.raw.decisions import DecisionRow, list_decisions
-from clean_room_agent.db.raw.events import EventRow, list_events
-from clean_room_agent.db.raw.orchestrator_runs import (
-    OrchestratorRunRow,
+from clean_room_agent.db.raw.calls import list_call_summaries
+from clean_room_agent.db.raw.passes import (
+    AttemptRow,
+    DecisionRow,
     PassRow,
-    get_orchestrator_run,
-    list_passes,
-)
-from clean_room_agent.db.raw.plan_decisions import PlanDecisionRow, list_plan_decisions
-from clean_room_agent.db.raw.refinements import (
+    PlanDecisionRow,
     RecoveryRow,
     RefinementRow,
+    TaskRunRow,
+    ValidationRow,
+    list_attempts,
+    list_decisions,
+    list_passes,
+    list_plan_decisions,
     list_recovery_decisions,
     list_refinements,
+    list_task_runs,
+    list_validations,
 )
-from clean_room_agent.db.raw.task_runs import TaskRunRow, list_task_runs
-from clean_room_agent.db.raw.trace import list_call_summaries
+from clean_room_agent.db.raw.runs import EventRow, OrchestratorRunRow, get_orchestrator_run, list_events
 from clean_room_agent.db.rows import Connection, moment
 from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.window_probe import PROBE_NAME

@@ -6,7 +6,7 @@ from rich.console import Group
 from rich.text import Text
 
 from clean_room_agent.artifacts.evidence import FailingTest
-from clean_room_agent.db.raw.attempts import ValidationRow
+from clean_room_agent.db.raw.passes import ValidationRow
 from clean_room_agent.report.trace import Chosen, RunTrace
 
 

@@ -10,8 +10,8 @@ from clean_room_agent.artifacts.ids import call_place
 from clean_room_agent.artifacts.model_calls import AnswerReading, CallSummary, ModelCall
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.prompt_sources import PromptSource
-from clean_room_agent.db.raw.attempts import AttemptRow
 from clean_room_agent.db.raw.calls import get_call
+from clean_room_agent.db.raw.passes import AttemptRow
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import UsageError
 from clean_room_agent.report.decisions import PassVerdicts, decision_lines

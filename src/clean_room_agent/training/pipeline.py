@@ -14,8 +14,8 @@ from clean_room_agent.artifacts.package import (
     frame,
 )
 from clean_room_agent.artifacts.tasks import ContextRequest, Mode, TaskQuery
+from clean_room_agent.db.raw.passes import TaskRunOutcome, TaskRunRow, append_task_run, finish_task_run
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.raw.task_runs import TaskRunOutcome, TaskRunRow, append_task_run, finish_task_run
 from clean_room_agent.db.session import Session
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.budget import Meter

@@ -9,7 +9,7 @@ from benchmarks.oracle.left_out import left_out_table, runs_without
 from benchmarks.oracle.page import Row, keep_row
 
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.db.raw.refinements import RecoveryRow, append_recovery_decision
+from clean_room_agent.db.raw.passes import RecoveryRow, append_recovery_decision
 
 SETTING = Setting(name="32k-noise", window=32768)
 

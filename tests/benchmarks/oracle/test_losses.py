@@ -11,9 +11,7 @@ from testing.runs.model_calls import model_call
 
 from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
-from clean_room_agent.db.raw.attempts import AttemptRow
-from clean_room_agent.db.raw.decisions import DecisionRow
-from clean_room_agent.db.raw.task_runs import TaskRunRow
+from clean_room_agent.db.raw.passes import AttemptRow, DecisionRow, TaskRunRow
 from clean_room_agent.training.gold_edits import GoldFile
 
 GOLD = GoldFile(path="a.py", before="x = 1\ny = 2\n", after="x = 1\ny = 3\n")

@@ -11,24 +11,7 @@ from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
 from clean_room_agent.artifacts.time_kinds import TimeKind
-from clean_room_agent.db.raw import (
-    answer_biases,
-    attempts,
-    calibrations,
-    calls,
-    decisions,
-    enrichment,
-    events,
-    index_runs,
-    orchestrator_runs,
-    plan_decisions,
-    refinements,
-    session_archives,
-    task_runs,
-    time_spans,
-    training,
-    window_proofs,
-)
+from clean_room_agent.db.raw import calls, indexing, model_measurements, passes, runs, training
 from clean_room_agent.db.rows import Table
 
 if TYPE_CHECKING:
@@ -62,8 +45,8 @@ def call(**changes: Any) -> ModelCall:
     return model_call(**{**values, **changes})
 
 
-def task_run(task_id: str = PASS, timestamp: str = NOW) -> task_runs.TaskRunRow:
-    return task_runs.TaskRunRow(
+def task_run(task_id: str = PASS, timestamp: str = NOW) -> passes.TaskRunRow:
+    return passes.TaskRunRow(
         task_id=task_id,
         repo_path="/r",
         mode="implement",
@@ -75,8 +58,8 @@ def task_run(task_id: str = PASS, timestamp: str = NOW) -> task_runs.TaskRunRow:
     )
 
 
-def run(task_id: str = TASK, timestamp: str = NOW) -> orchestrator_runs.OrchestratorRunRow:
-    return orchestrator_runs.OrchestratorRunRow(
+def run(task_id: str = TASK, timestamp: str = NOW) -> runs.OrchestratorRunRow:
+    return runs.OrchestratorRunRow(
         task_id=task_id, repo_path="/r", task_description="mend it", timestamp=timestamp, base_commit="b" * 40
     )
 
@@ -84,8 +67,8 @@ def run(task_id: str = TASK, timestamp: str = NOW) -> orchestrator_runs.Orchestr
 # In an order in which no row refers to a later one.
 SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
     (
-        index_runs.INDEX_RUNS,
-        index_runs.IndexRunRow(
+        indexing.INDEX_RUNS,
+        indexing.IndexRunRow(
             repo_path="/r",
             files_scanned=3,
             files_changed=2,
@@ -101,7 +84,7 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
         calls.ReadingRow(call_id=1, reading=AnswerReading.REPAIRED, fault="not JSON", timestamp=NOW),
     ),
     (
-        decisions.DECISIONS,
+        passes.DECISIONS,
         decision_row(
             task_id=PASS,
             stage="scope",
@@ -117,10 +100,10 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
             call_id=1,
         ),
     ),
-    (task_runs.TASK_RUNS, task_run()),
+    (passes.TASK_RUNS, task_run()),
     (
-        attempts.ATTEMPTS,
-        attempts.AttemptRow(
+        passes.ATTEMPTS,
+        passes.AttemptRow(
             task_run_id=1,
             attempt=1,
             prompt_tokens=10,
@@ -139,8 +122,8 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
         ),
     ),
     (
-        attempts.VALIDATIONS,
-        attempts.ValidationRow(
+        passes.VALIDATIONS,
+        passes.ValidationRow(
             attempt_id=1,
             success=False,
             test_output="1 failed",
@@ -153,10 +136,10 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
             timestamp=NOW,
         ),
     ),
-    (orchestrator_runs.ORCHESTRATOR_RUNS, run()),
+    (runs.ORCHESTRATOR_RUNS, run()),
     (
-        orchestrator_runs.PASSES,
-        orchestrator_runs.PassRow(
+        passes.PASSES,
+        passes.PassRow(
             orchestrator_run_id=1,
             task_run_id=1,
             pass_type=PassType.IMPLEMENT,
@@ -166,30 +149,28 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
             timestamp=NOW,
         ),
     ),
-    (events.EVENTS, events.EventRow(task_id=TASK, kind="warning", detail="no sandbox", timestamp=NOW)),
+    (runs.EVENTS, runs.EventRow(task_id=TASK, kind="warning", detail="no sandbox", timestamp=NOW)),
     (
-        time_spans.TIME_SPANS,
-        time_spans.TimeSpanRow(
-            task_id=TASK, kind=TimeKind.GIT, detail="snapshot", began_at=NOW, ended_at=NOW
-        ),
+        runs.TIME_SPANS,
+        runs.TimeSpanRow(task_id=TASK, kind=TimeKind.GIT, detail="snapshot", began_at=NOW, ended_at=NOW),
     ),
     (
-        session_archives.ARCHIVES,
-        session_archives.ArchiveRow(task_id=TASK, session_blob=b"\x00\xff", archived_at=NOW),
+        runs.ARCHIVES,
+        runs.ArchiveRow(task_id=TASK, session_blob=b"\x00\xff", archived_at=NOW),
     ),
     (
-        refinements.REFINEMENTS,
-        refinements.RefinementRow(
+        passes.REFINEMENTS,
+        passes.RefinementRow(
             task_id=PASS, request="{}", evidence="{}", added=("a.py", "b.py::B"), timestamp=NOW
         ),
     ),
     (
-        refinements.RECOVERY_DECISIONS,
-        refinements.RecoveryRow(task_id=PASS, state="{}", rule="retry", action="retry", timestamp=NOW),
+        passes.RECOVERY_DECISIONS,
+        passes.RecoveryRow(task_id=PASS, state="{}", rule="retry", action="retry", timestamp=NOW),
     ),
     (
-        calibrations.CALIBRATIONS,
-        calibrations.CalibrationRow(
+        model_measurements.CALIBRATIONS,
+        model_measurements.CalibrationRow(
             model="coder:3b",
             model_digest="",
             pairs=50,
@@ -201,13 +182,13 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
         ),
     ),
     (
-        calibrations.TASK_ESTIMATORS,
-        calibrations.TaskEstimatorRow(
+        model_measurements.TASK_ESTIMATORS,
+        model_measurements.TaskEstimatorRow(
             task_id=TASK, model="coder:3b", calibration_id=1, start_factor=1.3, timestamp=NOW
         ),
     ),
     (
-        plan_decisions.PLAN_DECISIONS,
+        passes.PLAN_DECISIONS,
         plan_decision_row(
             task_id="t:meta_plan",
             question="same_part",
@@ -223,8 +204,8 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
         ),
     ),
     (
-        answer_biases.ANSWER_BIASES,
-        answer_biases.AnswerBiasRow(
+        model_measurements.ANSWER_BIASES,
+        model_measurements.AnswerBiasRow(
             base_url="http://127.0.0.1:11434",
             model="coder:3b",
             model_digest="",
@@ -236,8 +217,8 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
         ),
     ),
     (
-        window_proofs.WINDOW_PROOFS,
-        window_proofs.WindowProofRow(
+        model_measurements.WINDOW_PROOFS,
+        model_measurements.WindowProofRow(
             provider="ollama",
             base_url="http://127.0.0.1:11434",
             model="coder:3b",
@@ -248,8 +229,8 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
         ),
     ),
     (
-        enrichment.ENRICHMENT_OUTPUTS,
-        enrichment.EnrichmentRow(
+        indexing.ENRICHMENT_OUTPUTS,
+        indexing.EnrichmentRow(
             file_id=4,
             path="a.py",
             content_hash="h",

@@ -3,19 +3,12 @@ import sqlite3
 from tests.db.raw.samples import NOW, TASK, call, run, sample, task_run
 
 from clean_room_agent.artifacts.outcomes import PassType
-from clean_room_agent.db.raw import (
-    calls,
-    completion_names,
-    decisions,
-    orchestrator_runs,
-    task_runs,
-    training,
-)
+from clean_room_agent.db.raw import calls, completion_names, passes, runs, training
 
 
 def test_runs_are_named_with_what_they_are_the_newest_first(conn: sqlite3.Connection) -> None:
     for name, when in (("aaaa-1", "2026-01-01"), ("aaaa-2", "2026-01-02"), ("bbbb-1", "2026-01-03")):
-        orchestrator_runs.append_orchestrator_run(conn, run(name, when))
+        runs.append_orchestrator_run(conn, run(name, when))
     assert completion_names.name_runs(conn, "aaaa", limit=9) == (
         ("aaaa-2", "solve, running: mend it"),
         ("aaaa-1", "solve, running: mend it"),
@@ -27,7 +20,7 @@ def test_the_files_that_a_model_was_shown_come_first(conn: sqlite3.Connection) -
     calls.append_call(conn, call())
     rows = [("z.py", True), ("a.py", False), ("b.py", False), ("b.py", True), ("", False)]
     for path, included in rows:
-        decisions.append_decisions(conn, (sample(decisions.DecisionRow, path=path, included=included),))
+        passes.append_decisions(conn, (sample(passes.DecisionRow, path=path, included=included),))
     assert completion_names.name_paths(conn, TASK) == (
         ("b.py", "shown"),
         ("z.py", "shown"),
@@ -36,19 +29,19 @@ def test_the_files_that_a_model_was_shown_come_first(conn: sqlite3.Connection) -
 
 
 def test_places_are_passes_parts_and_steps(conn: sqlite3.Connection) -> None:
-    run_id = orchestrator_runs.append_orchestrator_run(conn, run())
-    passes = (
+    run_id = runs.append_orchestrator_run(conn, run())
+    made = (
         (f"{TASK}:meta_plan", PassType.META_PLAN, "", ""),
         (f"{TASK}:impl:p:s", PassType.IMPLEMENT, "p", "s"),
         (f"{TASK}:impl:p:s:retry_1", PassType.IMPLEMENT, "p", "s"),
     )
-    for order, (pass_id, kind, part, step) in enumerate(passes):
-        row_id = task_runs.append_task_run(conn, task_run(pass_id))
-        row = orchestrator_runs.PassRow(
+    for order, (pass_id, kind, part, step) in enumerate(made):
+        row_id = passes.append_task_run(conn, task_run(pass_id))
+        row = passes.PassRow(
             orchestrator_run_id=run_id, task_run_id=row_id, pass_type=kind, part_id=part, step_id=step,
             sequence_order=order, timestamp=NOW,
         )  # fmt: skip
-        orchestrator_runs.append_pass(conn, row)
+        passes.append_pass(conn, row)
     assert completion_names.name_places(conn, TASK) == (
         ("meta_plan", "meta plan"),
         ("p", "a part"),

@@ -9,7 +9,7 @@ from tests.db.raw.samples import NOW, PASS, TASK, call, task_run
 from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.model_calls import AnswerReading
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
-from clean_room_agent.db.raw import attempts, calls, decisions, task_runs
+from clean_room_agent.db.raw import calls, passes
 from clean_room_agent.db.raw.failure_causes import Cause, CauseCount, count_causes
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.llm.answers import BadAnswer
@@ -86,9 +86,9 @@ def test_neither_other_tasks_nor_the_probe_count(conn: sqlite3.Connection) -> No
 
 
 def attempt(conn: sqlite3.Connection, number: int, outcome: AttemptOutcome, *codes: EditCode) -> None:
-    run = task_runs.append_task_run(conn, task_run())
+    run = passes.append_task_run(conn, task_run())
     report = tuple(EditReport(index=at, file_path="a.py", code=code) for at, code in enumerate(codes))
-    row = attempts.AttemptRow(
+    row = passes.AttemptRow(
         task_run_id=run,
         attempt=number,
         prompt_tokens=None,
@@ -100,7 +100,7 @@ def attempt(conn: sqlite3.Connection, number: int, outcome: AttemptOutcome, *cod
         outcome=outcome,
         edit_report=report,
     )
-    attempts.append_attempt(conn, row)
+    passes.append_attempt(conn, row)
 
 
 def test_attempts_are_counted_with_the_codes_of_refused_edits(conn: sqlite3.Connection) -> None:
@@ -132,7 +132,7 @@ def decided(conn: sqlite3.Connection, task: str, stage: str, *, included: bool) 
         timestamp=NOW,
         path="a.py",
     )
-    decisions.append_decisions(conn, (row,))
+    passes.append_decisions(conn, (row,))
 
 
 def test_a_search_of_which_nothing_was_shown_is_counted(conn: sqlite3.Connection) -> None:

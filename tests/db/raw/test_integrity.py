@@ -9,16 +9,18 @@ from tests.db.raw.samples import PASS, SAMPLES, TASK, call, task_run
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.db.raw.attempts import (
-    ATTEMPTS,
-    AttemptRow,
-    ValidationRow,
-    append_attempt,
-    append_validation,
-)
 from clean_room_agent.db.raw.calls import append_call
 from clean_room_agent.db.raw.integrity import record_faults
-from clean_room_agent.db.raw.task_runs import TaskRunOutcome, append_task_run, finish_task_run
+from clean_room_agent.db.raw.passes import (
+    ATTEMPTS,
+    AttemptRow,
+    TaskRunOutcome,
+    ValidationRow,
+    append_attempt,
+    append_task_run,
+    append_validation,
+    finish_task_run,
+)
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from tests.db.raw.samples import NOW, PASS, SAMPLES, TASK, call, run, task_run
 
 from clean_room_agent import proc
 from clean_room_agent.db.connection import connect_file, get_connection
-from clean_room_agent.db.raw import plan_decisions
+from clean_room_agent.db.raw import passes
 from clean_room_agent.db.raw.calls import append_call
 from clean_room_agent.db.raw.integrity import schema_faults
-from clean_room_agent.db.raw.orchestrator_runs import append_orchestrator_run
+from clean_room_agent.db.raw.passes import append_task_run
 from clean_room_agent.db.raw.pruning import (
     MEASUREMENTS,
     ROWS,
@@ -26,7 +26,7 @@ from clean_room_agent.db.raw.pruning import (
     record_bytes,
 )
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.raw.task_runs import append_task_run
+from clean_room_agent.db.raw.runs import append_orchestrator_run
 from clean_room_agent.workspace import Workspace
 
 OTHER = "9e9e9e9e-7c7e-4a5c-9a53-0f2f0a6f0d11"
@@ -60,7 +60,7 @@ def workspace(tmp_path: Path) -> Workspace:
             }
             if (judgment := getattr(row, "judgment", None)) is not None:
                 shifted["judgment"] = replace(judgment, call_id=judgment.call_id + 1)
-            if table is plan_decisions.PLAN_DECISIONS:
+            if table is passes.PLAN_DECISIONS:
                 shifted["task_id"] = PASS
             table.insert(conn, replace(row, **shifted) if shifted else row)
     return made

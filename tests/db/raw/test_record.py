@@ -12,9 +12,8 @@ import pytest
 from tests.db.raw.samples import run
 
 from clean_room_agent.db.connection import database_path, get_connection
-from clean_room_agent.db.raw.events import EVENTS, EventRow, append_event, list_events
-from clean_room_agent.db.raw.orchestrator_runs import append_orchestrator_run
 from clean_room_agent.db.raw.record import GROUP, Record
+from clean_room_agent.db.raw.runs import EVENTS, EventRow, append_event, append_orchestrator_run, list_events
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import RecordError
 from clean_room_agent.workspace import Workspace, hold
@@ -22,7 +21,7 @@ from clean_room_agent.workspace import Workspace, hold
 WRITER = """
     import os, sys
     from pathlib import Path
-    from clean_room_agent.db.raw.events import EventRow, append_event
+    from clean_room_agent.db.raw.runs import EventRow, append_event
     from clean_room_agent.db.raw.record import Record
 
     record = Record.open(Path(sys.argv[1]), clock=lambda: "now")

@@ -13,7 +13,7 @@ from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.plans import PlanAdjustment, PlanStep
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw import events, orchestrator_runs, task_runs
+from clean_room_agent.db.raw import passes, runs
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.report.page.plan_graph import PartNode, PlanGraph, StepNode, plan_graph
 from clean_room_agent.report.page.plan_layout import plan_picture, rows_of
@@ -38,7 +38,7 @@ def trace_of(top: Path) -> RunTrace:
 def adjust(conn: Connection, plan: str, step: str = "s5") -> None:
     """After a step of the last part: what remains is this."""
     task_id = str(conn.execute("SELECT task_id FROM orchestrator_runs").fetchone()[0])
-    row = task_runs.TaskRunRow(
+    row = passes.TaskRunRow(
         task_id=f"{task_id}:adjust:p5:after_{step}",
         repo_path="/r",
         mode="plan",
@@ -48,12 +48,12 @@ def adjust(conn: Connection, plan: str, step: str = "s5") -> None:
         stages="",
         timestamp=NOW,
     )
-    row_id = task_runs.append_task_run(conn, row)
-    outcome = task_runs.TaskRunOutcome(
+    row_id = passes.append_task_run(conn, row)
+    outcome = passes.TaskRunOutcome(
         success=True, total_tokens=0, total_latency_ms=0, completed_at=NOW, final_plan=plan
     )
-    task_runs.finish_task_run(conn, row_id, outcome)
-    placed = orchestrator_runs.PassRow(
+    passes.finish_task_run(conn, row_id, outcome)
+    placed = passes.PassRow(
         orchestrator_run_id=1,
         task_run_id=row_id,
         pass_type=PassType.ADJUST,
@@ -62,7 +62,7 @@ def adjust(conn: Connection, plan: str, step: str = "s5") -> None:
         sequence_order=999,
         timestamp=NOW,
     )
-    orchestrator_runs.append_pass(conn, placed)
+    passes.append_pass(conn, placed)
 
 
 def test_every_step_has_what_became_of_it(large: Path) -> None:
@@ -94,8 +94,8 @@ def test_a_step_that_a_later_plan_lost_or_brought_is_told_so(large: Path) -> Non
 def test_a_plan_that_cannot_be_read_is_none(large: Path) -> None:
     with contextlib.closing(get_connection("raw", repo_path=large)) as conn:
         adjust(conn, '{"revised_steps": 7')
-        row = events.EventRow(task_id="6a0f31c2", kind=EventKind.META_PLAN_GIVEN, detail="[]", timestamp=NOW)
-        events.append_event(conn, row)
+        row = runs.EventRow(task_id="6a0f31c2", kind=EventKind.META_PLAN_GIVEN, detail="[]", timestamp=NOW)
+        runs.append_event(conn, row)
     graph = plan_graph(trace_of(large))
     assert graph is not None
     assert len(graph.parts) == PARTS

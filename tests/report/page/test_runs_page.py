@@ -1,7 +1,7 @@
 """All runs in pictures: the figures behind them."""
 
 from clean_room_agent.artifacts.outcomes import RunStatus
-from clean_room_agent.db.raw.run_costs import RunCost
+from clean_room_agent.db.raw.analysis import RunCost
 from clean_room_agent.report.page.runs_page import MOST_COLUMNS, runs_page
 from clean_room_agent.training.credit import Waterfall, waterfall_of
 

@@ -8,7 +8,7 @@ from tests.retrieval.world import TASK, World, context_request, numbers_of
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.db.curated import prose, symbols
-from clean_room_agent.db.raw.decisions import DecisionRow
+from clean_room_agent.db.raw.passes import DecisionRow
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.transport import ChatRequest
 

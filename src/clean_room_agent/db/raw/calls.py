@@ -1,11 +1,58 @@
 """Every call of a model, and how its answer was read."""
 
 from dataclasses import dataclass
+from typing import Any
 
-from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
+from clean_room_agent.artifacts.model_calls import (
+    AnswerReading,
+    CallCost,
+    CalledModel,
+    CallEnding,
+    CallLimits,
+    CallReading,
+    CallSite,
+    CallSummary,
+    ModelCall,
+)
 from clean_room_agent.artifacts.prompt_sources import PromptSpan
-from clean_room_agent.db.raw.task_ids import OF_TASK, task_range
-from clean_room_agent.db.rows import Connection, Table
+from clean_room_agent.db.rows import OF_TASK, Connection, Table, task_range
+
+CALLS = Table(
+    "retrieval_llm_calls",
+    ModelCall,
+    renamed={
+        "site.pass_id": "task_id",
+        "model.tag": "model",
+        "model.digest": "model_digest",
+        "request.spans": "prompt_spans",
+    },
+)
+# total() has no largest number, as sum() has: one row of a spoiled record is enough for that.
+TOTALS = """
+SELECT count(*), total(CASE WHEN error = '' THEN coalesce(prompt_tokens, estimated_tokens) ELSE 0 END),
+    total(completion_tokens), total(latency_ms)
+FROM retrieval_llm_calls
+"""
+COPIED = "the answer copies the example"
+"""How the fault of an answer begins that gave the prompt's example back."""
+COPYING = f"""
+SELECT DISTINCT model FROM retrieval_llm_calls WHERE {OF_TASK} AND task_id <> ?
+    AND id IN (SELECT call_id FROM call_readings WHERE fault LIKE ?) ORDER BY model
+"""  # noqa: S608 - a constant condition
+# The newest reading counts: a call is read once, or again after a repair.
+SUMMARIES = f"""
+SELECT c.id, c.task_id, c.call_type, c.stage_name, c.item, c.attempt, c.model, c.role, c.provider, c.model_digest,
+    c.finish, c.error, c.replayed_from,
+    c.estimated_tokens, c.prompt_tokens, c.completion_tokens, c.cached_tokens, c.latency_ms, c.timestamp,
+    CASE WHEN json_valid(c.request_body) THEN json_extract(c.request_body, '$.options.num_ctx') END,
+    CASE WHEN json_valid(c.request_body)
+        THEN coalesce(json_extract(c.request_body, '$.options.num_predict'), json_extract(c.request_body, '$.max_tokens'))
+        END,
+    coalesce(r.reading, ''), coalesce(r.fault, '')
+FROM retrieval_llm_calls AS c
+LEFT JOIN call_readings AS r ON r.id = (SELECT max(id) FROM call_readings WHERE call_id = c.id)
+WHERE {OF_TASK} ORDER BY c.id
+"""  # noqa: S608 - a constant condition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,30 +82,8 @@ class CallTotals:
     latency_ms: int
 
 
-CALLS = Table(
-    "retrieval_llm_calls",
-    ModelCall,
-    renamed={
-        "site.pass_id": "task_id",
-        "model.tag": "model",
-        "model.digest": "model_digest",
-        "request.spans": "prompt_spans",
-    },
-)
 SPANS = Table("retrieval_llm_calls", _SpansRow)
-# total() has no largest number, as sum() has: one row of a spoiled record is enough for that.
-TOTALS = """
-SELECT count(*), total(CASE WHEN error = '' THEN coalesce(prompt_tokens, estimated_tokens) ELSE 0 END),
-    total(completion_tokens), total(latency_ms)
-FROM retrieval_llm_calls
-"""
 READINGS = Table("call_readings", ReadingRow)
-COPIED = "the answer copies the example"
-"""How the fault of an answer begins that gave the prompt's example back."""
-COPYING = f"""
-SELECT DISTINCT model FROM retrieval_llm_calls WHERE {OF_TASK} AND task_id <> ?
-    AND id IN (SELECT call_id FROM call_readings WHERE fault LIKE ?) ORDER BY model
-"""  # noqa: S608 - a constant condition
 
 
 def append_call(conn: Connection, call: ModelCall) -> int:
@@ -112,3 +137,34 @@ def copying_models(conn: Connection, task_id: str, *, beside: str) -> tuple[str,
     """The models whose answers in a task and its passes copied a prompt's example, but for the pass `beside`."""
     parameters = (*task_range(task_id), beside, f"{COPIED}%")
     return tuple(model for (model,) in conn.execute(COPYING, parameters))
+
+
+def list_call_summaries(conn: Connection, task_id: str) -> tuple[CallSummary, ...]:
+    """The calls of a task and its passes (or of one pass and what stands under it), by id."""
+    return tuple(_summary(row) for row in conn.execute(SUMMARIES, task_range(task_id)))
+
+
+def _summary(row: tuple[Any, ...]) -> CallSummary:
+    call_id, pass_id, call_type, stage_name, item, attempt = row[:6]
+    tag, role, provider, digest = row[6:10]
+    finish, error, replayed_from = row[10:13]
+    estimated, read, written, cached, latency_ms, timestamp = row[13:19]
+    window, answer, reading, fault = row[19:]
+    return CallSummary(
+        id=call_id,
+        site=CallSite(
+            pass_id=pass_id, call_type=call_type, stage_name=stage_name, item=item, attempt=attempt
+        ),
+        model=CalledModel(tag=tag, role=role, provider=provider, digest=digest),
+        ending=CallEnding(finish=finish, error=error, replayed_from=replayed_from),
+        cost=CallCost(
+            estimated_tokens=estimated,
+            prompt_tokens=read,
+            completion_tokens=written,
+            cached_tokens=cached,
+            latency_ms=latency_ms,
+            timestamp=timestamp,
+        ),
+        limits=CallLimits(window=window, answer=answer),
+        read=CallReading(reading=AnswerReading(reading), fault=fault) if reading else None,
+    )

@@ -1,7 +1,6 @@
 """Names that a person may be about to type, for the shell to complete: read quickly, and from an index."""
 
-from clean_room_agent.db.raw.task_ids import OF_TASK, task_range
-from clean_room_agent.db.rows import Connection
+from clean_room_agent.db.rows import OF_TASK, Connection, task_range
 
 Named = tuple[tuple[str, str], ...]
 """Names, each with what it stands for."""

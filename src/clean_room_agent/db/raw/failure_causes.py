@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from clean_room_agent.db.raw.calls import COPIED
-from clean_room_agent.db.raw.task_ids import OF_TASK, task_range
-from clean_room_agent.db.rows import Connection
+from clean_room_agent.db.rows import OF_TASK, Connection, task_range
 
 
 class Cause(StrEnum):

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from clean_room_agent.db.connection import connect_bare
 from clean_room_agent.db.disk_full import BROKEN, code_of, free_space_hint
-from clean_room_agent.db.raw.task_ids import OF_TASK, task_range
-from clean_room_agent.db.rows import Connection
+from clean_room_agent.db.rows import OF_TASK, Connection, task_range
 from clean_room_agent.errors import RecordError
 from clean_room_agent.workspace import LOCK_TIMEOUT, Workspace, hold
 

@@ -1,14 +1,15 @@
-"""What `cra runs` lists, and how a task is named: by the beginning of its id, or by how long ago it was."""
+"""Runs: how each stands, what happened to it and when, its archived session, and how a person lists and names them."""
 
 from dataclasses import dataclass
 
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.ids import parse_run
 from clean_room_agent.artifacts.outcomes import RunStatus
-from clean_room_agent.db.rows import Connection, strange_value
+from clean_room_agent.artifacts.time_kinds import TimeKind
+from clean_room_agent.db.rows import OF_TASK, Connection, Table, strange_value, task_range
 from clean_room_agent.errors import UsageError
 
 SHOWN_CANDIDATES = 10
-
 # A pass's task is what stands before its first colon; passes of an orchestrated run are not listed by themselves.
 LIST_RUNS = """
 SELECT task_id, command, status, task_description, timestamp, completed_at FROM orchestrator_runs
@@ -31,6 +32,191 @@ WHERE substr(task_id, 1, length(?1)) = ?1
 ORDER BY 1
 """
 COUNTED_BACK = "SELECT task_id FROM orchestrator_runs ORDER BY timestamp DESC, id DESC LIMIT 1 OFFSET ?"
+FINAL_TESTS = """
+SELECT success, tests_run, tests_passed, json_array_length(failing_tests), exit_code FROM validation_results
+WHERE task_id = ? AND kind = 'final' ORDER BY id DESC LIMIT 1
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrchestratorRunRow:
+    """One run. `config` and `snapshot` are JSON text."""
+
+    id: int = 0
+    task_id: str
+    repo_path: str
+    task_description: str
+    total_parts: int = 0
+    total_steps: int = 0
+    parts_completed: int = 0
+    steps_completed: int = 0
+    status: RunStatus = RunStatus.RUNNING
+    timestamp: str
+    completed_at: str | None = None
+    command: str = "solve"
+    config: str = "{}"
+    program_version: str = ""
+    base_commit: str = ""
+    snapshot_commit: str = ""
+    snapshot: str = ""
+    branch: str = ""
+    result_commit: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunProgress:
+    """How far a run has come."""
+
+    total_parts: int
+    total_steps: int
+    parts_completed: int
+    steps_completed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOutcome:
+    """How a run ended, or where it waits (`completed_at` is None where it can go on)."""
+
+    status: RunStatus
+    completed_at: str | None
+    reason: str = ""
+    branch: str = ""
+    result_commit: str = ""
+
+
+ORCHESTRATOR_RUNS = Table("orchestrator_runs", OrchestratorRunRow)
+
+
+def append_orchestrator_run(conn: Connection, row: OrchestratorRunRow) -> int:
+    """The run is stored; its id.
+
+    Raises:
+        RecordError: (through the record) a run of this task already stands there.
+    """
+    return ORCHESTRATOR_RUNS.insert(conn, row)
+
+
+def set_snapshot(conn: Connection, run_id: int, *, commit: str, snapshot: str) -> None:
+    """The run knows the commit that it starts from and the account (JSON) of what is in it. Only once a run."""
+    ORCHESTRATOR_RUNS.update(conn, run_id, snapshot_commit=commit, snapshot=snapshot)
+
+
+def set_progress(conn: Connection, run_id: int, progress: RunProgress) -> None:
+    """The run's counts are these."""
+    ORCHESTRATOR_RUNS.update(
+        conn,
+        run_id,
+        total_parts=progress.total_parts,
+        total_steps=progress.total_steps,
+        parts_completed=progress.parts_completed,
+        steps_completed=progress.steps_completed,
+    )
+
+
+def set_outcome(conn: Connection, run_id: int, outcome: RunOutcome) -> None:
+    """The run's status, reason, branch, result and end are these; also for a run that goes on."""
+    ORCHESTRATOR_RUNS.update(
+        conn,
+        run_id,
+        status=outcome.status,
+        completed_at=outcome.completed_at,
+        reason=outcome.reason,
+        branch=outcome.branch,
+        result_commit=outcome.result_commit,
+    )
+
+
+def get_orchestrator_run(conn: Connection, task_id: str) -> OrchestratorRunRow | None:
+    """The run of exactly this task."""
+    return ORCHESTRATOR_RUNS.first(conn, "WHERE task_id = ?", (task_id,))
+
+
+def list_orchestrator_runs(conn: Connection, *, limit: int = 100) -> tuple[OrchestratorRunRow, ...]:
+    """The newest runs, newest first."""
+    return ORCHESTRATOR_RUNS.select(conn, "ORDER BY timestamp DESC, id DESC LIMIT ?", (limit,))
+
+
+def list_running(conn: Connection) -> tuple[OrchestratorRunRow, ...]:
+    """The runs that stand as running, by id: some of them may have died."""
+    return ORCHESTRATOR_RUNS.select(conn, "WHERE status = 'running' ORDER BY id")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventRow:
+    """One event; `detail` is plain words, or JSON text where the kind has fields."""
+
+    id: int = 0
+    task_id: str
+    kind: str
+    detail: str = ""
+    timestamp: str
+
+
+EVENTS = Table("events", EventRow)
+
+
+def append_event(conn: Connection, row: EventRow) -> int:
+    """The event is stored; its id."""
+    return EVENTS.insert(conn, row)
+
+
+def append_event_once(conn: Connection, row: EventRow) -> int:
+    """The event is stored, unless the task or pass has the same; its id."""
+    return EVENTS.insert_once(conn, row, "task_id", "kind", "detail")
+
+
+def list_events(conn: Connection, task_id: str) -> tuple[EventRow, ...]:
+    """All events of a task and its passes, by id."""
+    return EVENTS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveRow:
+    """One session's file."""
+
+    id: int = 0
+    task_id: str
+    session_blob: bytes
+    archived_at: str
+
+
+ARCHIVES = Table("session_archives", ArchiveRow)
+
+
+def append_archive(conn: Connection, row: ArchiveRow) -> int:
+    """The session is stored; its id."""
+    return ARCHIVES.insert(conn, row)
+
+
+def get_archive(conn: Connection, task_id: str) -> ArchiveRow | None:
+    """The newest archive of exactly this task."""
+    return ARCHIVES.first(conn, "WHERE task_id = ? ORDER BY id DESC", (task_id,))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeSpanRow:
+    """A stretch of time in which the run did one thing; spans may overlap."""
+
+    id: int = 0
+    task_id: str
+    kind: TimeKind
+    detail: str = ""
+    began_at: str
+    ended_at: str
+
+
+TIME_SPANS = Table("time_spans", TimeSpanRow)
+
+
+def append_time_span(conn: Connection, row: TimeSpanRow) -> int:
+    """The span is stored; its id."""
+    return TIME_SPANS.insert(conn, row)
+
+
+def list_time_spans(conn: Connection, task_id: str) -> tuple[TimeSpanRow, ...]:
+    """All spans of a task, in the order in which they began."""
+    return TIME_SPANS.select(conn, f"WHERE {OF_TASK} ORDER BY began_at, id", task_range(task_id))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,3 +290,55 @@ def _counted_back(conn: Connection, number: int) -> str:
             hint="`cra runs` lists the tasks of this repository",
         )
     return str(found[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinalTests:
+    """The last full test run of a task."""
+
+    success: bool
+    tests_run: int | None
+    """None where the runner's report cannot be read."""
+    tests_passed: int | None
+    tests_failed: int
+    exit_code: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOverview:
+    """What `cra runs` says of one run."""
+
+    listing: RunListing
+    run: OrchestratorRunRow | None
+    """None where a pass stands alone."""
+    tests: FinalTests | None
+    discarded: bool
+    """Whether its branch and snapshot are gone again: by `cra discard`, or because it was a replay."""
+    size: int = 0
+    """Bytes of its texts in the record and of the files that it keeps; 0 where nobody asked."""
+
+
+def list_overviews(conn: Connection, *, limit: int) -> tuple[RunOverview, ...]:
+    """The newest runs, newest first."""
+    return tuple(
+        RunOverview(
+            listing=listing,
+            run=get_orchestrator_run(conn, listing.task_id),
+            tests=_final_tests(conn, listing.task_id),
+            discarded=listing.command == "replay" or _is_discarded(conn, listing.task_id),
+        )
+        for listing in list_runs(conn, limit=limit)
+    )
+
+
+def _is_discarded(conn: Connection, task_id: str) -> bool:
+    return any(event.kind == EventKind.DISCARDED for event in list_events(conn, task_id))
+
+
+def _final_tests(conn: Connection, task_id: str) -> FinalTests | None:
+    row = conn.execute(FINAL_TESTS, (task_id,)).fetchone()
+    if row is None:
+        return None
+    return FinalTests(
+        success=bool(row[0]), tests_run=row[1], tests_passed=row[2], tests_failed=row[3], exit_code=row[4]
+    )

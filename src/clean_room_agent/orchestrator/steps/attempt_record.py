@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
-from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow
+from clean_room_agent.db.raw.passes import AttemptRow, ValidationRow
 from clean_room_agent.orchestrator.journal import Pass
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.run_recorder import PassEnd

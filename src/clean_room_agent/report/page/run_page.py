@@ -8,9 +8,7 @@ from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.artifacts.item_names import item_name
 from clean_room_agent.artifacts.prompt_sources import PromptSpan
-from clean_room_agent.db.raw.decisions import DecisionRow
-from clean_room_agent.db.raw.plan_decisions import PlanDecisionRow
-from clean_room_agent.db.raw.refinements import RecoveryRow, RefinementRow
+from clean_room_agent.db.raw.passes import DecisionRow, PlanDecisionRow, RecoveryRow, RefinementRow
 from clean_room_agent.report.call_texts import CallTexts
 from clean_room_agent.report.causes import Ending
 from clean_room_agent.report.page.plan_graph import PlanGraph, plan_graph

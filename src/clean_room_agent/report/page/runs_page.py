@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from clean_room_agent.artifacts.outcomes import RunStatus
-from clean_room_agent.db.raw.run_costs import RunCost
+from clean_room_agent.db.raw.analysis import RunCost
 from clean_room_agent.report.stats import WHAT_IS_LOST
 from clean_room_agent.report.trace import seconds_between
 from clean_room_agent.training.credit import STAGES, Waterfall

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from clean_room_agent.artifacts.model_calls import CallSummary
-from clean_room_agent.db.raw.attempts import ValidationRow
+from clean_room_agent.db.raw.passes import ValidationRow
 from clean_room_agent.db.rows import moment
 from clean_room_agent.report.trace import PassTrace, RunTrace
 

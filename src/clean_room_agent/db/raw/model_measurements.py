@@ -1,4 +1,6 @@
-"""How tokens are estimated: the logged pairs to learn from, what was learned, and which task used what."""
+"""What was measured of a model: how many tokens it makes of a text, what it answers when it is asked about nothing, and
+whether its server refuses a prompt beyond its window.
+"""
 
 from dataclasses import dataclass
 
@@ -6,7 +8,6 @@ from clean_room_agent.db.rows import Connection, Table
 
 LOOKED_AT = 2_000
 """Of so many calls, the newest of all models, those of one model are looked at."""
-
 # A call is of use that a server answered: not replayed, not failed, not the probe, and counted.
 USEFUL = f"""
 id > (SELECT max(id) FROM retrieval_llm_calls) - {LOOKED_AT} AND model = ? AND replayed_from IS NULL AND provider NOT IN ('replay', 'none') AND finish NOT LIKE 'error:%'
@@ -102,3 +103,70 @@ def list_pairs(conn: Connection, model: str, *, limit: int) -> tuple[LoggedPair,
         for row in reversed(rows)
     )
     return tuple(pair for pair in pairs if pair.model_digest == rows[0][4])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerBiasRow:
+    """One measurement."""
+
+    id: int = 0
+    base_url: str
+    model: str
+    model_digest: str
+    prompt: str
+    prompt_hash: str
+    shares: tuple[tuple[str, float], ...]
+    call_id: int
+    timestamp: str
+
+
+ANSWER_BIASES = Table("answer_biases", AnswerBiasRow)
+
+
+def append_bias(conn: Connection, row: AnswerBiasRow) -> int:
+    """The measurement is stored; its id."""
+    return ANSWER_BIASES.insert(conn, row)
+
+
+def newest_bias(
+    conn: Connection, *, base_url: str, model: str, model_digest: str, prompt: str, prompt_hash: str
+) -> AnswerBiasRow | None:
+    """The last measurement of this model with this prompt."""
+    return ANSWER_BIASES.first(
+        conn,
+        "WHERE base_url = ? AND model = ? AND model_digest = ? AND prompt = ? AND prompt_hash = ? ORDER BY id DESC",
+        (base_url, model, model_digest, prompt, prompt_hash),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowProofRow:
+    """One proof."""
+
+    id: int = 0
+    provider: str
+    base_url: str
+    model: str
+    model_digest: str
+    window: int
+    call_id: int
+    timestamp: str
+
+
+WINDOW_PROOFS = Table("window_proofs", WindowProofRow)
+
+
+def append_proof(conn: Connection, row: WindowProofRow) -> int:
+    """The proof is stored; its id."""
+    return WINDOW_PROOFS.insert(conn, row)
+
+
+def newest_proof(
+    conn: Connection, *, provider: str, base_url: str, model: str, model_digest: str, window: int
+) -> WindowProofRow | None:
+    """The last proof of this server with this model and window."""
+    return WINDOW_PROOFS.first(
+        conn,
+        "WHERE provider = ? AND base_url = ? AND model = ? AND model_digest = ? AND window = ? ORDER BY id DESC",
+        (provider, base_url, model, model_digest, window),
+    )

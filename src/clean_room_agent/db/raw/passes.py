@@ -1,0 +1,302 @@
+"""The passes of a task: how each ended, what it decided, what it tried, and what the tests said of that."""
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from clean_room_agent.artifacts.decisions import Judgment, Subject
+from clean_room_agent.artifacts.edits import EditReport
+from clean_room_agent.artifacts.evidence import FailingTest
+from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
+from clean_room_agent.artifacts.tasks import Mode
+from clean_room_agent.db.rows import OF_TASK, Connection, Table, task_range
+
+ValidationKind = Literal["baseline", "attempt", "recheck", "final", "restored"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassRow:
+    """One pass of a run; `sequence_order` is 0-based."""
+
+    id: int = 0
+    orchestrator_run_id: int
+    task_run_id: int
+    pass_type: PassType
+    part_id: str = ""
+    step_id: str = ""
+    sequence_order: int
+    timestamp: str
+
+
+PASSES = Table("orchestrator_passes", PassRow)
+
+
+def append_pass(conn: Connection, row: PassRow) -> int:
+    """The pass belongs to the run; its id. One that already does (a resumed run) is left as it is."""
+    tail = "WHERE orchestrator_run_id = ? AND task_run_id = ?"
+    known = PASSES.first(conn, tail, (row.orchestrator_run_id, row.task_run_id))
+    return PASSES.insert(conn, row) if known is None else known.id
+
+
+def list_passes(conn: Connection, run_id: int) -> tuple[PassRow, ...]:
+    """The run's passes, in their order."""
+    return PASSES.select(conn, "WHERE orchestrator_run_id = ? ORDER BY sequence_order, id", (run_id,))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRunRow:
+    """One pass; `task_id` is the pass's id. What has no value yet is None."""
+
+    id: int = 0
+    task_id: str
+    repo_path: str
+    mode: Mode
+    execute_model: str
+    context_window: int
+    reserved_tokens: int
+    stages: str
+    plan_artifact: str | None = None
+    success: bool | None = None
+    total_tokens: int | None = None
+    total_latency_ms: int | None = None
+    final_diff: str | None = None
+    final_plan: str | None = None
+    detail: str = ""
+    completed_at: str | None = None
+    timestamp: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRunOutcome:
+    """How a pass ended."""
+
+    success: bool
+    total_tokens: int
+    total_latency_ms: int
+    completed_at: str
+    final_diff: str | None = None
+    final_plan: str | None = None
+    detail: str = ""
+
+
+TASK_RUNS = Table("task_runs", TaskRunRow)
+
+
+def append_task_run(conn: Connection, row: TaskRunRow) -> int:
+    """The pass stands in the record; its id. A pass that already stands there (a resumed run) is left as it is."""
+    known = get_task_run(conn, row.task_id)
+    return TASK_RUNS.insert(conn, row) if known is None else known.id
+
+
+def finish_task_run(conn: Connection, task_run_id: int, outcome: TaskRunOutcome) -> None:
+    """The pass's outcome columns hold `outcome`."""
+    TASK_RUNS.update(
+        conn,
+        task_run_id,
+        success=outcome.success,
+        total_tokens=outcome.total_tokens,
+        total_latency_ms=outcome.total_latency_ms,
+        final_diff=outcome.final_diff,
+        final_plan=outcome.final_plan,
+        detail=outcome.detail,
+        completed_at=outcome.completed_at,
+    )
+
+
+def get_task_run(conn: Connection, pass_id: str) -> TaskRunRow | None:
+    """The pass of exactly this id."""
+    return TASK_RUNS.first(conn, "WHERE task_id = ?", (pass_id,))
+
+
+def list_task_runs(conn: Connection, task_id: str) -> tuple[TaskRunRow, ...]:
+    """A task's own row and those of its passes, by id: the order in which they began."""
+    return TASK_RUNS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptRow:
+    """One attempt (`attempt` is 1-based) within the pass `task_run_id`."""
+
+    id: int = 0
+    task_run_id: int
+    attempt: int
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    latency_ms: int
+    raw_response: str
+    patch_applied: bool
+    timestamp: str
+    outcome: AttemptOutcome
+    diff: str = ""
+    edit_report: tuple[EditReport, ...] = ()
+    call_id: int | None = None
+    commit_hash: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidationRow:
+    """One run of the test commands; `task_id` is the pass, or the task for baseline and final run."""
+
+    id: int = 0
+    attempt_id: int | None
+    success: bool
+    test_output: str
+    lint_output: str | None = None
+    type_check_output: str | None = None
+    failing_tests: tuple[FailingTest, ...] = ()
+    newly_failing: tuple[str, ...] = ()
+    task_id: str
+    kind: ValidationKind
+    command: str = ""
+    exit_code: int | None = None
+    timed_out: bool = False
+    tests_run: int | None = None
+    tests_passed: int | None = None
+    duration_ms: int = 0
+    timestamp: str
+
+
+ATTEMPTS = Table("run_attempts", AttemptRow)
+VALIDATIONS = Table("validation_results", ValidationRow)
+
+
+def append_attempt(conn: Connection, row: AttemptRow) -> int:
+    """The attempt is stored; its id. One that is (a resumed run) is left as it is."""
+    return ATTEMPTS.insert_once(conn, row, "task_run_id", "attempt", "call_id", "commit_hash")
+
+
+def append_judged(conn: Connection, row: AttemptRow, judged: ValidationRow | None) -> int:
+    """The attempt is stored with the test run that judged it, where there was one; the attempt's id."""
+    attempt_id = append_attempt(conn, row)
+    if judged is not None:
+        append_validation(conn, replace(judged, attempt_id=attempt_id))
+    return attempt_id
+
+
+def append_validation(conn: Connection, row: ValidationRow) -> int:
+    """The test run is stored; its id. One that is (a resumed run) is left as it is."""
+    same = ("task_id", "kind", "attempt_id", "command", "duration_ms", "exit_code", "test_output")
+    return VALIDATIONS.insert_once(conn, row, *same)
+
+
+def list_attempts(conn: Connection, task_id: str) -> tuple[AttemptRow, ...]:
+    """All attempts of a task's passes (or of one pass), by id."""
+    tail = f"WHERE task_run_id IN (SELECT id FROM task_runs WHERE {OF_TASK}) ORDER BY id"  # noqa: S608 - a constant condition
+    return ATTEMPTS.select(conn, tail, task_range(task_id))
+
+
+def list_validations(conn: Connection, task_id: str) -> tuple[ValidationRow, ...]:
+    """All test runs of a task and its passes (or of one pass), by id."""
+    return VALIDATIONS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionRow:
+    """One candidate at one stage; `task_id` is the id of the pass. In JSON the parts are flat, as in the table."""
+
+    id: int = 0
+    task_id: str
+    stage: str
+    subject: Subject = field(metadata={"flat": True})
+    included: bool
+    detail: str = ""
+    reason: str
+    judgment: Judgment = field(default_factory=Judgment, metadata={"flat": True})
+    timestamp: str
+
+
+DECISIONS = Table("retrieval_decisions", DecisionRow)
+
+
+def append_decisions(conn: Connection, rows: tuple[DecisionRow, ...]) -> tuple[int, ...]:
+    """All decisions are stored, in order; their ids."""
+    return tuple(DECISIONS.insert(conn, row) for row in rows)
+
+
+def list_decisions(conn: Connection, task_id: str) -> tuple[DecisionRow, ...]:
+    """All decisions of a task and its passes (or of one pass), by id."""
+    return DECISIONS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
+
+
+def list_decisions_of_pass(conn: Connection, pass_id: str) -> tuple[DecisionRow, ...]:
+    """The decisions of exactly this pass, by id."""
+    return DECISIONS.select(conn, "WHERE task_id = ? ORDER BY id", (pass_id,))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanDecisionRow:
+    """One yes or no; `task_id` is the id of the pass."""
+
+    id: int = 0
+    task_id: str
+    question: str
+    item: str
+    yes: bool
+    reason: str
+    judgment: Judgment = field(default_factory=Judgment, metadata={"flat": True})
+    timestamp: str
+
+
+PLAN_DECISIONS = Table("plan_decisions", PlanDecisionRow)
+
+
+def append_plan_decisions(conn: Connection, rows: tuple[PlanDecisionRow, ...]) -> tuple[int, ...]:
+    """All decisions are stored, in order; their ids. One that is (a resumed run) is left as it is."""
+    return tuple(
+        PLAN_DECISIONS.insert_once(conn, row, "task_id", "question", "item", "reason", "call_id")
+        for row in rows
+    )
+
+
+def list_plan_decisions(conn: Connection, task_id: str) -> tuple[PlanDecisionRow, ...]:
+    """All such decisions of a task and its passes (or of one pass), by id."""
+    return PLAN_DECISIONS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefinementRow:
+    """One refinement; `request` and `evidence` are JSON text, `added` are paths and symbols that came in."""
+
+    id: int = 0
+    task_id: str
+    request: str
+    evidence: str
+    added: tuple[str, ...]
+    timestamp: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveryRow:
+    """One decision about a step that did not work; `state` is JSON text."""
+
+    id: int = 0
+    task_id: str
+    state: str
+    rule: str
+    action: str
+    detail: str = ""
+    timestamp: str
+
+
+REFINEMENTS = Table("refinements", RefinementRow)
+RECOVERY_DECISIONS = Table("recovery_decisions", RecoveryRow)
+
+
+def append_refinement(conn: Connection, row: RefinementRow) -> int:
+    """The refinement is stored; its id. One that is (a resumed run) is left as it is."""
+    return REFINEMENTS.insert_once(conn, row, "task_id", "request")
+
+
+def append_recovery_decision(conn: Connection, row: RecoveryRow) -> int:
+    """The decision is stored; its id. One that is (a resumed run) is left as it is."""
+    return RECOVERY_DECISIONS.insert_once(conn, row, "task_id", "rule", "action")
+
+
+def list_refinements(conn: Connection, task_id: str) -> tuple[RefinementRow, ...]:
+    """All refinements of a task's passes, by id."""
+    return REFINEMENTS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
+
+
+def list_recovery_decisions(conn: Connection, task_id: str) -> tuple[RecoveryRow, ...]:
+    """All recovery decisions of a task's passes, by id."""
+    return RECOVERY_DECISIONS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
