@@ -2,7 +2,7 @@
 
 import hashlib
 
-from clean_room_agent.artifacts.package import BudgetAccount, ContextItem, ContextPackage, Detail
+from clean_room_agent.artifacts.context import BudgetAccount, ContextItem, ContextPackage, Detail
 
 
 def shown_file(path: str, text: str, *, detail: Detail = "primary", tier: int = 1) -> ContextItem:

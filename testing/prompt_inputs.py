@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from clean_room_agent.artifacts.package import section_texts
-from clean_room_agent.artifacts.tasks import ContextRequest
+from clean_room_agent.artifacts.context import ContextRequest, section_texts
 from clean_room_agent.enrichment.prompts.enrichment import EnrichmentInputs
 from clean_room_agent.execute.edits.grammar import Editable
 from clean_room_agent.execute.prompts.adjustment import AdjustmentInputs

@@ -32,7 +32,7 @@ from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.demo import load_sample, make_repository
 from clean_room_agent.app.model_records import RecordSink
 from clean_room_agent.app.new_config import write_config
-from clean_room_agent.artifacts.tasks import Role
+from clean_room_agent.artifacts.context import Role
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.llm.answers import TextAnswer
 from clean_room_agent.llm.client import ModelClient

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from clean_room_agent.artifacts.tasks import ContextRequest
+from clean_room_agent.artifacts.context import ContextRequest
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.analysis import analyse

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from clean_room_agent.artifacts.ids import task_of
+from clean_room_agent.artifacts.names import task_of
 from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.errors import RecordError, UsageError
 from clean_room_agent.trust import claim, require_trust

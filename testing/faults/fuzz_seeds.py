@@ -3,7 +3,7 @@
 
 import json
 
-from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.plans import (
     AffectedFile,
     Change,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from clean_room_agent.artifacts.ids import task_of
+from clean_room_agent.artifacts.names import task_of
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.execute.prompts.doctor import DOCTOR

@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import Any
 
-from clean_room_agent.artifacts.decisions import Judgment, Subject
+from clean_room_agent.artifacts.context import Judgment, Subject
 from clean_room_agent.db.raw.passes import DecisionRow, PlanDecisionRow
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast
 
-from clean_room_agent.artifacts.ids import relative_pass
+from clean_room_agent.artifacts.names import relative_pass
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.calls import list_calls
 from clean_room_agent.db.raw.passes import (

@@ -9,9 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from clean_room_agent.artifacts.package import BudgetAccount, ContextPackage
+from clean_room_agent.artifacts.context import (
+    BudgetAccount,
+    ContextPackage,
+    ContextRequest,
+    RefinementRequest,
+)
 from clean_room_agent.artifacts.plans import Part, PartPlan, PlanStep, TargetFile
-from clean_room_agent.artifacts.tasks import ContextRequest, RefinementRequest
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import get_orchestrator_run, list_events
 from clean_room_agent.db.session import Session

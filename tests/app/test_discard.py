@@ -9,8 +9,7 @@ from tests.db.raw.samples import TASK, run
 
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.discard import discard_run
-from clean_room_agent.artifacts.event_kinds import EventKind
-from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.artifacts.outcomes import EventKind, RunStatus
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import RunOutcome, append_orchestrator_run, list_events, set_outcome
 from clean_room_agent.errors import UsageError

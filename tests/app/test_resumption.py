@@ -15,8 +15,7 @@ from clean_room_agent.app.resumption import (
     with_earlier_flags,
 )
 from clean_room_agent.app.settings import Overrides
-from clean_room_agent.artifacts.event_kinds import EventKind
-from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.artifacts.outcomes import EventKind, RunStatus
 from clean_room_agent.db.raw.runs import EventRow, append_event
 from clean_room_agent.errors import ConfigError, UsageError
 from clean_room_agent.orchestrator.task import Hint

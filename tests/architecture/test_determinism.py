@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from tests.architecture.eventful_run import Eventful, eventful_run
 
-from clean_room_agent.artifacts.ids import relative_pass, short_id
 from clean_room_agent.artifacts.model_calls import ModelCall
+from clean_room_agent.artifacts.names import relative_pass, short_id
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.passes import list_decisions
 from clean_room_agent.orchestrator.testing.normalise import normalise

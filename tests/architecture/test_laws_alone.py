@@ -18,8 +18,8 @@ from testing.servers.ollama_script import ChatCall
 from clean_room_agent import proc
 from clean_room_agent.app.new_config import write_config
 from clean_room_agent.app.settings import TABLES, Overrides, load_settings
-from clean_room_agent.artifacts.ids import relative_pass
-from clean_room_agent.artifacts.tasks import ContextRequest, TaskQuery
+from clean_room_agent.artifacts.context import ContextRequest, TaskQuery
+from clean_room_agent.artifacts.names import relative_pass
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.config import JudgmentsConfig

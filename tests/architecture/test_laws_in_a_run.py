@@ -6,8 +6,8 @@ import re
 
 from tests.architecture.eventful_run import UNREADABLE, Eventful, mark
 
-from clean_room_agent.artifacts.ids import relative_pass
 from clean_room_agent.artifacts.model_calls import ModelCall
+from clean_room_agent.artifacts.names import relative_pass
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.calls import CALLS
 from clean_room_agent.db.raw.integrity import record_faults

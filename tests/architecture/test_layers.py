@@ -21,7 +21,7 @@ FORBIDDEN = {
     "execute/prompt_fitting.py": "import clean_room_agent.sandbox.policy",
     "orchestrator/steps/step.py": "from rich.console import Console",
     "execute/implement.py": "def peek():\n    from clean_room_agent.query.knowledge import KnowledgeBase",
-    "artifacts/ids.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import clean_room_agent.proc",
+    "artifacts/names.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import clean_room_agent.proc",
     "llm/pretokenizer.py": "import clean_room_agent.llm.client",
     "git/result_refs.py": "def late():\n    import git",
     "cli/output.py": "def late():\n    import mcp",

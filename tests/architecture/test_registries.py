@@ -21,7 +21,7 @@ import clean_room_agent.retrieval.stages
 import clean_room_agent.training.prompts
 import clean_room_agent.training.stages
 from clean_room_agent.app.prompts import PROMPTS, adapter_map
-from clean_room_agent.artifacts.tasks import ContextRequest, TaskQuery
+from clean_room_agent.artifacts.context import ContextRequest, TaskQuery
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.prompt import Prompt, prompt_environment
 from clean_room_agent.retrieval.config import JudgmentsConfig

@@ -1,6 +1,15 @@
+"""The words of events are in old records: one that changes makes them unreadable."""
+
 import pytest
 
-from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus, reason_of, status_of
+from clean_room_agent.artifacts.outcomes import (
+    AttemptOutcome,
+    EventKind,
+    PassType,
+    RunStatus,
+    reason_of,
+    status_of,
+)
 from clean_room_agent.errors import BudgetSpent, GitError, Interrupted, ServerBusy
 
 
@@ -27,3 +36,12 @@ def test_outcomes_are_stored_under_their_names_in_small_letters(
     words: type[AttemptOutcome] | type[RunStatus] | type[PassType],
 ) -> None:
     assert all(word.value == word.name.lower() for word in words)
+
+
+def test_each_event_is_stored_under_its_name_in_small_letters() -> None:
+    assert all(kind.value == kind.name.lower() for kind in EventKind)
+
+
+def test_an_event_is_known_again_by_the_word_in_the_record() -> None:
+    assert EventKind("taken_back") is EventKind.TAKEN_BACK
+    assert f"{EventKind.RESUMED}" == "resumed"

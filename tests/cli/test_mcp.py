@@ -16,9 +16,8 @@ from testing.servers.ollama_script import Answer, ChatCall
 from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.app.mcp_tools import SolveArguments, WhyArguments
-from clean_room_agent.artifacts.event_kinds import EventKind
-from clean_room_agent.artifacts.ids import short_id
-from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.artifacts.names import short_id
+from clean_room_agent.artifacts.outcomes import EventKind, RunStatus
 from clean_room_agent.cli.main import run
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clean_room_agent.artifacts.ids import implement_pass
+from clean_room_agent.artifacts.names import implement_pass
 from clean_room_agent.db.connection import database_path
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import get_archive

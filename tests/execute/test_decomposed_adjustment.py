@@ -6,8 +6,14 @@ from testing.client.memory_sink import MemorySink
 from testing.client.model_client import model_client
 from testing.client.scripted_transport import Scripted, ScriptedTransport
 
-from clean_room_agent.artifacts.plans import Part, PlanAdjustment, PlanStep, TargetFile
-from clean_room_agent.artifacts.verdicts import AdjustmentVerdicts, FailureSignal
+from clean_room_agent.artifacts.plans import (
+    AdjustmentVerdicts,
+    FailureSignal,
+    Part,
+    PlanAdjustment,
+    PlanStep,
+    TargetFile,
+)
 from clean_room_agent.execute.plan import PlanLimits, Planned, adjust
 from clean_room_agent.execute.plan_drafts import StepOutcome
 from clean_room_agent.llm.transport import ChatRequest

@@ -6,7 +6,7 @@ import pytest
 
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
-from clean_room_agent.artifacts.verdicts import MAX_MESSAGE
+from clean_room_agent.artifacts.plans import MAX_MESSAGE
 from clean_room_agent.execute.failure_signals import failure_signals, words_of
 from clean_room_agent.orchestrator.testing.failure_reports import SourceTree, describe
 from clean_room_agent.orchestrator.testing.guard_watch import clear, guard_folder

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from testing.packages import package, shown_file
 
-from clean_room_agent.artifacts.package import ContextPackage, DroppedItem
+from clean_room_agent.artifacts.context import ContextPackage, DroppedItem
 from clean_room_agent.artifacts.plans import Part, TargetFile
 from clean_room_agent.execute.fallback_plans import (
     MAX_FILES,

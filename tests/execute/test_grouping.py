@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clean_room_agent.artifacts.verdicts import PlanVerdict
+from clean_room_agent.artifacts.plans import PlanVerdict
 from clean_room_agent.execute.grouping import at_most, groups, needs_of
 from clean_room_agent.execute.plan_validation import in_order
 

@@ -20,7 +20,7 @@ from testing.servers.ollama_script import Answer, ChatCall
 from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.app.task_lock import task_lock
-from clean_room_agent.artifacts.ids import new_task_id
+from clean_room_agent.artifacts.names import new_task_id
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.runs import list_events
 from clean_room_agent.errors import UsageError

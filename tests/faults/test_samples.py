@@ -11,7 +11,7 @@ from testing.runs.solving import MONEY_TESTS, TILL, UNITTEST, Project, Script, T
 from testing.servers.ollama_script import Answer, Answerer, ChatCall
 from testing.servers.ollama_server import OllamaServer
 
-from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 
 SPLIT = "    share = cents // people\n    return [share] * people"

@@ -18,7 +18,7 @@ from testing.runs.solving import MENDED_MONEY, Project, Script, Told, edit, make
 from testing.servers.ollama_script import Answer, ChatCall
 from testing.servers.ollama_server import OllamaServer
 
-from clean_room_agent.artifacts.ids import relative_pass
+from clean_room_agent.artifacts.names import relative_pass
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
 from clean_room_agent.execute.prompts.scaffold import SCAFFOLD

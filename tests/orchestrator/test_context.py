@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from testing.runs.memory_run import TASK_ID, MemoryProject, memory_project
 
-from clean_room_agent.artifacts.tasks import ContextRequest, RefinementRequest
+from clean_room_agent.artifacts.context import ContextRequest, RefinementRequest
 from clean_room_agent.llm.router import Window
 from clean_room_agent.orchestrator.context import fits
 

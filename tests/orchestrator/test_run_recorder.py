@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 from testing.runs.memory_run import TASK_ID, MemoryProject, memory_project
 
-from clean_room_agent.artifacts.event_kinds import EventKind
-from clean_room_agent.artifacts.outcomes import PassType, RunStatus
+from clean_room_agent.artifacts.outcomes import EventKind, PassType, RunStatus
 from clean_room_agent.db.raw.passes import get_task_run, list_passes
 from clean_room_agent.db.raw.runs import get_orchestrator_run
 from clean_room_agent.orchestrator.events import Note, PassFinished

@@ -4,7 +4,7 @@ from rich.console import Console
 from testing.packages import package, shown_file, shown_symbol
 from tests.db.raw.samples import sample
 
-from clean_room_agent.artifacts.package import ContextPackage, DroppedItem
+from clean_room_agent.artifacts.context import ContextPackage, DroppedItem
 from clean_room_agent.db.raw.passes import DecisionRow
 from clean_room_agent.report.package_table import UNASKED, as_table
 

@@ -7,7 +7,7 @@ from testing.packages import shown_file, shown_symbol
 from testing.prompt_inputs import INPUTS
 from testing.runs.model_calls import model_call
 
-from clean_room_agent.artifacts.package import section_texts
+from clean_room_agent.artifacts.context import section_texts
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, plain_text
 from clean_room_agent.execute.prompts.implement import IMPLEMENT, FailedAttempt
 from clean_room_agent.report.prompt_lines import PromptLine, framed, grouped, prompt_lines

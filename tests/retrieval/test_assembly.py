@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 from tests.retrieval.world import World, context_request
 
-from clean_room_agent.artifacts.package import Section
+from clean_room_agent.artifacts.context import Section
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.router import Window
 from clean_room_agent.retrieval.assembly import Assembled, assemble

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clean_room_agent.artifacts.decisions import Subject
+from clean_room_agent.artifacts.context import Subject
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.passes import DecisionRow, list_decisions
 from clean_room_agent.db.raw.record import Record

@@ -1,7 +1,7 @@
 from tests.retrieval.world import context_request
 
+from clean_room_agent.artifacts.context import RefinementRequest
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
-from clean_room_agent.artifacts.tasks import RefinementRequest
 from clean_room_agent.evidence_text import LEAST_CHARACTERS, describe_evidence
 from clean_room_agent.retrieval.judgment_header import question_text
 

@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 from tests.retrieval.world import TASK, context_request
 
-from clean_room_agent.artifacts.package import BudgetAccount, ContextPackage
-from clean_room_agent.artifacts.tasks import TaskQuery
+from clean_room_agent.artifacts.context import BudgetAccount, ContextPackage, TaskQuery
 from clean_room_agent.db.session import Session
 from clean_room_agent.errors import RecordError
 from clean_room_agent.retrieval import pass_memory

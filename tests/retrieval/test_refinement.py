@@ -5,7 +5,7 @@ import pytest
 from tests.retrieval.shop import IMPORTS, SHOP, choose, large_module
 from tests.retrieval.world import TASK, World, context_request
 
-from clean_room_agent.artifacts.tasks import RefinementRequest
+from clean_room_agent.artifacts.context import RefinementRequest
 from clean_room_agent.errors import RecordError
 
 Make = Callable[..., World]

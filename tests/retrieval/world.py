@@ -9,8 +9,8 @@ from pathlib import Path
 
 from testing.client.scripted_transport import Scripted, ScriptedTransport
 
+from clean_room_agent.artifacts.context import ContextRequest
 from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
-from clean_room_agent.artifacts.tasks import ContextRequest
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.curated import dependencies, files, postings, prose, symbols
 from clean_room_agent.db.raw.calls import ReadingRow, append_call, append_reading

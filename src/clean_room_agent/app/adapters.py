@@ -14,7 +14,7 @@ from clean_room_agent.app.model_server import open_server
 from clean_room_agent.app.progress import Bar
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
-from clean_room_agent.artifacts.ids import new_task_id
+from clean_room_agent.artifacts.names import new_task_id
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import (
     AdapterRow,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.workspace import private_folder

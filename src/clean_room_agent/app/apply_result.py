@@ -1,7 +1,7 @@
 """Applies a run's result to the working tree, and takes it out again."""
 
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.artifacts.event_kinds import EventKind
+from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.db.raw import runs
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import find_task, get_orchestrator_run

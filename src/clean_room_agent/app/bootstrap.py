@@ -12,7 +12,7 @@ from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.progress import Bar
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Settings
-from clean_room_agent.artifacts.ids import new_task_id
+from clean_room_agent.artifacts.names import new_task_id
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import DatasetRow, TrainingPlanRow, append_dataset, append_training_plan
 from clean_room_agent.errors import UsageError

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from clean_room_agent.app import bug_report_facts, wiring
-from clean_room_agent.artifacts.ids import NEWEST_RUN, short_id
+from clean_room_agent.artifacts.names import NEWEST_RUN, short_id
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.db.rows import Connection

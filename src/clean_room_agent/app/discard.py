@@ -1,7 +1,7 @@
 """Discards a run: its branch, its refs and its working files go, its record stays."""
 
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.artifacts.event_kinds import EventKind
+from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.db.connection import remove_database
 from clean_room_agent.db.raw import runs
 from clean_room_agent.db.raw.record import Record

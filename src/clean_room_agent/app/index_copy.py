@@ -18,8 +18,8 @@ from clean_room_agent.app.wiring import (
     retriever_over,
     worktree_place,
 )
-from clean_room_agent.artifacts.event_kinds import EventKind
-from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.names import short_id
+from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.db.connection import backup, connect_file, is_sound
 from clean_room_agent.db.curated import files, index_state, metadata
 from clean_room_agent.db.raw.indexing import get_descriptions, list_descriptions

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.task_lock import task_lock
-from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.connection import remove_database
 from clean_room_agent.db.raw.record import Record

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from clean_room_agent import proc
-from clean_room_agent.artifacts.ids import NEWEST_RUN, short_id
+from clean_room_agent.artifacts.names import NEWEST_RUN, short_id
 from clean_room_agent.cancellation import stopped_by
 from clean_room_agent.errors import CommandError
 

@@ -8,7 +8,7 @@ from clean_room_agent.app.model_server import model_on, open_server
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.wiring import router_of
-from clean_room_agent.artifacts.tasks import Role
+from clean_room_agent.artifacts.context import Role
 from clean_room_agent.errors import CraError
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.router import ROLES, ModelRouter

@@ -1,7 +1,7 @@
 """Keeps in the record what the model client measures: calls and their readings, window proofs, answer biases."""
 
-from clean_room_agent.artifacts.ids import task_of
 from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
+from clean_room_agent.artifacts.names import task_of
 from clean_room_agent.db.raw import calls, model_measurements
 from clean_room_agent.db.raw.calls import copying_models, get_call
 from clean_room_agent.db.raw.record import Record

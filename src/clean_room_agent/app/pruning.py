@@ -12,7 +12,7 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.listed_runs import as_it_stands
 from clean_room_agent.app.settings import Overrides, load_settings
-from clean_room_agent.artifacts.ids import short_id, task_of
+from clean_room_agent.artifacts.names import short_id, task_of
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.pruning import file_bytes, record_bytes
 from clean_room_agent.db.raw.runs import RunOverview, list_overviews

@@ -10,8 +10,8 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.resumption import given_to, recorded_config
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.app.solve import SolveRequest, run_solve
-from clean_room_agent.artifacts.ids import new_task_id, short_id
 from clean_room_agent.artifacts.model_calls import ModelCall
+from clean_room_agent.artifacts.names import new_task_id, short_id
 from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import list_calls

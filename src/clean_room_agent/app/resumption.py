@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from clean_room_agent.app.settings import Overrides
-from clean_room_agent.artifacts.event_kinds import EventKind
-from clean_room_agent.artifacts.ids import relative_pass, short_id
-from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.artifacts.names import relative_pass, short_id
+from clean_room_agent.artifacts.outcomes import EventKind, RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan, PartPlan
 from clean_room_agent.db.raw.runs import OrchestratorRunRow, get_orchestrator_run, list_events
 from clean_room_agent.db.rows import Connection

@@ -8,8 +8,8 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.index_copy import index_progress
 from clean_room_agent.app.indexing import refresh_index
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
-from clean_room_agent.artifacts.ids import new_task_id
-from clean_room_agent.artifacts.tasks import ContextRequest
+from clean_room_agent.artifacts.context import ContextRequest
+from clean_room_agent.artifacts.names import new_task_id
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw import passes
 from clean_room_agent.db.raw.passes import DecisionRow, list_decisions

@@ -12,7 +12,7 @@ from clean_room_agent.app.index_copy import IndexCopy
 from clean_room_agent.app.index_process import IndexProcess
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.wiring import RecordedState, Services, worktree_place
-from clean_room_agent.artifacts.tasks import Role
+from clean_room_agent.artifacts.context import Role
 from clean_room_agent.db.raw.runs import append_time_span
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.llm.config import ModelsConfig, host_of, is_loopback

@@ -15,8 +15,8 @@ from pydantic import BaseModel
 from clean_room_agent.app import wiring
 from clean_room_agent.app.model_server import model_on, open_server
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
-from clean_room_agent.artifacts.ids import new_task_id
-from clean_room_agent.artifacts.tasks import Role
+from clean_room_agent.artifacts.context import Role
+from clean_room_agent.artifacts.names import new_task_id
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.errors import CraError, ModelError, TruncatingServer, UsageError
 from clean_room_agent.git.command import git

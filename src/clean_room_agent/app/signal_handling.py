@@ -5,7 +5,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 
-from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.errors import Interrupted
 from clean_room_agent.orchestrator.interrupts import Interrupts
 

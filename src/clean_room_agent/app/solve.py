@@ -24,9 +24,8 @@ from clean_room_agent.app.resumption import (
 from clean_room_agent.app.run_wiring import run_parts, task_of
 from clean_room_agent.app.settings import Overrides, Settings
 from clean_room_agent.app.signal_handling import interruptible
-from clean_room_agent.artifacts.event_kinds import EventKind
-from clean_room_agent.artifacts.ids import new_task_id, short_id
-from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
+from clean_room_agent.artifacts.names import new_task_id, short_id
+from clean_room_agent.artifacts.outcomes import EventKind, OrchestratorResult, RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
 from clean_room_agent.artifacts.time_kinds import TimeKind
 from clean_room_agent.atomic_write import read_given

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Iterator
 
-from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.db.session import has_session
 from clean_room_agent.errors import RecordError, UsageError
 from clean_room_agent.workspace import Workspace, hold

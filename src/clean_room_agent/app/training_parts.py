@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from clean_room_agent.app import wiring
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Settings
-from clean_room_agent.artifacts.ids import new_task_id
+from clean_room_agent.artifacts.names import new_task_id
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.training import append_training_plan, get_training_plan
 from clean_room_agent.errors import ConfigError, UsageError

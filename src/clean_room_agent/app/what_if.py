@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from clean_room_agent.app import wiring
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Settings
-from clean_room_agent.artifacts.ids import new_task_id, relative_pass
 from clean_room_agent.artifacts.model_calls import ModelCall
+from clean_room_agent.artifacts.names import new_task_id, relative_pass
 from clean_room_agent.artifacts.prompt_sources import SourcedText
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import list_calls

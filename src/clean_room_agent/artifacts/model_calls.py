@@ -7,9 +7,9 @@ what was answered, how it ended, and what it cost.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from clean_room_agent.artifacts.ids import relative_pass
+from clean_room_agent.artifacts.context import Role
+from clean_room_agent.artifacts.names import relative_pass
 from clean_room_agent.artifacts.prompt_sources import PromptSpan
-from clean_room_agent.artifacts.tasks import Role
 
 
 class AnswerReading(StrEnum):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple, Self
 
-from clean_room_agent.artifacts.item_names import parse_item_name
+from clean_room_agent.artifacts.names import parse_item_name
 
 
 class PromptSource(StrEnum):

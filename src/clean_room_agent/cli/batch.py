@@ -7,7 +7,7 @@ import click
 
 from clean_room_agent.app.package_extras import ENGINES, require_extras
 from clean_room_agent.app.settings import Overrides
-from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.sanitized import sanitized
 from clean_room_agent.cli.views.batch import as_object, exit_code, line, summary, table, verdict

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from clean_room_agent.app.bug_report import archive, listing, make_report
-from clean_room_agent.artifacts.ids import NEWEST_RUN
+from clean_room_agent.artifacts.names import NEWEST_RUN
 from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.cli import options, output
 from clean_room_agent.errors import UsageError

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from clean_room_agent.artifacts.ids import NEWEST_RUN, RUN_BY_AGE, SHORT_LENGTH, short_id, split_place
+from clean_room_agent.artifacts.names import NEWEST_RUN, RUN_BY_AGE, SHORT_LENGTH, short_id, split_place
 
 TABLE = Path(__file__).with_name("completion.json")
 MAX_RUNS = 30

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from clean_room_agent.artifacts.ids import NEWEST_RUN
+from clean_room_agent.artifacts.names import NEWEST_RUN
 from clean_room_agent.cli import output
 from clean_room_agent.cli.display import Display
 from clean_room_agent.errors import UsageError

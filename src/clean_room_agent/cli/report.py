@@ -7,7 +7,7 @@ import click
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.pages import default_place, make_page, require_replaceable
-from clean_room_agent.artifacts.ids import NEWEST_RUN
+from clean_room_agent.artifacts.names import NEWEST_RUN
 from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.child_environment import absolute_entries
 from clean_room_agent.cli import options, output

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from clean_room_agent.app import wiring
-from clean_room_agent.artifacts.ids import NEWEST_RUN, split_place
+from clean_room_agent.artifacts.names import NEWEST_RUN, split_place
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.paging import paged
 from clean_room_agent.cli.views.show import Wanted, chosen_sections, is_patch

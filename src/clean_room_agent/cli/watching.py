@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from clean_room_agent.artifacts.item_names import item_name
+from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.cli import output
 from clean_room_agent.cli.display import current_display
 from clean_room_agent.cli.sanitized import RedactedView, SanitizedView

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeAlias
 
-from clean_room_agent.artifacts.ids import task_of
+from clean_room_agent.artifacts.names import task_of
 from clean_room_agent.db.connection import connect_file, connect_memory, database_path, remove_database
 from clean_room_agent.db.disk_full import BROKEN, code_of, file_of, free_space_hint
 from clean_room_agent.db.file_identity import OpenFiles

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePosixPath
 
-from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.execute.edits.definitions import definition_spans
 
 IMPORT = re.compile(r"^\s*(?:import\b|from\b.+\bimport\b|export\b.+\bfrom\b|.*\brequire\()", re.MULTILINE)

@@ -8,9 +8,15 @@ refusal, a step that was to go may be kept.
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from clean_room_agent.artifacts.package import ContextPackage
-from clean_room_agent.artifacts.plans import Part, PlanAdjustment, PlanStep
-from clean_room_agent.artifacts.verdicts import AdjustmentVerdicts, FailureSignal, PlanVerdict
+from clean_room_agent.artifacts.context import ContextPackage
+from clean_room_agent.artifacts.plans import (
+    AdjustmentVerdicts,
+    FailureSignal,
+    Part,
+    PlanAdjustment,
+    PlanStep,
+    PlanVerdict,
+)
 from clean_room_agent.execute.judgments import YesNo
 from clean_room_agent.execute.one_call_plans import describe_outcome, renamed_notes, steps_from
 from clean_room_agent.execute.plan_drafts import (

@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 
+from clean_room_agent.artifacts.context import ContextPackage, fence_for, frame, section_texts
 from clean_room_agent.artifacts.evidence import Evidence
-from clean_room_agent.artifacts.item_names import item_name
-from clean_room_agent.artifacts.package import ContextPackage, fence_for, frame, section_texts
-from clean_room_agent.artifacts.plans import MetaPlan, Part
+from clean_room_agent.artifacts.names import item_name
+from clean_room_agent.artifacts.plans import MetaPlan, Part, PlanVerdict, PlanVerdicts
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, joined, sourced
-from clean_room_agent.artifacts.verdicts import PlanVerdict, PlanVerdicts
 from clean_room_agent.execute.code_relations import Place, ShownCode, folder
 from clean_room_agent.execute.grouping import at_most, groups, needs_of
 from clean_room_agent.execute.judgments import YesNo

@@ -9,10 +9,17 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
+from clean_room_agent.artifacts.context import ContextPackage, section_texts
 from clean_room_agent.artifacts.evidence import Evidence
-from clean_room_agent.artifacts.package import ContextPackage, section_texts
-from clean_room_agent.artifacts.plans import FileRole, Part, PartPlan, PlanStep, TargetFile
-from clean_room_agent.artifacts.verdicts import PlanVerdict, PlanVerdicts
+from clean_room_agent.artifacts.plans import (
+    FileRole,
+    Part,
+    PartPlan,
+    PlanStep,
+    PlanVerdict,
+    PlanVerdicts,
+    TargetFile,
+)
 from clean_room_agent.execute.code_relations import Place, ShownCode
 from clean_room_agent.execute.decomposed_parts import NOT_NEEDED, pair_with_code, use_between
 from clean_room_agent.execute.grouping import needs_of

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
-from clean_room_agent.artifacts.verdicts import MAX_MESSAGE, FailureCategory, FailureSignal
+from clean_room_agent.artifacts.plans import MAX_MESSAGE, FailureCategory, FailureSignal
 
 COMPILE = re.compile(
     r"\b(?:SyntaxError|IndentationError|TabError|ImportError|ModuleNotFoundError|ParseError)\b"

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from pathlib import PurePosixPath
 
 from clean_room_agent import globs
-from clean_room_agent.artifacts.package import ContextPackage, Detail
+from clean_room_agent.artifacts.context import ContextPackage, Detail
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep, TargetFile
 from clean_room_agent.execute.edits.paths import is_control_path
 from clean_room_agent.execute.plan_corrections import ending_with, filled_role

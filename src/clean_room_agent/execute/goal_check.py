@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clean_room_agent.artifacts.plans import Part, PlanStep
-from clean_room_agent.artifacts.verdicts import PlanVerdict
+from clean_room_agent.artifacts.plans import Part, PlanStep, PlanVerdict
 from clean_room_agent.execute.judgments import YesNo
 from clean_room_agent.execute.prompts.goal_check import GOAL_CHECK, GoalCheckInputs
 from clean_room_agent.llm.bias import NOTHING

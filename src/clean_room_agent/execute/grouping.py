@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from clean_room_agent.artifacts.verdicts import PlanVerdict
+from clean_room_agent.artifacts.plans import PlanVerdict
 
 
 def groups(count: int, together: Iterable[tuple[int, int]]) -> tuple[tuple[int, ...], ...]:

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from clean_room_agent.artifacts.context import ContextPackage, quoted
 from clean_room_agent.artifacts.edits import PatchEdit, StepResult
-from clean_room_agent.artifacts.package import ContextPackage, quoted
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.execute.edits.definitions import definitions
 from clean_room_agent.execute.edits.grammar import Editable

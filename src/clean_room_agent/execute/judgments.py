@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, Generic
 
-from clean_room_agent.artifacts.verdicts import PlanVerdict
+from clean_room_agent.artifacts.plans import PlanVerdict
 from clean_room_agent.llm.answers import NO, YES, Choice
 from clean_room_agent.llm.bias import calibrate_choice, lets_in, needs_bias
 from clean_room_agent.llm.client import ModelClient, Reply

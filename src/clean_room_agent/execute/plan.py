@@ -8,10 +8,19 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Generic, Literal, TypeVar
 
+from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.evidence import Evidence
-from clean_room_agent.artifacts.package import ContextPackage
-from clean_room_agent.artifacts.plans import Artifact, MetaPlan, Part, PartPlan, PlanAdjustment, PlanStep
-from clean_room_agent.artifacts.verdicts import AdjustmentVerdicts, PlanVerdict, PlanVerdicts
+from clean_room_agent.artifacts.plans import (
+    AdjustmentVerdicts,
+    Artifact,
+    MetaPlan,
+    Part,
+    PartPlan,
+    PlanAdjustment,
+    PlanStep,
+    PlanVerdict,
+    PlanVerdicts,
+)
 from clean_room_agent.execute.decomposed_adjustment import AdjustmentAsked, DecomposedAdjustment
 from clean_room_agent.execute.decomposed_parts import DecomposedParts
 from clean_room_agent.execute.decomposed_steps import DecomposedSteps, PartAsked

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.evidence import Evidence
-from clean_room_agent.artifacts.package import ContextPackage
-from clean_room_agent.artifacts.plans import PlanStep
-from clean_room_agent.artifacts.verdicts import (
+from clean_room_agent.artifacts.plans import (
     AdjustmentVerdicts,
     FailureSignal,
+    PlanStep,
     PlanVerdict,
     PlanVerdicts,
 )

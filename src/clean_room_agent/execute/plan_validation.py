@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 
-from clean_room_agent.artifacts.ids import is_plan_id
+from clean_room_agent.artifacts.names import is_plan_id
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanAdjustment, PlanArtifact, PlanStep
 from clean_room_agent.execute.edits.paths import is_control_path, path_fault
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Generic
 
-from clean_room_agent.artifacts.package import ContextItem, ContextPackage, SectionTexts, section_texts
+from clean_room_agent.artifacts.context import ContextItem, ContextPackage, SectionTexts, section_texts
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.answers import AnswerT
 from clean_room_agent.llm.client import ModelClient

@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
+from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.edits import PatchEdit
-from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.execute.edits.render import render_edit
 from clean_room_agent.execute.edits.stubs import declared_names, scaffold_faults, stub_names

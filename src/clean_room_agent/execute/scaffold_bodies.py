@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.edits import PatchEdit, StepResult
-from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.implement import Implemented, StepInstruction
 from clean_room_agent.execute.scaffold import Stub, with_stubs

@@ -8,9 +8,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
+from clean_room_agent.artifacts.context import Role
 from clean_room_agent.artifacts.model_calls import AnswerReading, CallSite
 from clean_room_agent.artifacts.prompt_sources import compose
-from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.answers import VERDICT_SCHEMA_TOKENS, AnswerT, BadAnswer, Choice
 from clean_room_agent.llm.bias import ABOUT_NOTHING, BiasStore

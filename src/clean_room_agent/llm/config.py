@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from clean_room_agent.artifacts.tasks import Role
+from clean_room_agent.artifacts.context import Role
 from clean_room_agent.config import ConfigSlice
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.llm.pretokenizer import START_FACTOR

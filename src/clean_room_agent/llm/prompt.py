@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from clean_room_agent.artifacts.package import quoted
+from clean_room_agent.artifacts.context import Role, quoted
 from clean_room_agent.artifacts.prompt_sources import (
     PromptSource,
     SourcedText,
@@ -15,7 +15,6 @@ from clean_room_agent.artifacts.prompt_sources import (
     sourced,
     stripped,
 )
-from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.llm.answers import AnswerReader, AnswerT, BadAnswer, TokenChoice
 from clean_room_agent.llm.copied_examples import (
     COPIED,

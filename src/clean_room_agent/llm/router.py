@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from clean_room_agent.artifacts.tasks import Role
+from clean_room_agent.artifacts.context import Role
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig, RoleBudget
 from clean_room_agent.llm.token_estimator import InitialEstimator, TokenEstimator

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from clean_room_agent.artifacts.ids import relative_pass
-from clean_room_agent.artifacts.package import ContextPackage
-from clean_room_agent.artifacts.tasks import ContextRequest, RefinementRequest
+from clean_room_agent.artifacts.context import ContextPackage, ContextRequest, RefinementRequest
+from clean_room_agent.artifacts.names import relative_pass
 from clean_room_agent.artifacts.time_kinds import TimeKind
 from clean_room_agent.llm.router import Window
 from clean_room_agent.orchestrator.commits import RunCommits

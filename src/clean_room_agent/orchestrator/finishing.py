@@ -4,9 +4,8 @@ import json
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 
-from clean_room_agent.artifacts.event_kinds import EventKind
-from clean_room_agent.artifacts.ids import short_id
-from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
+from clean_room_agent.artifacts.names import short_id
+from clean_room_agent.artifacts.outcomes import EventKind, OrchestratorResult, RunStatus
 from clean_room_agent.orchestrator.events import RunFinished
 from clean_room_agent.orchestrator.full_tests import note_tests, unstable_tests
 from clean_room_agent.orchestrator.run import Run

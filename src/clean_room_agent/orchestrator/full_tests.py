@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from clean_room_agent.artifacts.event_kinds import EventKind
+from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.db.raw.passes import ValidationKind, ValidationRow
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.orchestrator.run import Run

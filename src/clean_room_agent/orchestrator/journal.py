@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from clean_room_agent.artifacts.event_kinds import EventKind
+from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.db.session import Session
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.orchestrator.budget import Budget

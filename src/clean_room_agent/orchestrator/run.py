@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from clean_room_agent.artifacts.ids import part_plan_pass
-from clean_room_agent.artifacts.plans import PlanStep
-from clean_room_agent.artifacts.verdicts import FailureSignal
+from clean_room_agent.artifacts.names import part_plan_pass
+from clean_room_agent.artifacts.plans import FailureSignal, PlanStep
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.commits import RunCommits
 from clean_room_agent.orchestrator.context import RunContext

@@ -3,12 +3,9 @@
 import json
 from dataclasses import asdict, dataclass
 
-from clean_room_agent.artifacts.decisions import Judgment
-from clean_room_agent.artifacts.event_kinds import EventKind
-from clean_room_agent.artifacts.outcomes import PassResult, PassType, RunStatus
-from clean_room_agent.artifacts.plans import Artifact
-from clean_room_agent.artifacts.tasks import RefinementRequest, Role
-from clean_room_agent.artifacts.verdicts import PlanVerdict
+from clean_room_agent.artifacts.context import Judgment, RefinementRequest, Role
+from clean_room_agent.artifacts.outcomes import EventKind, PassResult, PassType, RunStatus
+from clean_room_agent.artifacts.plans import Artifact, PlanVerdict
 from clean_room_agent.db.raw import calls, passes, runs
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.llm.router import ModelRouter

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from clean_room_agent.artifacts.ids import relative_pass
+from clean_room_agent.artifacts.names import relative_pass
 from clean_room_agent.artifacts.plans import MetaPlan, PartPlan
 from clean_room_agent.execute.config import EditConfig
 from clean_room_agent.orchestrator.config import OrchestratorConfig, RecoveryConfig, SolveConfig

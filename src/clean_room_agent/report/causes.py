@@ -6,7 +6,7 @@ from typing import Literal
 
 from rich.text import Text
 
-from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.raw.failure_causes import Cause, CauseCount, Causes, count_causes
 from clean_room_agent.db.rows import Connection

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from rich.console import Group
 from rich.text import Text
 
-from clean_room_agent.artifacts.decisions import Judgment
-from clean_room_agent.artifacts.item_names import item_name
+from clean_room_agent.artifacts.context import Judgment
+from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.db.raw.passes import DecisionRow, PlanDecisionRow
 from clean_room_agent.report.trace import Chosen
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from clean_room_agent.artifacts.item_names import item_name
-from clean_room_agent.artifacts.package import ContextItem, ContextPackage
+from clean_room_agent.artifacts.context import ContextItem, ContextPackage
+from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.db.raw.passes import DecisionRow
 from clean_room_agent.retrieval.stage import Candidate
 

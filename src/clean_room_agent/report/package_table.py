@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from rich.console import Group
 from rich.text import Text
 
-from clean_room_agent.artifacts.item_names import item_name
-from clean_room_agent.artifacts.package import ContextItem, ContextPackage
+from clean_room_agent.artifacts.context import ContextItem, ContextPackage
+from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.db.raw.passes import DecisionRow
 
 UNASKED = "no model asked: "

@@ -6,8 +6,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from clean_room_agent.artifacts.event_kinds import EventKind
-from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.names import short_id
+from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.report.budget import CallLine
 from clean_room_agent.report.causes import ending_lines
 from clean_room_agent.report.run_view import (

@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from clean_room_agent.artifacts.item_names import item_name
 from clean_room_agent.artifacts.model_calls import CallSummary
+from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.db.raw.passes import ValidationRow
 from clean_room_agent.git.generated import Generated, generated_in
 from clean_room_agent.report.budget import CallLine, call_line, fullest

@@ -7,7 +7,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.db.raw.runs import RunOverview
 from clean_room_agent.db.rows import moment
 from clean_room_agent.report.byte_sizes import size_text

@@ -7,7 +7,7 @@ from typing import Self
 from rich.console import Group
 from rich.text import Text
 
-from clean_room_agent.artifacts.ids import relative_pass, short_id
+from clean_room_agent.artifacts.names import relative_pass, short_id
 from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
 from clean_room_agent.git.generated import Generated
 from clean_room_agent.git.history import FileStat

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rich.console import Group
 from rich.text import Text
 
-from clean_room_agent.artifacts.event_kinds import EventKind
+from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.db.raw.runs import EventRow
 from clean_room_agent.orchestrator.finishing import Solved
 from clean_room_agent.orchestrator.testing.result_changes import Touched

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from clean_room_agent.artifacts.event_kinds import EventKind
-from clean_room_agent.artifacts.ids import attempt_of, attempts_up_to, parse_call, relative_pass
 from clean_room_agent.artifacts.model_calls import CallSummary
-from clean_room_agent.artifacts.outcomes import PassType
+from clean_room_agent.artifacts.names import attempt_of, attempts_up_to, parse_call, relative_pass
+from clean_room_agent.artifacts.outcomes import EventKind, PassType
 from clean_room_agent.db.raw.calls import list_call_summaries
 from clean_room_agent.db.raw.passes import (
     AttemptRow,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from rich.console import Group
 from rich.text import Text
 
-from clean_room_agent.artifacts.ids import call_place
 from clean_room_agent.artifacts.model_calls import AnswerReading, CallSummary, ModelCall
+from clean_room_agent.artifacts.names import call_place
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.prompt_sources import PromptSource
 from clean_room_agent.db.raw.calls import get_call

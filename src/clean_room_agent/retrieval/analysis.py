@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from clean_room_agent.artifacts.decisions import Subject
+from clean_room_agent.artifacts.context import ContextRequest, Subject, TaskQuery, fence_for, frame
 from clean_room_agent.artifacts.evidence import Evidence, StackFrame
-from clean_room_agent.artifacts.item_names import item_name
-from clean_room_agent.artifacts.package import fence_for, frame
+from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, joined, sourced
-from clean_room_agent.artifacts.tasks import ContextRequest, TaskQuery
 from clean_room_agent.evidence_text import LEAST_CHARACTERS, describe_evidence
 from clean_room_agent.query.file_kinds import is_test_file
 from clean_room_agent.retrieval.context_files import NotEditable

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from clean_room_agent.artifacts.item_names import item_name
-from clean_room_agent.artifacts.package import (
+from clean_room_agent.artifacts.context import (
     BudgetAccount,
     ContextItem,
     ContextPackage,
@@ -14,6 +13,7 @@ from clean_room_agent.artifacts.package import (
     frame_items,
     quoted,
 )
+from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.router import Window
 from clean_room_agent.retrieval.context_files import FileText

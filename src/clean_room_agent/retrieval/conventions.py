@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
-from clean_room_agent.artifacts.decisions import Subject
+from clean_room_agent.artifacts.context import Subject
 from clean_room_agent.retrieval.config import ConventionsConfig
 from clean_room_agent.retrieval.context_files import FileText
 from clean_room_agent.retrieval.stage import Decision, Selection

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
-from clean_room_agent.artifacts.decisions import Judgment
+from clean_room_agent.artifacts.context import Judgment
 from clean_room_agent.db.raw.passes import DecisionRow, append_decisions, list_decisions_of_pass
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.retrieval.stage import Decision, Verdict

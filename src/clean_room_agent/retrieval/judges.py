@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from clean_room_agent.artifacts.item_names import parse_item_name
-from clean_room_agent.artifacts.package import fence_for, frame, quoted
+from clean_room_agent.artifacts.context import fence_for, frame, quoted
+from clean_room_agent.artifacts.names import parse_item_name
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, sourced
 from clean_room_agent.db.session import States
 from clean_room_agent.llm.answers import Choice

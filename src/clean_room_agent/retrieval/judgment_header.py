@@ -1,7 +1,7 @@
 """The beginning that the prompts of all judgments share: the task, its focus, and what failed."""
 
+from clean_room_agent.artifacts.context import ContextRequest, RefinementRequest
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, joined, sourced
-from clean_room_agent.artifacts.tasks import ContextRequest, RefinementRequest
 from clean_room_agent.evidence_text import LEAST_CHARACTERS, describe_evidence
 
 MAX_ERRORS = 6

@@ -6,9 +6,8 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from clean_room_agent.artifacts.ids import attempts_up_to
-from clean_room_agent.artifacts.package import ContextPackage
-from clean_room_agent.artifacts.tasks import TaskQuery
+from clean_room_agent.artifacts.context import ContextPackage, TaskQuery
+from clean_room_agent.artifacts.names import attempts_up_to
 from clean_room_agent.db.session import Session, States
 from clean_room_agent.errors import RecordError
 from clean_room_agent.retrieval.stage import Candidate, Selection, StageContext

@@ -3,9 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from clean_room_agent.artifacts.decisions import Subject
-from clean_room_agent.artifacts.package import Detail
-from clean_room_agent.artifacts.tasks import ContextRequest, RefinementRequest, TaskQuery
+from clean_room_agent.artifacts.context import ContextRequest, Detail, RefinementRequest, Subject, TaskQuery
 from clean_room_agent.db.curated.symbols import SymbolRow
 from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.context_files import FileText

@@ -3,8 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from clean_room_agent.artifacts.package import ContextPackage
-from clean_room_agent.artifacts.tasks import ContextRequest, RefinementRequest
+from clean_room_agent.artifacts.context import ContextPackage, ContextRequest, RefinementRequest
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.session import Session
 from clean_room_agent.errors import UsageError

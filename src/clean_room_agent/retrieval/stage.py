@@ -9,9 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
-from clean_room_agent.artifacts.decisions import Subject
-from clean_room_agent.artifacts.package import Detail, Section
-from clean_room_agent.artifacts.tasks import ContextRequest, TaskQuery
+from clean_room_agent.artifacts.context import ContextRequest, Detail, Section, Subject, TaskQuery
 
 if TYPE_CHECKING:  # what a query without a model does not need, and 200 ms to import
     from clean_room_agent.llm.answers import Choice

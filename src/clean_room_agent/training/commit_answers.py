@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from clean_room_agent.artifacts.item_names import parse_item_name
+from clean_room_agent.artifacts.names import parse_item_name
 from clean_room_agent.execute.edits.render import render_edits
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN

@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal, Protocol
 
-from clean_room_agent.artifacts.ids import task_of
+from clean_room_agent.artifacts.names import task_of
 from clean_room_agent.atomic_write import sync_file, sync_folder
 from clean_room_agent.db.raw.training import Source
 from clean_room_agent.errors import UsageError

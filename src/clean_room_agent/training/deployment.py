@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from clean_room_agent.artifacts.tasks import Role
+from clean_room_agent.artifacts.context import Role
 from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.config import read_toml, with_entry
 from clean_room_agent.db.connection import get_connection

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from clean_room_agent.artifacts.ids import part_of
 from clean_room_agent.artifacts.model_calls import AnswerReading
+from clean_room_agent.artifacts.names import part_of
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
 from clean_room_agent.db.raw.analysis import JudgedItem, ReadCall
 from clean_room_agent.llm.answers import Choice, visible

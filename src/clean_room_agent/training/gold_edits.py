@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from clean_room_agent.artifacts.edits import PatchEdit
-from clean_room_agent.artifacts.item_names import parse_item_name
+from clean_room_agent.artifacts.names import parse_item_name
 from clean_room_agent.indexer.extract import FileFacts, extract
 from clean_room_agent.training.gold_inserts import insert_for
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from clean_room_agent.artifacts.ids import part_of
+from clean_room_agent.artifacts.names import part_of
 from clean_room_agent.artifacts.outcomes import PassType, RunStatus
 from clean_room_agent.db.raw import analysis
 from clean_room_agent.db.raw.analysis import CallSums, EndedAttempt, EndedPass, EndedRun, JudgedItem, ReadCall

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TypeVar
 
-from clean_room_agent.artifacts.item_names import parse_item_name
-from clean_room_agent.artifacts.tasks import ContextRequest, TaskQuery
+from clean_room_agent.artifacts.context import ContextRequest, TaskQuery
+from clean_room_agent.artifacts.names import parse_item_name
 from clean_room_agent.query.file_kinds import kind_of
 from clean_room_agent.retrieval.code.pieces import OTHER_KINDS
 from clean_room_agent.retrieval.context_files import NotEditable

@@ -4,16 +4,18 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from clean_room_agent.artifacts.decisions import Subject
-from clean_room_agent.artifacts.package import (
+from clean_room_agent.artifacts.context import (
     BudgetAccount,
     ContextItem,
     ContextPackage,
+    ContextRequest,
     DroppedItem,
+    Mode,
+    Subject,
+    TaskQuery,
     fence_for,
     frame,
 )
-from clean_room_agent.artifacts.tasks import ContextRequest, Mode, TaskQuery
 from clean_room_agent.db.raw.passes import TaskRunOutcome, TaskRunRow, append_task_run, finish_task_run
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.session import Session

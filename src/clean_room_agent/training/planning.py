@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from clean_room_agent.artifacts.package import ContextItem
+from clean_room_agent.artifacts.context import ContextItem
 from clean_room_agent.db.raw.training import append_training_plan
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.router import ModelRouter

@@ -8,8 +8,8 @@ from testing.packages import shown_file
 from testing.prompt_inputs import INPUTS
 
 from clean_room_agent.app.prompts import PROMPTS
+from clean_room_agent.artifacts.context import section_texts
 from clean_room_agent.artifacts.edits import PatchEdit
-from clean_room_agent.artifacts.package import section_texts
 from clean_room_agent.execute.edits.grammar import MAX_BLOCKS, MAX_NAMES, TAGS, Editable, edit_grammar
 from clean_room_agent.execute.edits.parse import parse_edits
 from clean_room_agent.execute.edits.render import render_edit

@@ -1,6 +1,6 @@
 from inline_snapshot import snapshot
 
-from clean_room_agent.artifacts.package import section_texts
+from clean_room_agent.artifacts.context import section_texts
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT, AdjustmentInputs
 
 NO_CONTEXT = section_texts(())

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from testing.packages import shown_file, shown_symbol
 
-from clean_room_agent.artifacts.package import section_texts
+from clean_room_agent.artifacts.context import section_texts
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT, AdjustmentInputs
 from clean_room_agent.execute.prompts.implement import IMPLEMENT, FailedAttempt, ImplementInputs
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN, MetaPlanInputs

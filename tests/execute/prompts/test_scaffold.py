@@ -3,7 +3,7 @@ from dataclasses import replace
 from inline_snapshot import snapshot
 from testing.packages import shown_file, shown_symbol
 
-from clean_room_agent.artifacts.package import section_texts
+from clean_room_agent.artifacts.context import section_texts
 from clean_room_agent.execute.prompts.scaffold import SCAFFOLD, ScaffoldInputs
 
 CODE = shown_file("src/calc.py", "def add(a, b):\n    return a - b\n")

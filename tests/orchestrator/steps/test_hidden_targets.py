@@ -4,7 +4,7 @@ from pathlib import Path
 from testing import repositories
 from testing.packages import package, shown_symbol
 
-from clean_room_agent.artifacts.package import ContextPackage, Detail, DroppedItem
+from clean_room_agent.artifacts.context import ContextPackage, Detail, DroppedItem
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.orchestrator.commits import Tree

@@ -2,8 +2,7 @@ from dataclasses import replace
 
 from testing.runs.memory_run import TASK_ID, MemoryProject, MemoryRun, part, step
 
-from clean_room_agent.artifacts.package import ContextPackage
-from clean_room_agent.artifacts.tasks import RefinementRequest
+from clean_room_agent.artifacts.context import ContextPackage, RefinementRequest
 from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.recovery.rules import Action
 from clean_room_agent.orchestrator.steps.attempt import StepJob

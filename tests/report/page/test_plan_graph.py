@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from testing.repositories import make_repository
 from testing.runs.large_run import PARTS, STEPS, write_large_run
 
-from clean_room_agent.artifacts.event_kinds import EventKind
-from clean_room_agent.artifacts.outcomes import PassType
+from clean_room_agent.artifacts.outcomes import EventKind, PassType
 from clean_room_agent.artifacts.plans import PlanAdjustment, PlanStep
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw import passes, runs

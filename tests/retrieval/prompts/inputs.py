@@ -1,6 +1,6 @@
 """What the tests of the judging prompts show."""
 
-from clean_room_agent.artifacts.package import frame
+from clean_room_agent.artifacts.context import frame
 from clean_room_agent.retrieval.stage import BatchInputs, SingleInputs
 
 QUESTION = "## Task\nFix the <b>total</b>"

@@ -2,7 +2,7 @@ import pytest
 from inline_snapshot import snapshot
 from tests.retrieval.prompts.inputs import FILE, QUESTION
 
-from clean_room_agent.artifacts.package import frame
+from clean_room_agent.artifacts.context import frame
 from clean_room_agent.llm.answers import BadAnswer, Choice
 from clean_room_agent.retrieval.prompts.piece_judgment import PIECE_JUDGMENT
 from clean_room_agent.retrieval.stage import SingleInputs

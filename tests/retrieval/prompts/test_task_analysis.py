@@ -1,7 +1,7 @@
 import pytest
 from inline_snapshot import snapshot
 
-from clean_room_agent.artifacts.package import frame
+from clean_room_agent.artifacts.context import frame
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS, TaskAnalysisInputs
 

@@ -3,8 +3,8 @@ from collections.abc import Callable
 import pytest
 from tests.retrieval.world import World
 
+from clean_room_agent.artifacts.context import TaskQuery
 from clean_room_agent.artifacts.evidence import StackFrame
-from clean_room_agent.artifacts.tasks import TaskQuery
 from clean_room_agent.retrieval.search.candidates import test_files as files_of_tests
 from clean_room_agent.retrieval.search.failing_tests import (
     MAX_HELPERS,

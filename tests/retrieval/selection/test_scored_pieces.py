@@ -4,8 +4,8 @@ import pytest
 from tests.retrieval.shop import IMPORTS, SHOP, large_module
 from tests.retrieval.world import World, context_request
 
+from clean_room_agent.artifacts.context import TaskQuery
 from clean_room_agent.artifacts.evidence import StackFrame
-from clean_room_agent.artifacts.tasks import TaskQuery
 from clean_room_agent.db.curated.files import FileRow
 from clean_room_agent.retrieval.code.pieces import Definition, Piece, PieceKind
 from clean_room_agent.retrieval.context_files import FileText

@@ -3,7 +3,7 @@ from collections.abc import Callable
 from tests.retrieval.shop import IMPORTS, SHOP
 from tests.retrieval.world import World, context_request
 
-from clean_room_agent.artifacts.tasks import TaskQuery
+from clean_room_agent.artifacts.context import TaskQuery
 from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.judges import ThresholdJudge
 from clean_room_agent.retrieval.stage import Candidate, StageContext

@@ -10,7 +10,7 @@ from tests.retrieval.world import context_request
 from tests.training.conftest import COUNTS
 
 from clean_room_agent.app.prompts import PROMPTS
-from clean_room_agent.artifacts.tasks import TaskQuery
+from clean_room_agent.artifacts.context import TaskQuery
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.retrieval.stage import Candidate, StageContext, Verdict
 from clean_room_agent.training.logs import LogAnalysisAPI

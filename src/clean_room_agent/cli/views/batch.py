@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.report.runs import COLOURS, first_line
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from clean_room_agent.app.indexing import refresh_index
 from clean_room_agent.app.plan_run import run_plan
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.solve import SolveRequest, run_solve
-from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.cli import output
 from clean_room_agent.cli.watching import watching

@@ -7,7 +7,7 @@ from clean_room_agent.app.pruning import (
     KINDS,
     Plan,
 )
-from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.report.byte_sizes import size_text
 from clean_room_agent.report.runs import COLOURS, age, first_line
 from clean_room_agent.report.values import plain

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from clean_room_agent.app.replay import Exported
 from clean_room_agent.app.what_if import Side, WhatIf, plain_answer
-from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.cli import output
 from clean_room_agent.db.raw.runs import OrchestratorRunRow
 from clean_room_agent.errors import ReplayMismatch

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchEdit, PatchResult
-from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.execute.edits.definitions import definition_spans, syntax_fault
 from clean_room_agent.execute.edits.elision import elided_line, elided_search
 from clean_room_agent.execute.edits.insert import NoPlace, insertion

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from clean_room_agent import globs
+from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
-from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import FileRole, TargetFile
 from clean_room_agent.execute.edits.paths import is_control_path, path_fault
 from clean_room_agent.path_kinds import is_test_configuration, is_test_path

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
-from clean_room_agent.artifacts.package import ContextItem
+from clean_room_agent.artifacts.context import ContextItem
 
 
 class Named(Protocol):

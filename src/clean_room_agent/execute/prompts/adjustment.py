@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from clean_room_agent.artifacts.package import SectionTexts
+from clean_room_agent.artifacts.context import SectionTexts
 from clean_room_agent.execute.prompts.answers import AdjustmentAnswer
 from clean_room_agent.execute.prompts.texts import PLANNER, template
 from clean_room_agent.llm.answers import JsonAnswer

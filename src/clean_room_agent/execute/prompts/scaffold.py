@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from clean_room_agent.artifacts.context import SectionTexts
 from clean_room_agent.artifacts.edits import PatchEdit
-from clean_room_agent.artifacts.package import SectionTexts
 from clean_room_agent.execute.edits.grammar import Editable, edit_grammar
 from clean_room_agent.execute.edits.tags import holds_tags
 from clean_room_agent.execute.prompts.implement import read_edits

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.evidence import Evidence
-from clean_room_agent.artifacts.ids import relative_pass
+from clean_room_agent.artifacts.names import relative_pass
 from clean_room_agent.artifacts.outcomes import PassResult, PassType, RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan, PartPlan, PlanArtifact
 from clean_room_agent.execute.plan_artifact import build_artifact

@@ -7,13 +7,11 @@ from collections.abc import Container
 from dataclasses import dataclass, replace
 from typing import Any
 
-from clean_room_agent.artifacts.event_kinds import EventKind
+from clean_room_agent.artifacts.context import ContextPackage, ContextRequest
 from clean_room_agent.artifacts.evidence import Evidence
-from clean_room_agent.artifacts.ids import ID_LENGTH, meta_plan_pass, part_plan_pass, relative_pass
-from clean_room_agent.artifacts.outcomes import PassType
-from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.artifacts.names import ID_LENGTH, meta_plan_pass, part_plan_pass, relative_pass
+from clean_room_agent.artifacts.outcomes import EventKind, PassType
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
-from clean_room_agent.artifacts.tasks import ContextRequest
 from clean_room_agent.execute.decomposed_parts import change_points_tokens
 from clean_room_agent.execute.decomposed_steps import symbol_targets_tokens
 from clean_room_agent.execute.fallback_plans import files_in_scope, whole_part, whole_task

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from clean_room_agent.artifacts.context import RefinementRequest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
-from clean_room_agent.artifacts.tasks import RefinementRequest
 from clean_room_agent.orchestrator.config import Rule
 from clean_room_agent.orchestrator.failures import Category, likeness
 from clean_room_agent.orchestrator.recovery.doctor import known_cause, whom_to_ask

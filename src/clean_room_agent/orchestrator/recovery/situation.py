@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from clean_room_agent.artifacts.context import RefinementRequest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
-from clean_room_agent.artifacts.tasks import RefinementRequest
 from clean_room_agent.execute.prompts.doctor import Decision
 from clean_room_agent.orchestrator.config import RecoveryConfig
 from clean_room_agent.orchestrator.failures import Category

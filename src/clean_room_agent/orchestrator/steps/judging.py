@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
+from clean_room_agent.artifacts.context import ContextPackage, RefinementRequest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
-from clean_room_agent.artifacts.package import ContextPackage
-from clean_room_agent.artifacts.tasks import RefinementRequest
 from clean_room_agent.execute.attempt_result import describe_result
 from clean_room_agent.orchestrator.full_tests import unstable_tests
 from clean_room_agent.orchestrator.run import Run

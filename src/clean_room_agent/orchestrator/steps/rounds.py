@@ -3,11 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from clean_room_agent.artifacts.event_kinds import EventKind
-from clean_room_agent.artifacts.ids import implement_pass
-from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
-from clean_room_agent.artifacts.package import ContextPackage
-from clean_room_agent.artifacts.tasks import RefinementRequest
+from clean_room_agent.artifacts.context import ContextPackage, RefinementRequest
+from clean_room_agent.artifacts.names import implement_pass
+from clean_room_agent.artifacts.outcomes import AttemptOutcome, EventKind, PassType
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.implement import Implemented
 from clean_room_agent.orchestrator.events import PassProgress

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from clean_room_agent.artifacts.event_kinds import EventKind
-from clean_room_agent.artifacts.outcomes import AttemptOutcome
-from clean_room_agent.artifacts.verdicts import MAX_MESSAGE, FailureSignal
+from clean_room_agent.artifacts.outcomes import AttemptOutcome, EventKind
+from clean_room_agent.artifacts.plans import MAX_MESSAGE, FailureSignal
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.orchestrator.recovery.rules import Action
 from clean_room_agent.orchestrator.run import Run

@@ -2,10 +2,9 @@
 
 from dataclasses import replace
 
+from clean_room_agent.artifacts.context import ContextItem, ContextPackage, ContextRequest, RefinementRequest
 from clean_room_agent.artifacts.evidence import Evidence
-from clean_room_agent.artifacts.ids import implement_pass
-from clean_room_agent.artifacts.package import ContextItem, ContextPackage
-from clean_room_agent.artifacts.tasks import ContextRequest, RefinementRequest
+from clean_room_agent.artifacts.names import implement_pass
 from clean_room_agent.execute.implement import (
     StepInstruction,
     raised_answer_tokens,

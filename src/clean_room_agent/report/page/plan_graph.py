@@ -7,8 +7,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
-from clean_room_agent.artifacts.event_kinds import EventKind
-from clean_room_agent.artifacts.outcomes import PassType
+from clean_room_agent.artifacts.outcomes import EventKind, PassType
 from clean_room_agent.artifacts.plans import (
     Artifact,
     MetaPlan,

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 
 from clean_room_agent.artifacts.edits import EditReport
 from clean_room_agent.artifacts.evidence import FailingTest
-from clean_room_agent.artifacts.ids import short_id
-from clean_room_agent.artifacts.item_names import item_name
+from clean_room_agent.artifacts.names import item_name, short_id
 from clean_room_agent.artifacts.prompt_sources import PromptSpan
 from clean_room_agent.db.raw.passes import DecisionRow, PlanDecisionRow, RecoveryRow, RefinementRow
 from clean_room_agent.report.call_texts import CallTexts

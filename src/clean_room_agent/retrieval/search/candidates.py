@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from clean_room_agent.artifacts.decisions import Subject
-from clean_room_agent.artifacts.tasks import ContextRequest, TaskQuery
+from clean_room_agent.artifacts.context import ContextRequest, Subject, TaskQuery
 from clean_room_agent.query.file_kinds import FileKind, is_side_file, is_test_file, kind_of
 from clean_room_agent.query.ranking import KIND_WEIGHTS
 from clean_room_agent.query.search_query import SearchQuery

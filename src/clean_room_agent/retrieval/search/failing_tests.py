@@ -4,8 +4,8 @@ import posixpath
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from clean_room_agent.artifacts.tasks import TaskQuery
-from clean_room_agent.artifacts.test_names import (
+from clean_room_agent.artifacts.context import TaskQuery
+from clean_room_agent.artifacts.evidence import (
     SEPARATOR,
     file_part,
     files_meant,

@@ -5,10 +5,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from clean_room_agent.artifacts.context import ContextRequest, Detail, TaskQuery
 from clean_room_agent.artifacts.evidence import StackFrame
-from clean_room_agent.artifacts.item_names import item_name
-from clean_room_agent.artifacts.package import Detail
-from clean_room_agent.artifacts.tasks import ContextRequest, TaskQuery
+from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.indexer.terms import count_terms
 from clean_room_agent.query.file_kinds import is_test_file
 from clean_room_agent.query.ranking import KIND_WEIGHTS

@@ -10,9 +10,8 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 
-from clean_room_agent.artifacts.item_names import item_name
-from clean_room_agent.artifacts.package import Detail
-from clean_room_agent.artifacts.tasks import TaskQuery
+from clean_room_agent.artifacts.context import Detail, TaskQuery
+from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.query.file_kinds import is_side_file
 from clean_room_agent.retrieval.code.pieces import OTHER_KINDS, Definition
 from clean_room_agent.retrieval.config import JudgmentsConfig

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from clean_room_agent.artifacts.decisions import Subject
-from clean_room_agent.artifacts.tasks import TaskQuery
+from clean_room_agent.artifacts.context import Subject, TaskQuery
 from clean_room_agent.llm.answers import YES
 from clean_room_agent.query.file_kinds import is_test_file
 from clean_room_agent.retrieval.config import JudgmentsConfig

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from clean_room_agent.artifacts.decisions import Subject
-from clean_room_agent.artifacts.tasks import TaskQuery
+from clean_room_agent.artifacts.context import Subject, TaskQuery
 from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Option, StageContext, Verdict
 from clean_room_agent.training.examples import Example
 from clean_room_agent.training.prompts.curate_data import CURATE_DATA

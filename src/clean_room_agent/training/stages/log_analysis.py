@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from clean_room_agent.artifacts.decisions import Subject
-from clean_room_agent.artifacts.tasks import TaskQuery
+from clean_room_agent.artifacts.context import Subject, TaskQuery
 from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Option, Selection, StageContext
 from clean_room_agent.training.credit import STAGES, Waterfall
 from clean_room_agent.training.plan import MIN_FAILURES

@@ -1,15 +1,20 @@
-"""The context package: all that a prompt shows a model of the repository, and the account of its budget."""
+"""What a pass asks of retrieval, what it gets, and what was decided about each item: the request, the context package with
+the account of its budget, and the judgments.
+"""
 
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from typing import Literal
 
-from clean_room_agent.artifacts.item_names import item_name
+from clean_room_agent.artifacts.evidence import Evidence, StackFrame
+from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, joined, sourced
 
+Role = Literal["classifier", "reasoning", "coding"]
+Mode = Literal["plan", "implement", "train_plan", "curate_data"]
 Detail = Literal["primary", "supporting", "type_context"]
 """primary: shown whole and editable; supporting: signature and docstring; type_context: signature alone."""
 Section = Literal["code", "tests", "conventions", "uses", "callers", "green"]
@@ -17,8 +22,93 @@ Section = Literal["code", "tests", "conventions", "uses", "callers", "green"]
 repository tells agents. uses: signatures of
 what the code uses. callers: lines that use the code. green: tests that exercise it and must stay green.
 """
-
 FENCE_MIN = 5
+UNQUOTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextRequest:
+    """One pass's wish for a context package."""
+
+    pass_id: str
+    mode: Mode
+    role: Role
+    """The role of the model that will read the package: it sets the budget."""
+    task: str
+    """The user's words, unchanged."""
+    focus: str = ""
+    """What this pass is about beyond the task: the part's or the step's description."""
+    files: tuple[str, ...] = ()
+    """Named by a plan: tier 0, in without asking."""
+    symbols: tuple[str, ...] = ()
+    """Named by a plan."""
+    evidence: Evidence = field(default_factory=Evidence)
+    extra_reserved: int = 0
+    """Tokens kept from content beyond the configured reserve, for a longer answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskQuery:
+    """A task as retrieval understands it; everything named here exists in the index."""
+
+    intent: str = ""
+    """What must be different afterwards, in a model's words; kept for whoever reads the session."""
+    kind: str = ""
+    """bug, feature, refactoring, test, docs, performance, or "" where nothing says so."""
+    keywords: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+    areas: tuple[str, ...] = ()
+    identifiers: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+    """Symbols of the index that the task's own words name: in without asking."""
+    error_messages: tuple[str, ...] = ()
+    frames: tuple[StackFrame, ...] = ()
+    test_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefinementRequest:
+    """What a failed attempt showed to be missing from its context."""
+
+    reason: str
+    missing_files: tuple[str, ...] = ()
+    missing_symbols: tuple[str, ...] = ()
+    missing_tests: tuple[str, ...] = ()
+    whole_files: tuple[str, ...] = ()
+    """Files that were shown in part, and are to be shown whole without asking."""
+    error_signatures: tuple[str, ...] = ()
+
+    def is_empty(self) -> bool:
+        """Whether the request names nothing to look for."""
+        return not (self.missing_files or self.missing_symbols or self.missing_tests or self.whole_files)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What a retrieval decision is about: a file or a piece of one, or the whole pass."""
+
+    path: str = ""
+    """Or the name that leads to no file; "" for the whole pass."""
+    symbol: str | None = None
+    file_id: int | None = None
+    tier: int = 4
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgment:
+    """What the model that judged said; all None where the program decided."""
+
+    call_id: int | None = None
+    confidence: float | None = None
+    """Of the word that the model said; None where it gave no probabilities, as the next three."""
+    probability: float | None = None
+    """Of the word that decides, such as yes."""
+    neutral: float | None = None
+    """Of the same word, asked about nothing; None where that is not known."""
+    calibrated: float | None = None
+    """Log-odds of that word, less those about nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,9 +225,6 @@ def fence_for(texts: Iterable[str]) -> str:
             if line.startswith("=" * FENCE_MIN):
                 longest = max(longest, len(line) - len(line.lstrip("=")))
     return "=" * max(FENCE_MIN, longest + 1)
-
-
-UNQUOTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def quoted(name: str) -> str:

@@ -1,4 +1,6 @@
-"""Ids of tasks, passes, parts and steps: how they are made, and how what people type for them is parsed.
+"""How things are named: tasks, passes, parts, steps and calls by ids, and files and their pieces in prompts and reports.
+
+A file or a piece of it is `path`, `path :: Class.method` or `path :: name (lines 3-9)`.
 
 A task id is a UUID4. A pass extends it with colons, so that a pass id always begins with its task's id:
 `<task>:meta_plan`, `<task>:part_plan:<part>[:replan_<n>]`, `<task>:impl:<part>:<step>[:retry_<n>]`,
@@ -21,6 +23,9 @@ BRANCHES = "cra/"
 """Where the branches of results stand."""
 CALL = re.compile(r"call:(?P<call>[0-9]+)(?::(?P<line>[0-9]+))?")
 RETRY = ":retry_"
+SEPARATOR = " :: "
+LINES = re.compile(r" \(lines (\d+)-(\d+)\)")
+REMARKS = re.compile(r"(?: \((?:lines \d+-\d+|about \d+ tokens)\))+\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,3 +142,28 @@ def parse_call(text: str) -> CallReference | None:
 def call_place(call_id: int) -> str:
     """How a call is named."""
     return f"call:{call_id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemName:
+    """What a name says."""
+
+    path: str
+    symbol: str = ""
+    """"" for a whole file."""
+    lines: tuple[int, int] | None = None
+    """First and last, where they are given."""
+
+
+def item_name(path: str, symbol: str | None = None, lines: tuple[int, int] | None = None) -> str:
+    """The name of the file at `path`, or of a symbol or another piece of it."""
+    name = f"{path}{SEPARATOR}{symbol}" if symbol else path
+    return f"{name} (lines {lines[0]}-{lines[1]})" if lines else name
+
+
+def parse_item_name(name: str) -> ItemName:
+    """What such a name says; remarks in brackets behind it (its lines, its size in tokens) are not part of the symbol."""
+    remarks = REMARKS.search(name)
+    path, _, symbol = (name[: remarks.start()] if remarks else name).partition(SEPARATOR)
+    given = LINES.findall(remarks[0]) if remarks else []
+    return ItemName(path=path, symbol=symbol, lines=(int(given[-1][0]), int(given[-1][1])) if given else None)

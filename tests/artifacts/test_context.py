@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from testing.framed_items import framed_items
 from testing.packages import shown_file, shown_symbol
 
-from clean_room_agent.artifacts.package import (
+from clean_room_agent.artifacts.context import (
     ContextItem,
+    RefinementRequest,
     Section,
     SectionTexts,
     fence_for,
@@ -22,6 +23,22 @@ from clean_room_agent.artifacts.package import (
 TEXT = "def f():\n    return 1\n\n\ndef g():\n    return f()\n"
 F = shown_symbol("a.py", TEXT, "f", 1, 2)
 G = shown_symbol("a.py", TEXT, "g", 5, 6)
+LINE = st.one_of(
+    st.text(alphabet="=ab: \t", max_size=12),
+    st.sampled_from(
+        ["===== end", "====== end", "===== code: a.py :: x (lines 1-2)", "## The step to do now", "======"]
+    ),
+)
+SECTION: st.SearchStrategy[Section] = st.sampled_from(("code", "tests", "uses"))
+
+
+@pytest.mark.parametrize("named", ["missing_files", "missing_symbols", "missing_tests", "whole_files"])
+def test_a_request_that_names_something_to_look_for_is_not_empty(named: str) -> None:
+    assert not RefinementRequest(reason="NameError", **{named: ("split",)}).is_empty()
+
+
+def test_words_of_errors_alone_name_nothing_to_look_for() -> None:
+    assert RefinementRequest(reason="tests_failed", error_signatures=("NameError: x",)).is_empty()
 
 
 def listed(path: str, text: str, section: Section) -> ContextItem:
@@ -80,15 +97,6 @@ def test_all_sections_have_one_fence_longer_than_any_that_is_shown() -> None:
                            replace(F, section="tests")))  # fmt: skip
     assert texts.code.startswith("======== file: a.py")
     assert texts.tests.startswith("======== test: a.py")
-
-
-LINE = st.one_of(
-    st.text(alphabet="=ab: \t", max_size=12),
-    st.sampled_from(
-        ["===== end", "====== end", "===== code: a.py :: x (lines 1-2)", "## The step to do now", "======"]
-    ),
-)
-SECTION: st.SearchStrategy[Section] = st.sampled_from(("code", "tests", "uses"))
 
 
 @st.composite
