@@ -43,8 +43,8 @@ from clean_room_agent.llm.transports.ollama import OllamaTransport
 from clean_room_agent.llm.transports.openai import OpenAiTransport
 from clean_room_agent.llm.transports.replay import ReplayTransport, load_calls
 from clean_room_agent.orchestrator.testing.failure_reports import SourceTree, describe, frames_of
-from clean_room_agent.orchestrator.testing.normalise import normalise, normalise_name, strip_escapes
-from clean_room_agent.orchestrator.testing.readers.junit import read_report
+from clean_room_agent.orchestrator.testing.output import normalise, normalise_name, strip_escapes
+from clean_room_agent.orchestrator.testing.readers.python import read_report
 from clean_room_agent.orchestrator.testing.run import READERS
 from clean_room_agent.secret_files import is_secret_name
 from testing.client.memory_sink import MemorySink

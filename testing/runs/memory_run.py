@@ -41,7 +41,7 @@ from clean_room_agent.orchestrator.task import Hint, Hints, RunLimits, Task
 from clean_room_agent.orchestrator.testing.config import TestingConfig
 from clean_room_agent.orchestrator.testing.results import CommandEnd, Outcome, TestReport, TestRun
 from clean_room_agent.orchestrator.testing.test_runner import TestRunner, TestWorktree
-from clean_room_agent.orchestrator.testing.worktree_pool import WorktreePool
+from clean_room_agent.orchestrator.testing.worktrees import WorktreePool
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import NOW, budget_config, model_client, models_config
 from testing.client.scripted_transport import Scripted, ScriptedTransport

@@ -9,8 +9,8 @@ from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.plans import MAX_MESSAGE
 from clean_room_agent.execute.failure_signals import failure_signals, words_of
 from clean_room_agent.orchestrator.testing.failure_reports import SourceTree, describe
-from clean_room_agent.orchestrator.testing.guard_watch import clear, guard_folder
-from clean_room_agent.orchestrator.testing.readers.junit import read_report
+from clean_room_agent.orchestrator.testing.processes import clear_guard_folder, guard_folder
+from clean_room_agent.orchestrator.testing.readers.python import read_report
 from clean_room_agent.orchestrator.testing.readers.script_report import read_script_reports
 from clean_room_agent.orchestrator.testing.results import Failure
 
@@ -64,7 +64,7 @@ def categories(tests: tuple[FailingTest, ...]) -> dict[str, str]:
 )
 def test_a_recorded_report_gives_its_failures(runner: str, expected: dict[str, str], tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
-    clear(report)
+    clear_guard_folder(report)
     place = guard_folder(report) / f"{runner}-0"
     place.with_suffix(".started").touch()
     place.with_suffix(".json").write_text((RECORDED / f"{runner}.json").read_text())

@@ -11,7 +11,7 @@ from tests.training.test_evaluation import compared_edits, row
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
-from clean_room_agent.orchestrator.testing.sandbox_setup import SandboxInputs
+from clean_room_agent.orchestrator.testing.worktrees import SandboxInputs
 from clean_room_agent.sandbox.bubblewrap import Obstacle
 from clean_room_agent.sandbox.config import SandboxConfig
 from clean_room_agent.training.dataset import Row

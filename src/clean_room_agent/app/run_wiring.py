@@ -23,8 +23,7 @@ from clean_room_agent.orchestrator.journal import Journal, seconds_used
 from clean_room_agent.orchestrator.run_recorder import RunHeader, RunRecorder
 from clean_room_agent.orchestrator.setup import Models, Origin, RunParts
 from clean_room_agent.orchestrator.task import Hint, Hints, RunLimits, Task
-from clean_room_agent.orchestrator.testing.sandbox_setup import SandboxInputs
-from clean_room_agent.orchestrator.testing.worktree_pool import RunnerSetup, WorktreePool
+from clean_room_agent.orchestrator.testing.worktrees import RunnerSetup, SandboxInputs, WorktreePool
 from clean_room_agent.orchestrator.time_log import Timed, TimeLog
 from clean_room_agent.sandbox.bubblewrap import working_bubblewrap
 from clean_room_agent.version import VERSION

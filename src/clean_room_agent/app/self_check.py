@@ -27,7 +27,7 @@ from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.schema import MAX_NUMBER, bounds
 from clean_room_agent.llm.transport import ModelServer
 from clean_room_agent.llm.window_probe import PROBE_NAME
-from clean_room_agent.orchestrator.testing.sandbox_setup import NO_SANDBOX
+from clean_room_agent.orchestrator.testing.worktrees import NO_SANDBOX
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle, working_bubblewrap
 from clean_room_agent.sandbox.config import Mode

@@ -16,9 +16,9 @@ from clean_room_agent.git.result_refs import delete_ref, list_refs
 from clean_room_agent.git.snapshot import snapshot
 from clean_room_agent.orchestrator.events import Nobody
 from clean_room_agent.orchestrator.testing.results import TestRun
-from clean_room_agent.orchestrator.testing.run_validity import require_judging
+from clean_room_agent.orchestrator.testing.run import require_judging
 from clean_room_agent.orchestrator.testing.test_runner import TestRunner
-from clean_room_agent.orchestrator.testing.worktree_pool import WorktreePool
+from clean_room_agent.orchestrator.testing.worktrees import WorktreePool
 from clean_room_agent.workspace import Workspace, private_folder
 
 MISSING = re.compile(r"No module named '([\w.]+)'|Cannot find (?:module|package) '([^'\n]+)'")

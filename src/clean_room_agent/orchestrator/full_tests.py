@@ -7,7 +7,7 @@ from clean_room_agent.db.raw.passes import ValidationKind, ValidationRow
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.testing.results import RED, TestRun
-from clean_room_agent.orchestrator.testing.run_validity import passed_again, require_judging, unstable
+from clean_room_agent.orchestrator.testing.run import passed_again, require_judging, unstable
 
 
 def run_baseline(run: Run) -> TestRun:

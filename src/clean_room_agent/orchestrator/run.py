@@ -13,7 +13,7 @@ from clean_room_agent.orchestrator.run_recorder import RunRecorder
 from clean_room_agent.orchestrator.task import RunLimits, Task
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.test_runner import TestRunner
-from clean_room_agent.orchestrator.testing.worktree_pool import WorktreePool
+from clean_room_agent.orchestrator.testing.worktrees import WorktreePool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from clean_room_agent.orchestrator.events import RunStarted
 from clean_room_agent.orchestrator.journal import Journal
 from clean_room_agent.orchestrator.run import Progress, Run
 from clean_room_agent.orchestrator.task import Task
-from clean_room_agent.orchestrator.testing.worktree_pool import WorktreePool, several
+from clean_room_agent.orchestrator.testing.worktrees import WorktreePool, several
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

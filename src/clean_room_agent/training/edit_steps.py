@@ -22,8 +22,7 @@ from clean_room_agent.git.repository import Repository, author_of, open_reposito
 from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.events import Nobody
 from clean_room_agent.orchestrator.testing.results import TestRun
-from clean_room_agent.orchestrator.testing.sandbox_setup import SandboxInputs
-from clean_room_agent.orchestrator.testing.worktree_pool import RunnerSetup, WorktreePool
+from clean_room_agent.orchestrator.testing.worktrees import RunnerSetup, SandboxInputs, WorktreePool
 from clean_room_agent.training.dataset import Row
 
 APPLIES, PARSES, PASSES = 1, 2, 3

@@ -8,15 +8,15 @@ import pytest
 from tests.orchestrator.testing.tiny_project import PYTEST, Runner, Write
 
 from clean_room_agent.orchestrator.testing.gate import judge_step
-from clean_room_agent.orchestrator.testing.guard_watch import (
+from clean_room_agent.orchestrator.testing.processes import (
     MAX_BYTES,
     MAX_FILES,
     Watched,
-    clear,
+    clear_guard_folder,
     guard_folder,
     read_watched,
 )
-from clean_room_agent.orchestrator.testing.readers import python_record, script_report
+from clean_room_agent.orchestrator.testing.readers import python, script_report
 from clean_room_agent.orchestrator.testing.run import naming
 
 UNITTEST = f"{sys.executable} -m unittest"
@@ -250,14 +250,14 @@ def test_what_an_earlier_command_left_is_gone(tmp_path: Path, write: Write, run:
 
 def test_of_what_lies_in_the_guards_folder_a_bounded_part_is_read(tmp_path: Path) -> None:
     report = tmp_path / "results.xml"
-    clear(report)
+    clear_guard_folder(report)
     folder = guard_folder(report)
     for number in range(3):
         (folder / f"python-{number}.started").touch()
         (folder / f"python-{number}.ended").write_text(f"[{' ' * (MAX_BYTES // 2)}]")
         (folder / f"node-{number}.started").touch()
         (folder / f"node-{number}.json").write_text('{"tests": []}' + " " * (script_report.MAX_BYTES // 2))
-        (folder / f"python-{number}.failures").write_text("x" * (python_record.MAX_BYTES // 2))
+        (folder / f"python-{number}.failures").write_text("x" * (python.MAX_BYTES // 2))
     assert read_watched(report) == Watched(ended=False)
     told = script_report.read_script_reports(report)
     assert told is not None
@@ -266,7 +266,7 @@ def test_of_what_lies_in_the_guards_folder_a_bounded_part_is_read(tmp_path: Path
 
 def test_only_so_many_files_of_the_guards_folder_are_looked_at(tmp_path: Path) -> None:
     report = tmp_path / "results.xml"
-    clear(report)
+    clear_guard_folder(report)
     for number in range(MAX_FILES + 1):
         for runner in ("python", "node"):
             (guard_folder(report) / f"{runner}-{number}.started").touch()

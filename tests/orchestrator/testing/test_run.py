@@ -14,8 +14,7 @@ from clean_room_agent.orchestrator.testing.failure_reports import MAX_EXPLAINED
 from clean_room_agent.orchestrator.testing.failure_reports import describe as explain
 from clean_room_agent.orchestrator.testing.gate import judge_final, judge_step
 from clean_room_agent.orchestrator.testing.results import Failure, evidence_of
-from clean_room_agent.orchestrator.testing.run import run_tests
-from clean_room_agent.orchestrator.testing.run_validity import passed_again, rerun_command
+from clean_room_agent.orchestrator.testing.run import passed_again, rerun_command, run_tests
 
 EVERY_OUTCOME = """
 import unittest

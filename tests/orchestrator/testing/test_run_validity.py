@@ -3,7 +3,7 @@ from collections.abc import Mapping
 import pytest
 
 from clean_room_agent.orchestrator.testing.results import CommandEnd, TestReport, TestRun
-from clean_room_agent.orchestrator.testing.run_validity import passed_again, rerun_command, unstable
+from clean_room_agent.orchestrator.testing.run import passed_again, rerun_command, unstable
 
 
 def run_of(command: str) -> TestRun:

@@ -18,7 +18,7 @@ from clean_room_agent.git.visible_metadata import bare_configuration
 from clean_room_agent.git.worktree import Worktree, add_worktree, included_files
 from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.testing.ignored_folders import copy_included
-from clean_room_agent.orchestrator.testing.sandbox_setup import (
+from clean_room_agent.orchestrator.testing.worktrees import (
     NO_SANDBOX,
     SandboxInputs,
     SandboxSetup,

@@ -8,7 +8,7 @@ import pytest
 from tests.orchestrator.testing.tiny_project import PYTEST, Runner, Write
 
 from clean_room_agent.artifacts.evidence import FailingTest, StackFrame
-from clean_room_agent.orchestrator.testing.guard_watch import Watched
+from clean_room_agent.orchestrator.testing.processes import Watched
 from clean_room_agent.orchestrator.testing.results import TestRun
 
 UNITTEST = f"{sys.executable} -m unittest"

@@ -16,7 +16,7 @@ from clean_room_agent.orchestrator.steps.missing_context import (
 from clean_room_agent.orchestrator.testing.comparison import left_undone, undone_in_words, what_tests_showed
 from clean_room_agent.orchestrator.testing.gate import StepVerdict, judge_step
 from clean_room_agent.orchestrator.testing.results import TestRun, evidence_of
-from clean_room_agent.orchestrator.testing.run_validity import says_nothing
+from clean_room_agent.orchestrator.testing.run import says_nothing
 from clean_room_agent.path_kinds import is_test_path
 
 

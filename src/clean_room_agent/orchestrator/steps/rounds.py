@@ -22,7 +22,7 @@ from clean_room_agent.orchestrator.steps.scaffold import NO_SCAFFOLD, Scaffold
 from clean_room_agent.orchestrator.steps.scaffold_attempt import package_with, scaffold_for
 from clean_room_agent.orchestrator.steps.step_context import context_for
 from clean_room_agent.orchestrator.testing.results import TestRun
-from clean_room_agent.orchestrator.testing.worktree_pool import at_a_time
+from clean_room_agent.orchestrator.testing.worktrees import at_a_time
 
 ATTEMPT, SIZE = "attempt", "round"
 """Names in the journal: of an attempt under its pass, and of how many a round came to, under the pass of its first."""

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from clean_room_agent.orchestrator.testing.config import Accept
-from clean_room_agent.orchestrator.testing.guard_watch import newly_replaced
+from clean_room_agent.orchestrator.testing.processes import newly_replaced
 from clean_room_agent.orchestrator.testing.results import TestRun
 
 SHOWN_NAMES = 5

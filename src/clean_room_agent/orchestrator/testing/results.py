@@ -9,7 +9,7 @@ from pydantic import model_validator
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
-from clean_room_agent.orchestrator.testing.guard_watch import Watched
+from clean_room_agent.orchestrator.testing.processes import Watched
 
 Outcome = Literal["passed", "failed", "error", "skipped", "xfailed"]
 Runner = Literal["pytest", "unittest", "mocha", "jest", "vitest", "node", "unknown"]

@@ -1,11 +1,18 @@
-"""Runs a test command and reads its result: from the runner's report, or else from its output."""
+"""Runs a test command, reads its result from the runner's report, or else from its output, and says whether it can be
+relied on: it ran at all, and what fails newly does not come and go by itself.
+
+To find the latter, what fails newly is run without the others, twice here and twice at the base.
+"""
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from clean_room_agent import proc
+from clean_room_agent.errors import ConfigError
+from clean_room_agent.orchestrator.testing.config import TestingConfig
 from clean_room_agent.orchestrator.testing.failure_reports import (
     MAX_DESCRIBED,
     MAX_EXPLAINED,
@@ -15,20 +22,26 @@ from clean_room_agent.orchestrator.testing.failure_reports import (
     locate,
     once,
 )
-from clean_room_agent.orchestrator.testing.guard_watch import Watched, clear, read_watched
-from clean_room_agent.orchestrator.testing.normalise import (
+from clean_room_agent.orchestrator.testing.output import (
     first_and_last_lines,
     normalise,
     normalise_name,
     relative_paths,
     strip_escapes,
 )
-from clean_room_agent.orchestrator.testing.readers.javascript import read_jest, read_mocha, read_vitest
-from clean_room_agent.orchestrator.testing.readers.junit import read_report
-from clean_room_agent.orchestrator.testing.readers.node_output import read_node
-from clean_room_agent.orchestrator.testing.readers.python_record import with_records_of_unittest
+from clean_room_agent.orchestrator.testing.processes import Watched, clear_guard_folder, read_watched
+from clean_room_agent.orchestrator.testing.readers.javascript import (
+    read_jest,
+    read_mocha,
+    read_node,
+    read_vitest,
+)
+from clean_room_agent.orchestrator.testing.readers.python import (
+    read_report,
+    read_unittest,
+    with_records_of_unittest,
+)
 from clean_room_agent.orchestrator.testing.readers.script_report import read_script_reports
-from clean_room_agent.orchestrator.testing.readers.unittest_output import read_unittest
 from clean_room_agent.orchestrator.testing.results import (
     EXCERPT_BOUND,
     RED,
@@ -44,9 +57,23 @@ from clean_room_agent.safe_open import is_file
 from clean_room_agent.sandbox.bubblewrap import Sandbox
 from clean_room_agent.tree_removal import remove_tree
 
+NOT_STARTED = frozenset({126, 127})
+"""What a shell exits with when it cannot start a program."""
+NO_RUNNER = re.compile(r"No module named '?(?:pytest|unittest)'?\s*\Z")
+"""Python's last words when it lacks the runner that it was to start."""
+MAX_NAMES = 10
+"""More newly failing tests than these are a break, not bad luck: none is run again."""
+TIMES = 2
+SHELL = re.compile(r"[;&|<>`$()\n]")
+VALUED = re.compile(
+    r"-[kmpcoWnr]|--(?:rootdir|confcutdir|maxfail|durations|tb|import-mode|basetemp|timeout|dist|override-ini|color"
+    r"|capture|log-level|cov-report|cov-config)"
+)
+"""pytest's options whose value is the next word."""
+RunAgain = Callable[[tuple[str, ...]], Mapping[str, bool]]
+"""Runs these tests and no others: which of them passed. What could not be run is missing."""
 READERS = (read_unittest, read_jest, read_vitest, read_mocha, read_node)
 """Tried in this order on the output; the first that finds its own summary counts."""
-
 OWN = 0o700
 """Mode of the folder of reports."""
 PYTEST_WORD = re.compile(r"(?:^|[\s/;&|(])(?:py\.test|pytest)(?=\s|$|[;&|)])")
@@ -55,9 +82,93 @@ VERBOSITY = re.compile(r"(?<=\s)(?:-[a-z]*[vq][a-z]*|--verbose|--quiet)(?=\s|$)"
 PYTEST_TRACE = re.compile(
     r"^=+ test session starts =+$|^(?:=+ )?(?:\d+ \w+, )*\d+ \w+ in [\d.]+s.*$", re.MULTILINE
 )
-
 PYTEST_SUMMARY = re.compile(r"^(?:=+ )?(?:\d+ \w+, )*\d+ \w+ in [\d.]+s.*$", re.MULTILINE)
 PYTEST_RED = re.compile(r"\d+ (?:failed|errors?)\b")
+
+
+def has_started(tests: TestRun) -> bool:
+    """Whether the command and its runner could be started."""
+    return tests.end.returncode not in NOT_STARTED and not NO_RUNNER.search(tests.end.output.strip())
+
+
+def says_nothing(tests: TestRun) -> bool:
+    """Whether the run broke before any test had a result, and not for want of time."""
+    return not tests.end.timed_out and (
+        not has_started(tests) or (not tests.report.whole and not tests.report.outcomes)
+    )
+
+
+def require_judging(tests: TestRun, config: TestingConfig, key: str, *, sandboxed: bool) -> None:
+    """A run before anything was changed, of the command `key` in [testing], can be the standard for what follows.
+
+    Raises:
+        ConfigError: the command cannot be started, does not end in time or finds no tests.
+    """
+    if not has_started(tests):
+        said = tests.end.output.strip()[-300:]
+        raise ConfigError(
+            f"[testing] {key} cannot be started: {tests.command!r} exits with {tests.end.returncode}: {said}",
+            hint=f"fix {key} in [testing]; it is run by the shell in a copy of the repository, with [worktree].link brought in"
+            + ("; the sandbox shows more where [sandbox] read names it" if sandboxed else ""),
+        )
+    if tests.end.timed_out:
+        quicker = "" if key == "step_test_command" else ", or let step_test_command judge by a part of them"
+        raise ConfigError(
+            f"[testing] {key} did not end within {config.timeout:g} s, before anything was changed: {tests.command!r}",
+            hint=f"time it by itself and raise timeout in [testing] above that{quicker}",
+        )
+    if tests.is_empty and config.accept != "untested":
+        raise ConfigError(
+            f"[testing] {key} finds no tests: {tests.command!r}",
+            hint=f'fix {key} in [testing]; where there are none, accept = "untested" says that nothing is tested',
+        )
+
+
+def unstable(names: Collection[str], here: RunAgain, base: RunAgain) -> tuple[str, ...]:
+    """Those of `names` (newly failing) that are unstable: run again, they do not fail each time here, or at the base,
+    where they passed, they fail too. Sorted; empty for more than `MAX_NAMES` names. What could not be run is stable.
+    """
+    if not 0 < len(names) <= MAX_NAMES:
+        return ()
+    found: set[str] = set()
+    failing = tuple(sorted(names))
+    for again, counts in ((here, True), (base, False)):
+        for _ in range(TIMES):
+            if failing:
+                passed = again(failing)
+                found.update(name for name in failing if passed.get(name) is counts)
+                failing = tuple(name for name in failing if name in passed and name not in found)
+    return tuple(sorted(found))
+
+
+def rerun_command(run: TestRun, names: Collection[str]) -> str | None:
+    """The command of `run` for these tests alone, or None where it cannot be told how.
+
+    Only for a plain pytest command (no pipes, no make or tox around it), and only for names that are node ids.
+    """
+    if run.report.runner != "pytest" or SHELL.search(run.command) or any("…" in name for name in names):
+        return None
+    try:
+        words = shlex.split(run.command)
+    except ValueError:
+        return None
+    start = next(
+        (i for i, word in enumerate(words) if re.fullmatch(r"(?:.*/)?(?:pytest|py\.test)", word)), None
+    )
+    if start is None:
+        return None
+    kept = words[: start + 1]
+    for previous, word in zip(words[start:], words[start + 1 :], strict=False):
+        if word.startswith("-") or VALUED.fullmatch(previous):
+            kept.append(word)
+    return shlex.join([*kept, *names])
+
+
+def passed_again(run: TestRun, names: Collection[str]) -> dict[str, bool]:
+    """Which of the tests a run of `rerun_command` says to pass; without those that are not among its outcomes."""
+    if not run.report.whole:
+        return {}
+    return {name: run.report.outcomes[name] not in RED for name in names if name in run.report.outcomes}
 
 
 def run_tests(
@@ -85,7 +196,7 @@ def run_tests(
     report.parent.mkdir(parents=True, exist_ok=True)
     report.parent.chmod(OWN)
     remove_tree(report)
-    clear(report)
+    clear_guard_folder(report)
     asked = naming(command)
     if sandbox is None:
         done = proc.run(asked, cwd=cwd, env=env, timeout=timeout, check=False, bound=bound, heard=heard)

@@ -10,12 +10,11 @@ from clean_room_agent.artifacts.time_kinds import TimeKind
 from clean_room_agent.git.worktree import Worktree, reset_worktree
 from clean_room_agent.orchestrator.events import Observer, TestsFinished, TestsProgress, TestsStarted
 from clean_room_agent.orchestrator.testing.config import TestingConfig
-from clean_room_agent.orchestrator.testing.environment import test_environment
 from clean_room_agent.orchestrator.testing.ignored_folders import Copies, copy_included
-from clean_room_agent.orchestrator.testing.normalise import normalise
+from clean_room_agent.orchestrator.testing.output import normalise
+from clean_room_agent.orchestrator.testing.processes import test_environment
 from clean_room_agent.orchestrator.testing.results import TestRun
-from clean_room_agent.orchestrator.testing.run import run_tests
-from clean_room_agent.orchestrator.testing.run_validity import rerun_command
+from clean_room_agent.orchestrator.testing.run import rerun_command, run_tests
 from clean_room_agent.orchestrator.testing.test_commands import runs_node_tests
 from clean_room_agent.orchestrator.time_log import Timed, untimed
 from clean_room_agent.output_capture import marked

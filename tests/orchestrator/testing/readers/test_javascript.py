@@ -1,5 +1,10 @@
 # ruff: noqa: RUF001 - the runners print these marks
-from clean_room_agent.orchestrator.testing.readers.javascript import read_jest, read_mocha, read_vitest
+from clean_room_agent.orchestrator.testing.readers.javascript import (
+    read_jest,
+    read_mocha,
+    read_node,
+    read_vitest,
+)
 
 MOCHA_TAIL = """
   3 passing (89ms)
@@ -48,7 +53,6 @@ MOCHA_RED = {
     "outer > inner > fails deep": "failed",
     'outer > hooked > "before all" hook for "never"': "failed",
 }
-
 JEST = """FAIL j/a.test.js
   outer
     ✓ passes (1 ms)
@@ -82,7 +86,6 @@ Tests:       1 failed, 1 skipped, 1 todo, 3 passed, 6 total
 Snapshots:   0 total
 Time:        0.569 s
 """
-
 VITEST_TAIL = """
 ⎯⎯⎯⎯⎯⎯ Failed Suites 1 ⎯⎯⎯⎯⎯⎯⎯
 
@@ -111,6 +114,38 @@ VITEST_VERBOSE = """
    → expected 1 to be 2 // Object.is equality
  ✓ v/a.test.mjs > outer > inner > ok in
  ✓ v/b.test.mjs > b one 312ms
+"""
+TAP = """\
+TAP version 13
+# Subtest: sums
+    # Subtest: add
+    ok 1 - add
+    # Subtest: lose
+    not ok 2 - lose
+      ---
+      error: 'Expected 3'
+      ...
+    1..2
+not ok 1 - sums
+# tests 2
+# pass 1
+# fail 1
+"""
+SPEC = """\
+▶ sums
+  ✔ add (0.5ms)
+  ✖ lose (1.25ms)
+  ﹣ later (0.1ms) # SKIP
+▶ sums (3.1ms)
+\u2139 tests 3
+\u2139 pass 1
+\u2139 fail 1
+\u2139 skipped 1
+
+✖ failing tests:
+
+✖ lose (1.25ms)
+  AssertionError: Expected 3
 """
 
 
@@ -188,3 +223,24 @@ def test_vitest_names_what_fails_and_when_verbose_what_passes() -> None:
 def test_other_output_is_not_taken_for_theirs() -> None:
     text = "3 passing thoughts\nTests: none\n1 failing\n"
     assert read_mocha(text) is read_jest(text) is read_vitest(text) is None
+
+
+def test_tap_names_tests_by_their_suite() -> None:
+    reading = read_node(TAP)
+    assert reading is not None
+    assert reading.report.outcomes["sums > add"] == "passed"
+    assert reading.report.outcomes["sums > lose"] == "failed"
+    assert (reading.report.collected, reading.report.passed, reading.report.named) == (2, 1, True)
+
+
+def test_the_spec_reporter_names_the_same_tests_and_what_was_skipped() -> None:
+    reading = read_node(SPEC)
+    assert reading is not None
+    assert reading.report.outcomes["sums > add"] == "passed"
+    assert reading.report.outcomes["sums > lose"] == "failed"
+    assert reading.report.outcomes["sums > later"] == "skipped"
+
+
+def test_output_without_nodes_counts_is_not_its_own() -> None:
+    assert read_node("1 passing\n") is None
+    assert read_node(TAP.replace("# pass 1\n", "")) is None

@@ -9,7 +9,7 @@ import pytest
 from tests.orchestrator.testing.tiny_project import Runner, Write
 
 from clean_room_agent.orchestrator.testing.gate import judge_final, judge_step
-from clean_room_agent.orchestrator.testing.guard_watch import clear, guard_folder
+from clean_room_agent.orchestrator.testing.processes import clear_guard_folder, guard_folder
 from clean_room_agent.orchestrator.testing.readers.script_report import operated, read_script_reports
 from clean_room_agent.orchestrator.testing.results import Reading
 
@@ -57,7 +57,7 @@ OUTCOMES = {
 def reading(tmp_path: Path, *reports: tuple[str, str | None]) -> Reading | None:
     """What stands in `reports`: (runner, text); None: it started, and left nothing."""
     report = tmp_path / "report.xml"
-    clear(report)
+    clear_guard_folder(report)
     for number, (runner, text) in enumerate(reports):
         place = guard_folder(report) / f"{runner}-{number}"
         place.with_suffix(".started").touch()
@@ -91,7 +91,7 @@ def test_what_vitest_compared_stands_beside_its_report(tmp_path: Path) -> None:
         {**values, "name": "outer > gone", "expected": "1", "actual": "1"},
     ]
     place = tmp_path / "report.xml"
-    clear(place)
+    clear_guard_folder(place)
     folder = guard_folder(place)
     (folder / "vitest-0.started").touch()
     (folder / "vitest-0.json").write_text((RECORDED / "vitest.json").read_text())

@@ -1,4 +1,4 @@
-"""Reading what mocha, jest and vitest print. Colours and other escapes must have been taken out before."""
+"""Reading what mocha, jest, vitest and Node's own runner print. Colours and other escapes must have been taken out before."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -12,7 +12,6 @@ TREE_MARK = re.compile(
     r" (?:skipped |todo )?(?P<title>.*?)(?: \(\d+(?:\.\d+)? ?m?s\))?"
 )
 SUITE = re.compile(r"(?P<indent> {2,})(?P<title>\S.*)")
-
 MOCHA_COUNT = re.compile(r"^ +(\d{1,9}) (passing|pending|failing)(?: \([^)\n]*\))?$", re.MULTILINE)
 MOCHA_BLOCK = re.compile(r"^  \d+\) ", re.MULTILINE)
 JEST_TESTS = re.compile(r"^Tests: +(?:.*, )?(\d{1,9}) total$", re.MULTILINE)
@@ -24,6 +23,16 @@ VITEST_FILES = re.compile(r"^ Test Files +(?P<counts>.*?) \((?P<total>\d{1,9})\)
 VITEST_FAILURE = re.compile(r" FAIL  (?P<title>.+)")
 VITEST_LISTED = re.compile(r" (?P<mark>[✓×↓]) (?P<title>\S+ > .*?)(?: \d+m?s)?")  # noqa: RUF001 - vitest's mark
 NUMBERED = re.compile(r"\b(\d{1,9}) (\w+)")
+COUNT = re.compile(r"^(?:#|ℹ) (tests|pass|fail|cancelled|skipped|todo) (\d{1,9})$", re.MULTILINE)  # noqa: RUF001
+TAP_OPEN = re.compile(r"(?P<indent> *)# Subtest: (?P<title>.*)")
+TAP_RESULT = re.compile(
+    r"(?P<indent> *)(?P<word>ok|not ok) \d+ - (?P<title>.*?)(?: # (?P<directive>SKIP|TODO).*)?"
+)
+SPEC_OPEN = re.compile(r"(?P<indent> *)▶ (?P<title>.*?)(?P<time> \([\d.]+ms\))?")
+SPEC_RESULT = re.compile(
+    r"(?P<indent> *)(?P<mark>[✔✖﹣]) (?P<title>.*?)(?: \([\d.]+ms\))?(?: # (?P<directive>SKIP|TODO).*)?"
+)
+FAILING_TESTS = "✖ failing tests:"
 
 
 def read_mocha(text: str) -> Reading | None:
@@ -194,3 +203,112 @@ def _vitest_failures(text: str) -> Iterator[Failure]:
             detail = "\n".join(line for line in lines[index + 1 : following] if not line.startswith("⎯"))
             path = name.partition(SEPARATOR)[0]
             yield Failure(name=name, detail=detail.partition("\n Test Files ")[0], path=path)
+
+
+def read_node(text: str) -> Reading | None:
+    """What `node --test` says; None without its counts. Names are `suite > test`; a file that broke is its path."""
+    counts = {match[1]: int(match[2]) for match in COUNT.finditer(text)}
+    if not {"tests", "pass", "fail"} <= counts.keys():
+        return None
+    body = text.partition(FAILING_TESTS)[0]
+    tap = bool(re.search(r"^ *(?:not )?ok \d+ - ", body, re.MULTILINE))
+    listed = list(_tap(body.split("\n")) if tap else _spec(body.split("\n")))
+    failures = _failures(listed, {} if tap else _details(text.partition(FAILING_TESTS)[2]))
+    shown = [outcome for _, outcome, _ in listed]
+    red = counts["fail"] + counts.get("cancelled", 0)
+    return Reading(
+        report=TestReport(
+            runner="node",
+            outcomes=merge((name, outcome) for name, outcome, _ in listed),
+            collected=counts["tests"],
+            passed=counts["pass"],
+            named=shown.count("passed") >= counts["pass"] and shown.count("failed") >= red,
+        ),
+        failures=failures,
+    )
+
+
+def _failures(listed: list[tuple[str, Outcome, str]], details: dict[str, list[str]]) -> tuple[Failure, ...]:
+    """One failure a red name; details are by the test's own title, in order of appearance."""
+    found = []
+    for name, outcome, detail in listed:
+        if outcome != "failed":
+            continue
+        later = details.get(name.rpartition(SEPARATOR)[2], [])
+        found.append(Failure(name=name, detail=later.pop(0) if later else detail))
+    return tuple(found)
+
+
+def _tap(lines: list[str]) -> Iterator[tuple[str, Outcome, str]]:
+    """(name, outcome, the YAML that follows) of each test that has no tests of its own."""
+    stack: list[str] = []
+    leaf = False
+    for index, line in enumerate(lines):
+        if opened := TAP_OPEN.fullmatch(line):
+            del stack[len(opened["indent"]) // 4 :]
+            stack.append(opened["title"])
+            leaf = True
+        elif (result := TAP_RESULT.fullmatch(line)) and stack:
+            depth = len(result["indent"]) // 4
+            if leaf or depth == len(stack):
+                name = SEPARATOR.join((*stack[:depth], result["title"]))
+                yield name, _outcome(result["word"] == "ok", result["directive"]), _yaml(lines, index + 1)
+            del stack[depth:]
+            leaf = False
+
+
+def _yaml(lines: list[str], start: int) -> str:
+    """The indented block between `---` and `...` from line `start` on, its stack as frames."""
+    block: list[str] = []
+    for line in (lines[at] for at in range(start, len(lines))):
+        if line.strip() == "...":
+            break
+        if not line.strip().startswith(("---", "duration_ms", "failureType", "code:", "type:", "location:")):
+            block.append(re.sub(r"^( +)(.*\S:\d+:\d+\)?)$", r"\1at \2", line))
+        if not line.startswith(" "):
+            return ""
+    return "\n".join(block)
+
+
+def _spec(lines: list[str]) -> Iterator[tuple[str, Outcome, str]]:
+    """(name, outcome, "") of each test; the line that closes a suite repeats its title and is none."""
+    suites: list[str] = []
+    for line in lines:
+        opened = SPEC_OPEN.fullmatch(line)
+        result = SPEC_RESULT.fullmatch(line)
+        found = opened or result
+        if found is None:
+            continue
+        depth = len(found["indent"]) // 2
+        closing = len(suites) > depth and suites[depth] == found["title"]
+        del suites[depth:]
+        if opened and not opened["time"]:
+            suites.append(opened["title"])
+        elif result and not closing:
+            outcome = _outcome(
+                result["mark"] == "✔", "SKIP" if result["mark"] == "﹣" else result["directive"]
+            )
+            yield SEPARATOR.join((*suites, result["title"])), outcome, ""
+
+
+def _details(text: str) -> dict[str, list[str]]:
+    """What the list of failing tests says, by title, in order."""
+    found: dict[str, list[str]] = {}
+    title = ""
+    for line in text.split("\n"):
+        if line.startswith("test at "):
+            title = ""
+        elif not title and (result := SPEC_RESULT.fullmatch(line)):
+            title = result["title"]
+            found.setdefault(title, []).append("")
+        elif title:
+            found[title][-1] += line + "\n"
+    return found
+
+
+def _outcome(good: bool, directive: str | None) -> Outcome:
+    if directive == "SKIP":
+        return "skipped"
+    if directive == "TODO":
+        return "passed" if good else "xfailed"
+    return "passed" if good else "failed"

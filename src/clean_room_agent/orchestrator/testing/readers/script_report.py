@@ -8,9 +8,8 @@ from typing import cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from clean_room_agent.orchestrator.testing.compared_values import values_in
-from clean_room_agent.orchestrator.testing.guard_watch import Reader, TooMuchError, guard_folder
-from clean_room_agent.orchestrator.testing.normalise import strip_escapes
+from clean_room_agent.orchestrator.testing.output import strip_escapes, values_in
+from clean_room_agent.orchestrator.testing.processes import GuardReader, TooMuchError, guard_folder
 from clean_room_agent.orchestrator.testing.results import (
     SEVERITY,
     Failure,
@@ -105,7 +104,7 @@ def read_script_reports(report: Path) -> Reading | None:
     Names are `file > suite > test`; a file that broke is its path. Equal names are numbered, the worst first. Not
     whole when a runner started and left no report that can be read, or says that it was interrupted.
     """
-    reader = Reader(guard_folder(report), max_bytes=MAX_BYTES)
+    reader = GuardReader(guard_folder(report), max_bytes=MAX_BYTES)
     try:
         started = [
             (runner, name.removesuffix(".started"))
@@ -150,7 +149,7 @@ def read_script_reports(report: Path) -> Reading | None:
     )
 
 
-def _read(reader: Reader, name: str, runner: Runner) -> list[_ReportedTest] | str:
+def _read(reader: GuardReader, name: str, runner: Runner) -> list[_ReportedTest] | str:
     """The tests, or why the run cannot be judged."""
     try:
         data = reader.read(name)
@@ -169,7 +168,7 @@ def _read(reader: Reader, name: str, runner: Runner) -> list[_ReportedTest] | st
         return f"{runner}'s report is cut short, or not one that it writes"
 
 
-def _compared(reader: Reader, name: str) -> dict[str, _Compared]:
+def _compared(reader: GuardReader, name: str) -> dict[str, _Compared]:
     """By name of a failing test, what the guard's reporter left beside vitest's own report."""
     try:
         data = reader.read(name.removesuffix(".json") + ".values")

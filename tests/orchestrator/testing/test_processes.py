@@ -7,10 +7,10 @@ import pytest
 from testing.patience import PATIENCE
 
 from clean_room_agent import proc
-from clean_room_agent.orchestrator.testing import environment
+from clean_room_agent.orchestrator.testing import processes
 from clean_room_agent.orchestrator.testing.config import How
-from clean_room_agent.orchestrator.testing.guard_watch import GUARD
 from clean_room_agent.orchestrator.testing.ignored_folders import prepare_links
+from clean_room_agent.orchestrator.testing.processes import GUARD
 from clean_room_agent.orchestrator.testing.run import run_tests
 
 REPORT = Path("/run dir/report.xml")
@@ -56,7 +56,7 @@ def test_an_editable_install_of_the_user_s_tree_does_not_hide_the_worktree(
     naive = {**BARE, "PYTEST_ADDOPTS": f"--junitxml={report}"}
     trapped = run_tests(command, cwd=worktree, env=naive, timeout=PATIENCE, report=report)
     assert set(trapped.report.outcomes.values()) == {"failed"}
-    env = environment.test_environment(BARE, worktree, user, report)
+    env = processes.test_environment(BARE, worktree, user, report)
     assert run_tests(command, cwd=worktree, env=env, timeout=PATIENCE, report=report).report.outcomes == {
         "tests/test_home.py::test_home": "passed"
     }
@@ -71,7 +71,7 @@ def test_an_in_tree_virtual_environment_tests_the_worktree(
     before = checksum(user)
     said = prepare_links(worktree, user, (".venv", "node_modules"), how=how)
     assert len(said) == 1
-    env = environment.test_environment(
+    env = processes.test_environment(
         {**BARE, "VIRTUAL_ENV": f"{user}/.venv", "PATH": f"{user}/.venv/bin:/usr/bin:/bin"},
         worktree,
         user,
@@ -99,7 +99,7 @@ def checksum(top: Path) -> str:
 
 
 def test_the_report_is_asked_for_beside_the_user_s_own_options(tmp_path: Path) -> None:
-    env = environment.test_environment({"PYTEST_ADDOPTS": "-x"}, tmp_path, tmp_path / "user", REPORT)
+    env = processes.test_environment({"PYTEST_ADDOPTS": "-x"}, tmp_path, tmp_path / "user", REPORT)
     assert env["PYTEST_ADDOPTS"].startswith("-x '--junitxml=/run dir/report.xml' -o junit_family=xunit1")
 
 
@@ -111,14 +111,14 @@ def test_nothing_of_git_or_of_an_outer_pytest_leaks_in(tmp_path: Path) -> None:
         "GITHUB_ACTIONS": "1",
         "HOME": "/h",
     }
-    env = environment.test_environment(outer, tmp_path, tmp_path / "user", REPORT)
+    env = processes.test_environment(outer, tmp_path, tmp_path / "user", REPORT)
     assert {"GITHUB_ACTIONS", "HOME"} <= env.keys()
     assert not {"GIT_DIR", "GIT_INDEX_FILE", "PYTEST_XDIST_WORKER"} & env.keys()
     assert (env["PYTHONDONTWRITEBYTECODE"], env["PYTHONHASHSEED"]) == ("1", "0")
 
 
 def test_the_user_s_hash_seed_stays(tmp_path: Path) -> None:
-    env = environment.test_environment({"PYTHONHASHSEED": "7"}, tmp_path, tmp_path / "user", REPORT)
+    env = processes.test_environment({"PYTHONHASHSEED": "7"}, tmp_path, tmp_path / "user", REPORT)
     assert env["PYTHONHASHSEED"] == "7"
 
 
@@ -128,7 +128,7 @@ def test_import_roots_are_the_worktree_s_and_come_first(trees: tuple[Path, Path]
     (worktree / "lib" / "index.js").write_text("")
     (worktree / "extra").mkdir()
     inherited = {"PYTHONPATH": f"{user}/extra:/opt/site", "PATH": f"{user}/bin:/usr/bin"}
-    env = environment.test_environment(inherited, worktree, user, REPORT)
+    env = processes.test_environment(inherited, worktree, user, REPORT)
     roots = [f"{worktree}/src", str(worktree), f"{worktree}/extra"]
     assert env["PYTHONPATH"].split(":") == [str(GUARD), *roots, f"{user}/extra", "/opt/site"]
     assert env["PATH"] == f"{user}/bin:/usr/bin", "what the worktree lacks stays"
@@ -148,4 +148,4 @@ def test_only_regular_path_files_are_read(goal: str, tmp_path: Path) -> None:
     worktree = tmp_path / "worktree"
     (worktree / "own").mkdir(parents=True)
     (worktree / "lib").mkdir()
-    assert environment.import_roots({}, worktree, tmp_path) == (worktree, worktree / "own")
+    assert processes.import_roots({}, worktree, tmp_path) == (worktree, worktree / "own")

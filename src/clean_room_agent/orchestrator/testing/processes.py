@@ -1,14 +1,24 @@
-"""Environment variables for test commands: the worktree's code is imported, not the user's, and git's own are unset."""
+"""The processes of a test command: the environment that they get, the guard that is loaded into them, and what it saw."""
 
 import contextlib
+import itertools
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent import safe_open
-from clean_room_agent.orchestrator.testing.guard_watch import FOLDER, GUARD, guard_folder
+from clean_room_agent.tree_removal import remove_tree
 
+GUARD = Path(__file__).parent / "guard"
+"""Holds what the processes load: shown to them read-only."""
+FOLDER_VARIABLE = "CRA_TEST_REPORTS"
+"""The variable that names the folder in which it leaves what it saw."""
+MAX_BYTES = 10_000_000
+"""Read of what it left for one command, all its files together."""
+MAX_FILES = 4_000
+"""Of one kind: one for each process in which a runner started."""
 SOURCE_FOLDERS = ("src", "lib")
 VENV_FOLDERS = (".venv", "venv")
 MAX_PATH_FILES = 200
@@ -16,10 +26,98 @@ MAX_PATH_BYTES = 64 * 1024
 """Of one `.pth` file."""
 DROPPED = ("GIT_", "CRA_TEST_", "PYTEST_XDIST_", "PYTEST_CURRENT_TEST", "PYTEST_VERSION")
 """Beginnings of names: git's own variables, and those of a pytest that we may ourselves be running under."""
-
 REPORT_OPTIONS = ("-o", "junit_family=xunit1", "-o", "junit_logging=no", "--continue-on-collection-errors")
 """xunit1 names each test's file, and `record_property` warns under xunit2; captured output would swell the report;
 and a file that cannot be imported must not hide the results of all others: such a run fails with or without them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """What was seen of the runners that a command started."""
+
+    ended: bool | None = None
+    """Whether each came to its end by itself; None where none was seen to start."""
+    replaced: tuple[tuple[str, str], ...] = ()
+    """(function of the runner, file of the code that stands in its place), sorted."""
+
+
+class GuardReader:
+    """Reads what was left in one folder until there were too many bytes: code under test can write there as well."""
+
+    def __init__(self, folder: Path, *, max_bytes: int) -> None:
+        self._folder = folder
+        self._package = max_bytes
+
+    def names(self, pattern: str) -> list[str]:
+        """The files' names, sorted.
+
+        Raises:
+            TooMuchError: there are more than `MAX_FILES`.
+        """
+        found = list(itertools.islice(self._folder.glob(pattern), MAX_FILES + 1))
+        if len(found) > MAX_FILES:
+            raise TooMuchError
+        return sorted(place.name for place in found)
+
+    def read(self, name: str) -> bytes:
+        """The file's bytes.
+
+        Raises:
+            OSError: there is none, or something else stands there.
+            TooMuchError: with those read before, there are too many bytes.
+        """
+        data = safe_open.read_bytes(self._folder, name, max_bytes=self._package + 1)
+        self._package -= len(data)
+        if self._package < 0:
+            raise TooMuchError
+        return data
+
+
+class TooMuchError(Exception):
+    """More was left than is read."""
+
+
+def guard_folder(report: Path) -> Path:
+    """Where the guard leaves what it saw, beside the runner's own report."""
+    return report.with_suffix(".guard")
+
+
+def clear_guard_folder(report: Path) -> None:
+    """Nothing is left of an earlier command, and the folder is there."""
+    folder = guard_folder(report)
+    remove_tree(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def read_watched(report: Path) -> Watched:
+    """What the guard saw: of the runners in Python whether they ended, and of them and Node's what was replaced."""
+    reader = GuardReader(guard_folder(report), max_bytes=MAX_BYTES)
+    try:
+        started = reader.names("python-*.started")
+        ends = [_end(reader, f"{name.removesuffix('.started')}.ended") for name in started]
+        seen = [_end(reader, name) for name in reader.names("*.replaced")]
+    except TooMuchError:
+        return Watched(ended=False)
+    replaced = {pair for end in (*ends, *seen) if end is not None for pair in end}
+    ended = all(end is not None for end in ends) if started else None
+    return Watched(ended=ended, replaced=tuple(sorted(replaced)))
+
+
+def newly_replaced(before: Iterable[tuple[str, str]], after: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """What `after` has replaced and `before` had not, in words, sorted."""
+    had = set(before)
+    return tuple(f"{name} by {file}" for name, file in sorted(set(after) - had))
+
+
+def _end(reader: GuardReader, name: str) -> list[tuple[str, str]] | None:
+    """What a runner left at its end; None where it left nothing that can be read."""
+    try:
+        pairs = json.loads(reader.read(name))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(pairs, list):
+        return None
+    return [(str(pair[0]), str(pair[1])) for pair in pairs if isinstance(pair, list) and len(pair) == 2]
 
 
 def test_environment(
@@ -41,7 +139,7 @@ def test_environment(
     roots = import_roots(inherited, worktree, repo_top)
     others = [entry for entry in env.get("PYTHONPATH", "").split(":") if entry]
     env["PYTHONPATH"] = ":".join(_once([str(GUARD), *map(str, roots), *others]))
-    env[FOLDER] = str(guard_folder(report))
+    env[FOLDER_VARIABLE] = str(guard_folder(report))
     options = shlex.join((f"--junitxml={report}", *REPORT_OPTIONS))
     env["PYTEST_ADDOPTS"] = f"{env.get('PYTEST_ADDOPTS', '')} {options}".strip()
     env["NODE_OPTIONS"] = " ".join(filter(None, (env.get("NODE_OPTIONS", ""), *_node_options(node_tests))))

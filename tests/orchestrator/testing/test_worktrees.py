@@ -10,8 +10,12 @@ from clean_room_agent import proc
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.orchestrator.events import Nobody
 from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
-from clean_room_agent.orchestrator.testing.sandbox_setup import SandboxInputs
-from clean_room_agent.orchestrator.testing.worktree_pool import RunnerSetup, WorktreePool, at_a_time
+from clean_room_agent.orchestrator.testing.worktrees import (
+    RunnerSetup,
+    SandboxInputs,
+    WorktreePool,
+    at_a_time,
+)
 from clean_room_agent.sandbox.bubblewrap import Obstacle
 from clean_room_agent.sandbox.config import SandboxConfig
 

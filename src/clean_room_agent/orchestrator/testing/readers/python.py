@@ -1,0 +1,308 @@
+"""Reading what Python's runners say: pytest in its JUnit report, unittest in its output, and the guard in its records."""
+
+import contextlib
+import dataclasses
+import re
+import xml.etree.ElementTree as ET
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable
+from itertools import zip_longest
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from clean_room_agent.artifacts.evidence import StackFrame
+from clean_room_agent.orchestrator.testing.processes import GuardReader, TooMuchError, guard_folder
+from clean_room_agent.orchestrator.testing.results import (
+    RED,
+    Failure,
+    Outcome,
+    Reading,
+    TestReport,
+    merge,
+    worst,
+)
+from clean_room_agent.safe_open import read_bytes
+
+PROPERTY = "cra_failure"
+"""Of a test case in pytest's report."""
+MAX_BYTES = 30_000_000
+"""Of all that one command left; failures beyond have no record."""
+MAX_REPORT_BYTES = 100_000_000
+MAX_DIGITS = 10
+MAX_DEPTH = 50
+"""Folders of a test file that is looked for."""
+RAN = re.compile(r"^Ran (\d{1,9}) tests? in [\d.]+s$", re.MULTILINE)
+VERDICT = re.compile(r"^(?:OK|FAILED|NO TESTS RAN)(?: \((?P<counts>[^)]*)\))?$", re.MULTILINE)
+COUNT = re.compile(r"([a-z ]+)=(\d{1,9})(?!\d)")
+RULE = "=" * 70
+THIN_RULE = "-" * 70
+HEADING = re.compile(
+    r"(?P<kind>FAIL|ERROR|UNEXPECTED SUCCESS): (?P<method>\S+) \((?P<where>[\w.]+)\)(?P<sub> [(\[].*)?"
+)
+TEST = re.compile(r"(?P<method>\w+) \((?P<where>[\w.]+)\)(?: \.\.\. ?(?P<rest>.*))?")
+STATUS = re.compile(
+    r"(?:.*? \.\.\. ?)?(?P<word>ok|FAIL|ERROR|skipped .*|expected failure|unexpected success)"
+)
+WORDS: dict[str, Outcome] = {
+    "ok": "passed",
+    "FAIL": "failed",
+    "ERROR": "error",
+    "skipped": "skipped",
+    "expected failure": "xfailed",
+    "unexpected success": "failed",
+}
+
+
+class Record(BaseModel):
+    """One failure as the guard wrote it; nothing of it is normalised."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    operator: str
+    left: str
+    right: str
+    frames: list[tuple[str, int, str]]
+    when: str = ""
+    """pytest's phase, or unittest's ERROR and FAIL."""
+    name: str = ""
+    """unittest's id of the test."""
+
+
+def read_records(lines: Iterable[str | bytes]) -> tuple[Record, ...]:
+    """Those of `lines` that are records, in order."""
+    found = []
+    for line in lines:
+        try:
+            found.append(Record.model_validate_json(line))
+        except ValidationError:
+            continue
+    return tuple(found)
+
+
+def with_record(failure: Failure, record: Record) -> Failure:
+    """The failure with what was recorded of it."""
+    return dataclasses.replace(
+        failure,
+        operator=record.operator,
+        actual=record.left,
+        expected=record.right,
+        frames=tuple(StackFrame(path=path, line=line, function=name) for path, line, name in record.frames),
+    )
+
+
+def with_records_of_unittest(reading: Reading, report: Path) -> Reading:
+    """The failures that unittest printed with what the guard recorded of each.
+
+    unittest prints errors before failures, each kind in the order in which they came, as the records of a name are
+    taken here.
+    """
+    waiting: dict[str, deque[Record]] = defaultdict(deque)
+    for record in sorted(_left_by_unittest(guard_folder(report)), key=lambda record: record.when):
+        waiting[record.name].append(record)
+    failures = tuple(
+        with_record(failure, waiting[failure.name].popleft()) if waiting.get(failure.name) else failure
+        for failure in reading.failures
+    )
+    return dataclasses.replace(reading, failures=failures)
+
+
+def _left_by_unittest(folder: Path) -> tuple[Record, ...]:
+    lines: list[bytes] = []
+    reader = GuardReader(folder, max_bytes=MAX_BYTES)
+    with contextlib.suppress(TooMuchError):
+        for name in reader.names("python-*.failures"):
+            with contextlib.suppress(OSError):
+                lines += reader.read(name).splitlines()
+    return read_records(lines)
+
+
+def read_report(report: Path, exists: Callable[[str], bool]) -> Reading:
+    """What the report at `report` says; not whole when it is cut, too large, or tells of a broken pytest.
+
+    `exists` knows the files below the folder that the tests ran in, by relative path.
+    """
+    try:
+        data = read_bytes(report.parent, report.name, max_bytes=MAX_REPORT_BYTES + 1)
+    except OSError as exc:
+        return _unreadable(f"pytest's report cannot be read: {exc.strerror}")
+    if len(data) > MAX_REPORT_BYTES:
+        return _unreadable(f"pytest's report is larger than {MAX_REPORT_BYTES} bytes")
+    try:
+        # pytest writes UTF-8; what another encoding is declared, or is not one, is no report of its.
+        root = ET.fromstring(data, ET.XMLParser(target=_Elements(), encoding="utf-8"))  # noqa: S314 - without a document type, nothing is expanded
+    except _DocumentTypeError:
+        return _unreadable("the report is not one that pytest writes")
+    except ET.ParseError:
+        return _unreadable("pytest's report is cut short: its process ended before the report was complete")
+    return _read(root, exists)
+
+
+class _DocumentTypeError(Exception):
+    """A document type begins, wherever it stands: entities may follow, and may stand for more than memory holds."""
+
+
+class _Elements(ET.TreeBuilder):
+    def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
+        raise _DocumentTypeError(name, pubid, system)
+
+
+def _unreadable(problem: str) -> Reading:
+    return Reading(report=TestReport(runner="pytest", whole=False, problem=problem))
+
+
+def _read(root: ET.Element, exists: Callable[[str], bool]) -> Reading:
+    results: list[tuple[str, Outcome]] = []
+    failures: list[Failure] = []
+    uncollected: set[str] = set()
+    broken = False
+    for case in root.iter("testcase"):
+        classname, name = case.get("classname", ""), case.get("name", "")
+        if not name:
+            continue  # the test that was under way when pytest itself broke
+        broken = broken or (classname, name) == ("pytest", "internal")
+        node = node_id(classname, name, case.get("file", ""), exists)
+        outcome = _outcome(case)
+        if not classname:
+            uncollected.add(node)
+        results.append((node, outcome))
+        failures.extend(_failures(case, node))
+    outcomes = merge(results)
+    return Reading(
+        report=TestReport(
+            runner="pytest",
+            outcomes=outcomes,
+            collected=len(outcomes.keys() - uncollected),
+            passed=sum(outcome == "passed" for outcome in outcomes.values()),
+            named=True,
+            whole=not broken,
+            problem="pytest itself broke (INTERNALERROR): see the output" if broken else "",
+        ),
+        failures=tuple(failures),
+    )
+
+
+def _outcome(case: ET.Element) -> Outcome:
+    found: list[Outcome] = ["passed"]
+    for child in case:
+        if child.tag == "failure":
+            found.append("failed")
+        elif child.tag == "error":
+            found.append("error")
+        elif child.tag == "skipped":
+            found.append("xfailed" if child.get("type") == "pytest.xfail" else "skipped")
+    return worst(found)
+
+
+def _failures(case: ET.Element, node: str) -> list[Failure]:
+    """The failures of a test; the records of a rerun's earlier turns come before those of its last, and are none."""
+    zero_based = case.get("line", "")
+    records = read_records(
+        entry.get("value", "") for entry in case.iter("property") if entry.get("name") == PROPERTY
+    )
+    found = []
+    for tag in ("failure", "error"):
+        children = [child for child in case if child.tag == tag]
+        told = [record for record in records if (record.when == "call") == (tag == "failure")]
+        for child, record in zip_longest(children, told[-len(children) :] if children else ()):
+            failure = Failure(
+                name=node,
+                detail=child.text or "",
+                message=child.get("message", ""),
+                path=case.get("file", ""),
+                line=int(zero_based) + 1 if zero_based.isdecimal() and len(zero_based) < MAX_DIGITS else 0,
+            )
+            found.append(failure if record is None else with_record(failure, record))
+    return found
+
+
+def node_id(classname: str, name: str, file: str, exists: Callable[[str], bool]) -> str:
+    """The node id, pytest's own name of a test (`path::Class::test[param]`), as well as the report tells it.
+
+    `classname` is the test file's path with dots, then its classes; `file` is where the function is written, which
+    for an inherited test is another file: then the longest prefix of `classname` that `exists` is taken. A file that
+    could not be collected has no `classname`; its path is its name.
+    """
+    if not classname:
+        return file or name
+    dotted = file.removesuffix(".py").replace("/", ".")
+    if dotted and (classname == dotted or classname.startswith(dotted + ".")):
+        classes = classname[len(dotted) + 1 :]
+        return "::".join((file, *filter(None, classes.split(".")), name))
+    parts = classname.split(".")
+    for count in range(min(len(parts), MAX_DEPTH), 0, -1):
+        path = "/".join(parts[:count]) + ".py"
+        if exists(path):
+            return "::".join((path, *parts[count:], name))
+    return f"{classname}::{name}"
+
+
+def read_unittest(text: str) -> Reading | None:
+    """What `text` says, or None where it holds no summary of unittest's.
+
+    Without `-v` only failing names are known. A class or module that could not be set up counts as one error.
+    """
+    ran = list(RAN.finditer(text))
+    verdict = VERDICT.search(text, ran[-1].end()) if ran else None
+    if verdict is None:
+        return None
+    collected = int(ran[-1][1])
+    counts = {name.strip(): int(number) for name, number in COUNT.findall(verdict["counts"] or "")}
+    failures, red = _printed_failures(text[: ran[-1].start()])
+    listed = _listed(text[: ran[-1].start()])
+    outcomes = merge([*listed, *red])
+    unhappy = ("failures", "errors", "skipped", "expected failures", "unexpected successes")
+    return Reading(
+        report=TestReport(
+            runner="unittest",
+            outcomes=outcomes,
+            collected=collected,
+            passed=max(0, collected - sum(counts.get(name, 0) for name in unhappy)),
+            named=collected > 0 and len({name for name, _ in listed}) >= collected,
+        ),
+        failures=failures,
+    )
+
+
+def test_name(method: str, where: str) -> str:
+    """`module.Class.method` from both ways in which Python versions print it."""
+    return where if where.endswith("." + method) else f"{where}.{method}"
+
+
+def _printed_failures(text: str) -> tuple[tuple[Failure, ...], list[tuple[str, Outcome]]]:
+    """The blocks that follow a line of `=`: (the failures, their names and outcomes)."""
+    failures: list[Failure] = []
+    red: list[tuple[str, Outcome]] = []
+    for block in text.split(RULE + "\n")[1:]:
+        head, _, rest = block.partition("\n")
+        heading = HEADING.fullmatch(head)
+        if heading is None:
+            continue
+        name = test_name(heading["method"], heading["where"])
+        message = "unexpected success" if heading["kind"].startswith("UNEXPECTED") else ""
+        failures.append(
+            Failure(
+                name=name,
+                detail=rest.partition(THIN_RULE + "\n")[2].removesuffix(THIN_RULE + "\n"),
+                message=message,
+            )
+        )
+        red.append((name, "error" if heading["kind"] == "ERROR" else "failed"))
+    return tuple(failures), red
+
+
+def _listed(text: str) -> list[tuple[str, Outcome]]:
+    """The names and outcomes that `-v` prints, one a line or, with a docstring or other output, over several."""
+    found: list[tuple[str, Outcome]] = []
+    name = ""
+    for line in text.partition(RULE)[0].split("\n"):
+        test = TEST.match(line.strip())
+        if test:
+            name = test_name(test["method"], test["where"])
+        status = STATUS.fullmatch(line.strip())
+        if status and name:
+            outcome = WORDS["skipped" if status["word"].startswith("skipped") else status["word"]]
+            found.append((name, outcome))
+            if outcome not in RED:
+                name = ""
+    return found
