@@ -83,3 +83,17 @@ class StepResult:
     edits: tuple[PatchEdit, ...] = ()
     error_info: str = ""
     raw_response: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stub:
+    """A function or method that a scaffold declares and leaves to be written."""
+
+    path: str
+    symbol: str
+    """Qualified name."""
+
+    @property
+    def name(self) -> str:
+        """As prompts and people read it, like "src/a.py::Parser.parse"."""
+        return f"{self.path}::{self.symbol}"

@@ -12,6 +12,8 @@ FORMAT_VERSION = 1
 FileRole = Literal["modify", "create", "delete"]
 ChangeAction = Literal["modify", "add", "delete", "rename"]
 FailureCategory = Literal["compile_error", "test_failure", "patch_failure", "runtime_error", "unknown"]
+DoctorDecision = Literal["retry_with_fix", "replan", "skip_step", "fatal_error", "rollback_provider"]
+"""What a doctor decides about a step that fails."""
 MAX_MESSAGE = 500
 """Characters of a failure's words."""
 

@@ -6,13 +6,11 @@ refusal, a step that was to go may be kept.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.plans import (
     AdjustmentVerdicts,
     FailureSignal,
-    Part,
     PlanAdjustment,
     PlanStep,
     PlanVerdict,
@@ -20,9 +18,9 @@ from clean_room_agent.artifacts.plans import (
 from clean_room_agent.execute.judgments import YesNo
 from clean_room_agent.execute.one_call_plans import describe_outcome, renamed_notes, steps_from
 from clean_room_agent.execute.plan_drafts import (
+    AdjustmentAsked,
     Draft,
     Rejected,
-    StepOutcome,
     left_out,
     sampling_after,
     steps_as_json,
@@ -55,19 +53,6 @@ NO_CAUSE = RootCauseInputs(task=NOTHING, part=NOTHING, diff="", failure=NOTHING,
 NO_FAILURE = NewStepInputs(
     task=NOTHING, part=NOTHING, diff="", done=(NOTHING,), remaining=(NOTHING,), failure=NOTHING
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdjustmentAsked:
-    """What is adjusted: the newest outcome, the last, is of a step that failed."""
-
-    part: Part
-    remaining: tuple[PlanStep, ...]
-    outcomes: tuple[StepOutcome, ...]
-    failures: tuple[FailureSignal, ...]
-    task: str
-    diff: str
-    max_steps: int
 
 
 class DecomposedAdjustment:

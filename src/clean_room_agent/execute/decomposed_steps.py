@@ -5,7 +5,7 @@ all that changes, the part is one step, and its words are the step's. Of two ste
 first as written comes first; else the context decides where it can (`code_relations.py`), and a model is asked for the rest.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
@@ -27,6 +27,7 @@ from clean_room_agent.execute.judgments import YesNo
 from clean_room_agent.execute.plan_corrections import only_match
 from clean_room_agent.execute.plan_drafts import (
     Draft,
+    PartAsked,
     Rejected,
     left_out,
     paths_shown,
@@ -57,25 +58,6 @@ class Target:
 
     def __str__(self) -> str:
         return f"{self.role} {self.place}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartAsked:
-    """What a part's plan is made for."""
-
-    part: Part
-    goal: str
-    diff: str
-    evidence: Evidence
-    paths: Collection[str]
-    """The files in the tree now."""
-    rationale: str
-    """What the meta-plan says of the whole."""
-    same_context: bool
-    """Whether the context is that of the meta-plan, and it is as it was then."""
-    max_targets: int
-    max_steps: int
-    max_lines: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,9 +21,6 @@ from clean_room_agent.artifacts.plans import (
     PlanVerdict,
     PlanVerdicts,
 )
-from clean_room_agent.execute.decomposed_adjustment import AdjustmentAsked, DecomposedAdjustment
-from clean_room_agent.execute.decomposed_parts import DecomposedParts
-from clean_room_agent.execute.decomposed_steps import DecomposedSteps, PartAsked
 from clean_room_agent.execute.goal_check import GoalCheck, Revision
 from clean_room_agent.execute.one_call_plans import (
     describe_outcome,
@@ -32,7 +29,14 @@ from clean_room_agent.execute.one_call_plans import (
     draft_part_plan,
 )
 from clean_room_agent.execute.plan_corrections import corrected_needs, corrected_steps
-from clean_room_agent.execute.plan_drafts import Draft, Rejected, StepOutcome, steps_as_json
+from clean_room_agent.execute.plan_drafts import (
+    AdjustmentAsked,
+    Draft,
+    PartAsked,
+    Rejected,
+    StepOutcome,
+    steps_as_json,
+)
 from clean_room_agent.execute.plan_validation import (
     adjustment_faults,
     meta_plan_faults,
@@ -94,23 +98,10 @@ def make_meta_plan(
         WindowExceeded: the context's primary items do not fit.
         ModelError: the server failed.
     """
-    small_questions = DecomposedParts(
-        models,
-        package,
-        evidence,
-        pass_id=pass_id,
-        max_parts=limits.max_parts,
-        max_points=limits.max_points,
-    )
+    ask = _parts_by(route, models, package, evidence, pass_id, limits)
 
     def draft(rejected: Rejected) -> Draft[MetaPlan]:
-        drafted = (
-            small_questions.draft(rejected)
-            if route == "decomposed"
-            else draft_meta_plan(
-                models, package, evidence, rejected, pass_id=pass_id, max_parts=limits.max_parts
-            )
-        )
+        drafted = ask(rejected)
         if drafted.value is None:
             return drafted
         parts, notes = corrected_needs(drafted.value.parts)
@@ -173,10 +164,33 @@ def make_part_plan(
     def doubts(plan: PartPlan) -> tuple[str, ...]:
         return part_plan_doubts(plan, part, exists=paths.__contains__)
 
-    goal = None
-    if failed is not None:
-        goal = GoalCheck(models, _revision(package.task, part, failed, done, diff), pass_id=pass_id)
+    goal = None if failed is None else _goal_of(models, package.task, part, failed, done, diff, pass_id)
     return _settled(draft, faults, refused(failed), doubts, goal, lambda plan: plan.steps)
+
+
+def _parts_by(
+    route: Route,
+    models: ModelClient,
+    package: ContextPackage,
+    evidence: Evidence,
+    pass_id: str,
+    limits: PlanLimits,
+) -> Callable[[Rejected], Draft[MetaPlan]]:
+    """How parts are asked for by the route."""
+    if route == "decomposed":
+        from clean_room_agent.execute.decomposed_parts import DecomposedParts
+
+        return DecomposedParts(
+            models,
+            package,
+            evidence,
+            pass_id=pass_id,
+            max_parts=limits.max_parts,
+            max_points=limits.max_points,
+        ).draft
+    return lambda rejected: draft_meta_plan(
+        models, package, evidence, rejected, pass_id=pass_id, max_parts=limits.max_parts
+    )
 
 
 def _steps_by(
@@ -184,6 +198,8 @@ def _steps_by(
 ) -> Callable[[Rejected], Draft[PartPlan]]:
     """How steps are asked for by the route."""
     if route == "decomposed":
+        from clean_room_agent.execute.decomposed_steps import DecomposedSteps
+
         return DecomposedSteps(models, package, asked, pass_id=pass_id).draft
     return lambda rejected: draft_part_plan(
         models,
@@ -204,6 +220,8 @@ def _adjustment_by(
 ) -> Callable[[Rejected], Draft[PlanAdjustment]]:
     """How an adjustment is asked for by the route."""
     if route == "decomposed":
+        from clean_room_agent.execute.decomposed_adjustment import DecomposedAdjustment
+
         return DecomposedAdjustment(models, package, asked, pass_id=pass_id).draft
     return lambda rejected: draft_adjustment(
         models,
@@ -219,17 +237,22 @@ def _adjustment_by(
     )
 
 
-def _revision(
+def _goal_of(
+    models: ModelClient,
     task: str,
     part: Part,
     failed: tuple[PartPlan, tuple[str, ...]],
     done: tuple[PlanStep, ...],
     diff: str,
-) -> Revision:
-    """What a part that is planned again is compared with."""
+    pass_id: str,
+) -> "GoalCheck":
+    """Compares a part that is planned again with its plan before."""
+    from clean_room_agent.execute.goal_check import GoalCheck
+
     accepted = tuple(describe_outcome(StepOutcome(step=step, succeeded=True)) for step in done)
     lost = tuple(f"- {fault}" for fault in failed[1])
-    return Revision(task=task, part=part, before=failed[0].steps, done=(*accepted, *lost), diff=diff)
+    revision = Revision(task=task, part=part, before=failed[0].steps, done=(*accepted, *lost), diff=diff)
+    return GoalCheck(models, revision, pass_id=pass_id)
 
 
 def refused(failed: tuple[PartPlan, tuple[str, ...]] | None) -> Rejected:
@@ -291,6 +314,8 @@ def adjust(
             plan, completed=completed, failed=failed, exists=paths.__contains__, max_steps=package_for_steps
         )
 
+    from clean_room_agent.execute.goal_check import GoalCheck
+
     revision = Revision(
         task=task, part=part, before=remaining, done=tuple(map(describe_outcome, outcomes)), diff=diff
     )
@@ -309,7 +334,7 @@ def _settled(
     faults_of: Callable[[PlanT], tuple[str, ...]],
     rejected: Rejected = Rejected(),  # noqa: B008 - frozen
     doubts_of: Callable[[PlanT], tuple[str, ...]] = lambda _: (),
-    goal: GoalCheck | None = None,
+    goal: "GoalCheck | None" = None,
     steps_of: Callable[[PlanT], tuple[PlanStep, ...] | None] = lambda _: None,
 ) -> Planned[PlanT]:
     """The first draft without faults; what is wrong with one goes back once, also that it cannot be read, unless the model

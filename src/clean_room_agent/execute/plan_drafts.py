@@ -1,7 +1,7 @@
 """Drafts of plans: what each way of planning returns, before it is validated."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -10,6 +10,7 @@ from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.plans import (
     AdjustmentVerdicts,
     FailureSignal,
+    Part,
     PlanStep,
     PlanVerdict,
     PlanVerdicts,
@@ -59,6 +60,38 @@ class StepOutcome:
     """Why it failed, or what its tests said."""
     failures: tuple[FailureSignal, ...] = ()
     """What went wrong in it; none for a step that succeeded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartAsked:
+    """What a part's plan is made for."""
+
+    part: Part
+    goal: str
+    diff: str
+    evidence: Evidence
+    paths: Collection[str]
+    """The files in the tree now."""
+    rationale: str
+    """What the meta-plan says of the whole."""
+    same_context: bool
+    """Whether the context is that of the meta-plan, and it is as it was then."""
+    max_targets: int
+    max_steps: int
+    max_lines: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdjustmentAsked:
+    """What is adjusted: the newest outcome, the last, is of a step that failed."""
+
+    part: Part
+    remaining: tuple[PlanStep, ...]
+    outcomes: tuple[StepOutcome, ...]
+    failures: tuple[FailureSignal, ...]
+    task: str
+    diff: str
+    max_steps: int
 
 
 def sampling_after(models: ModelClient, rejected: Rejected) -> Sampling | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from clean_room_agent.artifacts.context import ContextPackage
-from clean_room_agent.artifacts.edits import PatchEdit
+from clean_room_agent.artifacts.edits import PatchEdit, Stub
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.execute.edits.render import render_edit
 from clean_room_agent.execute.edits.stubs import declared_names, scaffold_faults, stub_names
@@ -28,20 +28,6 @@ from clean_room_agent.syntax import grammar_of
 
 PACKAGE_FILE = "__init__.py"
 """Holds imports, and hardly ever a function."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stub:
-    """A function or method that a scaffold declares and leaves to be written."""
-
-    path: str
-    symbol: str
-    """Qualified name."""
-
-    @property
-    def name(self) -> str:
-        """As prompts and people read it, like "src/a.py::Parser.parse"."""
-        return f"{self.path}::{self.symbol}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

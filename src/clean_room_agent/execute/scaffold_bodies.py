@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from clean_room_agent.artifacts.context import ContextPackage
-from clean_room_agent.artifacts.edits import PatchEdit, StepResult
+from clean_room_agent.artifacts.edits import PatchEdit, StepResult, Stub
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.implement import Implemented, StepInstruction
-from clean_room_agent.execute.scaffold import Stub, with_stubs
+from clean_room_agent.execute.scaffold import with_stubs
 from clean_room_agent.execute.scaffold_context import reduced_package
 
 WRITTEN_APART = "These functions are written apart; do what else the step asks for:"

@@ -133,7 +133,7 @@ def prompt_environment() -> "jinja2.Environment":
     Its filter `line` holds a name to one line, so that none can write a heading; `listed` and
     `definition` do so for what names a file or a piece of one. A filter named as a `PromptSource` says where a value comes from.
     """
-    import jinja2  # noqa: PLC0415 - 40 ms, which a command that asks no model must not pay
+    import jinja2
 
     environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined,

@@ -13,7 +13,6 @@ from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.planning.adjustment import adjust_part
 from clean_room_agent.orchestrator.planning.plans import FailedPlan, plan_part, plan_parts
 from clean_room_agent.orchestrator.run import Run, StepDone, StepFailed
-from clean_room_agent.orchestrator.steps.after_failure import divided
 from clean_room_agent.orchestrator.steps.attempt import StepJob
 from clean_room_agent.orchestrator.steps.rounds import has_attempt
 from clean_room_agent.orchestrator.steps.step import StepEnd, run_step
@@ -205,6 +204,8 @@ def _try_step(run: Run, job: StepJob) -> StepEnd:
 
 def _reduce(run: Run, job: StepJob, end: StepEnd) -> PlanStep:
     """The smallest deliverable of the step; the rest is given up for now, and its part planned again if it may be."""
+    from clean_room_agent.orchestrator.steps.after_failure import divided
+
     small, rest = divided(job.step)
     why = f"left for later, after {small.id}: {end.action.rule}"
     _give_up(run, job.part, rest, replace(end, why=why), replan=True)

@@ -70,7 +70,7 @@ def add_model_hints(
     """`found` with the areas, keywords and symbols that a model names and the index knows; unchanged if its answer cannot
     be read.
     """
-    from clean_room_agent.retrieval.prompts.task_analysis import (  # noqa: PLC0415 - 400 ms that only a model needs
+    from clean_room_agent.retrieval.prompts.task_analysis import (
         TASK_ANALYSIS,
         TaskAnalysisInputs,
     )

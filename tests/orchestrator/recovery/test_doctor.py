@@ -2,8 +2,8 @@ import pytest
 
 from clean_room_agent.orchestrator.config import RecoveryConfig
 from clean_room_agent.orchestrator.failures import Category
-from clean_room_agent.orchestrator.recovery.doctor import WHOLE_SYMBOLS, known_cause, whom_to_ask
-from clean_room_agent.orchestrator.recovery.situation import RULES, Advice, DoctorSeen
+from clean_room_agent.orchestrator.recovery.doctor import known_cause, whom_to_ask
+from clean_room_agent.orchestrator.recovery.situation import RULES, WHOLE_SYMBOLS, Advice, DoctorSeen
 
 CONFIG = RecoveryConfig()
 ALWAYS = RecoveryConfig(doctor="always", high_risk=())

@@ -6,8 +6,9 @@ import pytest
 from clean_room_agent.artifacts.context import RefinementRequest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.orchestrator.config import RecoveryConfig, Rule
-from clean_room_agent.orchestrator.recovery.rules import TABLE, Action, decide, is_repeat
+from clean_room_agent.orchestrator.recovery.rules import TABLE, decide, is_repeat
 from clean_room_agent.orchestrator.recovery.situation import (
+    Action,
     Advice,
     AttemptSeen,
     DoctorSeen,

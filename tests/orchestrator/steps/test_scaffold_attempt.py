@@ -1,14 +1,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from testing.runs.memory_answers import implemented
 from testing.runs.memory_run import TASK_ID, MemoryProject, MemoryRun, part, step
 
-from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.plans import TargetFile
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.orchestrator.full_tests import run_baseline
-from clean_room_agent.orchestrator.recovery.rules import Action
+from clean_room_agent.orchestrator.recovery.situation import Action
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob
 from clean_room_agent.orchestrator.steps.scaffold import Scaffold
 from clean_room_agent.orchestrator.steps.scaffold_attempt import scaffold_for
@@ -65,16 +63,6 @@ def test_a_step_that_adds_little_has_none(project: MemoryProject) -> None:
     job = StepJob(part=part("p1", "a.py"), step=step("s1", "a.py"), constraints="")
     memory, found = made(project, lambda _: DECLARED, job=job)
     assert (found, memory.asked) == (None, [])
-
-
-def test_by_default_one_is_made_once_an_answer_was_cut_off(project: MemoryProject) -> None:
-    assert made(project, lambda _: DECLARED, scaffold="auto")[1] is None
-    cut = Attempt(outcome=AttemptOutcome.TRUNCATED, detail="x", answer=implemented())
-    endless = Attempt(outcome=AttemptOutcome.TRUNCATED, detail="x", answer=implemented(endless=True))
-    assert made(project, lambda _: DECLARED, scaffold="auto", earlier=(endless,))[1] is None
-    found = made(project, lambda _: DECLARED, scaffold="auto", earlier=(cut,))[1]
-    assert found is not None
-    assert found.stands
 
 
 def test_what_does_not_parse_goes_back_once_and_is_dropped(project: MemoryProject) -> None:

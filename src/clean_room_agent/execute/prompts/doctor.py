@@ -5,13 +5,13 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
+from clean_room_agent.artifacts.plans import DoctorDecision
 from clean_room_agent.execute.prompts.answers import Sentence, Sentences
 from clean_room_agent.execute.prompts.texts import template
 from clean_room_agent.llm.answers import JsonAnswer
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.schema import bounds
 
-Decision = Literal["retry_with_fix", "replan", "skip_step", "fatal_error", "rollback_provider"]
 Diagnosed = Literal[
     "syntax", "import", "name", "logic", "patch", "wrong_tech_stack", "schema_mismatch", "api_contract_wrong"
 ]
@@ -49,7 +49,7 @@ class DoctorAnswer(BaseModel):
     analysis: Sentences
     category: Annotated[Diagnosed, BeforeValidator(_word)]
     confidence: Annotated[int, BeforeValidator(_percent), bounds(minimum=0, maximum=SURE)]
-    decision: Annotated[Decision, BeforeValidator(_word)]
+    decision: Annotated[DoctorDecision, BeforeValidator(_word)]
     hint: Sentence = ""
 
 

@@ -12,8 +12,6 @@ from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.names import ID_LENGTH, meta_plan_pass, part_plan_pass, relative_pass
 from clean_room_agent.artifacts.outcomes import EventKind, PassType
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
-from clean_room_agent.execute.decomposed_parts import change_points_tokens
-from clean_room_agent.execute.decomposed_steps import symbol_targets_tokens
 from clean_room_agent.execute.fallback_plans import files_in_scope, whole_part, whole_task
 from clean_room_agent.execute.implement import lines_of_an_answer
 from clean_room_agent.execute.one_call_plans import meta_plan_tokens, part_plan_tokens
@@ -234,7 +232,9 @@ def meta_plan_request(
     models: ModelClient, pass_id: str, words: str, evidence: Evidence, route: Route = "one-call"
 ) -> ContextRequest:
     """What the meta-plan asks of retrieval."""
-    tokens_of = change_points_tokens if route == "decomposed" else meta_plan_tokens
+    tokens_of = meta_plan_tokens
+    if route == "decomposed":
+        from clean_room_agent.execute.decomposed_parts import change_points_tokens as tokens_of
     return ContextRequest(
         pass_id=pass_id,
         mode="plan",
@@ -258,7 +258,9 @@ def part_plan_request(
     route: Route = "one-call",
 ) -> ContextRequest:
     """What the plan of a part asks of retrieval; `known` are the files that there are."""
-    tokens_of = symbol_targets_tokens if route == "decomposed" else part_plan_tokens
+    tokens_of = part_plan_tokens
+    if route == "decomposed":
+        from clean_room_agent.execute.decomposed_steps import symbol_targets_tokens as tokens_of
     need = tokens_of(models, words, part, goal=goal, evidence=evidence, rejected=rejected)
     return ContextRequest(
         pass_id=pass_id,

@@ -4,11 +4,8 @@ import re
 
 from clean_room_agent.orchestrator.config import RecoveryConfig
 from clean_room_agent.orchestrator.failures import Category
-from clean_room_agent.orchestrator.recovery.situation import RULES, Advice, DoctorSeen
+from clean_room_agent.orchestrator.recovery.situation import RULES, WHOLE_SYMBOLS, Advice, DoctorSeen
 
-WHOLE_SYMBOLS = (
-    "Write each function, method or class that you change whole: <edit> with symbol=, without a search text."
-)
 NAMED = (
     (
         re.compile(r"\bname '(\w+)' is not defined|\b([A-Za-z_$][\w$]*) is not defined"),

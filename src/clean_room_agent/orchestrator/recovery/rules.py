@@ -1,66 +1,26 @@
 """Decides what to do after a failed attempt: a table of rules, of which the first that matches wins. Pure functions."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
-from clean_room_agent.artifacts.context import RefinementRequest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.orchestrator.config import Rule
 from clean_room_agent.orchestrator.failures import Category, likeness
 from clean_room_agent.orchestrator.recovery.doctor import known_cause, whom_to_ask
-from clean_room_agent.orchestrator.recovery.situation import Advice, AttemptSeen, Drawn, Form, Situation
+from clean_room_agent.orchestrator.recovery.situation import (
+    Action,
+    ActionKind,
+    Advice,
+    AttemptSeen,
+    Form,
+    Situation,
+)
 
-ActionKind = Literal[
-    "stop",
-    "refine",
-    "reduce_scope",
-    "replan",
-    "diagnose",
-    "change_strategy",
-    "retry",
-    "escalate",
-    "skip",
-    "needs_human",
-]
 NO_FLAW: frozenset[Category] = frozenset({"format", "truncated", "endless", "untouched", "infrastructure"})
 """Failures that say nothing about the plan: no edit of theirs was judged."""
 
 UNEXPLAINED: frozenset[Category] = frozenset({"logic", "timeout"})
 """Failures that another draw fixes as often as their words do; a wrong name, import, syntax or edit is told at once."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Action:
-    """What happens next, and the rule that said so."""
-
-    kind: ActionKind
-    rule: str
-    vary: bool = False
-    """Whether the next answer must be drawn differently, because the last one was given before or was unreadable."""
-    more_room: bool = False
-    """Whether the next answer gets more of the window, because an answer of this step was cut off."""
-    form: Form = ""
-    model: str = ""
-    """The stronger model that is asked next; "" for the coder."""
-    unchanged: bool = False
-    """Whether the next answer is drawn from the unchanged prompt."""
-    missing: RefinementRequest | None = None
-    """What the next context gets besides."""
-    hint: str = ""
-    """What the doctor tells the coder."""
-    question: str = ""
-    """What a person is asked; "" unless the run needs one."""
-
-    def drawn(self) -> Drawn:
-        """How the next answer is asked for."""
-        return Drawn(
-            varied=self.vary,
-            more_room=self.more_room,
-            form=self.form,
-            model=self.model,
-            unchanged=self.unchanged,
-        )
 
 
 Row = Callable[[Situation], Action | None]

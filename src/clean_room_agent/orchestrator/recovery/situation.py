@@ -5,10 +5,13 @@ from typing import Literal
 
 from clean_room_agent.artifacts.context import RefinementRequest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
-from clean_room_agent.execute.prompts.doctor import Decision
+from clean_room_agent.artifacts.plans import DoctorDecision
 from clean_room_agent.orchestrator.config import RecoveryConfig
 from clean_room_agent.orchestrator.failures import Category
 
+WHOLE_SYMBOLS = (
+    "Write each function, method or class that you change whole: <edit> with symbol=, without a search text."
+)
 RULES = "rules"
 """Who gives advice where the rules know the cause."""
 Form = Literal["", "whole_symbol"]
@@ -57,7 +60,7 @@ class AttemptSeen:
 class Advice:
     """What the doctor says about a step's newest attempt."""
 
-    decision: Decision
+    decision: DoctorDecision
     by: str
     """`rules`, or "model" and its tag where it is not the reasoning model."""
     hint: str = ""
@@ -144,3 +147,54 @@ class Situation:
     step: StepSeen
     run: RunSeen
     config: RecoveryConfig
+
+
+ActionKind = Literal[
+    "stop",
+    "refine",
+    "reduce_scope",
+    "replan",
+    "diagnose",
+    "change_strategy",
+    "retry",
+    "escalate",
+    "skip",
+    "needs_human",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """What happens next, and the rule that said so."""
+
+    kind: ActionKind
+    rule: str
+    vary: bool = False
+    """Whether the next answer must be drawn differently, because the last one was given before or was unreadable."""
+    more_room: bool = False
+    """Whether the next answer gets more of the window, because an answer of this step was cut off."""
+    form: Form = ""
+    model: str = ""
+    """The stronger model that is asked next; "" for the coder."""
+    unchanged: bool = False
+    """Whether the next answer is drawn from the unchanged prompt."""
+    missing: RefinementRequest | None = None
+    """What the next context gets besides."""
+    hint: str = ""
+    """What the doctor tells the coder."""
+    question: str = ""
+    """What a person is asked; "" unless the run needs one."""
+
+    def drawn(self) -> Drawn:
+        """How the next answer is asked for."""
+        return Drawn(
+            varied=self.vary,
+            more_room=self.more_room,
+            form=self.form,
+            model=self.model,
+            unchanged=self.unchanged,
+        )
+
+
+ENDS_RUN: frozenset[ActionKind] = frozenset({"stop", "skip", "needs_human"})
+"""Actions that are decided anew when a run goes on: a limit may have been raised, or the user have said something."""

@@ -10,15 +10,15 @@ from clean_room_agent.artifacts.names import ID_LENGTH, part_plan_pass
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.plans import FailureSignal, PlanStep
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.execute.diagnose import diagnose
 from clean_room_agent.execute.failure_signals import failure_signals
 from clean_room_agent.execute.implement import text_fingerprint
-from clean_room_agent.execute.prompts.doctor import SURE
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.failures import MOST_COMPARED, Category, category_of, normalised
 from clean_room_agent.orchestrator.journal import as_text
-from clean_room_agent.orchestrator.recovery.rules import Action, advised_by_rules, decide, doctor_to_ask
+from clean_room_agent.orchestrator.recovery.rules import advised_by_rules, decide, doctor_to_ask
 from clean_room_agent.orchestrator.recovery.situation import (
+    ENDS_RUN,
+    Action,
     Advice,
     AttemptSeen,
     DoctorSeen,
@@ -34,8 +34,6 @@ from clean_room_agent.orchestrator.testing.results import evidence_of
 
 ACTION, DIAGNOSIS = "action", "diagnosis"
 """Names in the journal, under the pass of an attempt."""
-ENDS_RUN = frozenset({"stop", "skip", "needs_human"})
-"""Actions that are decided anew when a run goes on: a limit may have been raised, or the user have said something."""
 NOT_RUN = "the test passed before, and does not run now"
 
 
@@ -113,6 +111,9 @@ def _replans_left(run: Run, job: StepJob, seen: Sequence[AttemptSeen]) -> int:
 
 def _ask_doctor(run: Run, job: StepJob, failed: Sequence[Attempt], at: Situation, pass_id: str) -> Advice:
     """What a model says is to be done; where its answer cannot be read, no more than to try again."""
+    from clean_room_agent.execute.diagnose import diagnose
+    from clean_room_agent.execute.prompts.doctor import SURE
+
     tag = doctor_to_ask(at) or ""
     run.recorder.observer.notice(PassProgress(doing="asking why it fails"))
     try:

@@ -21,13 +21,11 @@ from clean_room_agent.execute.implement import (
     raised_answer_tokens,
 )
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.scaffold import unwritten
 from clean_room_agent.execute.scaffold_bodies import Declared, write_bodies
 from clean_room_agent.llm.transport import Sampling
 from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.events import Note
-from clean_room_agent.orchestrator.recovery.doctor import WHOLE_SYMBOLS
-from clean_room_agent.orchestrator.recovery.rules import Action
+from clean_room_agent.orchestrator.recovery.situation import WHOLE_SYMBOLS, Action
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.steps.missing_context import (
     missing_after_refusal,
@@ -189,6 +187,7 @@ def ask(
 
     if not job.scaffold.stands:
         return answer(package, instruction, "")
+
     declared = Declared(
         package=package, texts=job.scaffold.texts(run.commits.tree()), stubs=job.scaffold.stubs
     )
@@ -341,4 +340,8 @@ def _untouched_targets(
         settled = (target.role == "delete" and not present) or (target.role == "create" and present)
         if target.path not in touched and not settled:
             left.append(f"{target.role} {target.path}")
-    return (*left, *(f"write {stub.name}" for stub in unwritten(job.scaffold.stubs, texts)))
+    if job.scaffold.stands:
+        from clean_room_agent.execute.scaffold import unwritten
+
+        left += [f"write {stub.name}" for stub in unwritten(job.scaffold.stubs, texts)]
+    return tuple(left)

@@ -10,16 +10,14 @@ from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.implement import Implemented
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.journal import Entry, Pass
-from clean_room_agent.orchestrator.recovery.rules import Action
-from clean_room_agent.orchestrator.recovery.situation import Advice, AttemptSeen
+from clean_room_agent.orchestrator.recovery.situation import Action, Advice, AttemptSeen
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
 from clean_room_agent.orchestrator.steps.attempt import Attempt, Draw, StepJob, ask, note_unshown, place
 from clean_room_agent.orchestrator.steps.attempt_record import CheckedAttempt, record_attempt
 from clean_room_agent.orchestrator.steps.candidates import Candidate, candidate, choose, why_not
 from clean_room_agent.orchestrator.steps.judging import judge
-from clean_room_agent.orchestrator.steps.scaffold import NO_SCAFFOLD, Scaffold
-from clean_room_agent.orchestrator.steps.scaffold_attempt import package_with, scaffold_for
+from clean_room_agent.orchestrator.steps.scaffold import JOURNAL_NAME, NO_SCAFFOLD, Scaffold
 from clean_room_agent.orchestrator.steps.step_context import context_for
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.worktrees import at_a_time
@@ -128,7 +126,11 @@ def _make(
     try:
         if shown.package is None or numbers[0] == first:
             shown.package = context_for(run, job, shown.package, ids[0], action, history.refinements)
-        if shown.scaffold is None:
+        if shown.scaffold is None and (
+            scaffold_is_due(run, history.attempts) or run.journal.has(ids[0], JOURNAL_NAME)
+        ):
+            from clean_room_agent.orchestrator.steps.scaffold_attempt import scaffold_for
+
             shown.scaffold = scaffold_for(
                 run,
                 job,
@@ -139,7 +141,11 @@ def _make(
                 known=known is not None,
             )
         job = replace(job, scaffold=shown.scaffold or NO_SCAFFOLD)
-        package = package_with(run, job.scaffold, shown.package)
+        package = shown.package
+        if job.scaffold.stands:
+            from clean_room_agent.orchestrator.steps.scaffold_attempt import package_with
+
+            package = package_with(run, job.scaffold, package)
         placed = [] if known else _place(run, job, history, package, draws, ids)
     except WindowExceeded as error:
         run.recorder.note(f"{error.message} ({error.hint})")
@@ -157,6 +163,13 @@ def _make(
         with run.journal.interrupts.shield():
             record_attempt(run, current, checked, number)
     return history.attempts[-len(numbers) :]
+
+
+def scaffold_is_due(run: Run, earlier: Sequence[Attempt]) -> bool:
+    """Whether steps of the right kind begin with one now: always, or once an answer was cut off that would have ended."""
+    if run.limits.solve.scaffold == "auto":
+        return any(one.outcome is AttemptOutcome.TRUNCATED and not one.answer.endless for one in earlier)
+    return run.limits.solve.scaffold == "always"
 
 
 def _open(run: Run, job: StepJob, history: History, action: Action, number: int) -> Pass[CheckedAttempt]:

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from clean_room_agent.artifacts.edits import PatchEdit
-from clean_room_agent.execute.scaffold import Stub
+from clean_room_agent.artifacts.edits import PatchEdit, Stub
 from clean_room_agent.orchestrator.commits import Tree
 
 
@@ -49,6 +48,7 @@ class Scaffold:
 
 
 NO_SCAFFOLD = Scaffold()
+JOURNAL_NAME = "scaffold"
 
 
 def without_rewritten(texts: Mapping[str, str], edits: tuple[PatchEdit, ...], head: Tree) -> dict[str, str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.edits import EditReport
-from clean_room_agent.artifacts.outcomes import AttemptOutcome, EventKind
+from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.edits.feedback import describe
 from clean_room_agent.execute.implement import Implemented, raised_answer_tokens, usual_answer_tokens
@@ -19,13 +19,12 @@ from clean_room_agent.execute.scaffold import (
 )
 from clean_room_agent.execute.scaffold_context import scaffolded_package
 from clean_room_agent.orchestrator.events import PassProgress
-from clean_room_agent.orchestrator.recovery.rules import Action
+from clean_room_agent.orchestrator.recovery.situation import Action
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob, edited, instruction_with_diff
-from clean_room_agent.orchestrator.steps.scaffold import Scaffold
+from clean_room_agent.orchestrator.steps.scaffold import JOURNAL_NAME, Scaffold
 from clean_room_agent.orchestrator.testing.test_commands import import_command, import_fault
 
-JOURNAL_NAME = "scaffold"
 ASKED = 2
 """Times that the coder is asked for declarations: once, and once with what was wrong."""
 MAX_SAID = 400
@@ -51,8 +50,8 @@ def scaffold_for(
     earlier: Sequence[Attempt],
     known: bool,
 ) -> Scaffold | None:
-    """The step's scaffold, made in the pass of the attempt after the `earlier` ones, or why it was dropped: the record and the
-    journal have it. None where the step needs none, or none yet.
+    """The step's scaffold, which is due, made in the pass of the attempt after the `earlier` ones, or why it was dropped: the
+    record and the journal have it. None where the step needs none.
 
     Where the attempt is `known` from before the run was resumed, there is the scaffold that was made before it, if any.
 
@@ -65,7 +64,7 @@ def scaffold_for(
     if made is not None and made.commit and not run.commits.exists(made.commit):
         made = None
     if made is None:
-        if known or not _is_due(run, earlier):
+        if known:
             return None
         new, reason = _wanted(run, job)
         if not reason:
@@ -76,17 +75,8 @@ def scaffold_for(
     return made
 
 
-def _is_due(run: Run, earlier: Sequence[Attempt]) -> bool:
-    """Whether steps of the right kind begin with one now: always, or once an answer was cut off that would have ended."""
-    if run.limits.solve.scaffold == "auto":
-        return any(one.outcome is AttemptOutcome.TRUNCATED and not one.answer.endless for one in earlier)
-    return run.limits.solve.scaffold == "always"
-
-
 def package_with(run: Run, scaffold: Scaffold, package: ContextPackage) -> ContextPackage:
-    """The context as it is once the scaffold stands."""
-    if not scaffold.stands:
-        return package
+    """The context as it is with the scaffold, which stands."""
     head = run.commits.tree()
     before, _ = head.texts(scaffold.paths)
     return scaffolded_package(

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, EventKind
 from clean_room_agent.artifacts.plans import MAX_MESSAGE, FailureSignal
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.orchestrator.recovery.rules import Action
+from clean_room_agent.orchestrator.recovery.situation import ENDS_RUN, Action
 from clean_room_agent.orchestrator.run import Run
-from clean_room_agent.orchestrator.steps.after_failure import ENDS_RUN, attempt_seen, decide_next, signals_of
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob
 from clean_room_agent.orchestrator.steps.candidates import candidate
 from clean_room_agent.orchestrator.steps.missing_context import is_new
@@ -53,6 +52,8 @@ def run_step(run: Run, job: StepJob) -> StepEnd:
                 run.tests.checkout(run.commits.head)
         if attempt.passed:
             _keep_better(run, history, drawn)
+        from clean_room_agent.orchestrator.steps.after_failure import attempt_seen, decide_next, signals_of
+
         missing = (
             attempt.missing if attempt.missing and is_new(attempt.missing, history.refinements) else None
         )

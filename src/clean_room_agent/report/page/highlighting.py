@@ -79,7 +79,7 @@ def _coloured(lines: Sequence[DiffLine], alias: str) -> list[Markup]:
 
 @functools.cache
 def _lexer(alias: str) -> "Lexer":
-    from pygments.lexers import get_lexer_by_name  # noqa: PLC0415 - 60 ms, which only a page with a diff pays
+    from pygments.lexers import get_lexer_by_name
 
     return get_lexer_by_name(alias, stripnl=False, ensurenl=False)
 
