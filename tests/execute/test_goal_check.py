@@ -3,7 +3,8 @@ from testing.client.model_client import model_client, models_config
 from testing.client.scripted_transport import ScriptedTransport
 
 from clean_room_agent.artifacts.plans import Part, PlanStep, TargetFile
-from clean_room_agent.execute.goal_check import GoalCheck, Revision
+from clean_room_agent.execute.goal_check import GoalCheck
+from clean_room_agent.execute.plan_drafts import Revision
 
 
 def step(name: str) -> PlanStep:

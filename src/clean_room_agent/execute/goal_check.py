@@ -1,10 +1,10 @@
 """Checking that a revised plan still does what the user asked for, before it is followed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from clean_room_agent.artifacts.plans import Part, PlanStep, PlanVerdict
+from clean_room_agent.artifacts.plans import PlanStep, PlanVerdict
 from clean_room_agent.execute.judgments import YesNo
+from clean_room_agent.execute.plan_drafts import Revision
 from clean_room_agent.execute.prompts.goal_check import GOAL_CHECK, GoalCheckInputs
 from clean_room_agent.llm.bias import NOTHING
 from clean_room_agent.llm.client import ModelClient
@@ -16,19 +16,6 @@ UNREADABLE = "what cannot be read refuses no plan"
 NO_PLAN = GoalCheckInputs(
     task=NOTHING, part=NOTHING, diff="", done=(NOTHING,), before=(NOTHING,), after=(NOTHING,)
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Revision:
-    """What is revised."""
-
-    task: str
-    """The user's words."""
-    part: Part
-    before: tuple[PlanStep, ...]
-    done: tuple[str, ...]
-    """What became of the steps that were tried, a line each."""
-    diff: str
 
 
 class GoalCheck:

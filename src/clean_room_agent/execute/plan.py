@@ -21,7 +21,7 @@ from clean_room_agent.artifacts.plans import (
     PlanVerdict,
     PlanVerdicts,
 )
-from clean_room_agent.execute.goal_check import GoalCheck, Revision
+from clean_room_agent.execute.goal_check import GoalCheck
 from clean_room_agent.execute.one_call_plans import (
     describe_outcome,
     draft_adjustment,
@@ -34,6 +34,7 @@ from clean_room_agent.execute.plan_drafts import (
     Draft,
     PartAsked,
     Rejected,
+    Revision,
     StepOutcome,
     steps_as_json,
 )
@@ -291,8 +292,7 @@ def adjust(
         return Planned(value=kept, faults=(), notes=(), call_ids=())
     completed = tuple(outcome.step for outcome in outcomes if outcome.succeeded)
     failed = tuple(outcome.step for outcome in outcomes if not outcome.succeeded)
-    package_for_steps = max(limits.max_steps - len(completed), 1)
-
+    max_steps = max(limits.max_steps - len(completed), 1)
     asked = AdjustmentAsked(
         part=part,
         remaining=remaining,
@@ -300,7 +300,7 @@ def adjust(
         failures=failures,
         task=task,
         diff=diff,
-        max_steps=package_for_steps,
+        max_steps=max_steps,
     )
     ask = _adjustment_by(route, models, package, asked, pass_id)
 
@@ -311,7 +311,7 @@ def adjust(
 
     def faults(plan: PlanAdjustment) -> tuple[str, ...]:
         return adjustment_faults(
-            plan, completed=completed, failed=failed, exists=paths.__contains__, max_steps=package_for_steps
+            plan, completed=completed, failed=failed, exists=paths.__contains__, max_steps=max_steps
         )
 
     from clean_room_agent.execute.goal_check import GoalCheck

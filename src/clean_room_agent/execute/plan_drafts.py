@@ -63,6 +63,19 @@ class StepOutcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """What is revised."""
+
+    task: str
+    """The user's words."""
+    part: Part
+    before: tuple[PlanStep, ...]
+    done: tuple[str, ...]
+    """What became of the steps that were tried, a line each."""
+    diff: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartAsked:
     """What a part's plan is made for."""
 
