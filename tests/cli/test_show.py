@@ -347,3 +347,15 @@ def test_a_prefix_of_several_runs_names_them(tmp_path: Path, capsys: pytest.Capt
             append_orchestrator_run(conn, run(task_id))
     assert cra(("show", TASK[:8], "--repo", str(top))) == 2
     assert f"{TASK}, {TASK[:-1]}2" in capsys.readouterr().err
+
+
+def test_the_time_of_a_run_is_told_by_kind_of_work(show: Show) -> None:
+    lanes = json.loads(show("", "--time", "--json"))["time"]
+    assert lanes["from_enter"]
+    assert lanes["first_question"] < lanes["first_edit"] < lanes["seconds"]
+    assert {"start", "git", "index", "tests", "retrieval", "model: implement"} <= {
+        lane["name"] for lane in lanes["lanes"]
+    }
+    out = show("", "--time")
+    assert f"{lanes['first_edit']:.1f} s from Enter to the first edit prompt" in out
+    assert [line for line in out.splitlines() if line.startswith("tests ")]

@@ -44,6 +44,7 @@ Other passes have the names that `cra show RUN` prints.
 @click.option("--diff", "show_diff", is_flag=True, help="What changed.")
 @click.option("--tests", is_flag=True, help="The results of each test run.")
 @click.option("--budget", "show_budget", is_flag=True, help="Each call's tokens, compared with its window.")
+@click.option("--time", "show_time", is_flag=True, help="When the whole run did what, from Enter on.")
 @click.option("--decisions", is_flag=True, help="Every candidate: included or not, and why.")
 @click.option("--full", is_flag=True, help="With --tests: their whole output.")
 @options.json_option
@@ -57,6 +58,7 @@ def command(
     show_diff: bool,
     tests: bool,
     show_budget: bool,
+    show_time: bool,
     decisions: bool,
     full: bool,
     as_json: bool,
@@ -71,6 +73,7 @@ def command(
         diff=show_diff,
         tests=tests,
         budget=show_budget,
+        time=show_time,
         decisions=decisions,
         why=why_path,
         full=full,

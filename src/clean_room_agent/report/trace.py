@@ -25,7 +25,14 @@ from clean_room_agent.db.raw.passes import (
     list_task_runs,
     list_validations,
 )
-from clean_room_agent.db.raw.runs import EventRow, OrchestratorRunRow, get_orchestrator_run, list_events
+from clean_room_agent.db.raw.runs import (
+    EventRow,
+    OrchestratorRunRow,
+    TimeSpanRow,
+    get_orchestrator_run,
+    list_events,
+    list_time_spans,
+)
 from clean_room_agent.db.rows import Connection, moment
 from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.window_probe import PROBE_NAME
@@ -76,6 +83,8 @@ class RunTrace:
     tests: tuple[ValidationRow, ...]
     """Every test run of the task, by id."""
     events: tuple[EventRow, ...]
+    times: tuple[TimeSpanRow, ...] = ()
+    """What its time went to, beside its calls; none where an older program recorded it."""
 
     def accepted(self) -> tuple[tuple[PassTrace, AttemptRow], ...]:
         """The attempts whose change stands in the result, oldest first."""
@@ -141,7 +150,14 @@ def read_trace(conn: Connection, task_id: str) -> RunTrace:
             )
         )
     passes.sort(key=lambda entry: (entry.order.sequence_order if entry.order else -1, entry.row.id))
-    return RunTrace(task_id=task_id, run=run, passes=tuple(passes), tests=tests, events=events)
+    return RunTrace(
+        task_id=task_id,
+        run=run,
+        passes=tuple(passes),
+        tests=tests,
+        events=events,
+        times=list_time_spans(conn, task_id),
+    )
 
 
 def choose(trace: RunTrace, place: str) -> Chosen:

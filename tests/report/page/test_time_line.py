@@ -9,7 +9,8 @@ from testing.repositories import make_repository
 from testing.runs.large_run import write_large_run
 
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.report.page.time_line import CUT, TimeLine, time_line
+from clean_room_agent.report.page.time_line import TimeLine, time_line
+from clean_room_agent.report.time_axis import CUT
 from clean_room_agent.report.trace import PassTrace, RunTrace, read_trace
 
 

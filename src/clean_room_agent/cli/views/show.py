@@ -23,9 +23,11 @@ from clean_room_agent.report.call_texts import (
 )
 from clean_room_agent.report.causes import ending_on_record
 from clean_room_agent.report.decisions import render_verdicts, verdicts
+from clean_room_agent.report.lane_table import render_lanes
 from clean_room_agent.report.render_run import render_passes, render_run
 from clean_room_agent.report.run_view import pass_views, run_view
 from clean_room_agent.report.test_changes import TestsTouched, render_touched, touched_on_record
+from clean_room_agent.report.time_lanes import time_lanes
 from clean_room_agent.report.trace import Chosen, RunTrace
 from clean_room_agent.report.validation import render_validations, validation_lines
 from clean_room_agent.report.why import render_why, why
@@ -51,6 +53,7 @@ class Wanted:
     tests: bool
     budget: bool
     decisions: bool
+    time: bool
     why: str | None
     full: bool
 
@@ -100,6 +103,8 @@ def chosen_sections(
         touched = touched_on_record(trace.events)
         if not chosen.place and touched != TestsTouched():
             sections.append(Section(key="tests_touched", data=touched, render=render_touched))
+    if wanted.time:
+        sections.append(Section(key="time", data=time_lanes(trace), render=render_lanes))
     return sections or _glance(conn, trace, chosen)
 
 

@@ -14,6 +14,7 @@ from clean_room_agent.report.page.plan_layout import plan_picture
 from clean_room_agent.report.page.run_page import RunPage
 from clean_room_agent.report.page.runs_page import SAID, RunsPage
 from clean_room_agent.report.render_run import duration
+from clean_room_agent.report.time_lanes import TimeLanes
 
 TEMPLATES = Path(__file__).with_name("templates")
 MARK = '<meta name="generator" content="cra report">'
@@ -32,6 +33,11 @@ def run_html(page: RunPage) -> str:
 def runs_html(page: RunsPage) -> str:
     """The page of all runs, likewise."""
     return _rendered("runs.html.j2", page=page, legend=tuple(SAID.items()))
+
+
+def lanes_svg(lanes: TimeLanes, title: str) -> str:
+    """The time lanes of a run as a picture that stands alone, for light and dark pages."""
+    return _environment().get_template("time_lanes.svg.j2").render(lanes=lanes, title=title)
 
 
 def is_report(path: Path) -> bool:

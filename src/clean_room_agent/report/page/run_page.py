@@ -16,6 +16,7 @@ from clean_room_agent.report.page.time_line import TimeLine, time_line
 from clean_room_agent.report.prompt_lines import framed
 from clean_room_agent.report.run_view import PassLine, RunView, pass_line, run_view
 from clean_room_agent.report.test_changes import TestsTouched, touched_on_record
+from clean_room_agent.report.time_lanes import TimeLanes, time_lanes
 from clean_room_agent.report.trace import Chosen, PassTrace, RunTrace, context_passes
 from clean_room_agent.report.validation import ValidationLine, validation_lines
 from clean_room_agent.report.windows import WindowAccount
@@ -119,6 +120,7 @@ class RunPage:
     view: RunView
     result: tuple[FileDiff, ...]
     plan: PlanGraph | None
+    lanes: TimeLanes | None
     times: TimeLine | None
     passes: tuple[PassPage, ...]
     tests: tuple[ValidationLine, ...]
@@ -172,6 +174,7 @@ def run_page(sources: RunSources, safe: Callable[[str], str]) -> RunPage:
         view=run_view(trace, sources.ending),
         result=file_diffs(safe(sources.result_diff)),
         plan=plan_graph(trace),
+        lanes=time_lanes(trace),
         times=time_line(trace),
         passes=tuple(_pass(entry, trace, tests, calls, safe) for entry in trace.passes),
         tests=tuple(line for line in tests if not line.place and line.kind in OF_RUN),

@@ -1,0 +1,121 @@
+"""The axis of a run's time lines: seconds since the run began, with its pauses cut."""
+
+import itertools
+from collections.abc import Iterable, Sequence
+
+from clean_room_agent.artifacts.model_calls import CallSummary
+from clean_room_agent.db.raw.passes import ValidationRow
+from clean_room_agent.db.raw.runs import TimeSpanRow
+from clean_room_agent.db.rows import moment
+from clean_room_agent.report.trace import RunTrace
+
+PAUSE = 120.0
+"""Seconds without anything recorded from which a stretch is cut to `CUT`: a run that waited overnight, for one."""
+CUT = 5.0
+NICE = (1, 2, 5)
+MOST_TICKS = 6
+Span = tuple[float, float]
+"""Begin and end, in seconds."""
+
+
+class Axis:
+    """From the record's time to seconds since the run began, without its pauses."""
+
+    def __init__(self, busy: Sequence[Span]) -> None:
+        """`busy`: in order, without overlap."""
+        self._start = busy[0][0]
+        gaps = itertools.pairwise(busy)
+        self.cuts = {one[1]: two[0] - one[1] for one, two in gaps if two[0] - one[1] > PAUSE}
+        """Length of each pause, by where it begins."""
+
+    def at(self, time: float) -> float:
+        """Seconds since the run began."""
+        cut = sum(
+            min(time - begin, length) - min(time - begin, CUT)
+            for begin, length in self.cuts.items()
+            if time > begin
+        )
+        return time - self._start - cut
+
+
+def axis_of(trace: RunTrace) -> Axis | None:
+    """The axis of all that the record has times of; None where it has none.
+
+    Raises:
+        RecordError: a timestamp of the record is none.
+    """
+    busy = [recorded_span(row) for row in trace.times]
+    busy += [tests_span(row) for row in trace.tests if row.timestamp]
+    for entry in trace.passes:
+        ends = filter(None, (entry.row.timestamp, entry.row.completed_at))
+        busy += [(seconds_of(end), seconds_of(end)) for end in ends]
+        busy += [call_span(call) for call in entry.calls]
+    return Axis(union(busy)) if busy else None
+
+
+def recorded_span(row: TimeSpanRow) -> Span:
+    """When what the row is about was under way."""
+    return seconds_of(row.began_at), seconds_of(row.ended_at)
+
+
+def call_span(call: CallSummary) -> Span:
+    """When a call was under way."""
+    start = seconds_of(call.cost.timestamp)
+    return start, start + call.cost.latency_ms / 1000
+
+
+def tests_span(row: ValidationRow) -> Span:
+    """When tests ran: their row is written when they have ended."""
+    end = seconds_of(row.timestamp)
+    return end - row.duration_ms / 1000, end
+
+
+def seconds_of(timestamp: str) -> float:
+    """A timestamp of the record, in seconds.
+
+    Raises:
+        RecordError: it is none of ours.
+    """
+    return moment(timestamp).timestamp()
+
+
+def union(spans: Iterable[Span]) -> list[Span]:
+    """Spans that do not touch, in order, covering the same time."""
+    found: list[Span] = []
+    for start, end in sorted(spans):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((start, end))
+    return found
+
+
+def without(spans: Sequence[Span], others: Sequence[Span]) -> list[Span]:
+    """What of `spans` is in none of `others`; all of them in order, without overlap."""
+    found: list[Span] = []
+    for start, end in spans:
+        at = start
+        for begin, stop in others:
+            if begin < end and stop > at:
+                if begin > at:
+                    found.append((at, begin))
+                at = stop
+        if at < end:
+            found.append((at, end))
+    return found
+
+
+def length(spans: Iterable[Span]) -> float:
+    """Seconds of all."""
+    return sum(end - start for start, end in spans)
+
+
+def ticks(total: float) -> tuple[float, ...]:
+    """A few round numbers of seconds from 0 on, below the total."""
+    size = 0.001
+    while True:
+        for digit in NICE:
+            step = size * digit
+            if total / step <= MOST_TICKS:
+                return tuple(round(step * number, 6) for number in range(int(total / step) + 1))
+        size *= 10
