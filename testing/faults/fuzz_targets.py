@@ -24,9 +24,8 @@ from clean_room_agent.artifacts.plans import MetaPlan, Part, PlanStep
 from clean_room_agent.errors import ModelError
 from clean_room_agent.execute.edits.apply import apply_edits, paths_named
 from clean_room_agent.execute.edits.feedback import describe as feedback
-from clean_room_agent.execute.edits.parse import parse_edits
-from clean_room_agent.execute.edits.paths import is_control_path, path_fault
-from clean_room_agent.execute.edits.render import render_edits
+from clean_room_agent.execute.edits.parse import parse_edits, render_edits
+from clean_room_agent.execute.edits.rules import is_control_path, path_fault
 from clean_room_agent.execute.failure_signals import failure_signals
 from clean_room_agent.execute.implement import AttemptSummary, StepInstruction, implement
 from clean_room_agent.execute.plan import PlanLimits, Route, adjust, make_meta_plan, make_part_plan

@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from clean_room_agent.execute.edits.parse import parse_edits
-from clean_room_agent.execute.edits.render import render_edits
+from clean_room_agent.execute.edits.parse import parse_edits, render_edits
 from clean_room_agent.training.gold_edits import FRAME
 from testing.oracle.oracle import options
 from testing.servers.ollama_script import Answer, Answerer, ChatCall

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from clean_room_agent.artifacts.edits import PatchEdit
-from clean_room_agent.execute.edits.render import render_edits
+from clean_room_agent.execute.edits.parse import render_edits
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
 from clean_room_agent.execute.prompts.adjustment_finalize import ADJUSTMENT_FINALIZE
 from clean_room_agent.execute.prompts.adjustment_new_step import ADJUSTMENT_NEW_STEP

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from testing.growth import QUADRATIC, growth
 
-from clean_room_agent.execute.edits.elision import elided_line
-from clean_room_agent.execute.edits.match import find_exact, find_normalised, find_shifted
+from clean_room_agent.execute.edits.rules import elided_line
+from clean_room_agent.execute.edits.search_replace import find_exact, find_normalised, find_shifted
 
 
 @pytest.mark.parametrize("find", [find_exact, find_normalised, find_shifted])

@@ -7,8 +7,7 @@ from testing.packages import package, shown_file
 
 from clean_room_agent.artifacts.plans import TargetFile
 from clean_room_agent.execute.edits.apply import apply_edits
-from clean_room_agent.execute.edits.parse import parse_edits
-from clean_room_agent.execute.edits.render import render_edits
+from clean_room_agent.execute.edits.parse import parse_edits, render_edits
 from clean_room_agent.execute.edits.rules import EditRules
 from clean_room_agent.training.gold_edits import GoldFile, Shown, edits_for
 

@@ -3,7 +3,7 @@
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.artifacts.plans import PlanStep
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.execute.edits.render import render_edits
+from clean_room_agent.execute.edits.parse import render_edits
 from clean_room_agent.execute.prompts.doctor import DOCTOR, DoctorAnswer, DoctorInputs
 from clean_room_agent.llm.client import ModelClient
 

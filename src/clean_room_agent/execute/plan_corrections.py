@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from typing import TypeVar
 
 from clean_room_agent.artifacts.plans import FileRole, Part, PlanStep, TargetFile
-from clean_room_agent.execute.edits.paths import path_fault
+from clean_room_agent.execute.edits.rules import path_fault
 
 EntryT = TypeVar("EntryT", Part, PlanStep)
 

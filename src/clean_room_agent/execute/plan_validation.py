@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 
 from clean_room_agent.artifacts.names import is_plan_id
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanAdjustment, PlanArtifact, PlanStep
-from clean_room_agent.execute.edits.paths import is_control_path, path_fault
+from clean_room_agent.execute.edits.rules import is_control_path, path_fault
 
 
 def meta_plan_faults(plan: MetaPlan, *, max_parts: int) -> tuple[str, ...]:

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from clean_room_agent.artifacts.context import ContextItem, ContextPackage
 from clean_room_agent.artifacts.edits import Stub
-from clean_room_agent.execute.edits.definitions import Definition, definitions
-from clean_room_agent.execute.edits.scopes import only_row
+from clean_room_agent.execute.edits.definitions import Definition, definitions, only_row
 from clean_room_agent.syntax import import_lines
 
 REASON = "declared by the step's scaffold"

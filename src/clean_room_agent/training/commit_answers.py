@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from clean_room_agent.artifacts.names import parse_item_name
-from clean_room_agent.execute.edits.render import render_edits
+from clean_room_agent.execute.edits.parse import render_edits
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN

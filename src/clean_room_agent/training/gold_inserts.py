@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from clean_room_agent.artifacts.edits import InsertPlace, PatchEdit
 from clean_room_agent.execute.edits.definitions import Definition, definitions
 from clean_room_agent.execute.edits.insert import insertion
-from clean_room_agent.execute.edits.splice import Splice
+from clean_room_agent.execute.edits.search_replace import Splice
 
 Piece = tuple[str, bool]
 """A text of the file as the context shows it, and whether it may be edited."""

@@ -4,12 +4,10 @@ from testing.packages import package, shown_file
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
 from clean_room_agent.artifacts.plans import TargetFile
 from clean_room_agent.execute.edits.apply import apply_edits
-from clean_room_agent.execute.edits.feedback import ADVICE, describe
+from clean_room_agent.execute.edits.feedback import ADVICE, describe, nearest
 from clean_room_agent.execute.edits.rules import EditRules
 
 TEXT = "def f(a):\n    b = a + 1\n    return b\n\n\ndef g(a):\n    b = a + 1\n    return b\n"
-
-
 RULES = EditRules(targets=(TargetFile(path="a.py"),))
 
 
@@ -41,3 +39,27 @@ def test_success_needs_no_feedback() -> None:
 
 def test_every_refusal_has_advice() -> None:
     assert set(ADVICE) == {code for code in EditCode if not code.accepted}
+
+
+def test_the_nearest_text_is_the_run_that_shares_most_lines() -> None:
+    near = nearest(TEXT, "def g(a):\n    b = a + 2\n    return b")
+    assert near is not None
+    assert (near.line, near.differing_line, near.expected) == (6, 7, "    b = a + 2")
+    assert near.text == "def g(a):\n    b = a + 1\n    return b"
+
+
+def test_a_line_with_a_slip_is_near() -> None:
+    near = nearest(TEXT, "  retrun b")
+    assert near is not None
+    assert near.line == 3
+
+
+def test_nothing_is_near_what_is_wholly_different() -> None:
+    assert nearest(TEXT, "SELECT * FROM users;") is None
+    assert nearest("", "x") is None
+
+
+def test_a_large_file_is_compared_quickly() -> None:
+    text = "".join(f"    value_{number} = compute({number % 7})\n" for number in range(20_000))
+    near = nearest(text, "\n".join(f"    value_{number} = compute(9)" for number in range(500, 530)))
+    assert near is not None

@@ -5,8 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from clean_room_agent.artifacts.edits import PatchEdit
-from clean_room_agent.execute.edits.parse import ParseFault, parse_edits
-from clean_room_agent.execute.edits.render import render_edits
+from clean_room_agent.execute.edits.parse import ParseFault, parse_edits, render_edit, render_edits
 
 SIMPLE = """<edit file="src/a.py">
 <search>
@@ -17,6 +16,36 @@ x = 2
 </replacement>
 </edit>
 """
+PIECES = st.sampled_from([
+    "<edit file='a.py'>", "<edit file='a.py' symbol='f'>", "</edit>", "<search>", "</search>", "<replacement>",
+    "</replacement>", "<insert file='a.py' after='f'>", "<insert file='a.py'>", "</insert>", "<create file='b'>", "</create>", "<delete file='c'/>", "<create file='b'/>", "x = 1", "", "  y",
+    "```", "```python", "<edit>", "  <search>", "z</replacement>",
+])  # fmt: skip
+TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0\r<"), max_size=60)
+PATHS = st.from_regex(r"[a-z]{1,4}(/[a-z]{1,4}){0,2}\.(py|md|js)", fullmatch=True)
+NESTED = st.builds(lambda a, b: f"{a}\n{SIMPLE}{b}", TEXTS, TEXTS)
+CONTENTS = st.one_of(TEXTS, NESTED)
+EDITS = st.one_of(
+    st.builds(PatchEdit, kind=st.just("edit"), file_path=PATHS, search=CONTENTS, replacement=CONTENTS),
+    st.builds(
+        PatchEdit, kind=st.just("symbol"), file_path=PATHS, symbol=st.just("A.b"), replacement=CONTENTS
+    ),
+    st.builds(
+        PatchEdit,
+        kind=st.just("insert"),
+        file_path=PATHS,
+        symbol=st.just("A.b"),
+        place=st.sampled_from(("after", "before", "in")),
+        replacement=CONTENTS,
+    ),
+    st.builds(PatchEdit, kind=st.just("delete"), file_path=PATHS),
+    st.builds(
+        PatchEdit,
+        kind=st.just("create"),
+        file_path=PATHS,
+        replacement=CONTENTS.map(lambda text: f"a{text}\n"),
+    ),
+)
 
 
 def edits_of(text: str) -> tuple[PatchEdit, ...]:
@@ -219,13 +248,6 @@ def test_many_tags_are_read_quickly() -> None:
     assert fault_of('<edit file="a">\n<search>\n' * 20_000).kind == "truncated"
 
 
-PIECES = st.sampled_from([
-    "<edit file='a.py'>", "<edit file='a.py' symbol='f'>", "</edit>", "<search>", "</search>", "<replacement>",
-    "</replacement>", "<insert file='a.py' after='f'>", "<insert file='a.py'>", "</insert>", "<create file='b'>", "</create>", "<delete file='c'/>", "<create file='b'/>", "x = 1", "", "  y",
-    "```", "```python", "<edit>", "  <search>", "z</replacement>",
-])  # fmt: skip
-
-
 @given(st.one_of(st.text(), st.lists(PIECES).map("\n".join), st.lists(PIECES).map("".join)))
 @example("<search></search>")
 def test_reading_never_raises(text: str) -> None:
@@ -234,33 +256,6 @@ def test_reading_never_raises(text: str) -> None:
         assert read
     else:
         assert read.fault
-
-
-TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0\r<"), max_size=60)
-PATHS = st.from_regex(r"[a-z]{1,4}(/[a-z]{1,4}){0,2}\.(py|md|js)", fullmatch=True)
-NESTED = st.builds(lambda a, b: f"{a}\n{SIMPLE}{b}", TEXTS, TEXTS)
-CONTENTS = st.one_of(TEXTS, NESTED)
-EDITS = st.one_of(
-    st.builds(PatchEdit, kind=st.just("edit"), file_path=PATHS, search=CONTENTS, replacement=CONTENTS),
-    st.builds(
-        PatchEdit, kind=st.just("symbol"), file_path=PATHS, symbol=st.just("A.b"), replacement=CONTENTS
-    ),
-    st.builds(
-        PatchEdit,
-        kind=st.just("insert"),
-        file_path=PATHS,
-        symbol=st.just("A.b"),
-        place=st.sampled_from(("after", "before", "in")),
-        replacement=CONTENTS,
-    ),
-    st.builds(PatchEdit, kind=st.just("delete"), file_path=PATHS),
-    st.builds(
-        PatchEdit,
-        kind=st.just("create"),
-        file_path=PATHS,
-        replacement=CONTENTS.map(lambda text: f"a{text}\n"),
-    ),
-)
 
 
 @given(st.lists(EDITS, min_size=1, max_size=4))
@@ -284,3 +279,26 @@ def test_a_line_of_many_closing_tags_is_read_in_no_time() -> None:
     started = time.process_time()
     parse_edits('<edit file="a.py">\n' + "</edit>" * 20_000 + "x\n")
     assert time.process_time() - started < 2
+
+
+def test_an_edit_is_written_as_a_model_would_write_it() -> None:
+    edit = PatchEdit(kind="edit", file_path="a.py", search="x = 1", replacement="x = 2")
+    assert render_edit(edit) == (
+        '<edit file="a.py">\n<search>\nx = 1\n</search>\n<replacement>\nx = 2\n</replacement>\n</edit>\n'
+    )
+
+
+def test_a_name_with_a_quote_is_put_into_the_other_quotes() -> None:
+    assert render_edit(PatchEdit(kind="delete", file_path='a"b.py')) == "<delete file='a\"b.py'/>\n"
+
+
+def test_a_text_that_looks_fenced_comes_back_with_its_fence() -> None:
+    edit = PatchEdit(kind="symbol", file_path="a.py", symbol="f", replacement="```\nx\n```")
+    read = parse_edits(render_edits([edit]))
+    assert isinstance(read, tuple)
+    assert read[0].replacement == edit.replacement
+
+
+def test_what_would_not_read_back_is_an_error() -> None:
+    with pytest.raises(ValueError, match="cannot carry"):
+        render_edits([PatchEdit(kind="create", file_path="a.py", replacement="no final newline")])

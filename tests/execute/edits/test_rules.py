@@ -1,9 +1,20 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from testing.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
 from clean_room_agent.artifacts.plans import TargetFile
-from clean_room_agent.execute.edits.rules import EditRules, only_symbols_shown, refuse_content, refuse_path
+from clean_room_agent.execute.edits.rules import (
+    EditRules,
+    elided_line,
+    elided_search,
+    is_control_path,
+    only_symbols_shown,
+    path_fault,
+    refuse_content,
+    refuse_path,
+)
 
 TEXT = "def f():\n    return 1\n"
 SHOWN = package(shown_file("shown.py", TEXT), shown_symbol("part.py", TEXT, "f", 1, 2))
@@ -14,6 +25,48 @@ RULES = EditRules(
     scripts=("run.sh",),
     uneditable={"logo.py": "it is a link"},
 )
+FILE = "class A:\n    def run(self):\n        x = 1\n        return x\n\n    def stub(self): ...\n"
+
+
+@pytest.mark.parametrize(
+    "path", ["a.py", "src/pkg/a b.py", ".github/workflows/ci.yml", "ü/ñ.py", ".gitignore", "a/..b"]
+)
+def test_a_path_inside_the_repository_is_accepted(path: str) -> None:
+    assert path_fault(path) == ""
+    assert not is_control_path(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "", "..", "../a", "a/../../b", "/etc/passwd", "~/x", "C:/x", "a\\b", "a//b", "./a", "a/.", "a\nb", "a\u202eb",
+        "a\u200b.py", "nul", "con.py", "a/aux.txt", "a:b", "a.py.", " a", "a /b", "x" * 5000, "/".join("a" * 60), "a*",
+        "x" * 256, "\u00e9" * 128, "a/\ud800", "\udcff", "a\u2066b", "a\u200db", "a\u2028b", "a\x7f", "a\x85", "\U000e0041", "a\u034fb", "\u3164",
+        "a\ufe0f.py", "CON", "nul.txt", "COM1", "lpt9.log", "com\u00b9", "conin$", "a.py::$DATA", "C:", "//server/x", "a|b", "a?",
+    ],
+)  # fmt: skip
+def test_a_path_that_could_leave_or_deceive_is_refused(path: str) -> None:
+    assert path_fault(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".git/config", "sub/.git/hooks/x", ".GIT/config", ".git", ".clean_room/raw.sqlite", ".gitmodules",
+        "a/.gitattributes", ".worktreeinclude", "GIT~1/config", ".g\u200bit/config", ".git./x", ".git::$DATA", "\uff0egit/config", "GI7EB~1/x",
+        ".g\u200cit/x", ".gi\u206et/x", "\ufeff.git/x", ".git\u034f/x", ".git\ufe0f/x", ".g\u0131t/x", "\uff27\uff29\uff34~1/x", ".git . /x",
+        ".git:x/y", ".git::$INDEX_ALLOCATION/x", "GIT~12/x", "CLEAN_~1/x", "CL12AB~1/x", ".CLEAN_ROOM/x", ".clean\u200d_room/x",
+        ".gitmodules ", "GITMOD~1", "gitatt~1", ".GITATTRIBUTES", "sub/.hg/x", ".svn/x", ".jj/x",
+    ],
+)  # fmt: skip
+def test_control_files_are_known_under_every_disguise(path: str) -> None:
+    assert is_control_path(path)
+
+
+@given(st.text())
+def test_any_text_is_judged_without_an_exception(path: str) -> None:
+    path_fault(path)
+    is_control_path(path)
 
 
 def edit(path: str, kind: str = "edit") -> PatchEdit:
@@ -67,3 +120,68 @@ def test_of_a_file_shown_in_part_only_what_is_shown_may_change() -> None:
     assert only_symbols_shown("part.py", RULES, SHOWN)
     assert not only_symbols_shown("shown.py", RULES, SHOWN)
     assert not only_symbols_shown("a.py", RULES, SHOWN)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# ...", "// ...", "/* ... */", "<!-- ... -->", "# …", "# ... existing code ...", "// ... rest of the file",
+        "... rest unchanged ...", "[... rest of code ...]", "# rest of the function", "# Rest of the code remains the same",
+        "# rest of the implementation unchanged", "// existing code", "# existing imports here", "# unchanged",
+        "# same as before", "# remaining methods unchanged", "// other methods remain unchanged", "# ... (other methods)",
+        "# no changes needed", "# code omitted for brevity", "{/* ... */}", "# everything else stays the same",
+        "rest of code unchanged...",
+    ],
+)  # fmt: skip
+def test_a_line_that_leaves_something_out_is_found(line: str) -> None:
+    assert elided_line("a.py", f"x = 1\n    {line}\ny = 2", old="", file_text=FILE) == line
+    assert elided_search(f"x = 1\n{line}", FILE) == line
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# the rest is up to the caller", "# process the remaining items...", "# other imports", "x = a[..., 0]",
+        'print("...")', "# Rest of the arguments are passed on", "// keep the order unchanged for callers", "return ...",
+        "# existing users keep their settings", "# previous value", "raise ValueError('code omitted')", "# more below",
+        "# This is the rest of the story, as told before...",
+        "#     ...", "# Same as above.",
+    ],
+)  # fmt: skip
+def test_ordinary_lines_are_no_elisions(line: str) -> None:
+    assert elided_line("a.py", f"x = 1\n{line}\ny = 2", old="", file_text=FILE) == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "new", "found"),
+    [
+        ("a.py", "def run(self):\n    ...", True),
+        ("a.py", "def other(self):\n    ...", False),
+        ("a.py", "def other(self):\n    '''Doc.'''\n    ...", False),
+        ("a.py", "def other(self):\n    x = 1\n    ...", True),
+        ("a.py", "def stub(self):\n    ...", False),
+        ("a.py", "class B(Exception):\n    ...", False),
+        ("a.py", "class B:\n    ...\n    def new(self):\n        pass", True),
+        ("a.py", "with raises(E):\n    ...", False),
+        ("a.py", "@overload\ndef run(self):\n    ...", False),
+        ("a.py", "class P(Protocol):\n    def run(self):\n        ...", False),
+        ("a.py", "def run(\n    self,\n):\n    ...", True),
+        ("a.py", ">>> for x in y:\n...     x\n...\n1", False),
+        ("a.py", "...", True),
+        ("a.py", "def run(self):  # ok\n    # soon\n    ...", True),
+        ("a.py", "if x:  # ok\n    # soon\n    ...", False),
+        ("a.py", 'x = """\n<ul>\n...\n</ul>\n"""', False),
+        ("a.py", "Traceback (most recent call last):\n...\nValueError", False),
+        ("a.pyi", "def run(self):\n    ...", False),
+        ("a.md", "one\n...\ntwo", False),
+        ("a.js", "f() {\n  ...\n}", True),
+        ("a.js", "f(\n  ...args,\n)", False),
+    ],
+)
+def test_bare_dots_are_code_only_where_they_are_a_whole_body(path: str, new: str, found: bool) -> None:
+    assert bool(elided_line(path, new, old="", file_text=FILE)) is found
+
+
+def test_what_the_file_has_may_stay() -> None:
+    assert elided_line("a.py", "# ...\ny", old="# ...", file_text="x\n# ...\n") == ""
+    assert elided_line("a.js", "...\ny", old="...\nx", file_text="...\nx\n") == ""

@@ -1,8 +1,16 @@
 import pytest
 
-from clean_room_agent.execute.edits.tags import find_tags, holds_tags, holds_unpaired_tags, partners
+from clean_room_agent.execute.edits.tags import (
+    find_tags,
+    holds_tags,
+    holds_unpaired_tags,
+    is_prose,
+    partners,
+    unfence,
+)
 
 EDIT = '<edit file="a.py">\n<search>\nx\n</search>\n<replacement>\ny\n</replacement>\n</edit>\n'
+FENCED = "```python\nx = 1\n```"
 
 
 def names(text: str, *, indented: bool = True, inline: bool = False) -> list[str]:
@@ -47,3 +55,26 @@ def test_a_text_holds_tags_where_a_line_is_one() -> None:
 def test_a_tag_is_tight_where_nothing_but_blanks_and_fences_stand_before_it() -> None:
     tags = find_tags("<search>\n```\n\n</search>\nx\n<replacement>", indented=False, inline=False)
     assert [tag.tight for tag in tags] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("path", "texts", "bare"),
+    [
+        ("a.py", (FENCED, "~~~\ny\n~~~"), ("x = 1", "y")),
+        ("a.py", (FENCED, ""), ("x = 1", "")),
+        ("a.py", (FENCED, "y = 2"), (FENCED, "y = 2")),
+        ("a.py", ("```\nx = 1",), ("```\nx = 1",)),
+        ("a.py", ("````\n```\n````",), ("```",)),
+        ("README.md", (FENCED,), (FENCED,)),
+        ("a.py", ("", ""), ("", "")),
+    ],
+)
+def test_a_fence_is_taken_off_where_every_text_has_one(
+    path: str, texts: tuple[str, ...], bare: tuple[str, ...]
+) -> None:
+    assert unfence(path, texts) == bare
+
+
+def test_what_people_read_is_known_by_its_suffix() -> None:
+    assert is_prose("docs/Guide.MD")
+    assert not is_prose("a.py")

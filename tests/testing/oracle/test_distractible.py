@@ -9,8 +9,7 @@ from testing.oracle.distractible import Attention, DistractibleOracle, Reader, W
 from testing.servers.ollama_script import ChatCall
 
 from clean_room_agent.artifacts.edits import PatchEdit
-from clean_room_agent.execute.edits.parse import parse_edits
-from clean_room_agent.execute.edits.render import render_edits
+from clean_room_agent.execute.edits.parse import parse_edits, render_edits
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.same_part import SAME_PART

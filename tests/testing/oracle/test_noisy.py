@@ -9,8 +9,7 @@ from testing.oracle.oracle import Oracle
 from testing.servers.ollama_script import ChatCall
 
 from clean_room_agent.artifacts.edits import PatchEdit
-from clean_room_agent.execute.edits.parse import parse_edits
-from clean_room_agent.execute.edits.render import render_edits
+from clean_room_agent.execute.edits.parse import parse_edits, render_edits
 from clean_room_agent.training.gold_edits import GoldFile, Shown, edits_for
 
 BEFORE = "".join(f"def f{n}():\n    return {n}\n\n\n" for n in range(9))

@@ -5,21 +5,36 @@ from dataclasses import dataclass, field, replace
 
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchEdit, PatchResult
-from clean_room_agent.execute.edits.definitions import definition_spans, syntax_fault
-from clean_room_agent.execute.edits.elision import elided_line, elided_search
+from clean_room_agent.execute.edits.definitions import (
+    SymbolSpan,
+    definition_spans,
+    moved,
+    named,
+    shown_ranges,
+    symbol_spans,
+    syntax_fault,
+)
+from clean_room_agent.execute.edits.feedback import nearest
 from clean_room_agent.execute.edits.insert import NoPlace, insertion
-from clean_room_agent.execute.edits.match import Hit, Match, find, line_of
-from clean_room_agent.execute.edits.nearest import nearest
-from clean_room_agent.execute.edits.paths import path_fault
 from clean_room_agent.execute.edits.rules import (
     EditRules,
     Refusal,
+    elided_line,
+    elided_search,
     only_symbols_shown,
+    path_fault,
     refuse_content,
     refuse_path,
 )
-from clean_room_agent.execute.edits.scopes import SymbolSpan, moved, named, shown_ranges, symbol_spans
-from clean_room_agent.execute.edits.splice import Splice, fitted, reindented
+from clean_room_agent.execute.edits.search_replace import (
+    Hit,
+    Match,
+    Splice,
+    find,
+    fitted,
+    line_of,
+    reindented,
+)
 from clean_room_agent.execute.edits.tags import holds_tags, holds_unpaired_tags
 
 OUTSIDE_SHOWN = "the place is outside what was shown of this file, which is not a target of this step"

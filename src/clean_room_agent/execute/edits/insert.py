@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
-from clean_room_agent.execute.edits.definitions import Definition, definitions
-from clean_room_agent.execute.edits.match import line_of
-from clean_room_agent.execute.edits.scopes import SymbolSpan, named
-from clean_room_agent.execute.edits.splice import Splice, indentation, reindented
+from clean_room_agent.execute.edits.definitions import Definition, SymbolSpan, definitions, named
+from clean_room_agent.execute.edits.search_replace import Splice, indentation, line_of, reindented
 from clean_room_agent.syntax import grammar_of
 
 MOST_BLANK_LINES = 2

@@ -1,4 +1,5 @@
-"""Finding the tags of the edit format in a text, and which of them belong together.
+"""The marks of the edit format in a text: its tags and which of them belong together, and the Markdown fences that a model
+puts around the code of an edit.
 
 A tag counts by its position: it begins a line (tags may follow one another on it), so that the same characters inside
 a line of code are code. Nothing is unescaped, and nothing outside the tags is looked at.
@@ -6,6 +7,7 @@ a line of code are code. Nothing is unescaped, and nothing outside the tags is l
 
 import re
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 TAG = re.compile(
     r"<(?:/(?P<closing>edit|insert|search|replacement|create|delete)\s*"
@@ -16,6 +18,9 @@ ATTRIBUTE = re.compile(r"(\w+)\s*=\s*(?:\"([^\"\n]*)\"|'([^'\n]*)')")
 BLANKS = re.compile(r"[ \t]*")
 CLOSING = re.compile(r"</(?:search|replacement|create|insert|edit)[ \t]*>[ \t]*")
 FENCE_LINE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[\w.+#-]*[ \t]*\Z")
+OPENING = re.compile(r"[ \t]*(`{3,}|~{3,})[\w.+#-]*[ \t]*\Z")
+PROSE_SUFFIXES = frozenset({".md", ".markdown", ".mdx", ".rst", ".txt", ".qmd", ".rmd", ".adoc"})
+"""Files in which a fence is text of its own: nothing is taken off there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,3 +150,30 @@ def _tag(match: re.Match[str], *, offset: int, line: int, tight: bool) -> Tag:
 
 def _is_gap(text: str) -> bool:
     return all(not line.strip() or FENCE_LINE.match(line) for line in text.split("\n"))
+
+
+def unfence(path: str, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """`texts`, each without the fence around it, if every one that is not empty has one; else unchanged.
+
+    A fence that only the search text or only the replacement has is part of the code.
+    """
+    if is_prose(path) or not any(texts):
+        return texts
+    bare = tuple(_without_fence(text) if text else "" for text in texts)
+    return texts if any(text is None for text in bare) else tuple(text or "" for text in bare)
+
+
+def is_prose(path: str) -> bool:
+    """Whether the file is written for people, by its suffix."""
+    return PurePosixPath(path).suffix.lower() in PROSE_SUFFIXES
+
+
+def _without_fence(text: str) -> str | None:
+    lines = text.strip("\n").split("\n")
+    opening = OPENING.match(lines[0])
+    if opening is None or len(lines) < 2:
+        return None
+    mark, closing = opening[1], lines[-1].strip()
+    if set(closing) != {mark[0]} or len(closing) < len(mark):
+        return None
+    return "\n".join(lines[1:-1])

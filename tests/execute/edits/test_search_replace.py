@@ -2,7 +2,17 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from clean_room_agent.execute.edits.match import Match, Shift, find, find_exact, line_of
+from clean_room_agent.execute.edits.search_replace import (
+    Match,
+    Shift,
+    Splice,
+    find,
+    find_exact,
+    fitted,
+    indentation,
+    line_of,
+    reindented,
+)
 
 TEXT = """\
 import os
@@ -16,6 +26,10 @@ class A:
         x = 1@@
         return 10
 """.replace("@", " ")
+
+
+LINES = st.lists(st.text("ab =()\t", max_size=8), min_size=1, max_size=12)
+LETTERS = st.text(alphabet="ab\n", max_size=8)
 
 
 def lines_of(match: Match, text: str = TEXT) -> list[int]:
@@ -112,9 +126,6 @@ def test_a_shift_moves_lines_that_are_not_blank(shift: Shift, text: str, result:
     assert shift.applied(text) == result
 
 
-LINES = st.lists(st.text("ab =()\t", max_size=8), min_size=1, max_size=12)
-
-
 @given(LINES, st.data())
 def test_any_run_of_lines_that_stands_once_is_found_in_the_file_at_its_place(
     lines: list[str], data: st.DataObject
@@ -157,3 +168,47 @@ def test_a_constant_shift_is_found_both_ways(lines: list[str], added: str) -> No
 def test_a_blank_line_that_is_quoted_tells_places_apart(search: str, lines: list[int]) -> None:
     text = "a()\n    x = 1\n\nb()\n\n    x = 1\n    y\n    z\n"
     assert [text.count("\n", 0, hit.start) + 1 for hit in find_exact(text, search)] == lines
+
+
+@given(LETTERS, LETTERS, LETTERS, LETTERS)
+def test_the_core_of_a_change_is_the_same_change(before: str, old: str, new: str, after: str) -> None:
+    whole = before + old + after
+    splice = Splice(start=len(before), end=len(before) + len(old), text=new)
+    core = splice.core(whole)
+    assert core.applied(whole) == splice.applied(whole) == before + new + after
+    assert len(core.text) <= len(new)
+
+
+@pytest.mark.parametrize(
+    ("whole", "old", "new", "result"),
+    [
+        ("a\nb\nc\n", "b", "", "a\nc\n"),
+        ("a\nb", "b", "", "a"),
+        ("a\r\nb", "b", "", "a"),
+        ("a b\n", "b", "", "a \n"),
+        ("a\r\nb\r\n", "b", "x\ny", "a\r\nx\r\ny\r\n"),
+        ("a\nb\r\nc\n", "a", "x\ny", "x\ny\nb\r\nc\n"),
+    ],
+)
+def test_a_replacement_takes_the_line_ends_of_its_place(whole: str, old: str, new: str, result: str) -> None:
+    start = whole.index(old)
+    assert fitted(whole, start, start + len(old), new).applied(whole) == result
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "moved"),
+    [
+        ("def f():\n    pass", "    def f():\n        x", "    def f():\n        pass"),
+        ("def f():\n        pass", "    def f():\n        x", "    def f():\n        pass"),
+        ("        def f(): pass", "    def f(): x", "    def f(): pass"),
+        ("def f(): pass", "def f(): x", "def f(): pass"),
+        ("\tdef f(): pass", "  def f(): x", "\tdef f(): pass"),
+    ],
+)
+def test_a_symbol_is_moved_to_the_indentation_of_the_old_one(text: str, old: str, moved: str) -> None:
+    assert reindented(text, old) == moved
+
+
+def test_the_indentation_is_that_of_the_first_line_with_something_on_it() -> None:
+    assert indentation("\n  \n    x\ny") == "    "
+    assert indentation("") == ""
