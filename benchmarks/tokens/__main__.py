@@ -25,8 +25,7 @@ from typing import Any
 
 from benchmarks.results import table, write_section
 from clean_room_agent.llm.calibration import QUANTILE, Pair, calibrate
-from clean_room_agent.llm.pretokenizer import count_pieces
-from clean_room_agent.llm.token_estimator import InitialEstimator, TokenEstimator
+from clean_room_agent.llm.token_estimator import InitialEstimator, TokenEstimator, count_pieces
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 

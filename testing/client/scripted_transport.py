@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterable
 
-from clean_room_agent.llm.pretokenizer import estimate
+from clean_room_agent.llm.token_estimator import estimate
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer
 
 Scripted = str | RawAnswer

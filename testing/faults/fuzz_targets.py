@@ -37,10 +37,10 @@ from clean_room_agent.indexer.imports.ecmascript import EcmaScriptModules
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.router import ModelConfig
 from clean_room_agent.llm.transport import ChatRequest, ModelServer, Sampling
-from clean_room_agent.llm.transports.context_overflow import read_refusal
 from clean_room_agent.llm.transports.ollama import OllamaTransport
 from clean_room_agent.llm.transports.openai import OpenAiTransport
 from clean_room_agent.llm.transports.replay import ReplayTransport, load_calls
+from clean_room_agent.llm.transports.server_errors import read_refusal
 from clean_room_agent.orchestrator.testing.failure_reports import SourceTree, describe, frames_of
 from clean_room_agent.orchestrator.testing.output import normalise, normalise_name, strip_escapes
 from clean_room_agent.orchestrator.testing.readers.python import read_report

@@ -10,8 +10,8 @@ import pytest
 from testing.prompt_inputs import INPUTS, OPTIONS
 
 from clean_room_agent.app.prompts import PROMPTS
+from clean_room_agent.llm.answer_guards import MARK
 from clean_room_agent.llm.answers import BadAnswer
-from clean_room_agent.llm.copied_examples import MARK
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.schema import brief, longest
 

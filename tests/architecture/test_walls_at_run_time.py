@@ -87,7 +87,7 @@ def test_the_coder_is_asked_in_eight_hops(watched: Watched) -> None:
         entry
         for entry in watched.connections()
         if "execute.implement:implement" in entry.stack
-        and "llm.transports.remote_models" not in entry.modules
+        and "llm.transports.served_models" not in entry.modules
     ]
     assert asked
     for entry in asked:

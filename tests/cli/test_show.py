@@ -18,7 +18,7 @@ from clean_room_agent.db.raw.calls import append_call
 from clean_room_agent.db.raw.passes import TaskRunOutcome, append_decisions, append_task_run, finish_task_run
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import append_orchestrator_run
-from clean_room_agent.llm.pretokenizer import FRAMING_TOKENS
+from clean_room_agent.llm.token_estimator import FRAMING_TOKENS
 
 Show = Callable[..., str]
 

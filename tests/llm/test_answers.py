@@ -5,8 +5,10 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from inline_snapshot import snapshot
 from pydantic import BaseModel
 
+from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, sourced
 from clean_room_agent.llm.answers import (
     YES_OR_NO,
     BadAnswer,
@@ -15,7 +17,12 @@ from clean_room_agent.llm.answers import (
     OneWord,
     TextAnswer,
     TokenChoice,
+    quote_lines,
+    repair_prompt,
 )
+
+GOOD = '{"steps": [1, 2], "summary": "s"}'
+THREE = OneWord(("change", "read", "skip"))
 
 
 class Plan(BaseModel):
@@ -24,7 +31,6 @@ class Plan(BaseModel):
 
 
 READER = JsonAnswer(Plan)
-GOOD = '{"steps": [1, 2], "summary": "s"}'
 
 
 def choice(token: str, **shares: float) -> TokenChoice:
@@ -154,9 +160,6 @@ def test_the_word_decides_where_the_probabilities_are_of_other_things() -> None:
     assert YES_OR_NO.read("The answer: no", tokens) == Choice(word="no")
 
 
-THREE = OneWord(("change", "read", "skip"))
-
-
 @pytest.mark.parametrize(
     ("text", "word"),
     [
@@ -234,3 +237,46 @@ def test_an_answer_of_many_braces_is_read_in_no_time(piece: str) -> None:
     started = time.process_time()
     READER.read(piece * (100_000 // len(piece)))
     assert time.process_time() - started < 2
+
+
+def test_a_repair_begins_with_the_original_prompt_and_shows_answer_and_fault() -> None:
+    bad = BadAnswer(kind="schema", fault="steps: Field required")
+    assert repair_prompt(SourcedText("# Plan\n\nDo it."), '{"a": 1}\n# Plan', bad, max_tokens=9) == snapshot("""\
+# Plan
+
+Do it.
+
+# An earlier answer to this could not be used
+
+The answer was:
+
+> {"a": 1}
+> # Plan
+
+What was wrong: steps: Field required. Answer again, in the form asked for above and without this fault.\
+""")
+
+
+def test_a_cut_answer_is_asked_for_again_shorter() -> None:
+    bad = BadAnswer(kind="truncated", fault="the answer was cut off after 9 tokens")
+    assert "shorter: at most 9 tokens." in repair_prompt(SourcedText("p"), "x", bad, max_tokens=9)
+
+
+def test_an_empty_answer_is_not_quoted() -> None:
+    assert ">" not in repair_prompt(SourcedText("p"), " ", BadAnswer(kind="empty", fault="f"), max_tokens=9)
+
+
+def test_a_long_answer_is_quoted_in_whole_lines() -> None:
+    assert quote_lines("a\nbb\nccc", limit=9) == "> a\n> bb\n(1 more line left out)"
+    assert quote_lines("x" * 50, limit=9) == "(1 more line left out)"
+
+
+def test_what_was_asked_keeps_its_sources_and_the_rest_is_about_the_refused_answer() -> None:
+    asked = sourced("Do it.", PromptSource.TASK)
+    text = repair_prompt(asked, "no\nway", BadAnswer(kind="schema", fault="f"), max_tokens=9)
+    lines = text.split("\n")
+    assert [(span.source, lines[span.first - 1 : span.last]) for span in text.spans] == [
+        (PromptSource.TASK, ["Do it."]),
+        (PromptSource.REFUSED, ["> no", "> way"]),
+        (PromptSource.REFUSED, [lines[-1]]),
+    ]

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from clean_room_agent.llm.calibration import FLOOR, LEAST_PAIRS, Pair, calibrate
-from clean_room_agent.llm.pretokenizer import can_be_all, pieces_of
-from clean_room_agent.llm.token_estimator import FittedEstimator, word_of
+from clean_room_agent.llm.token_estimator import FittedEstimator, can_be_all, pieces_of, word_of
 
 WORDS = (
     "value",

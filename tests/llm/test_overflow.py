@@ -6,8 +6,8 @@ from testing.client.model_client import COLOUR, SHOUT, Colour, Note, model_clien
 from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.errors import TruncatingServer, WindowExceeded
-from clean_room_agent.llm.transports.context_overflow import read_refusal
 from clean_room_agent.llm.transports.ollama import connect
+from clean_room_agent.llm.transports.server_errors import read_refusal
 
 SKY = Note(text="sky")
 

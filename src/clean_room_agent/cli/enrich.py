@@ -10,7 +10,7 @@ from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.views.enrich import View, as_object, show
 from clean_room_agent.enrichment.workers import Stop
-from clean_room_agent.llm.transports.forwarding import StoppableTransport
+from clean_room_agent.llm.transport import StoppableTransport
 from clean_room_agent.workspace import hold
 
 PARTIAL = 4

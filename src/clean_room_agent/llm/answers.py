@@ -1,4 +1,6 @@
-"""Reading a model's answer: a typed value, or a `BadAnswer` that says what is wrong with it. Nothing here raises."""
+"""Reading a model's answer: a typed value, or a `BadAnswer` that says what is wrong with it and with which it is asked once
+more. Nothing here raises.
+"""
 
 import json
 import math
@@ -9,10 +11,10 @@ from typing import Final, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, sourced
 from clean_room_agent.llm.schema import JsonSchema, strict_schema
 
 BadKind = Literal["empty", "truncated", "repeated", "copied", "not_json", "schema", "not_a_verdict", "format"]
-
 YES_NO_TOKENS = 3
 """Room for the answer of a yes/no prompt."""
 MIN_VERDICT_MASS = 0.1
@@ -23,14 +25,16 @@ MAX_BRACES = 500
 """Each may be the beginning of an object, and reading on from each to the end takes the square of the text's length."""
 MAX_FAULTS = 5
 """Schema faults named to the model; more would drown the first."""
-
 AnswerT = TypeVar("AnswerT")
 AnswerT_co = TypeVar("AnswerT_co", covariant=True)
 ModelT = TypeVar("ModelT", bound=BaseModel)
-
 _THINKING = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
 _DECORATION = " \t\r\n\"'`*_.,:;!-([{\u2581\u0120\u010a"
 """What may stand around the word in a token; the last three are how some vocabularies write blank and line end."""
+YES, NO = "yes", "no"
+REPAIR_HEADING = "# An earlier answer to this could not be used"
+QUOTED_CHARS = 1500
+"""At most so much of the faulty answer is shown, in whole lines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +207,6 @@ class OneWord:
         return BadAnswer(kind="not_a_verdict", fault=f"the answer must be one word: {listed}")
 
 
-YES, NO = "yes", "no"
 YES_OR_NO: Final = OneWord((YES, NO))
 
 
@@ -308,3 +311,31 @@ def _word(token: str, words: tuple[str, ...]) -> str:
 
 def _bare(token: str) -> str:
     return token.strip(_DECORATION).lower()
+
+
+def repair_prompt(original: SourcedText, answer: str, bad: BadAnswer, *, max_tokens: int) -> SourcedText:
+    """The original prompt, unchanged so that a server's prefix cache holds it, then the faulty answer and its fault."""
+    # What repeats itself or copies is not shown again: it is what the model takes up most easily.
+    quoted = "" if bad.kind in {"copied", "repeated"} else quote_lines(answer)
+    shown = ("The answer was:\n\n", sourced(quoted, PromptSource.REFUSED), "\n\n") if quoted else ()
+    wish = "in the form asked for above and without this fault"
+    if bad.kind in {"truncated", "repeated"}:
+        wish = f"complete and shorter: at most {max_tokens} tokens"
+    fault = sourced(f"What was wrong: {bad.fault}. Answer again, {wish}.", PromptSource.REFUSED)
+    return compose((original, f"\n\n{REPAIR_HEADING}\n\n", *shown, fault))
+
+
+def quote_lines(text: str, *, limit: int = QUOTED_CHARS) -> str:
+    """The first whole lines of the text that fit `limit`, each after `> `; says how many lines are left out."""
+    lines = text.strip().splitlines()
+    kept: list[str] = []
+    used = 0
+    for line in lines:
+        used += len(line) + 3
+        if used > limit:
+            break
+        kept.append(f"> {line}")
+    left = len(lines) - len(kept)
+    if left:
+        kept.append(f"({left} more {'line' if left == 1 else 'lines'} left out)")
+    return "\n".join(kept)

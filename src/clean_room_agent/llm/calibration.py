@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self
 
-from clean_room_agent.llm import pretokenizer
+from clean_room_agent.llm import token_estimator
 from clean_room_agent.llm.token_estimator import KINDS, FittedEstimator, features
 
 LEAST_PAIRS = 50
@@ -63,7 +63,7 @@ class _Row:
 
 def calibrate(pairs: Sequence[Pair]) -> FittedEstimator | None:
     """The estimator that fits the newest pairs (in the order of the log); None where too few of them are of use."""
-    used = [pair for pair in pairs if pretokenizer.can_be_all(pair.counted, pair.system, pair.prompt)][
+    used = [pair for pair in pairs if token_estimator.can_be_all(pair.counted, pair.system, pair.prompt)][
         -MOST_PAIRS:
     ]
     if len(used) < LEAST_PAIRS:

@@ -12,13 +12,11 @@ from clean_room_agent.artifacts.context import Role
 from clean_room_agent.artifacts.model_calls import AnswerReading, CallSite
 from clean_room_agent.artifacts.prompt_sources import compose
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.llm.answers import VERDICT_SCHEMA_TOKENS, AnswerT, BadAnswer, Choice
+from clean_room_agent.llm.answer_guards import COPIED, CopyMemory, describe_repetition
+from clean_room_agent.llm.answers import VERDICT_SCHEMA_TOKENS, AnswerT, BadAnswer, Choice, repair_prompt
 from clean_room_agent.llm.bias import ABOUT_NOTHING, BiasStore
 from clean_room_agent.llm.call_events import CallSink, CallUnreadable, CallWatcher, unwatched
-from clean_room_agent.llm.copied_examples import COPIED, CopyMemory
 from clean_room_agent.llm.prompt import InputsT, Prompt, Shape
-from clean_room_agent.llm.repair import repair_prompt
-from clean_room_agent.llm.repetition import describe_repetition
 from clean_room_agent.llm.request_sender import (
     Exchanged,
     Question,

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.config import ConfigSlice
 from clean_room_agent.errors import ConfigError
-from clean_room_agent.llm.pretokenizer import START_FACTOR
+from clean_room_agent.llm.token_estimator import START_FACTOR
 
 ValueT = TypeVar("ValueT")
 Provider = Literal["ollama", "openai"]

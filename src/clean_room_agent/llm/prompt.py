@@ -15,15 +15,8 @@ from clean_room_agent.artifacts.prompt_sources import (
     sourced,
     stripped,
 )
+from clean_room_agent.llm.answer_guards import COPIED, MARK, describe, mentions, opening_of, without_copies
 from clean_room_agent.llm.answers import AnswerReader, AnswerT, BadAnswer, TokenChoice
-from clean_room_agent.llm.copied_examples import (
-    COPIED,
-    MARK,
-    describe,
-    mentions,
-    opening_of,
-    without_copies,
-)
 from clean_room_agent.llm.schema import JsonSchema
 
 if TYPE_CHECKING:

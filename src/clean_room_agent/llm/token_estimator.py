@@ -1,4 +1,6 @@
-"""How many tokens a model makes of a text, on the safe side: by one factor at first, by a fit to its calls later."""
+"""How many tokens a model makes of a text, on the safe side: by the pieces that the Qwen pre-tokenizer cuts it into and one
+factor at first, by a fit to the model's calls later.
+"""
 
 import math
 import re
@@ -8,8 +10,27 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol
 
-from clean_room_agent.llm import pretokenizer
-
+START_FACTOR = 1.3
+FRAMING_TOKENS = 32
+"""What a chat template puts around a system and a user message, rounded up."""
+RUN_BYTES = 12
+"""A longer run of letters (Chinese text, a hash, a very long name) is more than one token; so many bytes count as one."""
+CUT_SHARE = 0.8
+"""A count below this share of what hardly any tokeniser stays below is not one of the whole text."""
+DIGITS = 3
+"""Some tokenisers take so many digits together."""
+_LETTER = r"[^\W\d_]"
+_PIECE = re.compile(
+    r"(?i:'(?:s|t|re|ve|m|ll|d))"
+    rf"|(?:[^\w\r\n]|_)?{_LETTER}+"
+    r"|\d"
+    r"| ?(?:[^\s\w]|_)+[\r\n]*"
+    r"|\s*[\r\n]+"
+    r"|\s+(?!\S)"
+    r"|\s+"
+)
+_LONG_RUN = re.compile(rf"{_LETTER}{{{RUN_BYTES // 3 + 1},}}")
+_DIGIT_RUN = re.compile(r"\d+")
 KINDS = (
     "bare",
     "spaced",
@@ -38,6 +59,33 @@ COSTS_KEPT = 200_000
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]")
 
 
+def pieces_of(text: str) -> Counter[str]:
+    """Each piece of the text with how often it stands there."""
+    return Counter(_PIECE.findall(text))
+
+
+def count_pieces(text: str) -> int:
+    """How many pieces the text falls into. A token never spans two, so for Qwen models this is a lower bound."""
+    return len(_PIECE.findall(text))
+
+
+def least_tokens(text: str) -> int:
+    """What hardly any tokeniser stays below: the pieces, with three digits to a token."""
+    runs = _DIGIT_RUN.findall(text)
+    return count_pieces(text) - sum(len(run) - math.ceil(len(run) / DIGITS) for run in runs)
+
+
+def can_be_all(counted: int, *texts: str) -> bool:
+    """Whether a server that counted so many tokens can have read the texts whole."""
+    return counted >= CUT_SHARE * sum(least_tokens(text) for text in texts)
+
+
+def estimate(text: str, factor: float = START_FACTOR) -> int:
+    """The tokens that the text is taken for, rounded up: never fewer than its pieces times the factor."""
+    beyond = sum((len(run.encode("utf-8", "replace")) - 1) // RUN_BYTES for run in _LONG_RUN.findall(text))
+    return math.ceil((count_pieces(text) + beyond) * factor)
+
+
 class TokenEstimator(Protocol):
     """What stands in for a model's tokeniser."""
 
@@ -52,15 +100,15 @@ class TokenEstimator(Protocol):
 class InitialEstimator:
     """For a model of which too few calls are known: pieces times a factor."""
 
-    factor: float = pretokenizer.START_FACTOR
+    factor: float = START_FACTOR
 
     def count(self, text: str) -> int:
         """The pieces of the text, times the factor."""
-        return pretokenizer.estimate(text, self.factor)
+        return estimate(text, self.factor)
 
     def request(self, system: str, prompt: str) -> int:
         """Both texts, and what a chat template usually adds."""
-        return self.count(system) + self.count(prompt) + pretokenizer.FRAMING_TOKENS
+        return self.count(system) + self.count(prompt) + FRAMING_TOKENS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +146,7 @@ class FittedEstimator:
         if len(costs) > COSTS_KEPT:
             costs.clear()
         total = 0.0
-        for piece, times in pretokenizer.pieces_of(text).items():
+        for piece, times in pieces_of(text).items():
             cost = costs.get(piece)
             if cost is None:
                 cost = costs[piece] = self._cost(piece)
@@ -116,7 +164,7 @@ def features(texts: Iterable[str]) -> tuple[list[float], Counter[str]]:
     amounts[FRAME] = 1.0
     words: Counter[str] = Counter()
     for text in texts:
-        for piece, times in pretokenizer.pieces_of(text).items():
+        for piece, times in pieces_of(text).items():
             for kind, amount in kinds_of(piece):
                 amounts[kind] += times * amount
             if word := word_of(piece):

@@ -1,4 +1,6 @@
-"""The transport to whatever answers for a model, a server or a recording: one request, one answer."""
+"""The transport to whatever answers for a model, a server or a recording: one request, one answer; and transports that
+stand before another one.
+"""
 
 import hashlib
 import json
@@ -7,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from clean_room_agent.artifacts.model_calls import CallIdentity
-from clean_room_agent.errors import ModelError
+from clean_room_agent.errors import Interrupted, ModelError
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.router import ModelConfig
 from clean_room_agent.llm.schema import JsonSchema
@@ -205,3 +207,54 @@ def load_logprobs(text: str) -> tuple[TokenChoice, ...]:
         TokenChoice(token=token, top=tuple((likely, logprob) for likely, logprob in top))
         for token, top in json.loads(text)
     )
+
+
+class ForwardingTransport:
+    """Answers as the transport inside does; subclasses decide which requests reach it."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+
+    @property
+    def provider(self) -> str:
+        """The name that the record keeps."""
+        return self._inner.provider
+
+    @property
+    def live(self) -> bool:
+        """Whether a server answers."""
+        return self._inner.live
+
+    def send(self, request: ChatRequest) -> RawAnswer:
+        """The outcome of one request."""
+        return self._inner.send(request)
+
+    def window(self, tag: str) -> int | None:
+        """The window that the server gives the model, in tokens."""
+        return self._inner.window(tag)
+
+    def count(self, tag: str, system: str, prompt: str) -> int | None:
+        """The tokens of a request with these texts, as the server counts them."""
+        return self._inner.count(tag, system, prompt)
+
+    def digest(self, tag: str) -> str | None:
+        """The digest of the model's files."""
+        return self._inner.digest(tag)
+
+
+class StoppableTransport(ForwardingTransport):
+    """Sends nothing any more once `stopped` says so: no question, no repair, no retry, no probe. What is under way ends."""
+
+    def __init__(self, inner: Transport, stopped: Callable[[], bool]) -> None:
+        super().__init__(inner)
+        self._stopped = stopped
+
+    def send(self, request: ChatRequest) -> RawAnswer:
+        """The transport's outcome.
+
+        Raises:
+            Interrupted: it was stopped before; nothing was sent.
+        """
+        if self._stopped():
+            raise Interrupted("interrupted before the question was sent")
+        return super().send(request)

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from clean_room_agent.errors import ModelError, TruncatingServer, WindowExceeded
-from clean_room_agent.llm import pretokenizer
+from clean_room_agent.llm import token_estimator
 from clean_room_agent.llm.router import ModelConfig
 from clean_room_agent.llm.transport import RawAnswer
 
@@ -78,7 +78,7 @@ def read_probe(raw: RawAnswer, model: ModelConfig, text: str) -> WindowProbe:
         # An answer of nothing at all is another server's way to drop a prompt, and its count then proves nothing.
         said = bool(raw.text or raw.thinking or raw.completion_tokens)
         whole = (
-            said and raw.prompt_tokens is not None and raw.prompt_tokens >= pretokenizer.count_pieces(text)
+            said and raw.prompt_tokens is not None and raw.prompt_tokens >= token_estimator.count_pieces(text)
         )
         return WindowProbe(refused=False, server_window=None, read_whole=whole)
     if raw.refusal is None:
@@ -115,9 +115,9 @@ def cut_error(system: str, prompt: str, raw: RawAnswer, model: ModelConfig) -> M
     counted = raw.prompt_tokens
     if counted is None:
         return None
-    if pretokenizer.can_be_all(counted, system, prompt) and counted < model.window:
+    if token_estimator.can_be_all(counted, system, prompt) and counted < model.window:
         return None
-    least = pretokenizer.least_tokens(system) + pretokenizer.least_tokens(prompt)
+    least = token_estimator.least_tokens(system) + token_estimator.least_tokens(prompt)
     return TruncatingServer(
         f"the server read {counted} tokens of a prompt of at least {least} for {model.tag} "
         f"(window {model.window}): it cut the prompt",

@@ -1,17 +1,48 @@
 """What a server sends is bounded in size and time, and taken as it is."""
 
 import gzip
+import itertools
 import json
 from collections.abc import Iterator
 
 import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from testing.client.model_client import models_config
 from tests.llm.transports.test_ollama import mocked, request
 
 from clean_room_agent.errors import ServerFailed, ServerUnreachable
-from clean_room_agent.llm.transports import http as door
+from clean_room_agent.llm.transports import http
+from clean_room_agent.llm.transports.http import LineSplitter, LineTooLongError
 from clean_room_agent.llm.transports.ollama import OllamaTransport
+
+
+def split(chunks: list[bytes]) -> list[bytes]:
+    splitter = LineSplitter()
+    lines = [line for chunk in chunks for line in splitter.feed(chunk)]
+    return lines + splitter.end()
+
+
+@given(st.lists(st.text()), st.lists(st.integers(min_value=0)), st.booleans())
+def test_lines_survive_any_division_into_chunks(texts: list[str], cuts: list[int], ended: bool) -> None:
+    lines = [json.dumps({"t": text}, ensure_ascii=False).encode() for text in texts]
+    whole = b"\n".join(lines) + (b"\n" if ended else b"")
+    places = sorted({cut % (len(whole) + 1) for cut in cuts} | {0, len(whole)})
+    chunks = [whole[start:end] for start, end in itertools.pairwise(places)]
+    assert split(chunks) == lines
+
+
+def test_blank_lines_are_left_out() -> None:
+    assert split([b"\n\r\na\n \n", b"\nb"]) == [b"a", b"b"]
+
+
+def test_a_line_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "MAX_LINE_BYTES", 10)
+    splitter = LineSplitter()
+    splitter.feed(b"123456")
+    with pytest.raises(LineTooLongError):
+        splitter.feed(b"789012")
 
 
 @pytest.mark.parametrize("count", [2**63, 2**64, 10**400, -1])
@@ -38,8 +69,8 @@ def _endless() -> Iterator[bytes]:
 
 
 def test_an_answer_without_an_end_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "MAX_SMALL_BYTES", 1_000_000)
-    monkeypatch.setattr(door, "MAX_ANSWER_BYTES", 1_000_000)
+    monkeypatch.setattr(http, "MAX_SMALL_BYTES", 1_000_000)
+    monkeypatch.setattr(http, "MAX_ANSWER_BYTES", 1_000_000)
 
     def lines() -> Iterator[bytes]:
         while True:
@@ -65,4 +96,4 @@ def test_a_small_question_has_a_deadline_however_slowly_the_answer_drips() -> No
     client = httpx.Client(base_url=config.base_url, transport=transport)
     with pytest.raises(ServerUnreachable, match="within 15 s"):
         OllamaTransport(config, client, timer=lambda: now[0]).version()
-    assert now[0] < door.INFO_SECONDS + 2
+    assert now[0] < http.INFO_SECONDS + 2

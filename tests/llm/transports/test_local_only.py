@@ -11,7 +11,7 @@ from testing.client.model_client import models_config
 from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.errors import ModelError, ServerUnreachable
-from clean_room_agent.llm.transports import http as door
+from clean_room_agent.llm.transports import connections
 from clean_room_agent.llm.transports.ollama import connect
 
 
@@ -58,7 +58,7 @@ def test_a_redirection_is_not_followed(redirecting: tuple[str, str, list[str]]) 
     base_url, _, asked = redirecting
     with pytest.raises(ModelError):
         connect(models_config(base_url)).version()
-    with door.open_client(models_config(base_url), base_url) as client:
+    with connections.open_client(models_config(base_url), base_url) as client:
         assert client.post("/api/chat", content="a prompt").status_code == 307
     assert asked == []
 
@@ -69,7 +69,7 @@ def test_a_local_name_that_stands_for_another_machine_gets_no_byte(monkeypatch: 
         assert connect(models_config(base_url)).version()
         before = len(server.requests)
         # No address of another machine can be reached in a test: this one is taken for such.
-        monkeypatch.setattr(door, "is_loopback_address", lambda _: False)
+        monkeypatch.setattr(connections, "is_loopback_address", lambda _: False)
         with pytest.raises(
             ServerUnreachable, match=r"stands for (127\.0\.0\.1|::1) here, which is not this machine"
         ):
@@ -82,7 +82,7 @@ def test_what_the_environment_knows_of_a_server_is_not_used_here(monkeypatch: py
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     monkeypatch.setenv("NO_PROXY", "")
     for base_url in ("http://127.0.0.1:1", "http://localhost:1", "http://[::1]:1"):
-        with door.open_client(models_config(base_url), base_url) as client:
+        with connections.open_client(models_config(base_url), base_url) as client:
             assert not client.trust_env
             assert not client.follow_redirects
-            assert isinstance(client._transport_for_url(httpx.URL(base_url)), door.LoopbackTransport)
+            assert isinstance(client._transport_for_url(httpx.URL(base_url)), connections.LoopbackTransport)

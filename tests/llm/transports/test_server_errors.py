@@ -4,10 +4,95 @@ import pytest
 
 from clean_room_agent.errors import ModelError, ModelNotFound, ServerBusy, ServerFailed, WindowExceeded
 from clean_room_agent.llm.transport import Refusal
-from clean_room_agent.llm.transports.server_errors import OLLAMA, Target, reported
+from clean_room_agent.llm.transports.server_errors import OLLAMA, OPENAI, Target, read_refusal, reported
 
-TARGET = Target(server="http://127.0.0.1:11434", tag="coder:3b", dialect=OLLAMA)
+TARGET = Target(server="http://127.0.0.1:8000", tag="coder:3b", dialect=OPENAI)
+MOST = "This model's maximum context length is 4096 tokens."
+WORDINGS = {
+    f"{MOST} However, you requested 9100 tokens (9000 in the messages, 100 in the completion). Please": (
+        9000,
+        4096,
+    ),
+    "This model's maximum context length is 4096 tokens, however you requested 9100 tokens (9000 in your prompt; 100": (
+        9000,
+        4096,
+    ),
+    f"{MOST} However, you requested 9000 tokens in the messages, Please reduce the length of the messages.": (
+        9000,
+        4096,
+    ),
+    f"{MOST} However, your request has 9000 input tokens. Please reduce the length": (9000, 4096),
+    f"{MOST} However, your messages resulted in 9000 tokens. Please reduce the length": (9000, 4096),
+    f"'max_tokens' is too large: 900. {MOST[:-1]} and your request has 4000 input tokens (900 > 4096 - 4000).": (
+        4000,
+        4096,
+    ),
+    f"{MOST} However, you requested 100 output tokens and your prompt contains at least 3997 input tokens": (
+        None,
+        4096,
+    ),
+    "You passed 3997 input tokens and requested 100 output tokens. However, the model's context length is only 4096 "
+    "tokens, resulting in a maximum input length of 3996 tokens.": (None, 4096),
+    "You passed 90000 input characters and requested 1 output tokens. However, the model's context length is only 4096": (
+        None,
+        4096,
+    ),
+    "The decoder prompt (length 9000) is longer than the maximum model length of 4096. Make sure that": (
+        9000,
+        4096,
+    ),
+    "Requested tokens (9000) exceed context window of 4096": (9000, 4096),
+    "Trying to keep the first 9000 tokens when context the overflows. However, the model is loaded with context length "
+    "of only 4096 tokens, which is not enough.": (9000, 4096),
+    "Error: Input length 9000 exceeds context length 4096": (9000, 4096),
+    "Reached context length of 4096 tokens with model (arch: x) that does not currently support mid-generation": (
+        None,
+        4096,
+    ),
+    "The number of tokens to keep from the initial prompt is greater than the context length": (None, None),
+    "Context size has been exceeded.": (None, None),
+    "the request exceeds the available context size, try increasing it": (None, None),
+    "max_tokens must be at least 1, got -186.": (None, None),
+    "context_length_exceeded": (None, None),
+}
+OLLAMA_TARGET = Target(server="http://127.0.0.1:11434", tag="coder:3b", dialect=OLLAMA)
 CONTEXT = {"code": 400, "type": "exceed_context_size_error", "n_prompt_tokens": 9000, "n_ctx": 4096}
+
+
+@pytest.mark.parametrize("words", WORDINGS)
+def test_every_servers_words_for_a_prompt_that_is_too_long_are_known(words: str) -> None:
+    prompt, window = WORDINGS[words]
+    assert read_refusal(words) == Refusal(prompt_tokens=prompt, window=window)
+    for body in ({"error": {"message": words}}, {"object": "error", "message": words}, {"detail": words}):
+        error, refusal = reported(TARGET, 400, json.dumps(body))
+        assert refusal == Refusal(prompt_tokens=prompt, window=window)
+        assert "refused a prompt" in error.message
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "model not loaded",
+        "top_logprobs must be at most 20",
+        "Invalid 'messages': field required",
+        "max_tokens must be at least 1, got 0.",
+    ],
+)
+def test_other_words_are_no_overflow(words: str) -> None:
+    assert read_refusal(words) is None
+
+
+@pytest.mark.parametrize(
+    ("refusal", "left"),
+    [
+        (Refusal(prompt_tokens=4000, window=4096), 96),
+        (Refusal(prompt_tokens=5000, window=4096), 0),
+        (Refusal(window=4096), 0),
+        (Refusal(prompt_tokens=4000), 0),
+    ],
+)
+def test_a_refusal_says_what_it_leaves_for_an_answer(refusal: Refusal, left: int) -> None:
+    assert refusal.left == left
 
 
 @pytest.mark.parametrize(
@@ -39,7 +124,7 @@ CONTEXT = {"code": 400, "type": "exceed_context_size_error", "n_prompt_tokens": 
 def test_a_status_is_one_class_of_error_with_a_hint(
     status: int, body: str, kind: type[ModelError], said: str
 ) -> None:
-    error, refusal = reported(TARGET, status, body)
+    error, refusal = reported(OLLAMA_TARGET, status, body)
     assert type(error) is kind
     assert said in error.message
     assert error.hint
@@ -61,7 +146,7 @@ def test_a_status_is_one_class_of_error_with_a_hint(
     ],
 )
 def test_an_overflow_is_known_in_each_of_its_forms(body: str, refusal: Refusal) -> None:
-    error, found = reported(TARGET, 400, body)
+    error, found = reported(OLLAMA_TARGET, 400, body)
     assert isinstance(error, WindowExceeded)
     assert found == refusal
     if refusal.window:
@@ -71,7 +156,7 @@ def test_an_overflow_is_known_in_each_of_its_forms(body: str, refusal: Refusal) 
 
 
 def test_a_missing_model_is_told_with_the_ones_there_are() -> None:
-    error, _ = reported(TARGET, 404, '{"error":"model not found"}', known=("a:1b", "b:2b"))
+    error, _ = reported(OLLAMA_TARGET, 404, '{"error":"model not found"}', known=("a:1b", "b:2b"))
     assert "http://127.0.0.1:11434" in error.message
     assert "`ollama pull coder:3b`" in error.hint
     assert "it has: a:1b, b:2b" in error.hint

@@ -21,7 +21,8 @@ from pydantic import BaseModel
 from clean_room_agent.errors import ModelError, ServerFailed, ServerUnreachable, UsageError
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.transports import server_errors
-from clean_room_agent.llm.transports.http import HttpServer, open_client
+from clean_room_agent.llm.transports.connections import open_client
+from clean_room_agent.llm.transports.http import HttpServer
 from clean_room_agent.llm.transports.server_errors import OLLAMA, OPENAI, Target
 
 MERGED_ONLY = (0, 34, 1)

@@ -1,10 +1,11 @@
-"""Streaming an answer from a model server over HTTP, with deadlines; and small requests. Knows no server's dialect.
+"""Streaming an answer from a model server over HTTP, line by line and with deadlines; and small requests. Knows no server's
+dialect.
 
-The only module that opens connections; import it where a server is about to be asked.
+Import it where a server is about to be asked.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Protocol, TypeVar
 
@@ -12,12 +13,12 @@ import httpx
 from pydantic import BaseModel, Field, ValidationError
 
 from clean_room_agent.errors import ModelError
-from clean_room_agent.llm.config import ModelsConfig, Timeouts, is_loopback, is_loopback_address
+from clean_room_agent.llm.config import Timeouts
 from clean_room_agent.llm.transports import server_errors
-from clean_room_agent.llm.transports.deadline import CONNECTED, Deadline, within
-from clean_room_agent.llm.transports.ndjson import LineSplitter, LineTooLongError
+from clean_room_agent.llm.transports.connections import Deadline, within
 from clean_room_agent.llm.transports.server_errors import Target
 
+MAX_LINE_BYTES = 8_000_000
 INFO_SECONDS = 15.0
 MAX_ERROR_BYTES = 65_536
 MAX_SMALL_BYTES = 32_000_000
@@ -26,10 +27,52 @@ MAX_ANSWER_BYTES = 256_000_000
 """Of a streamed answer, log probabilities included."""
 PLAIN_BYTES = {"accept-encoding": "identity"}
 STREAM_HEADERS = {"content-type": "application/json", "accept-encoding": "identity", "connection": "close"}
-
 Count = Annotated[int, Field(ge=0, lt=2**53)]
 """A number of tokens as a server tells it: what databases and JSON hold exactly."""
 ReplyT = TypeVar("ReplyT", bound=BaseModel)
+
+
+class LineTooLongError(ValueError):
+    """A line grew beyond `MAX_LINE_BYTES`."""
+
+
+class LineSplitter:
+    """Puts lines together. Lines come without their end; blank ones are left out."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._held = 0
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The lines that `data` completes.
+
+        Raises:
+            LineTooLongError: the line under way has no end in sight.
+        """
+        first, *others = data.split(b"\n")
+        self._hold(first)
+        if not others:
+            return []
+        lines = [self._take(), *others[:-1]]
+        self._hold(others[-1])
+        return [line for line in lines if line.strip()]
+
+    def end(self) -> list[bytes]:
+        """The last line, where its end did not come."""
+        last = self._take()
+        return [last] if last.strip() else []
+
+    def _hold(self, part: bytes) -> None:
+        self._held += len(part)
+        if self._held > MAX_LINE_BYTES:
+            raise LineTooLongError(f"a line of more than {MAX_LINE_BYTES} bytes")
+        self._parts.append(part)
+
+    def _take(self) -> bytes:
+        line = b"".join(self._parts)
+        self._parts.clear()
+        self._held = 0
+        return line
 
 
 class Receiver(Protocol):
@@ -239,55 +282,6 @@ class HttpServer:
 
     def _clean(self, text: str) -> str:
         return text.replace(self._secret, "(the key)") if self._secret else text
-
-
-def open_client(config: ModelsConfig, base_url: str, *, key: str = "") -> httpx.Client:
-    """A client for the server; nothing is sent yet. `key` goes into a header of each request.
-
-    Without kept connections: a server may close one after a stream without saying so, and the next call on it fails.
-    Redirections are not followed. Proxy settings of the environment are ignored for this machine, or local prompts
-    would leave it.
-    """
-    local, verify = is_loopback(config.base_url), config.base_url.startswith("https:")
-    limits = httpx.Limits(max_keepalive_connections=0)
-    return httpx.Client(
-        base_url=base_url,
-        headers={"authorization": f"Bearer {key}"} if key else {},
-        trust_env=not local,
-        verify=verify,
-        limits=limits,
-        transport=LoopbackTransport(verify=verify, limits=limits) if local else None,
-    )
-
-
-class LoopbackTransport(httpx.HTTPTransport):
-    """Sends nothing where the server's name stands for another machine: "localhost" is what a file or a name server says."""
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """The response.
-
-        Raises:
-            ConnectError: the connection was to another machine; it was closed before a byte was sent.
-        """
-        asked = request.extensions.get("trace")
-
-        def trace(event: str, info: Mapping[str, Any]) -> None:
-            _stay_here(event, info)
-            if asked is not None:
-                asked(event, info)
-
-        request.extensions["trace"] = trace
-        return super().handle_request(request)
-
-
-def _stay_here(event: str, info: Mapping[str, Any]) -> None:
-    if event != CONNECTED:
-        return
-    stream = info["return_value"]
-    address = str(stream.get_extra_info("server_addr")[0])
-    if not is_loopback_address(address):
-        stream.close()
-        raise httpx.ConnectError(f"its name stands for {address} here, which is not this machine")
 
 
 def _bounded(response: httpx.Response) -> Iterator[bytes]:

@@ -10,10 +10,9 @@ import httpx
 from pydantic import BaseModel, Field, ValidationError
 
 from clean_room_agent.errors import ModelError
+from clean_room_agent.llm.answer_guards import CopyGuard, RepetitionGuard
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.config import ModelsConfig
-from clean_room_agent.llm.copied_examples import CopyGuard
-from clean_room_agent.llm.repetition import RepetitionGuard
 from clean_room_agent.llm.transport import (
     ChatRequest,
     Finish,
@@ -24,8 +23,9 @@ from clean_room_agent.llm.transport import (
     ServedModel,
 )
 from clean_room_agent.llm.transports import server_errors
-from clean_room_agent.llm.transports.http import Count, HttpServer, ReplyT, open_client
-from clean_room_agent.llm.transports.remote_models import ForwardGuard, Forwarding
+from clean_room_agent.llm.transports.connections import open_client
+from clean_room_agent.llm.transports.http import Count, HttpServer, ReplyT
+from clean_room_agent.llm.transports.served_models import ForwardGuard, Forwarding
 from clean_room_agent.llm.transports.server_errors import OLLAMA, Target
 
 LIKELY_TOKENS = 20

@@ -12,17 +12,18 @@ from pydantic import BaseModel, Field
 from clean_room_agent.errors import ModelError, ModelNotFound, ServerFailed
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.schema import JsonSchema
-from clean_room_agent.llm.transport import (
-    ChatRequest,
-    ModelDetails,
-    RawAnswer,
-    ServedModel,
-)
+from clean_room_agent.llm.transport import ChatRequest, ModelDetails, RawAnswer, ServedModel
 from clean_room_agent.llm.transports import server_errors
-from clean_room_agent.llm.transports.http import Count, HttpServer, ReplyT, open_client
-from clean_room_agent.llm.transports.lora_adapters import MARK, AdapterList, LoraTags
+from clean_room_agent.llm.transports.connections import open_client
+from clean_room_agent.llm.transports.http import Count, HttpServer, ReplyT
 from clean_room_agent.llm.transports.openai_answer import Collected
-from clean_room_agent.llm.transports.remote_models import ForwardGuard, Forwarding
+from clean_room_agent.llm.transports.served_models import (
+    MARK,
+    AdapterList,
+    ForwardGuard,
+    Forwarding,
+    LoraTags,
+)
 from clean_room_agent.llm.transports.server_errors import OPENAI, Target
 
 LIKELY_TOKENS = 20

@@ -22,12 +22,12 @@ from clean_room_agent.errors import ArtifactError, ModelError, ReplayMismatch, S
 from clean_room_agent.llm.transport import (
     ChatRequest,
     Finish,
+    ForwardingTransport,
     RawAnswer,
     Refusal,
     Transport,
     load_logprobs,
 )
-from clean_room_agent.llm.transports.forwarding import ForwardingTransport
 from clean_room_agent.llm.window_probe import PROBE_NAME
 
 FORMAT_VERSION = 1

@@ -1,4 +1,5 @@
-"""Adapters of llama-server: a tag `BASE+ADAPTER` means its model BASE with the adapter that was loaded from ADAPTER.gguf.
+"""What stands behind the names of the models that a local server lists: adapters of llama-server, and models that the server
+does not run itself but sends prompts on to, as Ollama does to its cloud.
 
 llama-server loads adapters when it starts (`--lora FILE`) and numbers them. A request says how strongly each applies; where
 it names none, all that are loaded apply as they were loaded, in full, even after `--lora-init-without-apply`. So each
@@ -19,7 +20,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, RootModel
 
-from clean_room_agent.errors import ModelNotFound
+from clean_room_agent.errors import ModelError, ModelNotFound
+from clean_room_agent.llm.config import CLOUD, is_cloud_tag
+from clean_room_agent.llm.transports import server_errors
+from clean_room_agent.llm.transports.server_errors import Target
 
 MARK = "+"
 
@@ -112,3 +116,43 @@ class LoraTags:
         chosen = numbers.get(name)
         scales = tuple((number, float(number == chosen)) for number in sorted(numbers.values()))
         return _Found(model=model, scales=scales)
+
+
+class Forwarding(BaseModel):
+    """What Ollama says of a model that it forwards, wherever it speaks of one."""
+
+    remote_host: str | None = None
+    remote_model: str | None = None
+
+    def destination(self, tag: str) -> str:
+        """The machine that prompts for the model are sent on to; "" for none."""
+        cloud = CLOUD if self.remote_model or is_cloud_tag(tag) else ""
+        return self.remote_host or cloud
+
+
+class ForwardGuard:
+    """Refuses models that a server forwards; each is asked about once, before its first prompt."""
+
+    def __init__(self, destination: Callable[[str], str], *, allowed: bool) -> None:
+        """`destination` asks the server where a model's prompts are sent on to; "" for nowhere."""
+        self._destination = destination
+        self._local: set[str] = set()
+        self._allowed = allowed
+
+    def refusal(self, target: Target) -> ModelError | None:
+        """The error for a model whose prompts would leave this machine, or of which that cannot be found out."""
+        if self._allowed or target.tag in self._local:
+            return None
+        try:
+            host = CLOUD if is_cloud_tag(target.tag) else self._destination(target.tag)
+        except ModelError as error:
+            return error
+        if host:
+            return server_errors.forwarded(target, host)
+        self._local.add(target.tag)
+        return None
+
+    def seen(self, target: Target, said: Forwarding) -> ModelError | None:
+        """The error for an answer that says it came from elsewhere: the name may stand for another model by now."""
+        host = said.destination(target.tag)
+        return server_errors.forwarded(target, host) if host and not self._allowed else None

@@ -13,8 +13,8 @@ from testing.patience import PATIENCE
 
 from clean_room_agent.errors import ModelError, ServerTimeout, ServerUnreachable
 from clean_room_agent.llm.config import Timeouts
-from clean_room_agent.llm.transports.deadline import within
-from clean_room_agent.llm.transports.http import HttpServer, LoopbackTransport
+from clean_room_agent.llm.transports.connections import LoopbackTransport, within
+from clean_room_agent.llm.transports.http import HttpServer
 from clean_room_agent.llm.transports.server_errors import OLLAMA, Target
 
 HEAD = b"HTTP/1.1 200 OK\r\n"

@@ -1,0 +1,123 @@
+"""Connections to a model server: only to this machine where that is asked for, and with a deadline for a whole exchange, also
+while headers, informational answers or trailers come drop by drop.
+
+httpcore waits anew for each read, and gives nothing back meanwhile: what limits a read does not limit an answer.
+"""
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import httpx
+
+from clean_room_agent.llm.config import ModelsConfig, is_loopback, is_loopback_address
+
+CONNECTED = "connection.connect_tcp.complete"
+"""The event of httpcore's `trace` extension that brings the connection."""
+
+
+class Deadline:
+    """Cuts the connection of one exchange when its time is over: whoever reads from it then meets its end."""
+
+    def __init__(self) -> None:
+        self.passed = False
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self._timer: threading.Timer | None = None
+
+    def trace(self, event: str, info: Mapping[str, Any]) -> None:
+        """Notes the connection; to be the exchange's `trace` extension."""
+        if event == CONNECTED:
+            with self._lock:
+                self._socket = info["return_value"].get_extra_info("socket")
+            if self.passed:
+                self._cut()
+
+    def set(self, seconds: float) -> None:
+        """The time is over in so many seconds from now, whatever was set before."""
+        self._cancel()
+        self._timer = threading.Timer(seconds, self._pass)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _pass(self) -> None:
+        self.passed = True
+        self._cut()
+
+    def _cut(self) -> None:
+        with self._lock:
+            if self._socket is not None:
+                with contextlib.suppress(OSError):  # it was closed meanwhile
+                    self._socket.shutdown(socket.SHUT_RDWR)
+
+    def _cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def end(self) -> None:
+        """The exchange is over: nothing is cut any more."""
+        self._cancel()
+        with self._lock:
+            self._socket = None
+
+
+@contextlib.contextmanager
+def within(seconds: float) -> Iterator[Deadline]:
+    """A deadline so many seconds from now, for the exchange in the body."""
+    deadline = Deadline()
+    deadline.set(seconds)
+    try:
+        yield deadline
+    finally:
+        deadline.end()
+
+
+def open_client(config: ModelsConfig, base_url: str, *, key: str = "") -> httpx.Client:
+    """A client for the server; nothing is sent yet. `key` goes into a header of each request.
+
+    Without kept connections: a server may close one after a stream without saying so, and the next call on it fails.
+    Redirections are not followed. Proxy settings of the environment are ignored for this machine, or local prompts
+    would leave it.
+    """
+    local, verify = is_loopback(config.base_url), config.base_url.startswith("https:")
+    limits = httpx.Limits(max_keepalive_connections=0)
+    return httpx.Client(
+        base_url=base_url,
+        headers={"authorization": f"Bearer {key}"} if key else {},
+        trust_env=not local,
+        verify=verify,
+        limits=limits,
+        transport=LoopbackTransport(verify=verify, limits=limits) if local else None,
+    )
+
+
+class LoopbackTransport(httpx.HTTPTransport):
+    """Sends nothing where the server's name stands for another machine: "localhost" is what a file or a name server says."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """The response.
+
+        Raises:
+            ConnectError: the connection was to another machine; it was closed before a byte was sent.
+        """
+        asked = request.extensions.get("trace")
+
+        def trace(event: str, info: Mapping[str, Any]) -> None:
+            _stay_here(event, info)
+            if asked is not None:
+                asked(event, info)
+
+        request.extensions["trace"] = trace
+        return super().handle_request(request)
+
+
+def _stay_here(event: str, info: Mapping[str, Any]) -> None:
+    if event != CONNECTED:
+        return
+    stream = info["return_value"]
+    address = str(stream.get_extra_info("server_addr")[0])
+    if not is_loopback_address(address):
+        stream.close()
+        raise httpx.ConnectError(f"its name stands for {address} here, which is not this machine")
