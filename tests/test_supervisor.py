@@ -46,8 +46,12 @@ def test_a_command_that_breaks_off_ends_the_supervisor(length: int) -> None:
 def test_what_nobody_hears_is_no_error() -> None:
     ours, theirs = socket.socketpair()
     with theirs:
+        tell(theirs.fileno(), "start 1\n")
+        assert ours.recv(100) == b"start 1\n"
         ours.close()
         tell(theirs.fileno(), "exit 0\n")
+        with pytest.raises(BrokenPipeError):
+            os.write(theirs.fileno(), b"exit 0\n")
 
 
 def test_descendants_come_with_parents_before_their_children() -> None:

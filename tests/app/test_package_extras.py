@@ -13,6 +13,8 @@ def test_an_extra_that_is_not_installed_is_named_with_its_command(monkeypatch: p
     assert caught.value.hint == "pip install 'clean-room-agent[data]'"
 
 
-def test_what_is_installed_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_installed_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(package_extras.EXTRAS, "data", ("json",))
-    package_extras.require_extras("data")
+    monkeypatch.setitem(package_extras.EXTRAS, "cluster", ("no_such_package",))
+    with pytest.raises(UsageError, match="the extra `cluster`"):
+        package_extras.require_extras("data", "cluster")

@@ -30,16 +30,25 @@ class Summary:
         self.result = OrchestratorResult(task_id="b" * 36, status=status, cumulative_diff=diff)
 
 
+def mismatch(diff: str, status: RunStatus) -> ReplayMismatch | None:
+    """What is said of a replay that ended so, of a run that ended partial with "the diff"."""
+    summary: Any = Summary(diff, status)
+    try:
+        require_same(row(RunStatus.PARTIAL), "the diff", summary)
+    except ReplayMismatch as found:
+        return found
+    return None
+
+
 def test_a_replay_with_the_same_result_is_the_same() -> None:
-    same: Any = Summary("the diff", RunStatus.PARTIAL)
-    require_same(row(RunStatus.PARTIAL), "the diff", same)
+    assert mismatch("the diff", RunStatus.PARTIAL) is None
 
 
 @pytest.mark.parametrize(
     ("diff", "status"), [("another", RunStatus.PARTIAL), ("the diff", RunStatus.COMPLETE)]
 )
 def test_a_replay_with_another_result_says_where_to_look(diff: str, status: RunStatus) -> None:
-    other: Any = Summary(diff, status)
-    with pytest.raises(ReplayMismatch, match=f"ended {status.value} with another result") as caught:
-        require_same(row(RunStatus.PARTIAL), "the diff", other)
-    assert "cra show aaaaaaaa --tests" in caught.value.hint
+    found = mismatch(diff, status)
+    assert found is not None
+    assert f"ended {status.value} with another result" in str(found)
+    assert "cra show aaaaaaaa --tests" in found.hint

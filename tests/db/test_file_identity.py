@@ -13,10 +13,18 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
+def fault(files: OpenFiles) -> str:
+    try:
+        files.require()
+    except RecordError as error:
+        return str(error)
+    return ""
+
+
 def test_a_file_that_stands_and_grows_is_the_one_that_was_opened(path: Path) -> None:
     files = OpenFiles(path)
     path.write_bytes(b"x" * 200)
-    files.require()
+    assert fault(files) == ""
 
 
 def test_a_file_that_was_removed_is_missed(path: Path) -> None:
@@ -47,9 +55,9 @@ def test_a_file_that_lost_content_is_noticed(path: Path) -> None:
 def test_a_journal_that_comes_later_is_watched_from_then_on_and_may_become_shorter(path: Path) -> None:
     files, journal = OpenFiles(path), path.with_name("raw.sqlite-wal")
     journal.write_bytes(b"x" * 50)
-    files.require()
+    assert fault(files) == ""
     journal.write_bytes(b"")
-    files.require()
+    assert fault(files) == ""
     journal.unlink()
     with pytest.raises(RecordError, match="wal is not there any more"):
         files.require()
