@@ -138,8 +138,7 @@ def _tree_marks(top: Path, ignore: tuple[str, ...]) -> dict[str, str]:
 
 
 def _state_marks(top: Path, refs: tuple[str, ...]) -> dict[str, str]:
-    git_dir = Path(git(top, "rev-parse", "--absolute-git-dir"))
-    common = Path(git(top, "rev-parse", "--path-format=absolute", "--git-common-dir"))
+    git_dir, common = _git_folders(top)
     skipped = tuple(f"logs/{ref}" for ref in refs)
     marks: dict[str, str] = {}
     for place in sorted({git_dir, common}):
@@ -154,6 +153,16 @@ def _state_marks(top: Path, refs: tuple[str, ...]) -> dict[str, str]:
         for path in place.glob("sharedindex.*"):
             marks[f"{place.name}:{path.name}"] = hashlib.sha256(path.read_bytes()).hexdigest()
     return marks
+
+
+def _git_folders(top: Path) -> tuple[Path, Path]:
+    """The folder of this work tree's state, and that of what all work trees share."""
+    own = top / ".git"
+    if own.is_dir() and not own.is_symlink() and not (own / "commondir").exists():
+        return own, own
+    asked = ("--path-format=absolute", "--git-dir", "--git-common-dir")
+    git_dir, common = git(top, "rev-parse", *asked).splitlines()
+    return Path(git_dir), Path(common)
 
 
 def _ref_marks(top: Path, refs: tuple[str, ...]) -> dict[str, str]:

@@ -1,12 +1,16 @@
 """What holds for every test."""
 
 import atexit
+import compileall
+import gc
 import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Generator
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from testing.foreground import restore_signals
 from testing.no_processes import pytest_addoption, pytest_configure
@@ -27,10 +31,26 @@ os.environ.setdefault("PYTHONPYCACHEPREFIX", str(Path(__file__).parents[1] / "bu
 sys.dont_write_bytecode, sys.pycache_prefix = False, os.environ["PYTHONPYCACHEPREFIX"]
 # But not of the projects that tests make, whose folders have other names each time.
 atexit.register(shutil.rmtree, f"{sys.pycache_prefix}/{tempfile.gettempdir()}", ignore_errors=True)
+# What watches over the tests of these projects is loaded by processes that may not keep what they compile.
+GUARD = Path(__file__).parents[1] / "src/clean_room_agent/orchestrator/testing/guard"
+compileall.compile_dir(GUARD, quiet=1)
 # No test reads what the user who runs it configured.
 os.environ["XDG_CONFIG_HOME"] = f"{os.environ['XDG_STATE_HOME']}/config"
 
 restore_signals()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What collecting makes lives as long as the process: searching it for garbage took two fifths of collecting, and went on
+    in each test and in each process forked by one, which copied it all.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_xdist_auto_num_workers() -> int:
