@@ -9,9 +9,10 @@ runners are deceived too, not Node's own alone. Tricks are counted by kind: a ki
 
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from testing.faults.figures import Effort, Figure
 from testing.faults.tampering_python import TRICKS, Trick
@@ -36,13 +37,13 @@ class Outcome:
         return self.told.code == 0
 
 
-def play(trick: Trick, folder: Path) -> Outcome:
-    """The trick, played in a repository of its own below `folder`, which is gone afterwards."""
+def play(trick: Trick, folder: Path, **tables: Mapping[str, Any]) -> Outcome:
+    """The trick, played in a repository of its own below `folder`, which is gone afterwards; `tables` are configured."""
     folder.mkdir(parents=True)
     project = make_project(folder, trick.files, trick.changed, task=trick.task, test_command=trick.command)
     if trick.modules:
         (project.top / "node_modules").symlink_to(trick.modules)
-    told = project.solve_scripted({})
+    told = project.solve_scripted({}, **tables)
     reason = told.recorded.ending[1]
     shutil.rmtree(folder)
     return Outcome(trick=trick, told=told, reason=reason)

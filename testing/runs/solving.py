@@ -91,6 +91,11 @@ TILL: Files = {
     "tests/__init__.py": "",
     "tests/test_money.py": MONEY_TESTS,
 }
+ONE_ATTEMPT: Mapping[str, Mapping[str, Any]] = {
+    "solve": {"max_attempts": 1, "max_refinement_loops": 0},
+    "recovery": {"replans_per_part": 0},
+}
+"""Configuration of a run that makes nothing more of a step that fails."""
 PROBE = " x x x"
 """Begins the over-long prompt that asks whether the server cuts."""
 TASK = "Splitting a bill loses cents: till/money.py, split(100, 3) must add up to 100"

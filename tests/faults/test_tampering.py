@@ -9,7 +9,7 @@ import pytest
 from testing.faults.tampering import figures, play
 from testing.faults.tampering_python import PYTEST, RED, TRICKS
 from testing.faults.tampering_script import MONEY, script_tricks
-from testing.runs.solving import MENDED_MONEY, TILL, make_project
+from testing.runs.solving import MENDED_MONEY, ONE_ATTEMPT, TILL, make_project
 
 BY_NAME = {trick.name: trick for trick in TRICKS}
 SAID = {
@@ -42,7 +42,7 @@ SAID = {
 
 @pytest.mark.parametrize("name", sorted(SAID))
 def test_a_trick_is_refused_and_the_reason_says_what_was_found(name: str, tmp_path: Path) -> None:
-    outcome = play(BY_NAME[name], tmp_path / "project")
+    outcome = play(BY_NAME[name], tmp_path / "project", **ONE_ATTEMPT)
     assert not outcome.accepted
     assert SAID[name] in outcome.reason
     assert outcome.told.traces == {}
@@ -52,7 +52,7 @@ def test_a_trick_is_refused_and_the_reason_says_what_was_found(name: str, tmp_pa
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
 def test_assertions_of_node_are_watched_whatever_they_are_called_by(tmp_path: Path) -> None:
     (trick,) = [one for one in script_tricks() if one.name == "assertions found by a computed name (node)"]
-    outcome = play(trick, tmp_path / "project")
+    outcome = play(trick, tmp_path / "project", **ONE_ATTEMPT)
     assert not outcome.accepted
     assert "node:assert.strictEqual by another function" in outcome.reason
 
@@ -153,7 +153,7 @@ def test_a_test_that_its_neighbours_break_is_not_unstable(tmp_path: Path) -> Non
     )
     told = make_project(
         tmp_path, changed={"till/money.py": spoiled}, test_command=f"{sys.executable} -m pytest -q"
-    ).solve_scripted({})
+    ).solve_scripted({}, **ONE_ATTEMPT)
     assert told.code == 1, told.out
     assert "newly failing: tests/test_money.py::MoneyTest::test_total" in told.recorded.ending[1]
     assert {row.kind for row in told.recorded.validations} == {"baseline", "attempt", "recheck"}
