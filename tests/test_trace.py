@@ -11,8 +11,8 @@ from tests.report.scripted_solve import LINE, solve_sample
 from tests.report.trace_page import PATH, Answered, answers_on_page, ask, parameters
 
 from clean_room_agent.git.history import read_blob
+from clean_room_agent.git.refs import branch_tip
 from clean_room_agent.git.repository import open_repository
-from clean_room_agent.git.result_refs import branch_tip
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ FORBIDDEN = {
     "execute/implement.py": "def peek():\n    from clean_room_agent.query.knowledge import KnowledgeBase",
     "artifacts/names.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import clean_room_agent.proc",
     "llm/token_estimator.py": "import clean_room_agent.llm.client",
-    "git/result_refs.py": "def late():\n    import git",
+    "git/refs.py": "def late():\n    import git",
     "cli/output.py": "def late():\n    import mcp",
     "cli/paging.py": "def late():\n    import clean_room_agent.cli.solve",
     "app/clock.py": "def late():\n    import clean_room_agent.git.clones",

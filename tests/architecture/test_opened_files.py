@@ -51,8 +51,7 @@ OWN_NAMES = {
     "training/trl_process.py": "what `cra train` wrote for it",
     # git's own files, and folders that this program has just made
     "git/log.py": "git's own folder",
-    "git/scratch_index.py": "the user's index, and a folder of its own",
-    "git/commits.py": "a folder of its own",
+    "git/commits.py": "the user's index, and folders of its own",
     "git/checkout.py": "a repository of its own",
     "git/worktree.py": "the worktree's .git file, which it may find swapped",
     # the sandbox and its attempts to get out, in folders of their own

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clean_room_agent.errors import CraError
-from clean_room_agent.git import changes, fsync, history, log, result_refs, worktree
+from clean_room_agent.git import changes, history, log, refs, worktree
 from clean_room_agent.git.checkout import ParentCheckout
 from clean_room_agent.git.commits import commit_files
 from clean_room_agent.git.repository import Repository
@@ -25,13 +25,13 @@ GIVEN: dict[str, Callable[[Repository, str], object]] = {
     "blob": lambda repo, name: history.read_blob(repo, name, "a.py"),
     "mode": lambda repo, name: history.file_mode(repo, name, "a.py"),
     "tree": history.list_tree,
-    "ref": lambda repo, name: result_refs.update_ref(repo, "refs/cra/t/x", name, expected=""),
-    "ref, what it was": lambda repo, name: result_refs.update_ref(
+    "ref": lambda repo, name: refs.update_ref(repo, "refs/cra/t/x", name, expected=""),
+    "ref, what it was": lambda repo, name: refs.update_ref(
         repo, "refs/cra/t/x", repo.head, expected=name or "0"
     ),
-    "kept": lambda repo, name: result_refs.keep_commit(repo, "refs/heads/main", name),
-    "branch": lambda repo, name: result_refs.create_branch(repo, "cra/x", name),
-    "synced": fsync.sync_commit,
+    "kept": lambda repo, name: refs.keep_commit(repo, "refs/heads/main", name),
+    "branch": lambda repo, name: refs.create_branch(repo, "cra/x", name),
+    "synced": refs.sync_commit,
     "commit": lambda repo, name: commit_files(repo, name, {}, "m", None),
     "changes": lambda repo, name: list(changes.stream_changes(repo.git_dir, name)),
     "walk": lambda repo, name: list(log.walk(repo.top, name)),

@@ -7,8 +7,8 @@ from testing.repositories import Files, make_repository
 
 from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.git.commits import FileChange
+from clean_room_agent.git.refs import list_refs
 from clean_room_agent.git.repository import open_repository
-from clean_room_agent.git.result_refs import list_refs
 from clean_room_agent.orchestrator.commits import RunCommits
 from clean_room_agent.orchestrator.interrupts import Interrupts
 

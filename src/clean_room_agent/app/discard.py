@@ -8,8 +8,8 @@ from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import find_task, get_orchestrator_run
 from clean_room_agent.db.session import Session
 from clean_room_agent.errors import UsageError
+from clean_room_agent.git.refs import delete_ref, list_refs
 from clean_room_agent.git.repository import current_branch, open_repository
-from clean_room_agent.git.result_refs import delete_ref, list_refs
 from clean_room_agent.workspace import Workspace
 
 

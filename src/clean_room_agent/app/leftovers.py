@@ -19,8 +19,8 @@ from clean_room_agent.db.raw.runs import (
 )
 from clean_room_agent.db.session import Session, archived_states, has_session
 from clean_room_agent.errors import UsageError
+from clean_room_agent.git.refs import delete_ref, list_refs
 from clean_room_agent.git.repository import Repository
-from clean_room_agent.git.result_refs import delete_ref, list_refs
 from clean_room_agent.git.worktree import (
     remove_leftovers,
     reports_beside,

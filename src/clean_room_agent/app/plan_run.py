@@ -15,8 +15,8 @@ from clean_room_agent.artifacts.plans import PlanArtifact
 from clean_room_agent.artifacts.time_kinds import TimeKind
 from clean_room_agent.errors import ArtifactError
 from clean_room_agent.execute.plan_file import is_written, load_plan
+from clean_room_agent.git.refs import delete_ref, list_refs
 from clean_room_agent.git.repository import list_files, open_repository
-from clean_room_agent.git.result_refs import delete_ref, list_refs
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.planning.only_plan import PlanMade, make_plan

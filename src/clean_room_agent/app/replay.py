@@ -18,8 +18,8 @@ from clean_room_agent.db.raw.calls import list_calls
 from clean_room_agent.db.raw.runs import OrchestratorRunRow, find_task, get_orchestrator_run
 from clean_room_agent.errors import GitError, ReplayMismatch, UsageError
 from clean_room_agent.git.history import diff
+from clean_room_agent.git.refs import delete_ref, list_refs
 from clean_room_agent.git.repository import Repository, open_repository
-from clean_room_agent.git.result_refs import delete_ref, list_refs
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.llm.transports.replay import (
     ReplayThenLive,

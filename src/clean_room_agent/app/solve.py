@@ -36,8 +36,8 @@ from clean_room_agent.execute.plan_artifact import plan_from_artifact
 from clean_room_agent.execute.plan_file import load_plan
 from clean_room_agent.git.generated import generated_in
 from clean_room_agent.git.history import diff_stat
+from clean_room_agent.git.refs import with_package
 from clean_room_agent.git.repository import Repository, list_files, open_repository
-from clean_room_agent.git.result_refs import with_package
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Event, Note, Observer, PassFinished
 from clean_room_agent.orchestrator.finishing import BRANCHES, Solved

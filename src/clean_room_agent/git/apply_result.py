@@ -9,9 +9,9 @@ from pathlib import Path
 from clean_room_agent import safe_open
 from clean_room_agent.errors import GitError, RepositoryError
 from clean_room_agent.git.command import names, require_hex
+from clean_room_agent.git.commits import scratch_index
 from clean_room_agent.git.history import ChangedPath, changed_paths, diff_bytes
 from clean_room_agent.git.repository import Repository, as_configured_now
-from clean_room_agent.git.scratch_index import scratch_index
 from clean_room_agent.temp_folders import temporary_folder
 
 

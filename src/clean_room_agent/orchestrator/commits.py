@@ -17,8 +17,8 @@ from clean_room_agent.git.history import (
     read_blob,
     readable_diff,
 )
+from clean_room_agent.git.refs import keep_commit, land, list_refs, update_ref
 from clean_room_agent.git.repository import Repository, author_of
-from clean_room_agent.git.result_refs import keep_commit, land, list_refs, update_ref
 from clean_room_agent.orchestrator.interrupts import Interrupts
 from clean_room_agent.orchestrator.time_log import Timed, untimed
 from clean_room_agent.text_file import NotTextError, TextFile, decode
@@ -164,6 +164,6 @@ class RunCommits:
             self._kept_head = self.head
 
     def land(self, branch: str, before: tuple[str, str]) -> str:
-        """The branch that stands at the head now: `branch`, or one with a number behind it; see `git.result_refs.land`."""
+        """The branch that stands at the head now: `branch`, or one with a number behind it; see `git.refs.land`."""
         with self._timed(TimeKind.GIT, "branch"):
             return land(self.repo, branch, self.head, before=before)
