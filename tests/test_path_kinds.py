@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clean_room_agent.path_kinds import is_test_configuration, is_test_module, is_test_path
+from clean_room_agent.path_kinds import is_test_configuration, is_test_module, is_test_path, kind_of
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,27 @@ def test_any_name_is_judged_without_an_exception(path: str) -> None:
     is_test_path(path)
     is_test_module(path)
     is_test_configuration(path)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("src/_pytest/python.py", "code"),
+        ("testing/test_python.py", "test"),
+        ("lib/app.spec.ts", "test"),
+        ("pkg/parse_test.py", "test"),
+        ("conftest.py", "test"),
+        ("docs/conf.py", "side"),
+        ("CHANGES", "side"),
+        ("package.json", "side"),
+        ("setup.py", "side"),
+        ("bin/tool", "code"),
+        ("dist/app.js", "side"),
+        ("assets/player.min.js", "side"),
+        ("src/dist.js", "code"),
+        ("src/contest.py", "code"),
+        ("tests/readme.md", "test"),
+    ],
+)
+def test_a_path_says_what_kind_a_file_is(path: str, kind: str) -> None:
+    assert kind_of(path) == kind

@@ -24,20 +24,19 @@ The first factor of docs/bill.md is what documentation counts where the task doe
 """
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from clean_room_agent.db.curated import files
+from clean_room_agent.db.curated import files, symbols
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.query import signals
-from clean_room_agent.query.chunk_scores import ChunkScores
-from clean_room_agent.query.field_scores import FieldScores
-from clean_room_agent.query.file_kinds import FileKind, kind_of
-from clean_room_agent.query.history import CommitHistory
-from clean_room_agent.query.named_in_task import NameIndex
-from clean_room_agent.query.search_query import SearchQuery
-from clean_room_agent.query.signals import Signal
+from clean_room_agent.path_kinds import FileKind, kind_of
+from clean_room_agent.query.history import CommitHistory, Vote
+from clean_room_agent.query.scores import ChunkScores, DefinitionScore, FieldScores, TermGains
+from clean_room_agent.query.search_query import NameIndex, SearchQuery
 
+TERMS_SHOWN = 5
+SUBJECT_SHOWN = 60
+TOGETHER = "often changed together with {}"
 WEIGHTS: Mapping[str, float] = {
     "fields": 2.0,
     "definitions": 1.0,
@@ -57,6 +56,94 @@ READ_FILES = 16
 """Files whose definitions are scored: the best by their fields."""
 REASONED = 100
 """Files that get reasons, best first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signal:
+    """One kind of evidence for the files of one query."""
+
+    name: str
+    values: Mapping[int, float]
+    """File id -> strength of the evidence, more than 0."""
+    top: float
+    """The value that counts in full."""
+    explain: Callable[[int], str]
+    """The evidence for a file in words."""
+
+    def share(self, file_id: int) -> float:
+        """The strength for this file as a part of `top`, 0 to 1."""
+        return self.values.get(file_id, 0.0) / self.top
+
+
+def relative_signal(name: str, values: Mapping[int, float], explain: Callable[[int], str]) -> Signal:
+    """A signal whose greatest value counts in full."""
+    return Signal(name=name, values=values, top=max(values.values(), default=0.0) or 1.0, explain=explain)
+
+
+def named_signal(name: str, found: Mapping[int, tuple[float, str]], words: str) -> Signal:
+    """A signal of names, of which 1 counts in full; `words` has a place for the name."""
+    values = {file_id: weight for file_id, (weight, _) in found.items()}
+    return Signal(name=name, values=values, top=1.0, explain=lambda file_id: words.format(found[file_id][1]))
+
+
+def fields_signal(fields: FieldScores, query: SearchQuery, terms: Mapping[str, TermGains]) -> Signal:
+    """The words in the fields of each file."""
+    values: dict[int, float] = {}
+    for of_term in terms.values():
+        for file_id, gain in of_term.gains.items():
+            values[file_id] = values.get(file_id, 0.0) + gain
+
+    def explain(file_id: int) -> str:
+        strongest = sorted(
+            (-one.gains[file_id], term) for term, one in terms.items() if file_id in one.gains
+        )[:TERMS_SHOWN]
+        words = (
+            f"{query.surface_forms.get(term, term)!r} in {', '.join(fields.holders(terms[term], file_id))}"
+            for _, term in strongest
+        )
+        return f"words: {'; '.join(words)}"
+
+    return relative_signal("fields", values, explain)
+
+
+def definitions_signal(conn: Connection, scores: Mapping[int, DefinitionScore]) -> Signal:
+    """Definitions that hold the task's words."""
+
+    def explain(file_id: int) -> str:
+        symbol = symbols.get_symbol(conn, symbols.first_symbol_id(file_id) + scores[file_id].best)
+        return "its definitions are near" if symbol is None else f"near the task: {symbol.qualified_name}"
+
+    return relative_signal("definitions", {file_id: one.score for file_id, one in scores.items()}, explain)
+
+
+def messages_signal(history: CommitHistory, votes: Mapping[int, Vote]) -> Signal:
+    """Past commits whose messages are like the task."""
+
+    def explain(file_id: int) -> str:
+        commit, message = history.commit(votes[file_id].source)
+        subject = message.split("\n")[0]
+        shown = subject if len(subject) <= SUBJECT_SHOWN else f"{subject[: SUBJECT_SHOWN - 1]}…"
+        return f"changed by like commits ({votes[file_id].count}), such as {commit[:8]} {shown!r}"
+
+    return relative_signal("messages", {file_id: vote.weight for file_id, vote in votes.items()}, explain)
+
+
+def co_change_signal(paths: Mapping[int, str], votes: Mapping[int, Vote]) -> Signal:
+    """Past changes together with the likeliest files."""
+    return relative_signal(
+        "co_change",
+        {file_id: vote.weight for file_id, vote in votes.items()},
+        lambda file_id: TOGETHER.format(paths[votes[file_id].source]),
+    )
+
+
+def symbols_signal(defining: Mapping[int, tuple[float, str]]) -> Signal:
+    """Definitions of what the task names."""
+    return relative_signal(
+        "symbols",
+        {file_id: gain for file_id, (gain, _) in defining.items()},
+        lambda file_id: f"defines {defining[file_id][1]}, which the task names",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +199,7 @@ class Ranking:
         """The evidence for files, in the order of `WEIGHTS`."""
         weights = self._distinctive_terms(query)
         terms = {term: self._fields.gains(term, query.terms[term]) for term in weights}
-        by_fields = signals.by_fields(self._fields, query, terms)
+        by_fields = fields_signal(self._fields, query, terms)
         likely = {
             file_id: value for file_id, value in by_fields.values.items() if self._kinds[file_id] != "side"
         }
@@ -126,13 +213,13 @@ class Ranking:
         scope, names = self._names.in_scope(query.text), self._names.mentioned(query.text)
         return (
             by_fields,
-            signals.by_definitions(self._conn, by_definition),
-            signals.by_messages(self._history, self._history.votes(query.terms)),
-            signals.by_symbols(self._names.defining(query)),
-            signals.named("path", named, "named by the task"),
-            signals.named("name", names, "the task says {!r}"),
-            signals.named("scope", scope, "the task begins with the scope {!r}"),
-            signals.by_co_change(self._paths, self._history.co_changed(likely)),
+            definitions_signal(self._conn, by_definition),
+            messages_signal(self._history, self._history.votes(query.terms)),
+            symbols_signal(self._names.defining(query)),
+            named_signal("path", named, "named by the task"),
+            named_signal("name", names, "the task says {!r}"),
+            named_signal("scope", scope, "the task begins with the scope {!r}"),
+            co_change_signal(self._paths, self._history.co_changed(likely)),
         )
 
     def _distinctive_terms(self, query: SearchQuery) -> dict[str, float]:

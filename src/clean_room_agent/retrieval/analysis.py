@@ -9,7 +9,7 @@ from clean_room_agent.artifacts.evidence import Evidence, StackFrame
 from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, joined, sourced
 from clean_room_agent.evidence_text import LEAST_CHARACTERS, describe_evidence
-from clean_room_agent.query.file_kinds import is_test_file
+from clean_room_agent.path_kinds import is_test_file
 from clean_room_agent.retrieval.context_files import NotEditable
 from clean_room_agent.retrieval.search.candidates import asks_for_tests, find_candidates
 from clean_room_agent.retrieval.search.failing_tests import TestCode, find_tests

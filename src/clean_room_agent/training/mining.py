@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 
 from clean_room_agent import syntax
 from clean_room_agent.git.changes import CommitChange, FileChange
-from clean_room_agent.query.file_kinds import kind_of
+from clean_room_agent.path_kinds import kind_of
 from clean_room_agent.secret_files import is_secret_name
 
 MAX_FILES = 5

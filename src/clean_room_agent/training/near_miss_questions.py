@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from clean_room_agent.artifacts.context import ContextRequest, TaskQuery
 from clean_room_agent.artifacts.names import parse_item_name
-from clean_room_agent.query.file_kinds import kind_of
+from clean_room_agent.path_kinds import kind_of
 from clean_room_agent.retrieval.code.pieces import OTHER_KINDS
 from clean_room_agent.retrieval.context_files import NotEditable
 from clean_room_agent.retrieval.judges import frame_option

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from clean_room_agent.artifacts.context import ContextRequest, Subject, TaskQuery
-from clean_room_agent.query.file_kinds import FileKind, is_side_file, is_test_file, kind_of
-from clean_room_agent.query.ranking import KIND_WEIGHTS
+from clean_room_agent.path_kinds import FileKind, is_side_file, is_test_file, kind_of
+from clean_room_agent.query.ranking import KIND_WEIGHTS, TOGETHER
 from clean_room_agent.query.search_query import SearchQuery
-from clean_room_agent.query.signals import TOGETHER
 from clean_room_agent.retrieval.search.failing_tests import file_of_test, find_tests
 from clean_room_agent.retrieval.search.mentions import WORD, unique
 from clean_room_agent.retrieval.stage import Candidate, Decision

@@ -14,7 +14,7 @@ from clean_room_agent.artifacts.evidence import (
     titles_of,
     unnumbered,
 )
-from clean_room_agent.query.file_kinds import is_test_file
+from clean_room_agent.path_kinds import is_test_file
 from clean_room_agent.retrieval.context_files import FileText
 from clean_room_agent.retrieval.search.mentions import unique
 from clean_room_agent.retrieval.search.missing_imports import missing_imports

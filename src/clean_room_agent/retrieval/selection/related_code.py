@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from clean_room_agent.db.curated.symbols import SymbolRow
-from clean_room_agent.query.file_kinds import is_test_file
+from clean_room_agent.path_kinds import is_test_file
 from clean_room_agent.retrieval.code.pieces import CONTAINERS, VALUES, Definition
 from clean_room_agent.retrieval.context_files import FileText
 from clean_room_agent.retrieval.selection.excerpts import quoted

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from clean_room_agent.artifacts.context import Detail, TaskQuery
 from clean_room_agent.artifacts.names import item_name
-from clean_room_agent.query.file_kinds import is_side_file
+from clean_room_agent.path_kinds import is_side_file
 from clean_room_agent.retrieval.code.pieces import OTHER_KINDS, Definition
 from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.judges import take_best

@@ -6,7 +6,7 @@ from functools import partial
 
 from clean_room_agent.artifacts.context import Subject, TaskQuery
 from clean_room_agent.llm.answers import YES
-from clean_room_agent.query.file_kinds import is_test_file
+from clean_room_agent.path_kinds import is_test_file
 from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.context_files import FileText
 from clean_room_agent.retrieval.judges import take_best
