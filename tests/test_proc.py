@@ -11,8 +11,8 @@ import pytest
 from testing.patience import PATIENCE, stop_once_begun, wait_until
 
 from clean_room_agent import proc
+from clean_room_agent.child_processes import marked
 from clean_room_agent.errors import CommandError
-from clean_room_agent.output_capture import marked
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems have process groups only")
 both_ways = pytest.mark.parametrize("contain", [True, False])

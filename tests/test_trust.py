@@ -7,7 +7,7 @@ import pytest
 from testing.repositories import git, make_repository
 
 from clean_room_agent.errors import UsageError
-from clean_room_agent.tree_removal import remove_tree
+from clean_room_agent.folders import remove_tree
 from clean_room_agent.trust import KEY, forget, is_ours, require_trust, state_folder, trust
 from clean_room_agent.workspace import Workspace, trusted_workspace
 

@@ -14,10 +14,16 @@ from pathlib import Path
 from typing import Protocol
 
 from clean_room_agent.cancellation import raise_if_stopped
-from clean_room_agent.child_environment import absolute_program, outside
-from clean_room_agent.command_failures import failed, not_started, unwatched
+from clean_room_agent.child_processes import (
+    Capture,
+    Pieces,
+    absolute_program,
+    failed_command,
+    not_started_command,
+    outside_environment,
+    unwatched_command,
+)
 from clean_room_agent.errors import CommandError
-from clean_room_agent.output_capture import Capture, Pieces
 
 DEFAULT_BOUND = 1_000_000
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
@@ -100,12 +106,12 @@ def run(
         returncode = child.end()
         streams.drain()
     if child.refusal is not None:
-        raise not_started(argv, child.refusal)
+        raise not_started_command(argv, child.refusal)
     if not child.begun and returncode > 0 and not late:
-        raise unwatched(argv, err.data())
+        raise unwatched_command(argv, err.data())
     if check and (late or returncode != 0):
         how = f"stopped after {timeout} s" if late else f"exit {returncode}"
-        raise failed(argv, how, returncode, out.data(), err.data())
+        raise failed_command(argv, how, returncode, out.data(), err.data())
     return Completed(
         command=argv,
         returncode=returncode,
@@ -147,12 +153,12 @@ def stream(
         streams.drain()
     yield from pieces.rest()
     if returncode != 0:
-        raise failed(command, f"exit {returncode}", returncode, b"", err.data())
+        raise failed_command(command, f"exit {returncode}", returncode, b"", err.data())
 
 
 def show_at_terminal(command: tuple[str, ...], text: bytes, env: Mapping[str, str]) -> None:
     """The program, which had the terminal, has read `text` and ended. Raises OSError where it cannot be started."""
-    subprocess.run(command, input=text, env=outside(env), check=False)
+    subprocess.run(command, input=text, env=outside_environment(env), check=False)
 
 
 def inherited_environment(*, without: str) -> dict[str, str]:
@@ -268,7 +274,7 @@ def _start(
     limits: Limits | None,
 ) -> _Child:
     """The command under a supervisor that holds it to `limits`; without limits, at the head of its own group."""
-    environment = outside(os.environ if env is None else env)
+    environment = outside_environment(os.environ if env is None else env)
     argv = (absolute_program(argv[0], environment), *argv[1:])
     if limits is None or sys.platform != "linux":
         return _Group(_open(argv, argv, cwd, environment, stdin, *keep))
@@ -308,7 +314,7 @@ def _open(
     except OSError as exc:
         if exc.filename is not None and os.fspath(exc.filename) == str(cwd) and not cwd.is_dir():
             raise CommandError(f"cannot run {argv[0]}: there is no folder {cwd}", command=argv) from exc
-        raise not_started(argv, exc.errno or 0) from exc
+        raise not_started_command(argv, exc.errno or 0) from exc
 
 
 def _kill_group(group: int) -> None:

@@ -12,7 +12,7 @@ from testing.states.hostile import canary, canary_program
 from clean_room_agent.app.demo import load_sample, make_repository
 from clean_room_agent.cli.demo import SAID
 from clean_room_agent.cli.main import run as cra
-from clean_room_agent.temp_folders import working_in
+from clean_room_agent.folders import working_in
 
 
 @pytest.fixture

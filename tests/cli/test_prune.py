@@ -19,7 +19,7 @@ from clean_room_agent import proc
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.integrity import record_faults
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.temp_folders import FRESH
+from clean_room_agent.folders import FRESH
 from clean_room_agent.workspace import Workspace, hold
 
 KILLED = """

@@ -14,11 +14,10 @@ from typing import Any
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.settings import Settings
+from clean_room_agent.folders import is_free, remove_tree
 from clean_room_agent.git.command import git
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.llm.transports.replay import ReplayTransport, load_calls
-from clean_room_agent.temp_folders import is_free
-from clean_room_agent.tree_removal import remove_tree
 
 ASSETS = Path(__file__).with_name("demo_assets")
 AUTHOR = ("Sam Sample", "sam@example.org")

@@ -19,6 +19,7 @@ from clean_room_agent.db.raw.runs import (
 )
 from clean_room_agent.db.session import Session, archived_states, has_session
 from clean_room_agent.errors import UsageError
+from clean_room_agent.folders import remove_tree
 from clean_room_agent.git.refs import delete_ref, list_refs
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.worktree import (
@@ -27,7 +28,6 @@ from clean_room_agent.git.worktree import (
     tasks_of_worktrees,
     worktree_places,
 )
-from clean_room_agent.tree_removal import remove_tree
 from clean_room_agent.workspace import TASK_ID, Workspace
 
 OURS = re.compile(

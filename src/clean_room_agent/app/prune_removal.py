@@ -14,9 +14,8 @@ from clean_room_agent.db.raw.pruning import compact_record, delete_tasks
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import EventRow, append_event
 from clean_room_agent.errors import UsageError
+from clean_room_agent.folders import remove_abandoned, remove_tree
 from clean_room_agent.git.refs import delete_ref
-from clean_room_agent.temp_folders import remove_abandoned
-from clean_room_agent.tree_removal import remove_tree
 
 
 def carry_out(site: Site, plan: Plan) -> tuple[str, ...]:

@@ -17,9 +17,9 @@ from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.pruning import file_bytes, record_bytes
 from clean_room_agent.db.raw.runs import RunOverview, list_overviews
 from clean_room_agent.db.rows import Connection, moment
+from clean_room_agent.folders import FRESH, abandoned_folders
 from clean_room_agent.git.refs import branch_tip, bytes_kept_by, is_checked_out, is_merged, list_refs
 from clean_room_agent.git.repository import Repository, open_repository
-from clean_room_agent.temp_folders import FRESH, abandoned_folders
 from clean_room_agent.workspace import Workspace, is_held
 
 MAX_LINK_BYTES = 8192

@@ -21,9 +21,9 @@ from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.cli import output
 from clean_room_agent.cli.views.demo import tour
 from clean_room_agent.errors import UsageError
+from clean_room_agent.folders import working_in
 from clean_room_agent.llm.config import Provider
 from clean_room_agent.report.runs import unwrapped
-from clean_room_agent.temp_folders import working_in
 from clean_room_agent.workspace import Workspace
 
 SAID = (

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from clean_room_agent import proc
-from clean_room_agent.child_environment import absolute_program
+from clean_room_agent.child_processes import absolute_program
 from clean_room_agent.cli import output
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from clean_room_agent import safe_open
 from clean_room_agent.errors import GitError, RepositoryError
+from clean_room_agent.folders import temporary_folder
 from clean_room_agent.git.command import names, require_hex
 from clean_room_agent.git.commits import scratch_index
 from clean_room_agent.git.history import ChangedPath, changed_paths, diff_bytes
 from clean_room_agent.git.repository import Repository, as_configured_now
-from clean_room_agent.temp_folders import temporary_folder
 
 
 def apply_to_tree(repo: Repository, base: str, commit: str) -> tuple[str, ...]:

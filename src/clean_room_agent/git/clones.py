@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from clean_room_agent.child_environment import absolute_program, outside
+from clean_room_agent.child_processes import absolute_program, outside_environment
 from clean_room_agent.errors import GitError, UsageError
 from clean_room_agent.git.command import FIXED, SAFE
 
@@ -20,7 +20,7 @@ from clean_room_agent.git.command import FIXED, SAFE
 def _as_for_a_child() -> Iterator[None]:
     """Reduce our own environment to what a child process may get while one is started, with git at an absolute path."""
     before = dict(os.environ)
-    kept = {name: value for name, value in outside(before).items() if not name.startswith("GIT_")}
+    kept = {name: value for name, value in outside_environment(before).items() if not name.startswith("GIT_")}
     os.environ.clear()
     os.environ.update(kept | {"GIT_PYTHON_GIT_EXECUTABLE": absolute_program("git", kept)})
     try:

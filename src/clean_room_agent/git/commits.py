@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent.errors import GitError
+from clean_room_agent.folders import temporary_folder
 from clean_room_agent.git.command import joined, names, one_line, require_hex
 from clean_room_agent.git.repository import Repository, author_of
-from clean_room_agent.temp_folders import temporary_folder
 
 FILE = "100644"
 EXECUTABLE = "100755"

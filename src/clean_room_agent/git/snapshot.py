@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent.errors import GitError
+from clean_room_agent.folders import temporary_folder
 from clean_room_agent.git.command import fields, git, joined, named_programs, names, one_line, require_hex
 from clean_room_agent.git.commits import copied_index, identity
 from clean_room_agent.git.generated import Generated, split_generated
 from clean_room_agent.git.refs import sync_commit, write_ref
 from clean_room_agent.git.repository import Repository, author_of
 from clean_room_agent.safe_open import is_file, read_bytes
-from clean_room_agent.temp_folders import temporary_folder
 
 MESSAGE = b"Uncommitted work, as cra found it\n"
 GITLINK = "160000"

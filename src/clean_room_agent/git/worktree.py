@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from clean_room_agent.errors import GitError
+from clean_room_agent.folders import FolderState, folder_states, remove_all_but, remove_tree
 from clean_room_agent.git.command import named_programs, names, require_hex
 from clean_room_agent.git.generated import split_generated
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.snapshot import GITLINK
-from clean_room_agent.tree_removal import FolderState, folder_states, remove_all_but, remove_tree
 
 ADD = ("worktree", "add", "-q", "--detach", "--no-checkout", "--lock")
 READ_TREE = ("-c", "core.trustctime=true", "-c", "core.checkStat=default", "read-tree", "--reset", "-u")

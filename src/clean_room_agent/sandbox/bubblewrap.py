@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent import proc
-from clean_room_agent.child_environment import outside
+from clean_room_agent.child_processes import outside_environment
 from clean_room_agent.errors import CommandError
 from clean_room_agent.sandbox.policy import NAME, Policy, arguments, variables
 from clean_room_agent.sandbox.seccomp import filter_program
@@ -116,7 +116,7 @@ class Sandbox:
             options = [*arguments(self.policy, data), "--seccomp", str(data(filter_program() or b""))]
             status = data(b"")
             inside = variables(env, self.environment, self.policy.home)
-            around = outside(inside)
+            around = outside_environment(inside)
             # What bubblewrap itself must not hear, the command inside may.
             late = {name: value for name, value in inside.items() if around.get(name) != value}
             options += [part for name in sorted(late) for part in ("--setenv", name, late[name])]

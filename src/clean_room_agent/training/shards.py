@@ -16,13 +16,13 @@ from pathlib import Path
 
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.errors import GitError, IndexingError, RepositoryError
+from clean_room_agent.folders import temporary_folder
 from clean_room_agent.git.checkout import ParentCheckout
 from clean_room_agent.git.clones import Objects
 from clean_room_agent.indexer.build import index_repository
 from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.redaction import Redactor
-from clean_room_agent.temp_folders import temporary_folder
 from clean_room_agent.text_file import NotTextError, decode
 from clean_room_agent.training.commit_answers import Gold
 from clean_room_agent.training.gold_edits import GoldFile, edit_groups, lines_of, touches

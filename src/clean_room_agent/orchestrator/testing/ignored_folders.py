@@ -13,6 +13,7 @@ from pathlib import Path
 
 from clean_room_agent import proc
 from clean_room_agent.errors import CommandError, RepositoryError
+from clean_room_agent.folders import remove_tree
 from clean_room_agent.orchestrator.testing.config import How
 from clean_room_agent.safe_open import (
     NOT_A_FILE,
@@ -25,7 +26,6 @@ from clean_room_agent.safe_open import (
     status,
     write_bytes,
 )
-from clean_room_agent.tree_removal import remove_tree
 
 COPY_TIMEOUT_S = 600.0
 MAX_SCRIPT_BYTES = 1_000_000

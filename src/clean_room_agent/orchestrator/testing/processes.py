@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent import safe_open
-from clean_room_agent.tree_removal import remove_tree
+from clean_room_agent.folders import remove_tree
 
 GUARD = Path(__file__).parent / "guard"
 """Holds what the processes load: shown to them read-only."""
@@ -46,7 +46,7 @@ class GuardReader:
 
     def __init__(self, folder: Path, *, max_bytes: int) -> None:
         self._folder = folder
-        self._package = max_bytes
+        self._left = max_bytes
 
     def names(self, pattern: str) -> list[str]:
         """The files' names, sorted.
@@ -66,9 +66,9 @@ class GuardReader:
             OSError: there is none, or something else stands there.
             TooMuchError: with those read before, there are too many bytes.
         """
-        data = safe_open.read_bytes(self._folder, name, max_bytes=self._package + 1)
-        self._package -= len(data)
-        if self._package < 0:
+        data = safe_open.read_bytes(self._folder, name, max_bytes=self._left + 1)
+        self._left -= len(data)
+        if self._left < 0:
             raise TooMuchError
         return data
 

@@ -11,7 +11,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from clean_room_agent import proc
+from clean_room_agent.child_processes import marked
 from clean_room_agent.errors import ConfigError
+from clean_room_agent.folders import remove_tree
 from clean_room_agent.orchestrator.testing.config import TestingConfig
 from clean_room_agent.orchestrator.testing.failure_reports import (
     MAX_DESCRIBED,
@@ -52,10 +54,8 @@ from clean_room_agent.orchestrator.testing.results import (
     TestRun,
     merge,
 )
-from clean_room_agent.output_capture import marked
 from clean_room_agent.safe_open import is_file
 from clean_room_agent.sandbox.bubblewrap import Sandbox
-from clean_room_agent.tree_removal import remove_tree
 
 NOT_STARTED = frozenset({126, 127})
 """What a shell exits with when it cannot start a program."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from clean_room_agent import proc, safe_open
 from clean_room_agent.artifacts.time_kinds import TimeKind
+from clean_room_agent.child_processes import marked
 from clean_room_agent.git.worktree import Worktree, reset_worktree
 from clean_room_agent.orchestrator.events import Observer, TestsFinished, TestsProgress, TestsStarted
 from clean_room_agent.orchestrator.testing.config import TestingConfig
@@ -17,7 +18,6 @@ from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.run import rerun_command, run_tests
 from clean_room_agent.orchestrator.testing.test_commands import runs_node_tests
 from clean_room_agent.orchestrator.time_log import Timed, untimed
-from clean_room_agent.output_capture import marked
 from clean_room_agent.sandbox.bubblewrap import Sandbox
 
 SAID = re.compile(rb"\[ {0,2}(\d{1,3})%\]")

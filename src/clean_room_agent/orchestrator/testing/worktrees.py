@@ -15,6 +15,7 @@ from clean_room_agent import proc
 from clean_room_agent.artifacts.time_kinds import TimeKind
 from clean_room_agent.cancellation import stopped_by
 from clean_room_agent.errors import ConfigError
+from clean_room_agent.folders import remove_tree
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.visible_metadata import alternate_folders, shown_folders, written_files
 from clean_room_agent.git.worktree import (
@@ -44,7 +45,6 @@ from clean_room_agent.sandbox.bubblewrap import MIB, OTHER_REMEDY, Bubblewrap, O
 from clean_room_agent.sandbox.config import SandboxConfig
 from clean_room_agent.sandbox.policy import GitFolder, Policy
 from clean_room_agent.sandbox.tool_mounts import interpreter_places, tool_places
-from clean_room_agent.tree_removal import remove_tree
 
 NO_SANDBOX = "no sandbox: the tests run model-written code with your rights"
 ResultT = TypeVar("ResultT")

@@ -1,0 +1,152 @@
+"""What child processes get and give: their environment outside of the sandbox, with programs by absolute path and nothing
+relative; their output, of which a bounded part is kept; and, in words for the user, why one could not run or was killed.
+
+An empty or relative entry of PATH, and of the folders that the loader looks into (`/usr/local/cuda/lib64:` has one), is
+the folder in which a child runs: that of a repository, or one that code under test has filled.
+"""
+
+import functools
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+
+from clean_room_agent.errors import CommandError
+
+LOADER = ("LD_", "DYLD_")
+"""Beginnings of the variables that tell the loader what to load."""
+SHELL_STARTS = frozenset({"BASH_ENV", "ENV"})
+"""Files that a shell reads before it does what it was told."""
+SLACK = 1 << 16
+"""Bytes that the tail may grow by before it is cut back."""
+SHOWN = 500
+"""Characters of what it said last."""
+
+
+def outside_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment as a child outside of the sandbox gets it."""
+    kept = {
+        name: value
+        for name, value in environment.items()
+        if not name.startswith(LOADER) and name not in SHELL_STARTS
+    }
+    if "PATH" in kept:
+        kept["PATH"] = absolute_entries(kept["PATH"])
+    return kept
+
+
+def absolute_entries(path: str) -> str:
+    """The entries of a list of folders that mean the same wherever a program runs."""
+    return os.pathsep.join(entry for entry in path.split(os.pathsep) if entry.startswith("/"))
+
+
+def absolute_program(name: str, environment: Mapping[str, str]) -> str:
+    """The absolute path of the program, looked up once; `name` itself if it is a path, or there is no such program."""
+    if "/" in name:
+        return name
+    try:
+        return _found(name, absolute_entries(environment.get("PATH", os.defpath)))
+    except FileNotFoundError:
+        return name
+
+
+@functools.cache
+def _found(name: str, path: str) -> str:
+    found = shutil.which(name, path=path)
+    if found is None:
+        raise FileNotFoundError(name)
+    return found
+
+
+class Capture:
+    """The first and the last half of `bound` bytes of a stream of any length."""
+
+    def __init__(self, bound: int, heard: Callable[[bytes], None] | None = None) -> None:
+        """`heard` is given each chunk as it comes."""
+        self._heard = heard
+        self.half = max(1, bound // 2)
+        self.head = bytearray()
+        self.tail = bytearray()
+        self.total = 0
+
+    def feed(self, chunk: bytes) -> None:
+        """The next chunk of the stream has come."""
+        if self._heard is not None:
+            self._heard(chunk)
+        self.total += len(chunk)
+        space = self.half - len(self.head)
+        if space > 0:
+            self.head += chunk[:space]
+            chunk = chunk[space:]
+        self.tail += chunk
+        if len(self.tail) > 2 * self.half + SLACK:
+            del self.tail[: -self.half]
+
+    def data(self) -> bytes:
+        """The head and the tail, joined."""
+        return bytes(self.head + self.tail[-self.half :])
+
+    def cut(self) -> int:
+        """How many bytes stood between them."""
+        return self.total - len(self.data())
+
+
+def marked(data: bytes, cut: int) -> bytes:
+    """A bounded stream with a line where `cut` bytes were left out."""
+    if cut == 0:
+        return data
+    middle = len(data) // 2
+    return data[:middle] + b"\n[... %d bytes left out ...]\n" % cut + data[middle:]
+
+
+class Pieces:
+    """A stream of bytes cut at a separator; the last piece is what follows the last separator, if anything."""
+
+    def __init__(self, separator: bytes) -> None:
+        self.separator = separator
+        self.whole: list[bytes] = []
+        self.open = b""
+
+    def feed(self, chunk: bytes) -> None:
+        """The next chunk of the stream has come."""
+        *whole, self.open = (self.open + chunk).split(self.separator)
+        self.whole.extend(whole)
+
+    def take(self) -> list[bytes]:
+        """The pieces that are whole and were not taken yet."""
+        whole, self.whole = self.whole, []
+        return whole
+
+    def rest(self) -> list[bytes]:
+        """All that was not taken, once the stream has ended."""
+        return [*self.take(), *([self.open] if self.open else [])]
+
+
+def not_started_command(argv: tuple[str, ...], number: int) -> CommandError:
+    """The program could not be started, with this error number."""
+    hint = f"install {argv[0]}, or put it on PATH"
+    return CommandError(f"cannot start {argv[0]}: {os.strerror(number)}", hint=hint, command=argv)
+
+
+def failed_command(
+    argv: tuple[str, ...], how: str, returncode: int, stdout: bytes, stderr: bytes
+) -> CommandError:
+    """The program ran and did not do its work; `how` says in which way."""
+    words = stderr.decode("utf-8", "replace").strip()[-SHOWN:]
+    return CommandError(
+        f"{' '.join(argv)[:SHOWN]}: {how}" + (f": {words}" if words else ""),
+        command=argv,
+        returncode=returncode,
+        stdout=stdout,
+        stderr=stderr,
+    )
+
+
+def unwatched_command(argv: tuple[str, ...], stderr: bytes) -> CommandError:
+    """The Python that is to watch over the program does not start."""
+    words = stderr.decode("utf-8", "replace").strip()[-SHOWN:]
+    return CommandError(
+        f"cannot start {argv[0]}: the Python that watches over it ({sys.executable}) does not start: {words}",
+        hint="it is started without LD_LIBRARY_PATH and the like: use a Python that finds its libraries by itself",
+        command=argv,
+    )
