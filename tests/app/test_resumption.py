@@ -8,13 +8,12 @@ from testing.runs.memory_run import TASK_ID, MemoryProject, memory_project, part
 
 from clean_room_agent.app.resumption import (
     changes_since,
-    flags_text,
     given_to,
     recorded_config,
     resumable,
     with_earlier_flags,
 )
-from clean_room_agent.app.settings import Overrides
+from clean_room_agent.app.settings import Overrides, flags_text
 from clean_room_agent.artifacts.outcomes import EventKind, RunStatus
 from clean_room_agent.db.raw.runs import EventRow, append_event
 from clean_room_agent.errors import ConfigError, UsageError

@@ -2,8 +2,8 @@ from dataclasses import replace
 
 from tests.report.conftest import LargeRun
 
-from clean_room_agent.report.causes import Ending
 from clean_room_agent.report.run_view import pass_views, run_view
+from clean_room_agent.report.summary import Ending
 from clean_room_agent.report.trace import choose
 from clean_room_agent.report.values import plain
 

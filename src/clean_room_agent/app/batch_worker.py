@@ -11,8 +11,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from clean_room_agent.app.batch_tasks import BatchJob
-from clean_room_agent.app.resumption import flags_text
-from clean_room_agent.app.settings import load_settings
+from clean_room_agent.app.settings import flags_text, load_settings
 from clean_room_agent.app.solve import EXIT_CODES, SolveRequest, as_object, request_again, run_solve
 from clean_room_agent.app.wiring import workspace_of
 from clean_room_agent.artifacts.outcomes import RunStatus

@@ -20,7 +20,8 @@ from clean_room_agent.enrichment.prompts.enrichment import ENRICHMENT
 from clean_room_agent.enrichment.workers import Stop
 from clean_room_agent.errors import CraError, Interrupted
 from clean_room_agent.query.knowledge import KnowledgeBase
-from clean_room_agent.report.causes import Ending, ending_of
+from clean_room_agent.report.causes import ending_of
+from clean_room_agent.report.summary import Ending
 from clean_room_agent.workspace import Workspace, hold
 
 

@@ -62,12 +62,6 @@ def given_to(conn: Connection, task_id: str) -> PlanGiven:
     )
 
 
-def flags_text(overrides: Overrides) -> str:
-    """The flags that were given, as the record keeps them; "" for none."""
-    given = {key: value for key, value in dataclasses.asdict(overrides).items() if value is not None}
-    return json.dumps(given, default=str, sort_keys=True) if given else ""
-
-
 def with_earlier_flags(conn: Connection, task_id: str, overrides: Overrides) -> Overrides:
     """The flags of now over those that the run was begun or resumed with."""
     values: dict[str, Any] = {}

@@ -1,5 +1,7 @@
 """The settings of a command: flags over the repository's file over the user's file."""
 
+import dataclasses
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -251,3 +253,9 @@ def _lay_over(data: dict[str, Any], overrides: Overrides) -> None:
                 # A flag speaks for every model: the per-role tables of the file give way to it.
                 for role in ("coding", "reasoning", "classifier"):
                     section.pop(role, None)
+
+
+def flags_text(overrides: Overrides) -> str:
+    """The flags that were given, as the record keeps them; "" for none."""
+    given = {key: value for key, value in dataclasses.asdict(overrides).items() if value is not None}
+    return json.dumps(given, default=str, sort_keys=True) if given else ""

@@ -9,31 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.apply_result import bring
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.index_process import IndexProcess, Refresh
 from clean_room_agent.app.leftovers import reap
-from clean_room_agent.app.resumption import (
-    changes_since,
-    flags_text,
-    given_to,
-    recorded_config,
-    resumable,
-    with_earlier_flags,
-)
 from clean_room_agent.app.run_wiring import run_parts, task_of
-from clean_room_agent.app.settings import Overrides, Settings
+from clean_room_agent.app.settings import Overrides, Settings, flags_text
 from clean_room_agent.app.signal_handling import interruptible
 from clean_room_agent.artifacts.names import new_task_id, short_id
 from clean_room_agent.artifacts.outcomes import EventKind, OrchestratorResult, RunStatus
-from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
 from clean_room_agent.artifacts.time_kinds import TimeKind
 from clean_room_agent.atomic_write import read_given
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import EventRow, append_event, find_task, get_orchestrator_run
 from clean_room_agent.errors import ArtifactError, ModelError, RepositoryError, UsageError
-from clean_room_agent.execute.plan_artifact import plan_from_artifact
-from clean_room_agent.execute.plan_file import load_plan
 from clean_room_agent.git.generated import generated_in
 from clean_room_agent.git.history import diff_stat
 from clean_room_agent.git.refs import with_package
@@ -46,9 +34,8 @@ from clean_room_agent.orchestrator.setup import opened_run
 from clean_room_agent.orchestrator.solve import solve
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.orchestrator.time_log import TimeLog
-from clean_room_agent.report.causes import Ending, ending_of
 from clean_room_agent.report.live import Broadcast
-from clean_room_agent.report.summary import RunSummary, TestCounts, turned_green
+from clean_room_agent.report.summary import Ending, RunSummary, TestCounts, turned_green
 from clean_room_agent.report.test_changes import touched_of
 from clean_room_agent.report.values import plain
 from clean_room_agent.version import VERSION
@@ -84,6 +71,8 @@ def request_again(
     Raises:
         UsageError: no run begins so, or it cannot go on.
     """
+    from clean_room_agent.app.resumption import resumable, with_earlier_flags
+
     wiring.require_record(workspace)
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
         task_id = find_task(conn, prefix)
@@ -106,6 +95,10 @@ def plan_given(workspace: Workspace, plan_file: Path | None, meta_file: Path | N
     path = plan_file or meta_file
     if path is None:
         return PlanGiven(), ""
+    from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
+    from clean_room_agent.execute.plan_artifact import plan_from_artifact
+    from clean_room_agent.execute.plan_file import load_plan
+
     plan = load_plan(read_text(path), str(path), frozenset(list_files(workspace.repo)))
     if plan_file is not None:
         if not isinstance(plan, PlanArtifact):
@@ -219,6 +212,8 @@ def note_beginning(
         if flags:
             note(EventKind.FLAGS, flags)
         return given
+    from clean_room_agent.app.resumption import changes_since, given_to, recorded_config
+
     settings = services.settings
     then = services.record.write(recorded_config, run)
     changed = changes_since(then, settings.data, source=settings.source)
@@ -276,6 +271,8 @@ def _ending(services: wiring.Services, result: OrchestratorResult) -> Ending:
     """Why the run is not complete; empty where it is."""
     if result.status is RunStatus.COMPLETE:
         return Ending()
+    from clean_room_agent.report.causes import ending_of
+
     return services.record.write(ending_of, result.task_id, reason=result.reason)
 
 
@@ -286,6 +283,8 @@ def _apply(
     result = solved.result
     if result.status is not RunStatus.COMPLETE or not solved.result_commit:
         return None, None
+    from clean_room_agent.app.apply_result import bring
+
     try:
         commits = {"base": solved.base_commit, "commit": solved.result_commit}
         return bring(repo, services.record, result.task_id, **commits), None

@@ -8,8 +8,7 @@ import click
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import process_began
-from clean_room_agent.app.resumption import flags_text
-from clean_room_agent.app.settings import Overrides, load_settings
+from clean_room_agent.app.settings import Overrides, flags_text, load_settings
 from clean_room_agent.app.solve import SolveRequest, as_object, plan_given, request_again, run_solve
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.sanitized import sanitized

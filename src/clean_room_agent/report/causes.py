@@ -1,16 +1,14 @@
 """Why a task came to nothing: counts by cause, and what to do about the first of them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
-
-from rich.text import Text
 
 from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.raw.failure_causes import Cause, CauseCount, Causes, count_causes
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.llm.window_probe import PROBE_NAME
+from clean_room_agent.report.summary import Ending
 from clean_room_agent.report.trace import RunTrace
 
 Work = Literal["planning", "editing", "describing", "judging"]
@@ -68,24 +66,6 @@ BUDGET = "budget spent"
 RAISE_BUDGET = "raise max_calls, max_tokens or max_minutes in [orchestrator], then `cra solve --resume {run}`"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
-    """Why a task is unfinished, as far as its calls, attempts and searches say it."""
-
-    counts: tuple[CauseCount, ...] = ()
-    """What stood nearest to the end first: attempts, then answers by the work they were for, then searches."""
-    lines: tuple[str, ...] = ()
-    """One for each count that is told, in words."""
-    advice: str = ""
-    """What to do about it; "" where nothing was counted."""
-    weak: bool = False
-    """Whether the counts say that the model is too weak for the work."""
-
-    def sentences(self) -> tuple[str, ...]:
-        """The lines, then the advice."""
-        return (*self.lines, self.advice) if self.advice else self.lines
-
-
 def ending_of(conn: Connection, task_id: str, *, reason: str = "") -> Ending:
     """Why the task is unfinished. `reason`: what the run itself says of it."""
     return explain(count_causes(conn, task_id, probe=PROBE_NAME), task_id, reason=reason)
@@ -103,12 +83,6 @@ def explain(causes: Causes, task_id: str, *, reason: str = "") -> Ending:
         advice=advice.format(run=run, show=f"cra show {run}"),
         weak=bool(weak),
     )
-
-
-def ending_lines(ending: Ending) -> list[Text]:
-    """The ending for a person: a line for each count, then the advice."""
-    lines = [Text(f"  {line}") for line in ending.lines]
-    return [*lines, Text(f"  {ending.advice}", style="yellow")] if ending.advice else lines
 
 
 def work_of(prompt: str) -> Work:

@@ -9,7 +9,6 @@ from rich.text import Text
 from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.report.budget import CallLine
-from clean_room_agent.report.causes import ending_lines
 from clean_room_agent.report.run_view import (
     PassLine,
     PassView,
@@ -17,6 +16,7 @@ from clean_room_agent.report.run_view import (
     _counted,
 )
 from clean_room_agent.report.runs import short_names, unwrapped
+from clean_room_agent.report.summary import ending_lines
 
 COLOURS = {"complete": "green", "partial": "yellow", "failed": "red"}
 

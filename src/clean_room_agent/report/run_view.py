@@ -9,8 +9,8 @@ from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.db.raw.passes import ValidationRow
 from clean_room_agent.git.generated import Generated, generated_in
 from clean_room_agent.report.budget import CallLine, call_line, fullest
-from clean_room_agent.report.causes import Ending
 from clean_room_agent.report.runs import lone_command
+from clean_room_agent.report.summary import Ending
 from clean_room_agent.report.trace import (
     Chosen,
     PassTrace,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Group
 from rich.text import Text
@@ -12,8 +12,10 @@ from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
 from clean_room_agent.git.generated import Generated
 from clean_room_agent.git.history import FileStat
 from clean_room_agent.orchestrator.testing.results import TestRun
-from clean_room_agent.report.causes import Ending, ending_lines
 from clean_room_agent.report.test_changes import TestsTouched, touched_lines
+
+if TYPE_CHECKING:
+    from clean_room_agent.db.raw.failure_causes import CauseCount
 
 COLOURS = {
     RunStatus.COMPLETE: "green",
@@ -49,6 +51,24 @@ class TestCounts:
     def words(self) -> str:
         """Counts, or the exit code where there are none."""
         return f"{self.passed} passed, {self.failed} failed" if self.known else f"exit {self.returncode}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """Why a task is unfinished, as far as its calls, attempts and searches say it."""
+
+    counts: "tuple[CauseCount, ...]" = ()
+    """What stood nearest to the end first: attempts, then answers by the work they were for, then searches."""
+    lines: tuple[str, ...] = ()
+    """One for each count that is told, in words."""
+    advice: str = ""
+    """What to do about it; "" where nothing was counted."""
+    weak: bool = False
+    """Whether the counts say that the model is too weak for the work."""
+
+    def sentences(self) -> tuple[str, ...]:
+        """The lines, then the advice."""
+        return (*self.lines, self.advice) if self.advice else self.lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,3 +197,9 @@ def _next_commands(summary: RunSummary) -> list[Text]:
 
 def _duration(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.1f} min"
+
+
+def ending_lines(ending: Ending) -> list[Text]:
+    """The ending for a person: a line for each count, then the advice."""
+    lines = [Text(f"  {line}") for line in ending.lines]
+    return [*lines, Text(f"  {ending.advice}", style="yellow")] if ending.advice else lines

@@ -8,7 +8,7 @@ from clean_room_agent.app.enrichment import Cost, Failures, FileCounts, Promoted
 from clean_room_agent.cli import output
 from clean_room_agent.cli.views.enrich import View, as_object, show
 from clean_room_agent.enrichment.describe import Described
-from clean_room_agent.report.causes import Ending
+from clean_room_agent.report.summary import Ending
 
 
 def summary(*, skipped: tuple[Skipped, ...] = (), promotion: Promoted | None = None) -> Summary:

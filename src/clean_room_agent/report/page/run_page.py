@@ -9,12 +9,12 @@ from clean_room_agent.artifacts.names import item_name, short_id
 from clean_room_agent.artifacts.prompt_sources import PromptSpan
 from clean_room_agent.db.raw.passes import DecisionRow, PlanDecisionRow, RecoveryRow, RefinementRow
 from clean_room_agent.report.call_texts import CallTexts
-from clean_room_agent.report.causes import Ending
 from clean_room_agent.report.page.plan_graph import PlanGraph, plan_graph
 from clean_room_agent.report.page.shared_prefixes import Beginning, OwnText, share_beginnings
 from clean_room_agent.report.page.time_line import TimeLine, time_line
 from clean_room_agent.report.prompt_lines import framed
 from clean_room_agent.report.run_view import PassLine, RunView, pass_line, run_view
+from clean_room_agent.report.summary import Ending
 from clean_room_agent.report.test_changes import TestsTouched, touched_on_record
 from clean_room_agent.report.time_lanes import TimeLanes, time_lanes
 from clean_room_agent.report.trace import Chosen, PassTrace, RunTrace, context_passes
