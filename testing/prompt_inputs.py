@@ -22,7 +22,7 @@ from clean_room_agent.execute.prompts.scaffold import ScaffoldInputs
 from clean_room_agent.execute.prompts.step_dependency import StepDependencyInputs
 from clean_room_agent.execute.prompts.step_design import StepDesignInputs
 from clean_room_agent.execute.prompts.symbol_targets import SymbolTargetsInputs
-from clean_room_agent.retrieval.judgment_header import question_text
+from clean_room_agent.retrieval.judges import question_text
 from clean_room_agent.retrieval.prompts.task_analysis import TaskAnalysisInputs
 from clean_room_agent.retrieval.stage import BatchInputs, SingleInputs
 from clean_room_agent.training.prompts.train_plan import TrainPlanInputs

@@ -15,8 +15,8 @@ SPANS = "CRA_BENCHMARK_SPANS"
 
 PARTS: tuple[tuple[str, str, str], ...] = (
     ("index: refresh", "clean_room_agent.app.wiring", "refresh_index"),
-    ("index: the run's own copy", "clean_room_agent.app.index_copy", "backup"),
-    ("index: follow an accepted step", "clean_room_agent.app.index_copy", "update_paths"),
+    ("index: the run's own copy", "clean_room_agent.app.run_index", "backup"),
+    ("index: follow an accepted step", "clean_room_agent.app.run_index", "update_paths"),
     ("git: open the repository", "clean_room_agent.app.solve", "open_repository"),
     ("git: snapshot", "clean_room_agent.orchestrator.setup", "snapshot"),
     ("git: make the worktree", "clean_room_agent.orchestrator.testing.worktrees", "add_worktree"),

@@ -1,21 +1,31 @@
 """What the model client keeps in the record."""
 
+import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any, cast
 
+from testing.runs.solving import Project
+from testing.servers.ollama_script import count_tokens
 from tests.db.raw.samples import NOW, call
 
 from clean_room_agent.app.model_records import RecordedProofs, RecordSink
 from clean_room_agent.artifacts.model_calls import AnswerReading
+from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw import model_measurements
+from clean_room_agent.db.raw.calls import append_call
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.llm.router import ModelRouter
+from clean_room_agent.llm.token_estimator import InitialEstimator
 from clean_room_agent.llm.window_probe import ProbedServer
 from clean_room_agent.orchestrator.budget import Meter
+from clean_room_agent.workspace import Workspace
 
 SERVER = ProbedServer(
     provider="ollama", base_url="http://127.0.0.1:1", model="m", model_digest="", window=4096
 )
+MODELS = ("coder:3b", "thinker:4b")
 
 
 class MemoryRecord:
@@ -75,3 +85,79 @@ def test_a_proof_is_found_again() -> None:
     assert proofs.newest(SERVER) is None
     proofs.keep(SERVER, 5)
     assert proofs.newest(SERVER) == NOW
+
+
+def log_calls(till: Project, number: int, *, heavier: int = 1) -> None:
+    """As if each model had been asked so much; with `heavier`, the server counted so many times the tokens."""
+    with closing(get_connection("raw", repo_path=till.top)) as conn:
+        for place in range(number):
+            text = (
+                f"Look at this, number {place} of {heavier}.\n"
+                + "def split(cents, people):\n    return 1\n" * (place % 7 + 3)
+            )
+            for model in MODELS:
+                counted = heavier * (count_tokens(text) + count_tokens("You write code."))
+                row = call(
+                    task_id="earlier",
+                    model=model,
+                    prompt=text,
+                    prompt_hash=f"{heavier}:{place}",
+                    prompt_tokens=counted,
+                )
+                append_call(conn, row)
+
+
+def rows(till: Project, query: str) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(Workspace(repo=till.top).raw)) as conn:
+        return [tuple(row) for row in conn.execute(query)]
+
+
+def test_few_calls_leave_the_start_factor(till: Project) -> None:
+    Workspace(repo=till.top).create()
+    log_calls(till, 30)
+    assert till.solve_scripted().code == 0
+    assert rows(till, "SELECT model, calibration_id FROM task_gauges ORDER BY model") == [
+        (model, None) for model in MODELS
+    ]
+    for asked in till.recorded().calls:
+        assert asked.cost.estimated_tokens == InitialEstimator().request(
+            asked.request.system_prompt, asked.request.prompt
+        )
+
+
+def test_what_was_learned_measures_every_prompt_and_stays_above_the_servers_count(till: Project) -> None:
+    Workspace(repo=till.top).create()
+    log_calls(till, 210)
+    assert till.solve_scripted().code == 0
+    assert rows(till, "SELECT model, pairs FROM token_calibrations ORDER BY model") == [
+        (model, 210) for model in MODELS
+    ]
+    assert rows(till, "SELECT count(*) FROM task_gauges WHERE calibration_id IS NOT NULL") == [(2,)]
+    calls = till.recorded().calls
+    assert calls
+    for asked in calls:
+        assert asked.cost.estimated_tokens != InitialEstimator().request(
+            asked.request.system_prompt, asked.request.prompt
+        )
+
+
+def test_a_replay_measures_as_the_run_did_whatever_was_learned_since(till: Project) -> None:
+    Workspace(repo=till.top).create()
+    log_calls(till, 60)
+    assert till.solve_scripted().code == 0
+    run = till.recorded().run
+    assert run is not None
+    log_calls(till, 260, heavier=2)
+    told = till.cra("replay", run.task_id, "--json")
+    assert told.code == 0, told.err
+    assert json.loads(told.out)["same"]
+    used = rows(till, "SELECT task_id, calibration_id FROM task_gauges WHERE model = 'coder:3b' ORDER BY id")
+    assert len(used) == 2
+    assert used[0][1] == used[1][1] is not None
+    estimates = rows(
+        till,
+        "SELECT prompt_hash, count(DISTINCT estimated_tokens) FROM retrieval_llm_calls GROUP BY prompt_hash",
+    )
+    assert {count for _, count in estimates} == {1}
+    assert till.solve_scripted().code == 0
+    assert rows(till, "SELECT max(calibration_id) > 2 FROM task_gauges") == [(1,)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tests.architecture.watched_run import Watched
 
 CURATED = re.compile(r"/curated(_[0-9a-f-]+)?\.sqlite")
-PORT = ("app.index_copy:IndexCopy.", "retrieval.retriever:Retriever.")
+PORT = ("app.run_index:IndexCopy.", "retrieval.retriever:Retriever.")
 MAX_HOPS = 8
 STATIONS = {
     "cli.main": "1 the command line",

@@ -1,19 +1,97 @@
 import pytest
 
-from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanAdjustment, PlanStep, TargetFile
+from clean_room_agent.artifacts.plans import (
+    FileRole,
+    MetaPlan,
+    Part,
+    PartPlan,
+    PlanAdjustment,
+    PlanStep,
+    TargetFile,
+)
 from clean_room_agent.execute.plan_validation import (
     adjustment_faults,
+    corrected_steps,
+    ending_with,
     in_order,
     meta_plan_faults,
+    only_match,
     part_plan_faults,
 )
+
+PATHS = (
+    "till/__init__.py",
+    "till/money.py",
+    "till/notes.md",
+    "docs/notes.md",
+    "tests/__init__.py",
+    "setup.py",
+)
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("money.py", "till/money.py"),
+        ("src/till/money.py", "till/money.py"),
+        ("src/money.py", "till/money.py"),
+        ("/till/money.py", "till/money.py"),
+        ("till\\money.py", "till/money.py"),
+        ("lib/docs/notes.md", ""),
+        ("notes.md", ""),
+        ("__init__.py", ""),
+        ("/usr/lib/money.py", ""),
+        ("../till/money.py", ""),
+        ("y.py", ""),
+        ("", ""),
+        ("/", ""),
+    ],
+)
+def test_a_path_is_another_file_only_where_it_can_be_no_second(written: str, meant: str) -> None:
+    assert only_match(written, PATHS) == meant
+
+
+def test_folders_that_contradict_are_no_ending() -> None:
+    assert ending_with("src/money.py", PATHS) == ""
+    assert ending_with("money.py", PATHS) == "till/money.py"
+
+
+def step(name: str, *files: tuple[str, FileRole]) -> PlanStep:
+    targets = tuple(TargetFile(path=path, role=role) for path, role in files)
+    return PlanStep(id=name, description="Do it.", target_files=targets)
+
+
+def written(*steps: PlanStep) -> tuple[list[list[tuple[str, FileRole]]], tuple[str, ...]]:
+    right, notes = corrected_steps(steps, PATHS)
+    return [[(file.path, file.role) for file in each.target_files] for each in right], notes
+
+
+def test_a_file_named_wrongly_twice_is_named_once() -> None:
+    files, notes = written(step("s1", ("money.py", "modify"), ("till/money.py", "modify")))
+    assert files == [[("till/money.py", "modify")]]
+    assert notes == ("money.py does not exist and can only be till/money.py",)
+
+
+def test_a_file_to_create_that_exists_is_modified() -> None:
+    files, notes = written(step("s1", ("setup.py", "create")))
+    assert (files, notes) == ([[("setup.py", "modify")]], ("setup.py exists: to be modified, not created",))
+
+
+def test_what_the_plan_itself_creates_or_clears_away_stays_as_written() -> None:
+    steps = (
+        step("s1", ("money.py", "create"), ("setup.py", "delete")),
+        step("s2", ("money.py", "modify"), ("setup.py", "create"), ("nowhere.py", "modify")),
+    )
+    files, notes = written(*steps)
+    assert files == [[(file.path, file.role) for file in each.target_files] for each in steps]
+    assert notes == ()
 
 
 def part(name: str, *needs: str, files: tuple[str, ...] = (), description: str = "Do it.") -> Part:
     return Part(id=name, description=description, affected_files=files, depends_on=needs)
 
 
-def step(
+def step_of_plan_validation(
     name: str,
     *needs: str,
     files: tuple[TargetFile, ...] = (TargetFile(path="a.py"),),
@@ -40,7 +118,11 @@ def test_a_sound_plan_has_no_faults() -> None:
     later = (TargetFile(path="new.py"), TargetFile(path="b.py", role="delete"))
     assert (
         part_plan_faults(
-            steps_plan(step("s2", "s1", files=later), step("s1", files=files)), exists=exists, max_steps=2
+            steps_plan(
+                step_of_plan_validation("s2", "s1", files=later), step_of_plan_validation("s1", files=files)
+            ),
+            exists=exists,
+            max_steps=2,
         )
         == ()
     )
@@ -76,28 +158,36 @@ def test_each_fault_of_parts_is_named(plan: MetaPlan, fault: str) -> None:
     ("plan", "fault"),
     [
         (steps_plan(), "at least one step is needed"),
-        (steps_plan(step("a", files=())), "step a names no file to change"),
+        (steps_plan(step_of_plan_validation("a", files=())), "step a names no file to change"),
         (
-            steps_plan(step("a", files=(TargetFile(path="c.py"),))),
+            steps_plan(step_of_plan_validation("a", files=(TargetFile(path="c.py"),))),
             "step a is to modify c.py, which does not exist",
         ),
         (
-            steps_plan(step("a", files=(TargetFile(path="c.py", role="delete"),))),
+            steps_plan(step_of_plan_validation("a", files=(TargetFile(path="c.py", role="delete"),))),
             "step a is to delete c.py, which does not exist",
         ),
         (
-            steps_plan(step("a", files=(TargetFile(path="a.py", role="create"),))),
+            steps_plan(step_of_plan_validation("a", files=(TargetFile(path="a.py", role="create"),))),
             "step a creates a.py, which exists; its role must be modify",
         ),
         (
-            steps_plan(step("a", files=(TargetFile(path="a.py"), TargetFile(path="a.py")))),
+            steps_plan(
+                step_of_plan_validation("a", files=(TargetFile(path="a.py"), TargetFile(path="a.py")))
+            ),
             "step a names a.py twice",
         ),
         (
-            steps_plan(step("a", files=(TargetFile(path="a.py", role="delete"),)), step("b", "a")),
+            steps_plan(
+                step_of_plan_validation("a", files=(TargetFile(path="a.py", role="delete"),)),
+                step_of_plan_validation("b", "a"),
+            ),
             "step b is to modify a.py, which does not exist",
         ),
-        (steps_plan(step("a", "b"), step("b", "a")), "these steps need one another: a, b"),
+        (
+            steps_plan(step_of_plan_validation("a", "b"), step_of_plan_validation("b", "a")),
+            "these steps need one another: a, b",
+        ),
     ],
 )
 def test_each_fault_of_steps_is_named(plan: PartPlan, fault: str) -> None:
@@ -108,19 +198,23 @@ def test_an_adjustment_may_need_what_is_done_but_not_change_it() -> None:
     def faults(*steps: PlanStep) -> tuple[str, ...]:
         return adjustment_faults(
             PlanAdjustment(revised_steps=steps),
-            completed=(step("s1"),),
-            failed=(step("s2"),),
+            completed=(step_of_plan_validation("s1"),),
+            failed=(step_of_plan_validation("s2"),),
             exists=exists,
             max_steps=2,
         )
 
     assert faults() == ()
-    assert faults(step("s3", "s1")) == ()
-    assert faults(step("s1")) == ("step s1 is done and cannot be changed; leave it out or use another id",)
-    assert faults(step("s2")) == ("step s2 failed; leave it out or use another id",)
-    assert faults(step("s3", "s2")) == ("step s3 needs s2, which failed",)
-    assert faults(step("s3", "s9")) == ("step s3 needs s9, which is not in the plan",)
-    assert faults(step("a"), step("b"), step("c")) == ("at most 2 steps are allowed, not 3",)
+    assert faults(step_of_plan_validation("s3", "s1")) == ()
+    assert faults(step_of_plan_validation("s1")) == (
+        "step s1 is done and cannot be changed; leave it out or use another id",
+    )
+    assert faults(step_of_plan_validation("s2")) == ("step s2 failed; leave it out or use another id",)
+    assert faults(step_of_plan_validation("s3", "s2")) == ("step s3 needs s2, which failed",)
+    assert faults(step_of_plan_validation("s3", "s9")) == ("step s3 needs s9, which is not in the plan",)
+    assert faults(
+        step_of_plan_validation("a"), step_of_plan_validation("b"), step_of_plan_validation("c")
+    ) == ("at most 2 steps are allowed, not 3",)
 
 
 def test_order_follows_needs_and_then_the_plan() -> None:

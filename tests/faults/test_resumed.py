@@ -19,7 +19,7 @@ from testing.runs.solving import PROBE, Project, Script, Told, edit, make_projec
 from testing.servers.ollama_script import Answer, ChatCall
 from testing.servers.ollama_server import OllamaServer
 
-from clean_room_agent.app.task_lock import task_lock
+from clean_room_agent.app.leftovers import task_lock
 from clean_room_agent.artifacts.names import new_task_id
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.runs import list_events

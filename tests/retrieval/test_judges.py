@@ -7,16 +7,20 @@ from pathlib import Path
 import pytest
 from testing.client.memory_sink import MemorySink
 from testing.client.scripted_transport import ScriptedTransport
+from tests.retrieval.world import context_request
 
+from clean_room_agent.artifacts.context import RefinementRequest
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.db.session import Session, States
 from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.evidence_text import LEAST_CHARACTERS, describe_evidence
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.bias import ABOUT_NOTHING, NOTHING
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import RawAnswer
-from clean_room_agent.retrieval.judges import ModelJudge, ThresholdJudge, take_best
+from clean_room_agent.retrieval.judges import ModelJudge, ThresholdJudge, question_text, take_best
 from clean_room_agent.retrieval.prompts.piece_judgment import CHANGE, PIECE_JUDGMENT, READ
 from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
 from clean_room_agent.retrieval.prompts.scope_batch import SCOPE_BATCH
@@ -24,6 +28,42 @@ from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.stage import Option, Verdict, Weight
 
 LABELS = (CHANGE, READ)
+
+
+def failing(name: str, **fields: str) -> FailingTest:
+    return FailingTest(name=name, **fields)  # type: ignore[arg-type]
+
+
+def test_a_task_alone_is_all_there_is() -> None:
+    assert question_text(context_request(task=" Fix it\n", focus="Fix it")) == "## Task\nFix it"
+
+
+def test_focus_evidence_and_what_was_missed_follow_under_their_headings() -> None:
+    request = context_request(
+        task="Fix it", focus="the cart", evidence=Evidence(tests=(failing("t.py::test_a"),))
+    )
+    missing = RefinementRequest(reason="no such name", error_signatures=("NameError: x", ""))
+    assert question_text(request, missing) == (
+        "## Task\nFix it\n\n## The part of it to do now\nthe cart\n\n"
+        "## What the tests show now\nFailing test: t.py::test_a\n\n"
+        "## What an earlier attempt missed\nno such name\nNameError: x"
+    )
+
+
+def test_evidence_reads_as_in_the_prompts_of_plans_and_steps_and_stays_short() -> None:
+    short, long = (
+        Evidence(tests=(failing("a", statement="assert x == y", expected="1", actual="2" * size),))
+        for size in (1, 9_000)
+    )
+    assert question_text(context_request(task="Fix it", evidence=short)).endswith(
+        f"\n\n## What the tests show now\n{describe_evidence(short)}"
+    )
+    assert len(question_text(context_request(task="Fix it", evidence=long))) < LEAST_CHARACTERS + 100
+
+
+def test_a_name_with_a_line_break_cannot_add_a_line() -> None:
+    asked = question_text(context_request(task="Fix it", evidence=Evidence(tests=(failing("a\n## Task"),))))
+    assert asked.endswith('\nFailing test: "a\\n## Task"')
 
 
 def options(count: int, words: int = 5) -> list[Option]:

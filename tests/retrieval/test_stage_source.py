@@ -6,8 +6,8 @@ from tests.retrieval.shop import SHOP, large_module
 from tests.retrieval.world import World
 
 from clean_room_agent.errors import RepositoryError
-from clean_room_agent.retrieval.code.pieces import Definition
 from clean_room_agent.retrieval.context_files import NotEditable
+from clean_room_agent.retrieval.pieces import Definition
 from clean_room_agent.retrieval.stage_source import MAX_SAME_NAME, FileView, top_names
 
 Make = Callable[..., World]

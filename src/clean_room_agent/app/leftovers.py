@@ -1,10 +1,13 @@
-"""Finds what dead processes left behind (their locks are free), and removes it or makes it resumable."""
+"""Tasks and the processes that work on them: one holds a task's lock at a time; what dead processes left behind is found by
+its free lock, and removed or made resumable.
+"""
 
+import contextlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.task_lock import task_lock
 from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.connection import remove_database
@@ -18,7 +21,7 @@ from clean_room_agent.db.raw.runs import (
     set_outcome,
 )
 from clean_room_agent.db.session import Session, archived_states, has_session
-from clean_room_agent.errors import UsageError
+from clean_room_agent.errors import RecordError, UsageError
 from clean_room_agent.folders import remove_tree
 from clean_room_agent.git.refs import delete_ref, list_refs
 from clean_room_agent.git.repository import Repository
@@ -28,14 +31,39 @@ from clean_room_agent.git.worktree import (
     tasks_of_worktrees,
     worktree_places,
 )
-from clean_room_agent.workspace import TASK_ID, Workspace
+from clean_room_agent.workspace import TASK_ID, Workspace, hold
 
+PATIENCE = 2.0
+"""Seconds: a process that was killed may leave children that take so long to notice."""
 OURS = re.compile(
     r"(?:session|curated|task)_(?P<task>[A-Za-z0-9_-]{1,64})\.(?:sqlite|lock)(?:-\w+|\.part)?\Z"
 )
 """The files of a task in the folder of sessions."""
 OVER = frozenset({RunStatus.COMPLETE, RunStatus.FAILED})
 DIED = "its process ended without a word"
+
+
+@contextlib.contextmanager
+def task_lock(workspace: Workspace, task_id: str, *, patience: float = PATIENCE) -> Iterator[None]:
+    """Hold the lock of the task; its file is deleted with the task's session.
+
+    Raises:
+        UsageError: another one has.
+    """
+    workspace.create()
+    lock = workspace.task_lock(task_id)
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(hold(lock, timeout=patience, what=f"run {short_id(task_id)}"))
+        except RecordError as exc:
+            raise UsageError(
+                exc.message, hint="another process works on it: wait until it ends, or stop it"
+            ) from exc
+        try:
+            yield
+        finally:
+            if not has_session(workspace.repo, task_id):
+                lock.unlink(missing_ok=True)
 
 
 def reap(workspace: Workspace, repo: Repository, worktrees: Path) -> tuple[str, ...]:

@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.leftovers import reap
+from clean_room_agent.app.leftovers import reap, task_lock
 from clean_room_agent.app.pruning import LOSING, Piece, Plan, PrunedRun, Site, repository_stands
-from clean_room_agent.app.task_lock import task_lock
 from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.db.connection import remove_database

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.index_copy import index_progress
 from clean_room_agent.app.indexing import refresh_index
+from clean_room_agent.app.run_index import index_progress
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.artifacts.context import ContextRequest
 from clean_room_agent.artifacts.names import new_task_id

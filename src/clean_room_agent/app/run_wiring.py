@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from clean_room_agent import secret_files
-from clean_room_agent.app.index_copy import IndexCopy
-from clean_room_agent.app.index_process import IndexProcess
+from clean_room_agent.app.run_index import IndexCopy, IndexProcess
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.wiring import RecordedState, Services, worktree_place
 from clean_room_agent.artifacts.context import Role

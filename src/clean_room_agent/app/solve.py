@@ -10,8 +10,8 @@ from typing import Any
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.index_process import IndexProcess, Refresh
 from clean_room_agent.app.leftovers import reap
+from clean_room_agent.app.run_index import IndexProcess, Refresh
 from clean_room_agent.app.run_wiring import run_parts, task_of
 from clean_room_agent.app.settings import Overrides, Settings, flags_text
 from clean_room_agent.app.signal_handling import interruptible

@@ -9,11 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.model_records import RecordedBiases, RecordedCopies, RecordedProofs, RecordSink
+from clean_room_agent.app.leftovers import task_lock
+from clean_room_agent.app.model_records import (
+    RecordedBiases,
+    RecordedCopies,
+    RecordedProofs,
+    RecordSink,
+    estimators_for,
+)
 from clean_room_agent.app.model_server import open_server, require_all
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
-from clean_room_agent.app.task_lock import task_lock
-from clean_room_agent.app.token_estimators import estimators_for
 from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import RunStatus, status_of
 from clean_room_agent.db.connection import remove_database

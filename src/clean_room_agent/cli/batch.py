@@ -9,7 +9,7 @@ from clean_room_agent.app.package_extras import ENGINES, require_extras
 from clean_room_agent.app.settings import Overrides
 from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.sanitized import sanitized
+from clean_room_agent.cli.safe_console import sanitized
 from clean_room_agent.cli.views.batch import as_object, exit_code, line, summary, table, verdict
 from clean_room_agent.report.runs import first_line
 

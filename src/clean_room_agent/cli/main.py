@@ -14,8 +14,7 @@ from typing import Any
 
 import click
 
-from clean_room_agent.cli.display import Display
-from clean_room_agent.cli.folding import fitted
+from clean_room_agent.cli.display import Display, fitted
 from clean_room_agent.errors import CraError
 from clean_room_agent.version import VERSION
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clean_room_agent.cli.display import current_display, visible_json
-from clean_room_agent.cli.folding import fitted
+from clean_room_agent.cli.display import current_display, fitted, visible_json
 from clean_room_agent.report.values import plain
 
 if TYPE_CHECKING:

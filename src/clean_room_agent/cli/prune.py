@@ -10,7 +10,7 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.prune_removal import carry_out
 from clean_room_agent.app.pruning import DISCARDED, KINDS, STATUSES, Choice, plan_pruning, site_of
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.sanitized import sanitized
+from clean_room_agent.cli.safe_console import sanitized
 from clean_room_agent.cli.views.prune import as_object, render, verdict
 
 AGE = re.compile(r"([0-9]{1,5})([hdw])\Z")

@@ -1,14 +1,48 @@
-"""The rich console of every view: escapes control characters and folds long lines."""
+"""The rich console of every view, which escapes control characters and folds long lines; whole views and events redacted, so
+that no renderer has to do it.
+"""
 
 from collections.abc import Callable, Iterator
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, Group, RenderHook
 from rich.segment import Segment
 from rich.text import Text
 
-from clean_room_agent.cli.display import visible
-from clean_room_agent.cli.folding import rows_of
+from clean_room_agent.cli.display import Display, current_display, rows_of, visible
+from clean_room_agent.orchestrator.events import Event, Observer
+from clean_room_agent.report.values import change_texts
+
+ValueT = TypeVar("ValueT")
+
+
+class SanitizedView:
+    """An `Observer` that hands each event on, made safe for a terminal."""
+
+    def __init__(self, view: Observer, display: Display) -> None:
+        self._view = view
+        self._display = display
+
+    def notice(self, event: Event) -> None:
+        """Hand `event` on."""
+        self._view.notice(change_texts(event, self._display.safe))
+
+
+class RedactedView:
+    """An `Observer` that hands each event on without the secrets in it."""
+
+    def __init__(self, view: Observer, display: Display) -> None:
+        self._view = view
+        self._display = display
+
+    def notice(self, event: Event) -> None:
+        """Hand `event` on."""
+        self._view.notice(self._display.redacted(event))
+
+
+def sanitized(value: ValueT) -> ValueT:
+    """`value` without secrets, the control characters of every text in it written as escapes."""
+    return change_texts(value, current_display().safe)  # type: ignore[no-any-return]
 
 
 class SafeText:

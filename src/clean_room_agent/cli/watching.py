@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING
 from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.cli import output
 from clean_room_agent.cli.display import current_display
-from clean_room_agent.cli.sanitized import RedactedView, SanitizedView
+from clean_room_agent.cli.safe_console import RedactedView, SanitizedView
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.passes import DecisionRow, list_decisions
 from clean_room_agent.llm.call_events import CallFinished, CallUnreadable

@@ -20,7 +20,6 @@ from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText,
 from clean_room_agent.execute.code_relations import Place, ShownCode, folder
 from clean_room_agent.execute.grouping import at_most, groups, needs_of
 from clean_room_agent.execute.judgments import YesNo
-from clean_room_agent.execute.plan_corrections import only_match
 from clean_room_agent.execute.plan_drafts import (
     Draft,
     Rejected,
@@ -30,6 +29,7 @@ from clean_room_agent.execute.plan_drafts import (
     shown_evidence,
     unreadable_draft,
 )
+from clean_room_agent.execute.plan_validation import only_match
 from clean_room_agent.execute.prompt_fitting import PromptContents, fit, planner_contents
 from clean_room_agent.execute.prompts.answers import ChangePointsAnswer
 from clean_room_agent.execute.prompts.change_points import CHANGE_POINTS, ChangePointsInputs

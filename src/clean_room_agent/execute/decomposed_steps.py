@@ -24,7 +24,6 @@ from clean_room_agent.execute.code_relations import Place, ShownCode
 from clean_room_agent.execute.decomposed_parts import NOT_NEEDED, pair_with_code, use_between
 from clean_room_agent.execute.grouping import needs_of
 from clean_room_agent.execute.judgments import YesNo
-from clean_room_agent.execute.plan_corrections import only_match
 from clean_room_agent.execute.plan_drafts import (
     Draft,
     PartAsked,
@@ -36,6 +35,7 @@ from clean_room_agent.execute.plan_drafts import (
     steps_as_json,
     unreadable_draft,
 )
+from clean_room_agent.execute.plan_validation import only_match
 from clean_room_agent.execute.prompt_fitting import PromptContents, all_contents, fit, planner_contents
 from clean_room_agent.execute.prompts.answers import StepDesignAnswer, SymbolTargetsAnswer
 from clean_room_agent.execute.prompts.step_dependency import STEP_DEPENDENCY, StepDependencyInputs

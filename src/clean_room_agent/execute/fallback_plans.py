@@ -7,7 +7,7 @@ from clean_room_agent import globs
 from clean_room_agent.artifacts.context import ContextPackage, Detail
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep, TargetFile
 from clean_room_agent.execute.edits.rules import is_control_path
-from clean_room_agent.execute.plan_corrections import ending_with, filled_role
+from clean_room_agent.execute.plan_validation import ending_with, filled_role
 from clean_room_agent.path_kinds import is_test_configuration, is_test_path
 
 WHOLE = "whole"

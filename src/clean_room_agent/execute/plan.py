@@ -28,7 +28,6 @@ from clean_room_agent.execute.one_call_plans import (
     draft_meta_plan,
     draft_part_plan,
 )
-from clean_room_agent.execute.plan_corrections import corrected_needs, corrected_steps
 from clean_room_agent.execute.plan_drafts import (
     AdjustmentAsked,
     Draft,
@@ -40,6 +39,8 @@ from clean_room_agent.execute.plan_drafts import (
 )
 from clean_room_agent.execute.plan_validation import (
     adjustment_faults,
+    corrected_needs,
+    corrected_steps,
     meta_plan_faults,
     part_plan_doubts,
     part_plan_faults,

@@ -32,8 +32,12 @@ from clean_room_agent.artifacts.plans import (
 from clean_room_agent.errors import ArtifactError
 from clean_room_agent.execute.fallback_plans import shortened
 from clean_room_agent.execute.plan_artifact import SINGLE_ID, build_artifact, plan_from_artifact
-from clean_room_agent.execute.plan_corrections import ending_with, filled_role
-from clean_room_agent.execute.plan_validation import artifact_faults, part_plan_faults
+from clean_room_agent.execute.plan_validation import (
+    artifact_faults,
+    ending_with,
+    filled_role,
+    part_plan_faults,
+)
 
 MAX_LOCATED_LINES = 1_000
 """A longer file is searched for no lines: each of its beginnings would be read."""

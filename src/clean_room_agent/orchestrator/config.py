@@ -5,7 +5,6 @@ from typing import Literal, get_args
 from pydantic import Field
 
 from clean_room_agent.config import ConfigSlice
-from clean_room_agent.orchestrator.failures import Category
 
 Rule = Literal[
     "refine",
@@ -22,6 +21,27 @@ Rule = Literal[
     "needs_human",
 ]
 """A row of the recovery table that can be switched off; `stop` and `skip`, which end things, cannot."""
+
+Category = Literal[
+    "format",
+    "truncated",
+    "endless",
+    "untouched",
+    "patch",
+    "syntax",
+    "import",
+    "name",
+    "logic",
+    "timeout",
+    "infrastructure",
+    "wrong_tech_stack",
+    "schema_mismatch",
+    "api_contract_wrong",
+]
+"""`endless`: the answer and its repair repeated themselves or copied the prompt's example, and were closed.
+`untouched`: nothing was refused but that a target of the step was left alone. The last three are never read from an
+error; a diagnosis names them.
+"""
 
 
 class SolveConfig(ConfigSlice):

@@ -1,4 +1,6 @@
-"""Who decides whether a file or a piece of code is needed: a model, or a threshold on scores where none is asked."""
+"""Who decides whether a file or a piece of code is needed: a model, or a threshold on scores where none is asked. The prompts
+of all judgments begin alike.
+"""
 
 import hashlib
 import json
@@ -8,16 +10,19 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from clean_room_agent.artifacts.context import fence_for, frame, quoted
+from clean_room_agent.artifacts.context import ContextRequest, RefinementRequest, fence_for, frame, quoted
 from clean_room_agent.artifacts.names import parse_item_name
-from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, sourced
+from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, joined, sourced
 from clean_room_agent.db.session import States
+from clean_room_agent.evidence_text import LEAST_CHARACTERS, describe_evidence
 from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.bias import NOTHING, CalibratedChoice, calibrate_choice, lets_in, needs_bias
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.stage import BatchInputs, Option, SingleInputs, SortedT, Verdict, Weight
 
+MAX_ERRORS = 6
+"""Of what an earlier attempt missed."""
 OUT = ""
 NO_MODEL = "no model asked"
 EVEN = 0.5
@@ -28,6 +33,21 @@ NOTHING_ASKED: Final = SingleInputs(
     others=(NOTHING,),
 )
 """A question without content, the same for every task: it measures what the model is inclined to answer anyway."""
+
+
+def question_text(request: ContextRequest, missing: RefinementRequest | None = None) -> SourcedText:
+    """Task, focus, evidence and what a failed attempt missed, under headings; no newline at the end."""
+    task, focus = request.task.strip(), request.focus.strip()
+    parts = [("## Task\n", sourced(task, PromptSource.TASK))]
+    if focus not in {"", task}:
+        parts.append(("## The part of it to do now\n", sourced(focus, PromptSource.PART)))
+    if evidence := describe_evidence(request.evidence, bound=LEAST_CHARACTERS):
+        parts.append(("## What the tests show now\n", sourced(evidence, PromptSource.EVIDENCE)))
+    if missing is not None:
+        words = (missing.reason, *missing.error_signatures[:MAX_ERRORS])
+        said = "\n".join(word.strip() for word in words if word.strip())
+        parts.append(("## What an earlier attempt missed\n", sourced(said, PromptSource.FAILURE)))
+    return joined("\n\n", map(compose, parts))
 
 
 class VerdictMemory:

@@ -16,9 +16,8 @@ from clean_room_agent.retrieval.assembly import assemble
 from clean_room_agent.retrieval.config import RetrievalConfig
 from clean_room_agent.retrieval.context_files import ContextFiles, FileText
 from clean_room_agent.retrieval.conventions import find_conventions
-from clean_room_agent.retrieval.decision_log import DecisionLog
-from clean_room_agent.retrieval.judges import ModelJudge, ThresholdJudge
-from clean_room_agent.retrieval.judgment_header import question_text
+from clean_room_agent.retrieval.judges import ModelJudge, ThresholdJudge, question_text
+from clean_room_agent.retrieval.pass_memory import DecisionLog
 from clean_room_agent.retrieval.refinement import merge_request
 from clean_room_agent.retrieval.registry import build_stages
 from clean_room_agent.retrieval.search.candidates import find_candidates

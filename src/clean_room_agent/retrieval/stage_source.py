@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from clean_room_agent.db.curated.files import FileRow
 from clean_room_agent.db.curated.symbols import SymbolRow
 from clean_room_agent.query.knowledge import KnowledgeBase
-from clean_room_agent.retrieval.code.pieces import Definition, Piece, split_file
-from clean_room_agent.retrieval.code.splitting import Cut, divide_large, text_cuts
 from clean_room_agent.retrieval.context_files import ContextFiles, FileText, NotEditable
+from clean_room_agent.retrieval.pieces import Cut, Definition, Piece, divide_large, split_file, text_cuts
 from clean_room_agent.syntax import import_lines, sequence_starts
 
 MAX_PIECE_PERCENT = 80

@@ -14,9 +14,9 @@ from typing import TypeVar
 from clean_room_agent.artifacts.context import ContextRequest, TaskQuery
 from clean_room_agent.artifacts.names import parse_item_name
 from clean_room_agent.path_kinds import kind_of
-from clean_room_agent.retrieval.code.pieces import OTHER_KINDS
 from clean_room_agent.retrieval.context_files import NotEditable
 from clean_room_agent.retrieval.judges import frame_option
+from clean_room_agent.retrieval.pieces import OTHER_KINDS
 from clean_room_agent.retrieval.retriever import Retrieved
 from clean_room_agent.retrieval.search.failing_tests import find_tests
 from clean_room_agent.retrieval.selection.scored_pieces import ScoredPiece, read_view, weighted_terms

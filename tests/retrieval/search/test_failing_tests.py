@@ -1,3 +1,5 @@
+"""What test files import and the repository does not have yet."""
+
 from collections.abc import Callable
 
 import pytest
@@ -5,16 +7,17 @@ from tests.retrieval.world import World
 
 from clean_room_agent.artifacts.context import TaskQuery
 from clean_room_agent.artifacts.evidence import StackFrame
+from clean_room_agent.retrieval.context_files import FileText
 from clean_room_agent.retrieval.search.candidates import test_files as files_of_tests
 from clean_room_agent.retrieval.search.failing_tests import (
     MAX_HELPERS,
     TestCode,
     find_named_tests,
     find_tests,
+    missing_imports,
 )
 
 Make = Callable[..., World]
-
 CART = """import {cart, LIMIT} from '../src/cart';
 
 const PRICE = 3;
@@ -46,6 +49,8 @@ describe('cart', () => {
 
 test(`top > level ${PRICE}`, () => {});
 """
+
+
 PYTHON = '''import unittest
 import pytest
 from shop import total
@@ -76,6 +81,8 @@ class TestMore(unittest.TestCase):
     def test_limit(self):
         assert self.made == self.LIMIT
 '''
+
+
 FILES = {
     "web/test/cart.test.ts": CART,
     "web/src/cart.ts": "export const LIMIT = 3;\nexport const cart = (n) => n;\n",
@@ -83,6 +90,43 @@ FILES = {
     "tests/conftest.py": "import pytest\n@pytest.fixture\ndef currency(): return 'a'\n@pytest.fixture\ndef basket(other): return []\n"
     "@pytest.fixture\ndef rate(): return 9\n@pytest.fixture\ndef other(): return 1\n",
     "shop.py": "def total(rates): return 1\n",
+}
+
+
+NEW_NAMES = """\
+import unittest
+from shop import total, refund
+from shop.coupons import Coupon as Card
+
+
+def paid():
+    return refund(3)
+
+
+def test_total():
+    assert total({}) == 0
+
+
+def test_refund():
+    assert paid() == 3
+
+
+class CardTest(unittest.TestCase):
+    def test_card(self):
+        assert Card(5).worth == 5
+
+    def test_nothing(self):
+        assert total({}) == 0
+"""
+
+
+FILES_OF_MISSING_IMPORTS = {
+    "src/shop/__init__.py": "from shop.cart import Cart\n\nLIMIT = 3\n__all__ = ['Cart', 'dynamic']\n",
+    "src/shop/cart.py": "class Cart:\n    pass\n",
+    "src/shop/web/views.py": "def show():\n    pass\n",
+    "tools/make.py": "",
+    "tests/helpers.py": "def build():\n    pass\n",
+    "tests/unit/test_a.py": "",
 }
 
 
@@ -210,33 +254,6 @@ def test_a_test_declared_in_a_shared_file_is_found_by_its_last_titles(make: Make
     ]
 
 
-NEW_NAMES = """\
-import unittest
-from shop import total, refund
-from shop.coupons import Coupon as Card
-
-
-def paid():
-    return refund(3)
-
-
-def test_total():
-    assert total({}) == 0
-
-
-def test_refund():
-    assert paid() == 3
-
-
-class CardTest(unittest.TestCase):
-    def test_card(self):
-        assert Card(5).worth == 5
-
-    def test_nothing(self):
-        assert total({}) == 0
-"""
-
-
 @pytest.mark.parametrize(
     "name",
     ["tests/test_refund.py", "unittest.loader._FailedTest.tests.test_refund", "/w/tests/test_refund.py"],
@@ -281,3 +298,37 @@ def many_constants(count: int) -> str:
     """A test that uses so many constants, declared in their order."""
     lines = "".join(f"const LIMIT_{n} = {n};\n" for n in range(count))
     return f"{lines}it('adds', () => {{ use({', '.join(f'LIMIT_{n}' for n in range(count))}); }});\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "missing"),
+    [
+        ("from shop import Cart, LIMIT, dynamic", set()),
+        ("from shop import Cart, Coupon", {"Coupon"}),
+        ("from shop import Coupon as Card", {"Card"}),
+        ("from shop import (\n    Cart,\n    Coupon,\n)", {"Coupon"}),
+        ("from shop import cart, web, stock", {"stock"}),
+        ("from shop.stock import *", set()),
+        ("from shop.stock import Shelf, Box", {"Shelf", "Box"}),
+        ("from shop.cart import Cart, Box", {"Box"}),
+        ("import shop.stock", {"shop"}),
+        ("import shop.stock as stock, os", {"stock"}),
+        ("import shop, shop.cart", set()),
+        ("from ..helpers import build, pack", {"pack"}),
+        ("from .. import helpers, others", {"others"}),
+        ("import numpy as np\nfrom typing import Never", set()),
+        ("try:\n    from shop import refund\nexcept ImportError:\n    refund = None", {"refund"}),
+        ("def f():\n    from shop import later", {"later"}),
+        ("from shop import (", set()),
+    ],
+)
+def test_names_that_no_module_of_the_repository_has_are_missing(
+    make: Make, source: str, missing: set[str]
+) -> None:
+    text = FileText(path="tests/unit/test_a.py", lines=tuple(source.split("\n")), content_hash="")
+    assert missing_imports(text, make(FILES_OF_MISSING_IMPORTS).source()) == missing
+
+
+def test_other_languages_are_not_read(make: Make) -> None:
+    text = FileText(path="a.ts", lines=("import {b} from './b'",), content_hash="")
+    assert missing_imports(text, make(FILES_OF_MISSING_IMPORTS).source()) == frozenset()

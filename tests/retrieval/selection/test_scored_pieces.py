@@ -1,35 +1,163 @@
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.retrieval.shop import IMPORTS, SHOP, large_module
 from tests.retrieval.world import World, context_request
 
 from clean_room_agent.artifacts.context import TaskQuery
 from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.db.curated.files import FileRow
-from clean_room_agent.retrieval.code.pieces import Definition, Piece, PieceKind
 from clean_room_agent.retrieval.context_files import FileText
+from clean_room_agent.retrieval.pieces import Definition, Piece, PieceKind
 from clean_room_agent.retrieval.selection.scored_pieces import (
     BODY_LINES,
     LINES_SHOWN,
+    NOTES_SHOWN,
+    QUOTED_CHARS,
     TEST_TERM_WEIGHT,
     FilesInScope,
     Hints,
     ScoredPiece,
     files_in_scope,
+    first_line,
     holds_frame,
     is_named,
     is_named_outright,
     is_test,
     matches_name,
+    names_outline,
+    nearest_lines,
+    numbered,
+    quoted,
     score_pieces,
+    short_summary,
+    summary,
     weighted_terms,
     words_of,
 )
 from clean_room_agent.retrieval.stage import Candidate, StageContext
 from clean_room_agent.retrieval.stage_source import FileView
 
+LINES = ["total = 0", "    for price in prices:", "        total += price", "", "return round(total)"]
 Make = Callable[..., World]
+NO_HINTS = Hints(planned=frozenset(), named=frozenset(), frames=(), wants_tests=False)
+LINES_OF_SCORED_PIECES = ("def add(item):", "    keep(item)", "def total():", "    return add(1)")
+
+
+def test_the_lines_that_hold_what_is_asked_for_come_in_the_order_of_the_file() -> None:
+    assert nearest_lines(LINES, {"price": 1.0, "round": 1.0}, most=3) == (
+        (2, "for price in prices:"),
+        (3, "total += price"),
+        (5, "return round(total)"),
+    )
+
+
+def test_of_many_lines_those_with_the_rarest_words_are_shown() -> None:
+    assert nearest_lines(LINES, {"total": 1.0, "round": 1.0}, most=1) == ((5, "return round(total)"),)
+
+
+def test_a_word_that_weighs_more_counts_more() -> None:
+    lines = ["alpha", "beta"]
+    assert nearest_lines(lines, {"alpha": 0.3, "beta": 1.0}, most=1) == ((2, "beta"),)
+    assert nearest_lines(lines, {"alpha": 1.0, "beta": 1.0}, most=1) == ((1, "alpha"),)
+
+
+def test_lines_of_a_part_keep_the_numbers_of_the_file() -> None:
+    assert nearest_lines(LINES, {"round": 1.0}, most=2, first=40) == ((44, "return round(total)"),)
+
+
+def test_nothing_asked_for_or_nothing_found_is_nothing_shown() -> None:
+    assert nearest_lines(LINES, {}, most=3) == ()
+    assert nearest_lines(LINES, {"voucher": 1.0}, most=3) == ()
+
+
+def test_a_very_long_line_is_cut_and_says_so() -> None:
+    assert quoted("x" * QUOTED_CHARS) == "x" * QUOTED_CHARS
+    assert quoted("  " + "x" * (QUOTED_CHARS + 1)) == "x" * QUOTED_CHARS + " [cut]"
+
+
+def test_each_line_stands_after_its_number() -> None:
+    assert numbered(((2, "a"), (10, "b"))) == "2: a\n10: b\n"
+
+
+@given(
+    st.lists(st.text(alphabet="ab _=", max_size=12), max_size=12),
+    st.dictionaries(st.sampled_from(["a", "b", "aa", "ab"]), st.floats(0.1, 2), max_size=3),
+    st.integers(1, 4),
+)
+def test_what_is_quoted_are_lines_of_the_file(lines: list[str], terms: dict[str, float], most: int) -> None:
+    found = nearest_lines(lines, terms, most=most)
+    assert len(found) <= most
+    assert [number for number, _ in found] == sorted({number for number, _ in found})
+    assert all(text == lines[number - 1].strip() for number, text in found)
+
+
+def piece(**fields: object) -> Piece:
+    values: dict[str, object] = {
+        "name": "f",
+        "kind": "symbol",
+        "start_line": 1,
+        "end_line": 2,
+        "signature": "def f(a):",
+    }
+    return Piece(**{**values, **fields})  # type: ignore[arg-type]
+
+
+def test_a_summary_has_signature_documentation_and_the_first_reasons() -> None:
+    notes = tuple(f"(line {number}: because)" for number in range(NOTES_SHOWN + 2))
+    shown = summary(piece(doc="Do it.\n\nWell.", notes=notes))
+    assert shown.splitlines() == [
+        "def f(a):",
+        "    Do it.",
+        "",
+        "    Well.",
+        *(f"    {note}" for note in notes[:NOTES_SHOWN]),
+    ]
+
+
+def test_a_short_summary_has_one_line_of_each() -> None:
+    assert (
+        short_summary(piece(signature="def f(\n    a,\n):", doc="Do it.\n\nWell."))
+        == "def f( a, ):\n    Do it.\n"
+    )
+    assert short_summary(piece()) == "def f(a):\n"
+    assert short_summary(piece(signature="x" * 310)) == f"{'x' * 300} (and 10 more characters)\n"
+
+
+def test_a_first_line_is_the_first_that_is_not_blank() -> None:
+    assert first_line("\n  \n  a = 1\nb = 2\n") == "a = 1\n"
+
+
+def view(*entries: tuple[str, str, int, int]) -> FileView:
+    definitions = tuple(
+        Definition(symbol_id=start, name=name, kind=kind, start_line=start, end_line=end, signature="")
+        for name, kind, start, end in entries
+    )
+    row = FileRow(id=1, path="a.py", language="python", content_hash="", size_bytes=0, parse_error=None)
+    text = FileText(path="a.py", lines=("x",) * 9, content_hash="")
+    return FileView(row=row, text=text, definitions=definitions, pieces=())
+
+
+def test_an_outline_names_the_nearest_definitions_in_the_order_of_their_lines() -> None:
+    entries = view(
+        ("A", "class", 1, 6), ("A.f", "method", 2, 3), ("g", "function", 7, 8), ("LIMIT", "variable", 9, 9)
+    )
+    assert names_outline(entries, lambda entry: -entry.start_line, most=9) == "1-6 A\n2-3 A.f\n7-8 g\n"
+    assert (
+        names_outline(entries, lambda entry: entry.start_line, most=2)
+        == "2-3 A.f\n7-8 g\n(1 more definitions)\n"
+    )
+
+
+def test_what_is_defined_within_a_function_is_not_named() -> None:
+    entries = view(("f", "function", 1, 5), ("f.inner", "function", 2, 3))
+    assert names_outline(entries, lambda _: 0.0, most=9) == "1-5 f\n"
+
+
+def test_a_file_without_definitions_says_how_long_it_is() -> None:
+    assert names_outline(view(), lambda _: 0.0, most=9) == "(9 lines without definitions)\n"
 
 
 def candidate(world: World, path: str, tier: int = 4) -> Candidate:
@@ -120,11 +248,7 @@ def test_a_file_of_tests_is_told_by_its_path(make: Make) -> None:
     assert not is_test(candidate(world, "shop/cart.py"))
 
 
-NO_HINTS = Hints(planned=frozenset(), named=frozenset(), frames=(), wants_tests=False)
-LINES = ("def add(item):", "    keep(item)", "def total():", "    return add(1)")
-
-
-def piece(name: str, start: int, end: int, kind: PieceKind = "symbol") -> Piece:
+def piece_of_scored_pieces(name: str, start: int, end: int, kind: PieceKind = "symbol") -> Piece:
     return Piece(name=name, kind=kind, start_line=start, end_line=end, signature="")
 
 
@@ -134,13 +258,13 @@ def definition(name: str, start: int, end: int) -> Definition:
     )
 
 
-def view(path: str = "cart.py") -> FileView:
+def view_of_scored_pieces(path: str = "cart.py") -> FileView:
     row = FileRow(id=1, path=path, language="python", content_hash="", size_bytes=0, parse_error=None)
     return FileView(
         row=row,
-        text=FileText(path=path, lines=LINES, content_hash=""),
+        text=FileText(path=path, lines=LINES_OF_SCORED_PIECES, content_hash=""),
         definitions=(definition("add", 1, 2), definition("total", 3, 4)),
-        pieces=(piece("add", 1, 2), piece("total", 3, 4)),
+        pieces=(piece_of_scored_pieces("add", 1, 2), piece_of_scored_pieces("total", 3, 4)),
     )
 
 
@@ -155,13 +279,13 @@ def hints(**fields: object) -> Hints:
 
 
 def test_the_piece_whose_name_is_asked_for_is_nearer_than_one_that_uses_it() -> None:
-    scores = score_pieces([view()], {"add": 1.0}, NO_HINTS)
+    scores = score_pieces([view_of_scored_pieces()], {"add": 1.0}, NO_HINTS)
     assert scores["cart.py", 1] == 1.0
     assert 0 < scores["cart.py", 3] < 1.0
 
 
 def test_without_terms_or_hints_nothing_is_near() -> None:
-    assert set(score_pieces([view()], {}, NO_HINTS).values()) == {0.0}
+    assert set(score_pieces([view_of_scored_pieces()], {}, NO_HINTS).values()) == {0.0}
     assert score_pieces([], {"add": 1.0}, NO_HINTS) == {}
 
 
@@ -175,12 +299,12 @@ def test_without_terms_or_hints_nothing_is_near() -> None:
     ],
 )
 def test_each_hint_brings_its_piece_to_the_top_where_words_say_nothing(found: Hints) -> None:
-    scores = score_pieces([view()], {}, found)
+    scores = score_pieces([view_of_scored_pieces()], {}, found)
     assert scores == {("cart.py", 1): 0.0, ("cart.py", 3): 1.0}
 
 
 def test_a_piece_of_a_test_counts_little_unless_the_task_is_about_tests() -> None:
-    views = [view(), view("tests/test_cart.py")]
+    views = [view_of_scored_pieces(), view_of_scored_pieces("tests/test_cart.py")]
     usual = score_pieces(views, {"add": 1.0}, NO_HINTS)
     assert usual["tests/test_cart.py", 1] == pytest.approx(usual["cart.py", 1] / 10)
     wanted = score_pieces(views, {"add": 1.0}, hints(wants_tests=True))
@@ -195,18 +319,18 @@ def test_a_name_means_a_definition_by_its_last_parts() -> None:
 
 
 def test_other_code_is_named_by_nothing() -> None:
-    assert not is_named(piece("(imports)", 1, 1, "imports"), frozenset({"(imports)"}))
+    assert not is_named(piece_of_scored_pieces("(imports)", 1, 1, "imports"), frozenset({"(imports)"}))
 
 
 def test_the_head_of_a_large_class_is_named_and_not_meant_to_be_shown_for_it() -> None:
-    head = piece("Cart (head)", 1, 2, "head")
+    head = piece_of_scored_pieces("Cart (head)", 1, 2, "head")
     assert is_named(head, frozenset({"Cart"}))
     assert not is_named_outright(head, hints(named_outright=frozenset({"Cart"})))
-    assert is_named_outright(piece("Cart", 1, 2), hints(named_outright=frozenset({"Cart"})))
+    assert is_named_outright(piece_of_scored_pieces("Cart", 1, 2), hints(named_outright=frozenset({"Cart"})))
 
 
 def test_a_frame_lies_in_the_lines_of_its_own_file() -> None:
     frames = (StackFrame(path="cart.py", line=2, function=""),)
-    assert holds_frame("cart.py", piece("add", 1, 2), frames)
-    assert not holds_frame("cart.py", piece("total", 3, 4), frames)
-    assert not holds_frame("other.py", piece("add", 1, 2), frames)
+    assert holds_frame("cart.py", piece_of_scored_pieces("add", 1, 2), frames)
+    assert not holds_frame("cart.py", piece_of_scored_pieces("total", 3, 4), frames)
+    assert not holds_frame("other.py", piece_of_scored_pieces("add", 1, 2), frames)

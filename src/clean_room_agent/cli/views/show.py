@@ -9,9 +9,9 @@ from typing import Any, Generic, TypeVar
 
 from rich.console import RenderableType
 
-from clean_room_agent.app.token_estimators import read_estimators
+from clean_room_agent.app.model_records import read_estimators
 from clean_room_agent.artifacts.names import parse_call, short_id
-from clean_room_agent.cli.sanitized import sanitized
+from clean_room_agent.cli.safe_console import sanitized
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.report.call_texts import (
     AttemptDiff,

@@ -12,12 +12,13 @@ from clean_room_agent.artifacts.plans import FailureSignal, PlanStep
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.failure_signals import failure_signals
 from clean_room_agent.execute.implement import text_fingerprint
+from clean_room_agent.orchestrator.config import Category
 from clean_room_agent.orchestrator.events import PassProgress
-from clean_room_agent.orchestrator.failures import MOST_COMPARED, Category, category_of, normalised
 from clean_room_agent.orchestrator.journal import as_text
 from clean_room_agent.orchestrator.recovery.rules import advised_by_rules, decide, doctor_to_ask
 from clean_room_agent.orchestrator.recovery.situation import (
     ENDS_RUN,
+    MOST_COMPARED,
     Action,
     Advice,
     AttemptSeen,
@@ -25,6 +26,8 @@ from clean_room_agent.orchestrator.recovery.situation import (
     RunSeen,
     Situation,
     StepSeen,
+    category_of,
+    normalised,
 )
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob

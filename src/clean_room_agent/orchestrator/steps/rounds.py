@@ -15,8 +15,7 @@ from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
 from clean_room_agent.orchestrator.steps.attempt import Attempt, Draw, StepJob, ask, note_unshown, place
 from clean_room_agent.orchestrator.steps.attempt_record import CheckedAttempt, record_attempt
-from clean_room_agent.orchestrator.steps.candidates import Candidate, candidate, choose, why_not
-from clean_room_agent.orchestrator.steps.judging import judge
+from clean_room_agent.orchestrator.steps.judging import Candidate, candidate, choose, judge, why_not
 from clean_room_agent.orchestrator.steps.scaffold import JOURNAL_NAME, NO_SCAFFOLD, Scaffold
 from clean_room_agent.orchestrator.steps.step_context import context_for
 from clean_room_agent.orchestrator.testing.results import TestRun

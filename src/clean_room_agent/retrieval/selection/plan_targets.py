@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from clean_room_agent.retrieval.code.pieces import CONTAINERS, VALUES, Definition, Piece, enclosing_head
+from clean_room_agent.retrieval.pieces import CONTAINERS, VALUES, Definition, Piece, enclosing_head
 from clean_room_agent.retrieval.selection.scored_pieces import (
     Hints,
     ScoredPiece,

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from clean_room_agent.db.curated.symbols import SymbolRow
 from clean_room_agent.path_kinds import is_test_file
-from clean_room_agent.retrieval.code.pieces import CONTAINERS, VALUES, Definition
 from clean_room_agent.retrieval.context_files import FileText
-from clean_room_agent.retrieval.selection.excerpts import quoted
+from clean_room_agent.retrieval.pieces import CONTAINERS, VALUES, Definition
+from clean_room_agent.retrieval.selection.scored_pieces import quoted
 from clean_room_agent.retrieval.stage import Selection
 from clean_room_agent.retrieval.stage_source import FileView, RepositorySource
 

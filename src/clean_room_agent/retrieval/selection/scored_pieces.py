@@ -1,9 +1,12 @@
-"""The pieces of the files in scope, scored by how near they are to a task: what the precision stage chooses from."""
+"""The pieces of the files in scope, scored by how near they are to a task: what the precision stage chooses from. And code in
+short: signatures, outlines, the lines nearest to a task.
+"""
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import indent
 
 from clean_room_agent.artifacts.context import ContextRequest, Detail, TaskQuery
 from clean_room_agent.artifacts.evidence import StackFrame
@@ -11,16 +14,19 @@ from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.indexer.terms import count_terms
 from clean_room_agent.path_kinds import is_test_file
 from clean_room_agent.query.ranking import KIND_WEIGHTS
-from clean_room_agent.retrieval.code.pieces import OTHER_KINDS, Piece, definition_name
 from clean_room_agent.retrieval.context_files import NotEditable
+from clean_room_agent.retrieval.pieces import OTHER_KINDS, VALUES, Definition, Piece, definition_name
 from clean_room_agent.retrieval.search.candidates import asks_for_tests, search_terms
 from clean_room_agent.retrieval.search.failing_tests import TestCode, find_tests
 from clean_room_agent.retrieval.search.mentions import WORD
-from clean_room_agent.retrieval.selection import excerpts
-from clean_room_agent.retrieval.selection.excerpts import nearest_lines, numbered
 from clean_room_agent.retrieval.stage import Candidate, Option, Selection, StageContext
 from clean_room_agent.retrieval.stage_source import FileView, RepositorySource
 
+NOTES_SHOWN = 3
+MOST_CHARS = 300
+"""Of a signature or a line of documentation in a list: a minified file has lines larger than a window."""
+QUOTED_CHARS = 160
+"""Of a line, as it is quoted."""
 SATURATION = 2.0
 NAME_WEIGHT = 3.0
 """A term in a piece's name counts as often."""
@@ -40,9 +46,88 @@ BODY_LINES = 30
 BODY_CHARS = 3000
 """The same in characters, as a minified file has lines larger than a window."""
 LINES_SHOWN = 6
-
 PieceKey = tuple[str, int]
 """Path and first line."""
+
+
+def summary(piece: Piece) -> str:
+    """Signature, documentation, and the first comments that give a reason."""
+    parts = [piece.signature]
+    if piece.doc:
+        parts.append(indent(piece.doc, "    "))
+    parts.extend(f"    {note}" for note in piece.notes[:NOTES_SHOWN])
+    return "\n".join((*parts, ""))
+
+
+def short_summary(piece: Piece) -> str:
+    """The signature in one line, and the first line of the documentation."""
+    doc = piece.doc.strip().split("\n", 1)[0]
+    lines = [_shorten(piece.signature, MOST_CHARS), *([f"    {_shorten(doc, MOST_CHARS)}"] if doc else [])]
+    return "\n".join((*lines, ""))
+
+
+def names_outline(view: FileView, nearness: Callable[[Definition], float], *, most: int) -> str:
+    """The names and lines of the file's classes, functions and methods, in order; of more than `most`, the nearest, and
+    how many more there are.
+    """
+    functions = {entry.name for entry in view.definitions if entry.kind in {"function", "method"}}
+    named = [
+        entry
+        for entry in view.definitions
+        if entry.kind not in VALUES and entry.name.rpartition(".")[0] not in functions
+    ]
+    near = sorted(named, key=lambda entry: (-nearness(entry), entry.start_line))[:most]
+    lines = [
+        f"{entry.start_line}-{entry.end_line} {entry.name}"
+        for entry in sorted(near, key=lambda entry: (entry.start_line, -entry.end_line))
+    ]
+    if len(named) > len(near):
+        lines.append(f"({len(named) - len(near)} more definitions)")
+    return "\n".join((*lines, "")) if lines else f"({len(view.text.lines)} lines without definitions)\n"
+
+
+def first_line(text: str) -> str:
+    """The first line that is not blank, shortened, with its end."""
+    return _shorten(next((line for line in text.split("\n") if line.strip()), ""), MOST_CHARS) + "\n"
+
+
+def nearest_lines(
+    lines: Sequence[str], terms: Mapping[str, float], *, most: int, first: int = 1
+) -> tuple[tuple[int, str], ...]:
+    """Number and text of up to `most` lines that hold wanted terms, in the order of the file.
+
+    The rarer a term is among the lines, the more it counts; of equal lines the first. `first` is the number of the
+    first line given.
+    """
+    bags = [frozenset(count_terms(line)) & terms.keys() for line in lines]
+    held = Counter(term for bag in bags for term in bag)
+    weights = {term: terms[term] / math.log(2 + count) for term, count in held.items()}
+    scores = [sum(weights[term] for term in sorted(bag)) for bag in bags]
+    best = sorted(
+        (place for place, score in enumerate(scores) if score > 0), key=lambda at: (-scores[at], at)
+    )
+    return tuple((first + place, quoted(lines[place])) for place in sorted(best[:most]))
+
+
+def quoted(line: str) -> str:
+    """The line, stripped, and cut if it is very long."""
+    text = line.strip()
+    return text if len(text) <= QUOTED_CHARS else f"{text[:QUOTED_CHARS]} [cut]"
+
+
+def numbered(lines: Sequence[tuple[int, str]]) -> str:
+    """Each line after its number."""
+    return "".join(f"{number}: {text}\n" for number, text in lines)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _shorten(text: str, most: int) -> str:
+    """The text in one line; from a longer one as many characters as are allowed, and how many more there are."""
+    line = _one_line(text)
+    return line if len(line) <= most else f"{line[:most]} (and {len(line) - most} more characters)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +261,7 @@ class ScoredPiece:
         if piece.end_line - piece.start_line >= BODY_LINES or len(text) > BODY_CHARS:
             lines = self.view.text.lines[piece.start_line - 1 : piece.end_line]
             near = nearest_lines(lines, terms, most=LINES_SHOWN, first=piece.start_line)
-            text = excerpts.short_summary(piece) + numbered(near)
+            text = short_summary(piece) + numbered(near)
         return Option(
             key=item_name(f"{path}:{piece.start_line}", piece.name),
             name=item_name(path, piece.name, (piece.start_line, piece.end_line)),
@@ -195,7 +280,7 @@ class ScoredPiece:
             tier=self.entry.tier,
             score=self.score,
             reason=reason,
-            outline=excerpts.summary(self.piece) if self.piece.kind not in OTHER_KINDS else "",
+            outline=summary(self.piece) if self.piece.kind not in OTHER_KINDS else "",
         )
 
 

@@ -13,13 +13,13 @@ from itertools import groupby
 from clean_room_agent.artifacts.context import Detail, TaskQuery
 from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.path_kinds import is_side_file
-from clean_room_agent.retrieval.code.pieces import OTHER_KINDS, Definition
 from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.judges import take_best
+from clean_room_agent.retrieval.pieces import OTHER_KINDS, Definition
 from clean_room_agent.retrieval.prompts.piece_judgment import CHANGE, PIECE_JUDGMENT, READ
 from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
 from clean_room_agent.retrieval.search.failing_tests import HelperCode, TestCode
-from clean_room_agent.retrieval.selection import excerpts
+from clean_room_agent.retrieval.selection import scored_pieces
 from clean_room_agent.retrieval.selection.plan_targets import (
     Target,
     around,
@@ -338,7 +338,7 @@ def _outlines_of_targets(targets: Sequence[Target], shown: Sequence[Selection]) 
             "type_context",
             score=target.pieces[0].entry.score,
             reason="outline of a file to be changed",
-            outline=excerpts.names_outline(target.view, closeness_to(target, shown), most=TARGET_NAMES),
+            outline=scored_pieces.names_outline(target.view, closeness_to(target, shown), most=TARGET_NAMES),
         )
         for target in targets
         if target.view.row.path not in whole
@@ -361,7 +361,7 @@ def _outlines(files: FilesInScope, named: Sequence[Selection]) -> list[Selection
             "type_context",
             score=entry.score,
             reason="in scope: its outline",
-            outline=excerpts.names_outline(view, _nearness(view, scores), most=PLAN_NAMES),
+            outline=scored_pieces.names_outline(view, _nearness(view, scores), most=PLAN_NAMES),
         )
         for entry, view in files.views
         if entry.path in partly and (entry.tier == 0 or not is_test(entry))

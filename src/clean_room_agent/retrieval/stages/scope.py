@@ -13,8 +13,7 @@ from clean_room_agent.retrieval.judges import take_best
 from clean_room_agent.retrieval.prompts.scope_batch import RELEVANT, SCOPE_BATCH
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.search.failing_tests import find_tests
-from clean_room_agent.retrieval.selection.excerpts import nearest_lines, numbered
-from clean_room_agent.retrieval.selection.scored_pieces import weighted_terms
+from clean_room_agent.retrieval.selection.scored_pieces import nearest_lines, numbered, weighted_terms
 from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Option, StageContext, Verdict
 from clean_room_agent.retrieval.stage_source import RepositorySource, top_names
 

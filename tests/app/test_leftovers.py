@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clean_room_agent.app.task_lock import task_lock
+from clean_room_agent.app.leftovers import task_lock
 from clean_room_agent.errors import UsageError
 from clean_room_agent.workspace import Workspace
 

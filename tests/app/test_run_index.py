@@ -1,21 +1,29 @@
 import contextlib
 import os
+import sqlite3
 import time
 from pathlib import Path
 
 import pytest
 from testing.patience import PATIENCE
 from testing.repositories import make_repository
+from testing.runs.solving import make_project
+from testing.servers.ollama_server import OllamaServer
 
+from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.index_process import RUN_COMMIT_KEY, Follow, IndexProcess, IndexTree, Refresh
+from clean_room_agent.app.run_index import RUN_COMMIT_KEY, Follow, IndexCopy, IndexProcess, IndexTree, Refresh
+from clean_room_agent.app.run_wiring import run_parts, task_of
+from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.time_kinds import TimeKind
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.curated import index_state
 from clean_room_agent.db.raw.runs import TimeSpanRow
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import IndexingError
+from clean_room_agent.git.repository import open_repository
 from clean_room_agent.indexer.config import IndexConfig
+from clean_room_agent.orchestrator.events import Nobody
 from clean_room_agent.orchestrator.time_log import TimeLog
 from clean_room_agent.workspace import Workspace
 
@@ -107,3 +115,39 @@ def test_a_job_that_fails_says_so_to_who_asked_for_it(workspace: Workspace) -> N
     (workspace.repo / "pkg" / "m1.py").write_bytes(b"# coding: nonsense\nx = '\xff'\n")
     with IndexProcess() as index, pytest.raises(IndexingError, match=r"pkg/m1\.py"):
         index.do(IndexTree(workspace.repo, IndexConfig()), lambda _done, _total: None)
+
+
+def test_what_retrieval_reads_through_cannot_be_written(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    with OllamaServer(project.oracle) as server:
+        project.configure(server.base_url)
+        workspace = Workspace(repo=project.top)
+        settings = load_settings(workspace.config, Overrides())
+        repo = open_repository(project.top)
+        with contextlib.ExitStack() as stack:
+            indexing = stack.enter_context(IndexProcess(Refresh(workspace, settings.index)))
+            services = stack.enter_context(wiring.open_services(workspace, settings, "wall"))
+            parts = stack.enter_context(
+                run_parts(
+                    services,
+                    repo,
+                    task_of(settings, "wall", "x"),
+                    Nobody(),
+                    indexing=indexing,
+                    command="solve",
+                    times=TimeLog("wall", utc_now),
+                )
+            )
+            copy = parts.index
+            assert isinstance(copy, IndexCopy)
+            reading = copy.source._kb._conn
+            assert reading.execute("SELECT count(*) FROM files").fetchone()[0] == 5
+            with pytest.raises(sqlite3.OperationalError, match="readonly database"):
+                reading.execute("DELETE FROM files")
+            reading.execute("PRAGMA query_only = OFF")
+            with pytest.raises(sqlite3.OperationalError, match="readonly database"):
+                reading.execute("DELETE FROM files")
+            copy.refresh(project.top, ("till/money.py",), "c0ffee")
+            assert copy.described() == "c0ffee"
+            assert copy.source._kb._conn is reading
+            services.end_task()
