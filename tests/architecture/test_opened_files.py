@@ -14,6 +14,7 @@ NO_PATHS = frozenset({"safe_open", "Record", "Session", "os"})
 OWN_NAMES = {
     # what the user named on the command line, or the program's own configuration and files
     "config.py": "config.toml, by its whole path",
+    "app/clock.py": "what the kernel says of this process",
     "app/demo.py": "files of the package, and of the demo, in its own folder",
     "cli/completing.py": "a file of the package",
     "cli/completion.py": "files of the package",

@@ -29,6 +29,7 @@ from clean_room_agent.git.repository import Repository, list_files, open_reposit
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Event, Note, Observer, PassFinished
 from clean_room_agent.orchestrator.finishing import BRANCHES, Solved
+from clean_room_agent.orchestrator.interrupts import Interrupts
 from clean_room_agent.orchestrator.journal import seconds_used
 from clean_room_agent.orchestrator.setup import opened_run
 from clean_room_agent.orchestrator.solve import solve
@@ -181,16 +182,31 @@ def run_solve(
             opened_run(parts) as run,
         ):
             solved = solve(run, given)
-        code = EXIT_CODES.get(solved.result.status, 1)
-        applied, refusal = _apply(repo, services, solved) if request.apply else (None, None)
-        seconds = seconds_used(services.session)
-        if solved.result.status in {RunStatus.COMPLETE, RunStatus.FAILED} or request.replay_of is not None:
-            with interrupts.closing():
-                services.end_task()
-        summary = _summary(services, repo, solved, fullest.value, max(seconds, time.monotonic() - started))
+        return _ended(services, repo, request, solved, interrupts, (fullest.value, started))
+
+
+def _ended(
+    services: wiring.Services,
+    repo: Repository,
+    request: SolveRequest,
+    solved: Solved,
+    interrupts: Interrupts,
+    measured: tuple[tuple[int, int], float],
+) -> tuple[int, RunSummary]:
+    """The exit code and the last screen of a run that has just ended; its result is applied, if that was asked for.
+
+    `measured` is the fullest prompt (tokens, and of what window) and when the run began (monotonic seconds).
+    """
+    fullest, started = measured
+    applied, refusal = _apply(repo, services, solved) if request.apply else (None, None)
+    seconds = seconds_used(services.session)
+    if solved.result.status in {RunStatus.COMPLETE, RunStatus.FAILED} or request.replay_of is not None:
+        with interrupts.closing():
+            services.end_task()
+    summary = _summary(services, repo, solved, fullest, max(seconds, time.monotonic() - started))
     if refusal is not None:
         return refusal.exit_code, dataclasses.replace(summary, not_applied=refusal.message)
-    return code, dataclasses.replace(summary, applied=applied)
+    return EXIT_CODES.get(solved.result.status, 1), dataclasses.replace(summary, applied=applied)
 
 
 def note_beginning(
