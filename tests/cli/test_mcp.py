@@ -1,11 +1,13 @@
 """`cra mcp`, spoken to by the protocol package's own client: tools, progress, errors, cancellation, and the end."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
+from unittest.mock import patch
 
 import anyio
 import mcp
@@ -19,6 +21,7 @@ from clean_room_agent.app.mcp_tools import SolveArguments, WhyArguments
 from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import EventKind, RunStatus
 from clean_room_agent.cli.main import run
+from clean_room_agent.cli.mcp_server import Calls, make_server
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 
 pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
@@ -43,6 +46,19 @@ def talk(project: Project, say: Talk, *, mode: Any = "auto") -> tuple[int, str, 
 
     anyio.run(main)
     return 0, "", ""
+
+
+def talk_here(project: Project, say: Talk, *, mode: Any = "auto") -> None:
+    """The same in this process; the server starts its commands as ever."""
+
+    async def main() -> None:
+        server = make_server(Calls(project.top), "0")
+        with anyio.fail_after(PATIENCE):
+            async with mcp.Client(server, mode=mode) as client:
+                await say(client)
+
+    with patch.dict(os.environ, project.environment(), clear=True):
+        anyio.run(main)
 
 
 def words(result: mcp.types.CallToolResult) -> str:
@@ -81,7 +97,7 @@ def test_the_tools_are_listed_with_what_they_take(till: Project, mode: str) -> N
         assert listed["solve"].annotations is not None
         assert listed["solve"].annotations.read_only_hint is False
 
-    talk(till, say, mode=mode)
+    talk_here(till, say, mode=mode)
 
 
 def test_a_task_is_solved_with_progress_and_then_explained(till: Project) -> None:
@@ -123,7 +139,7 @@ def test_code_is_found_without_any_model(till: Project) -> None:
         assert not found.is_error
         assert "def split(cents, people):" in words(found)
 
-    talk(till, say)
+    talk_here(till, say)
 
 
 def test_errors_have_our_message_and_remedy(till: Project) -> None:
@@ -146,7 +162,7 @@ def test_errors_have_our_message_and_remedy(till: Project) -> None:
             with pytest.raises(mcp.MCPError, match=wrong.replace("(", r"\(")):
                 await client.call_tool(tool, given)
 
-    talk(till, say)
+    talk_here(till, say)
 
 
 def test_a_cancelled_solve_ends_as_by_ctrl_c_and_goes_on(till: Project) -> None:

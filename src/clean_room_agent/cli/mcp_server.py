@@ -29,7 +29,19 @@ Context = ServerRequestContext[dict[str, object]]
 
 async def serve(repo: Path, version: str) -> None:
     """Serve until the client disconnects and all its commands have ended."""
-    calls = _Calls(repo)
+    calls = Calls(repo)
+    server = make_server(calls, version)
+    try:
+        async with anyio.create_task_group() as group, stdio_server() as (reading, writing):
+            group.start_soon(_end_when_asked, calls)
+            await server.run(reading, writing, server.create_initialization_options())
+            group.cancel_scope.cancel()
+    except* BrokenPipeError:
+        pass  # so has who read our answers
+
+
+def make_server(calls: "Calls", version: str) -> Server[dict[str, object]]:
+    """A server of the tools, which is not connected to a client yet."""
     server: Server[dict[str, object]] = Server(
         "cra",
         version=version,
@@ -39,13 +51,7 @@ async def serve(repo: Path, version: str) -> None:
         on_call_tool=calls.call,
     )
     server.middleware.clear()  # the package would hand each call to a telemetry exporter where one is installed
-    try:
-        async with anyio.create_task_group() as group, stdio_server() as (reading, writing):
-            group.start_soon(_end_when_asked, calls)
-            await server.run(reading, writing, server.create_initialization_options())
-            group.cancel_scope.cancel()
-    except* BrokenPipeError:
-        pass  # so has who read our answers
+    return server
 
 
 async def _list_tools(
@@ -67,7 +73,7 @@ async def _list_tools(
     )
 
 
-class _Calls:
+class Calls:
     """The calls in progress, each a command in a process of its own."""
 
     def __init__(self, repo: Path) -> None:
@@ -152,7 +158,7 @@ def _result(outcome: Outcome | None) -> types.CallToolResult:
     )
 
 
-async def _end_when_asked(calls: _Calls) -> None:
+async def _end_when_asked(calls: Calls) -> None:
     """On a signal, stop all commands and exit at once: a thread waiting for the client would block a normal exit."""
     with anyio.open_signal_receiver(*ASKED_TO_END) as signals:
         async for _ in signals:
