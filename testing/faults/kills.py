@@ -169,8 +169,8 @@ def run(effort: Effort, work: Path, subjects: Sequence[Subject] = SUBJECTS) -> t
     for subject in subjects:
         with Bench(work / subject.name, subject) as bench:
             count = bench.reference.points
-            step = max(1, count // POINTS[effort]) if POINTS[effort] else 1
-            at_points += [bench.kill_at(point) for point in range(1, count + 1, step)]
+            chosen = POINTS[effort] or count
+            at_points += [bench.kill_at(1 + number * count // chosen) for number in range(chosen)]
             at_moments += [
                 bench.kill_sometime(number, source, again=number % AGAIN == 0)
                 for number in range(RANDOM_MOMENTS[effort] // len(SUBJECTS))
