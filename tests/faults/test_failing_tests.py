@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from testing.runs.solving import MENDED_MONEY, TILL, Project, edit, make_project
+from testing.runs.solving import MENDED_MONEY, ONE_ATTEMPT, TILL, Project, edit, make_project
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 
@@ -59,13 +59,14 @@ HARMLESS = edit(SPLIT, "    # even shares\n    share = cents // people\n    retu
 
 
 def test_tests_that_fail_each_time_fail_the_run(till: Project) -> None:
-    told = till.solve_scripted({IMPLEMENT.title: [BREAKS_EVEN] * 6})
+    tables = {**ONE_ATTEMPT, "solve": {"max_attempts": 2}}
+    told = till.solve_scripted({IMPLEMENT.title: [BREAKS_EVEN] * 2}, **tables)
     assert (told.code, told.traces, told.branches, told.sessions) == (1, {}, (), ())
-    assert told.recorded.outcomes == ["insufficient_context", "tests_failed", "tests_failed"] * 2
+    assert told.recorded.outcomes == ["insufficient_context", "tests_failed"]
     assert [row.added for row in told.recorded.refinements] == [
         ("tests/test_money.py::MoneyTest.test_even_split",)
-    ] * 2
-    reason = "s1-2: tests_failed: newly failing: tests.test_money.MoneyTest.test_even_split"
+    ]
+    reason = "s1: tests_failed: newly failing: tests.test_money.MoneyTest.test_even_split"
     assert told.recorded.ending == ("failed", reason)
     assert reason in told.out
     assert "tests   3 passed, 1 failed -> not run" in told.out
@@ -74,7 +75,7 @@ def test_tests_that_fail_each_time_fail_the_run(till: Project) -> None:
 def test_an_accepted_step_that_leaves_the_test_red_is_a_partial_result(till: Project) -> None:
     """Nothing breaks, and nothing is mended: the branch is kept, and called what it is."""
     told = till.solve_scripted(
-        {IMPLEMENT.title: [edit('"""Sums of money, in cents."""', '"""Sums, in cents."""')] * 3}
+        {IMPLEMENT.title: [edit('"""Sums of money, in cents."""', '"""Sums, in cents."""')]}, **ONE_ATTEMPT
     )
     assert (told.code, told.traces, len(told.branches)) == (4, {}, 1)
     reason = "failing: tests.test_money.MoneyTest.test_split_keeps_every_cent"
@@ -129,7 +130,7 @@ def test_tests_that_hang_before_any_edit_are_said_before_a_model_is_asked(tmp_pa
 
 
 def test_a_flood_of_output_is_bounded_in_the_record_and_in_the_prompt(till: Project) -> None:
-    flood = "    import sys\n    line = 'x' * 1023 + '\\n'\n    for _ in range(30_000):\n        sys.stdout.write(line * 10)"
+    flood = "    import sys\n    line = 'x' * 1023 + '\\n'\n    for _ in range(3_000):\n        sys.stdout.write(line * 10)"
     told = till.solve_scripted(
         {IMPLEMENT.title: [edit(SPLIT, f"{flood}\n    return []")]}, testing={"output_bound": 20_000}
     )
@@ -139,7 +140,7 @@ def test_a_flood_of_output_is_bounded_in_the_record_and_in_the_prompt(till: Proj
     assert len(output) < 45_000
     cut = re.search(r"\[\.\.\. ([\d,]+) bytes", output)
     assert cut is not None, output[9_900:10_200]
-    assert int(cut[1].replace(",", "")) > 250_000_000
+    assert int(cut[1].replace(",", "")) > 25_000_000
     assert max(len(call.request.prompt) for call in told.recorded.calls) < 20_000
 
 

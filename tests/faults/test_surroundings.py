@@ -9,7 +9,17 @@ import pytest
 from testing import repositories
 from testing.patience import PATIENCE
 from testing.repositories import git
-from testing.runs.solving import MENDED_MONEY, MONEY_TESTS, TASK, TILL, Project, edit, make_project, serving
+from testing.runs.solving import (
+    MENDED_MONEY,
+    MONEY_TESTS,
+    ONE_ATTEMPT,
+    TASK,
+    TILL,
+    Project,
+    edit,
+    make_project,
+    serving,
+)
 
 from clean_room_agent import proc
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
@@ -44,11 +54,11 @@ def test_a_parent_that_left_the_signal_of_children_off_is_no_hindrance(till: Pro
     assert b"complete: the tests pass" in done.stdout
 
 
-@pytest.mark.parametrize(("answers", "code", "status"), [([], 0, "complete"), (["No."] * 12, 1, "failed")])
+@pytest.mark.parametrize(("answers", "code", "status"), [([], 0, "complete"), (["No."] * 2, 1, "failed")])
 def test_json_answers_with_one_object_whatever_the_end(
     till: Project, answers: list[str], code: int, status: str
 ) -> None:
-    told = till.solve_scripted({IMPLEMENT.title: answers}, "--json")
+    told = till.solve_scripted({IMPLEMENT.title: answers}, "--json", **ONE_ATTEMPT)
     said = json.loads(told.out)
     assert (told.code, said["status"], said["reason"]) == (code, status, told.recorded.ending[1])
     assert (said["branch"],) == (told.branches or ("",))
@@ -158,7 +168,9 @@ USE = """\
 def test_what_one_attempt_left_decides_no_later_one(till: Project, folder: str) -> None:
     before = "    share = cents // people\n    return [share] * people"
     plant, use = (edit(before, text.format(folder=folder)) for text in (PLANT, USE))
-    told = till.solve_scripted({IMPLEMENT.title: [plant, *[use] * 20]})
+    two = {**ONE_ATTEMPT, "solve": {"max_attempts": 2, "max_refinement_loops": 0}}
+    told = till.solve_scripted({IMPLEMENT.title: [plant, *[use] * 20]}, **two)
+    assert len(told.recorded.attempts) == 2
     assert (told.code, told.branches, told.traces) == (1, (), {}), told.out
 
 
