@@ -34,7 +34,6 @@ from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.token_estimator import TokenEstimator
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer, Transport
-from clean_room_agent.llm.transports.replay import RecordThenLive
 from clean_room_agent.orchestrator.budget import Meter, spent_of
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.config import RetrievalConfig
@@ -251,6 +250,8 @@ def open_model_access(
         asked: frozenset[int] = frozenset()
         read: frozenset[int] = frozenset()
         if resume:
+            from clean_room_agent.llm.transports.replay import RecordThenLive
+
             meter.begin(spent_of(record.write(calls.total_of_task, task_id)))
             made = record.write(calls.list_calls, task_id)
             way = RecordThenLive(made, way)

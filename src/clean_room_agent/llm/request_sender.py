@@ -38,7 +38,6 @@ from clean_room_agent.llm.transport import (
     dump_logprobs,
     prompt_hash,
 )
-from clean_room_agent.llm.transports.replay import ReplayTransport
 from clean_room_agent.llm.window_probe import (
     PROBE_NAME,
     ProbedServer,
@@ -235,9 +234,7 @@ class RequestSender:
         return True
 
     def _proven(self, question: Question, prompt: str) -> Question:
-        """The question, its answer shorter where the server's own count of the prompt leaves less room for it.
-
-        A question that fits by far is not counted.
+        """The question, its answer shorter where the server's count of the prompt leaves less for it; none that fits by far is counted.
 
         Raises:
             WindowExceeded: the count leaves too little room; nothing was sent.
@@ -304,6 +301,8 @@ class RequestSender:
         )
         way = self._transport
         if known is not None:
+            from clean_room_agent.llm.transports.replay import ReplayTransport
+
             way = ReplayTransport((replace(known, site=site),))
         with self._slots:
             self._watch(_started(number, question, site))

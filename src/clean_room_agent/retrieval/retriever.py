@@ -18,7 +18,6 @@ from clean_room_agent.retrieval.context_files import ContextFiles, FileText
 from clean_room_agent.retrieval.conventions import find_conventions
 from clean_room_agent.retrieval.judges import ModelJudge, ThresholdJudge, question_text
 from clean_room_agent.retrieval.pass_memory import DecisionLog
-from clean_room_agent.retrieval.refinement import merge_request
 from clean_room_agent.retrieval.registry import build_stages
 from clean_room_agent.retrieval.search.candidates import find_candidates
 from clean_room_agent.retrieval.stage import Candidate, Judge, Selection, StageContext
@@ -124,6 +123,8 @@ class Retriever:
             RecordError: the session holds no package to go on from.
             And what `retrieve` raises.
         """
+        from clean_room_agent.retrieval.refinement import merge_request
+
         source = self._source(request)
         states = self._session.for_pass(request.pass_id)
         earlier = pass_memory.recall(self._session, request.pass_id)

@@ -2,11 +2,14 @@
 
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.transport import ModelServer
-from clean_room_agent.llm.transports import ollama, openai
 
 
 def connect(config: ModelsConfig, *, key: str = "") -> ModelServer:
     """A transport to `[models].base_url`; nothing is sent yet. `key` is for servers that want one."""
     if config.provider == "openai":
+        from clean_room_agent.llm.transports import openai
+
         return openai.connect(config, key=key)
+    from clean_room_agent.llm.transports import ollama
+
     return ollama.connect(config)
