@@ -1,4 +1,5 @@
 import os
+import shutil
 import sqlite3
 import stat
 import threading
@@ -6,6 +7,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
+from testing.patience import PATIENCE
 
 from clean_room_agent.db.connection import (
     APPLICATION_IDS,
@@ -17,8 +19,9 @@ from clean_room_agent.db.connection import (
     remove_database,
     transaction,
 )
-from clean_room_agent.db.migrations import SCHEMA_FOLDER, migrations
+from clean_room_agent.db.migrations import SCHEMA_FOLDER, migrate, migrations, version_of
 from clean_room_agent.errors import RecordError, SchemaError, UsageError
+from clean_room_agent.workspace import Workspace, hold
 
 TASK = "3f0c8a52-7c7e-4a5c-9a53-0f2f0a6f0d11"
 ROLES: tuple[Role, ...] = ("curated", "raw", "session")
@@ -135,6 +138,32 @@ def test_an_empty_file_becomes_a_database_but_cannot_be_read_as_one(tmp_path: Pa
     connect_file("raw", path).close()
     connect_file("raw", path, read_only=True).close()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("seen", [0, 1])
+def test_who_reads_waits_for_a_record_that_another_process_is_making(tmp_path: Path, seen: int) -> None:
+    """Two first runs of a repository start at once: one looks into the record while the other makes it."""
+    workspace = Workspace(repo=tmp_path)
+    workspace.create()
+    versions: list[int] = []
+
+    def read() -> None:
+        with closing(get_connection("raw", repo_path=tmp_path, read_only=True)) as conn:
+            versions.append(version_of(conn))
+
+    reader = threading.Thread(target=read)
+    first = tmp_path / "first"
+    first.mkdir()
+    shutil.copy(migrations(SCHEMA_FOLDER / "raw")[0].path, first)
+    with closing(sqlite3.connect(workspace.raw, isolation_level=None)) as maker, hold(workspace.folder):
+        if seen:
+            migrate(maker, first, application_id=APPLICATION_IDS["raw"])
+        reader.start()
+        reader.join(0.2)
+        assert (reader.is_alive(), versions) == (True, [])
+        migrate(maker, SCHEMA_FOLDER / "raw", application_id=APPLICATION_IDS["raw"])
+    reader.join(PATIENCE)
+    assert versions == [migrations(SCHEMA_FOLDER / "raw")[-1].number]
 
 
 def test_a_newer_file_is_refused_by_number(tmp_path: Path) -> None:

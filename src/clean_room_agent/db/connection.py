@@ -60,16 +60,25 @@ def get_connection(
     path = database_path(role, repo_path, task_id)
     if not read_only:
         Workspace(repo=repo_path).create()
-    elif role == "raw" and path.exists() and _is_behind(path):
-        connect_file(role, path).close()
+    elif role == "raw" and path.exists():
+        _complete(path)
     return connect_file(role, path, read_only=read_only)
 
 
-def _is_behind(path: Path) -> bool:
-    """Whether a record is of an older schema than this program's."""
-    with _translated(path), contextlib.closing(_open(path, read_only=True, any_thread=False)) as conn:
+def _complete(record: Path) -> None:
+    """The record has this program's schema if an earlier version of the program made it, or another process makes it now."""
+    if _schema_of(record) == 0:
+        with _translated(record), hold(record.parent, timeout=BUSY_TIMEOUT):
+            pass  # who makes a record holds its folder until all is there
+    if 0 < _schema_of(record) < migrations(SCHEMA_FOLDER / "raw")[-1].number:
+        connect_file("raw", record).close()
+
+
+def _schema_of(record: Path) -> int:
+    """The number of its last migration; 0 for a blank file, or one that is not a record of ours."""
+    with _translated(record), contextlib.closing(_open(record, read_only=True, any_thread=False)) as conn:
         ours = conn.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_IDS["raw"]
-        return ours and 0 < version_of(conn) < migrations(SCHEMA_FOLDER / "raw")[-1].number
+        return version_of(conn) if ours else 0
 
 
 def connect_file(
