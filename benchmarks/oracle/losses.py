@@ -9,6 +9,7 @@ from pathlib import Path
 from testing.oracle.oracle import is_prose, section
 
 from benchmarks.commits.solve_commit import Attempted
+from benchmarks.context.prefixes import common_prefix
 from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.db.connection import connect_file
@@ -96,7 +97,7 @@ def costs_of(recorded: Recorded, window: int) -> Costs:
         before = earlier.setdefault(call.model.tag, [])
         if call.site.stage_name in JUDGMENT_STAGES and call.cost.prompt_tokens:
             judged += call.cost.prompt_tokens
-            longest = max((_common(text, other) for other in before), default=0)
+            longest = max((common_prefix(text, other) for other in before), default=0)
             shared += call.cost.prompt_tokens * longest // len(text)
         before.append(text)
     return Costs(
@@ -108,18 +109,6 @@ def costs_of(recorded: Recorded, window: int) -> Costs:
         judged_tokens=judged,
         shared_tokens=shared,
     )
-
-
-def _common(first: str, second: str) -> int:
-    """Characters that both begin with."""
-    low, high = 0, min(len(first), len(second))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if first.startswith(second[:middle]):
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def find_loss(done: Attempted, recorded: Recorded) -> Loss:
