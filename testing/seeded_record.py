@@ -13,6 +13,7 @@ from clean_room_agent.db.connection import get_connection, transaction
 from clean_room_agent.db.raw import calls, passes, runs
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.llm.prompt import CONTEXT
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.stage import SingleInputs
 from testing.runs.decision_rows import decision_row
@@ -272,7 +273,7 @@ class Writer:
     def implement_call(
         self, pass_id: str, text: str, *, reading: AnswerReading = AnswerReading.PARSED, attempt: int = 0
     ) -> int:
-        prompt = f"# {IMPLEMENT.title}\n\nWrite the change.\n{self.task.words}"
+        prompt = f"{IMPLEMENT.heading}\n\nWrite the change.\n{self.task.words}"
         prompt += "\nYour answer could not be read." if attempt else ""
         return self.call(
             "implement", pass_id, CODER, text, prompt=prompt, reading=reading, attempt=attempt, role="coding"
@@ -280,7 +281,7 @@ class Writer:
 
     def scope_call(self, pass_id: str, path: str, answer: str) -> int:
         inputs = SingleInputs(
-            question=f"## Task\n{self.task.words}",
+            question=f"{CONTEXT}{self.task.words}",
             option=f"===== candidate: {path}\n" + " ".join(self.rng.choices(WORDS, k=20)) + "\n===== end\n",
             others=(self.task.path, self.task.other),
         )

@@ -28,6 +28,7 @@ from clean_room_agent.execute.prompts.step_dependency import STEP_DEPENDENCY
 from clean_room_agent.execute.prompts.step_design import STEP_DESIGN
 from clean_room_agent.execute.prompts.symbol_targets import SYMBOL_TARGETS
 from clean_room_agent.execute.scaffold_bodies import WRITTEN_APART
+from clean_room_agent.llm.prompt import INSTRUCTIONS
 from clean_room_agent.retrieval.prompts.piece_judgment import PIECE_JUDGMENT
 from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
 from clean_room_agent.retrieval.prompts.refilter import REFILTER
@@ -190,8 +191,7 @@ class Oracle:
     def _design_steps(self, prompt: str) -> str:
         """The steps of `plan_steps`, over the places that the prompt numbers."""
         numbered = PLACE.findall(section(prompt, "Places that it changes"))
-        made = "Changes made so far (the code above already has them)"
-        planned = json.loads(self.plan_steps(prompt.replace(made, "Changes made so far")))
+        planned = json.loads(self.plan_steps(prompt))
         steps = []
         for step in planned["steps"]:
             own = {file["path"] for file in step["files"]}
@@ -368,9 +368,11 @@ def piece_of(option: str) -> tuple[str, str]:
 
 
 def section(prompt: str, title: str) -> str:
-    """The text under the last heading `## title`, up to the next heading; without the prompt's closing question."""
-    parts = re.split(rf"^## {re.escape(title)}$", prompt, flags=re.MULTILINE)
-    body = re.split(r"^## ", parts[-1], flags=re.MULTILINE)[0] if len(parts) > 1 else ""
+    """The text under the last heading `## title`, or `## title (a remark)`, up to the next heading; without the prompt's
+    closing question.
+    """
+    parts = re.split(rf"^## {re.escape(title)}(?: \([^()\n]*\))?$", prompt, flags=re.MULTILINE)
+    body = re.split(rf"^(?:## |{INSTRUCTIONS})", parts[-1], flags=re.MULTILINE)[0] if len(parts) > 1 else ""
     paragraphs = body.strip().split("\n\n")
     last = paragraphs[-1] if paragraphs else ""
     if len(paragraphs) > 1 and last.endswith(("JSON object.", "this step.", "yes or no.", "failed before.")):

@@ -33,7 +33,7 @@ from clean_room_agent.db.rows import Connection
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import CONTEXT, Prompt
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.stage import SingleInputs
 from testing.runs.decision_rows import decision_row
@@ -220,7 +220,7 @@ def _judgment(writer: _Writer, pass_id: str, number: int) -> None:
     others = tuple(f"src/near_{each}.py" for each in range(20))
     yes = number % 4 == 0
     text = SCOPE_JUDGMENT.render(
-        SingleInputs(question=f"## Task\nSettle every ledger, {pass_id[-2:]}", option=option, others=others)
+        SingleInputs(question=f"{CONTEXT}Settle every ledger, {pass_id[-2:]}", option=option, others=others)
     )
     call_id = _call(writer, pass_id, "scope_judgment", text, "yes" if yes else "no", item=path, seconds=0.4)
     for stage, symbol, judge in (("scope", None, call_id), ("precision", "Ledger.settle", None)):
@@ -243,12 +243,12 @@ def _judgment(writer: _Writer, pass_id: str, number: int) -> None:
 
 
 def _prompt(writer: _Writer, prompt: Prompt[Any, Any], paths: tuple[str, ...]) -> SourcedText:
-    """Rules as long as real ones, the task, and the files whole."""
+    """The task, the files whole, and rules as long as real ones."""
     rules = "\n".join(f"- {line}" for line in prompt.template.split("\n") if line and "{" not in line)
     frames = (_framed(path, writer.code(path)) for path in paths)
     task = sourced("Settle every ledger", PromptSource.TASK)
     return compose(
-        (f"# {prompt.title}\n\n{rules}\n\n## Task\n\n", task, "\n\n## Code\n\n", joined("\n", frames))
+        (CONTEXT, task, "\n\n## Code\n\n", joined("\n", frames), f"\n{prompt.heading}\n\n{rules}\n")
     )
 
 

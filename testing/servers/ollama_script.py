@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from clean_room_agent.llm.prompt import INSTRUCTIONS
+
 BUSY = "server busy, please try again.  maximum pending requests exceeded"
 CREATED = "2026-01-01T00:00:00Z"
 
@@ -36,8 +38,9 @@ class ChatCall:
 
     @property
     def title(self) -> str:
-        """The first line of the prompt, without its "# "."""
-        return self.prompt.split("\n", 1)[0].removeprefix("# ")
+        """What the prompt's heading says is to be done; "" where it has none."""
+        _, found, below = f"\n{self.prompt}".rpartition(f"\n{INSTRUCTIONS}")
+        return below.partition("\n")[0] if found else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

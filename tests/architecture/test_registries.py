@@ -22,10 +22,12 @@ import clean_room_agent.training.prompts
 import clean_room_agent.training.stages
 from clean_room_agent.app.prompts import PROMPTS, adapter_map
 from clean_room_agent.artifacts.context import ContextRequest, TaskQuery
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest
+from clean_room_agent.evidence_text import describe_evidence
 from clean_room_agent.llm.answers import BadAnswer
-from clean_room_agent.llm.prompt import Prompt, prompt_environment
+from clean_room_agent.llm.prompt import SYSTEM, Prompt, prompt_environment
 from clean_room_agent.retrieval.config import JudgmentsConfig
-from clean_room_agent.retrieval.judges import ThresholdJudge
+from clean_room_agent.retrieval.judges import ThresholdJudge, question_text
 from clean_room_agent.retrieval.registry import STAGES
 from clean_room_agent.retrieval.stage import RetrievalStage, StageContext
 from clean_room_agent.training.registry import TRAINING_STAGES
@@ -125,13 +127,13 @@ def test_a_variable_that_the_inputs_lack_raises(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_prompt_begins_with_its_title_and_reads_only_its_inputs(name: str) -> None:
+def test_a_prompt_has_its_heading_once_and_reads_only_its_inputs(name: str) -> None:
     prompt, inputs = prompt_of(name), declared()[name][1]
     rendered = prompt.render(sample(inputs))
-    assert rendered.split("\n")[0] == f"# {prompt.title}"
+    assert rendered.split("\n").count(prompt.heading) == 1
     assert rendered == rendered.strip()
     tree = prompt_environment().parse(prompt.template)
-    used = jinja2.meta.find_undeclared_variables(tree) - {"schema", "example"}
+    used = jinja2.meta.find_undeclared_variables(tree) - {"heading", "schema", "example"}
     assert used
     assert used <= {field.name for field in dataclasses.fields(inputs)}
 
@@ -167,12 +169,42 @@ def test_inputs_are_frozen_and_the_text_of_a_prompt_is_the_same_each_time(name: 
     assert prompt_of(name).render(sample(inputs)) == prompt_of(name).render(sample(inputs))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_rules_of_a_prompt_come_before_all_that_changes(name: str) -> None:
-    """A server's prefix cache holds what two renderings share: all the rules, not only the title."""
+ASKED_ONCE_A_RUN_OR_FILE = {"enrichment", "train_plan"}
+"""Prompts that share nothing with others: they begin with their heading."""
+WITH_EVIDENCE = {
+    "task_analysis", "meta_plan", "part_plan", "change_points", "symbol_targets", "step_design", "scaffold", "implement",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ASKED_ONCE_A_RUN_OR_FILE])
+def test_prompts_begin_with_what_is_known_and_end_with_what_is_to_be_done(name: str) -> None:
+    """A server's prefix cache serves a run's prompts as far as they begin alike: with the task, not with rules."""
     rendered = prompt_of(name).render(sample(declared()[name][1]))
-    last_rule = rendered.rindex("\n- ", 0, rendered.index("\n## "))
-    assert rendered.index(SAMPLE) > last_rule > 0
+    known, _, asked = rendered.partition(f"\n\n{prompt_of(name).heading}\n\n")
+    assert SAMPLE in known
+    assert "\n- " in asked
+    assert asked.rstrip().endswith((".", "?"))
+
+
+def test_the_prompts_of_a_run_begin_with_the_same_bytes() -> None:
+    """The system text, the task and what the tests show: from the first judgment to the last step."""
+    test = FailingTest(name="t.py::test_total", statement="assert total() == 3", expected="3", actual="2")
+    evidence = Evidence(tests=(test,))
+    request = ContextRequest(
+        pass_id="task:plan", mode="plan", role="reasoning", task=" Fix it\n", evidence=evidence
+    )
+    question = question_text(request)
+    for name in NAMES:
+        inputs = sample(declared()[name][1])
+        given = {"question": question, "task": " Fix it\n", "evidence": describe_evidence(evidence)}
+        known = {key: value for key, value in given.items() if hasattr(inputs, key)}
+        rendered = prompt_of(name).render(dataclasses.replace(inputs, **known))
+        if name in WITH_EVIDENCE or hasattr(inputs, "question"):
+            assert rendered.startswith(f"{question}\n\n"), name
+        elif name not in ASKED_ONCE_A_RUN_OR_FILE:
+            assert rendered.startswith("# Context\n\n## Task\nFix it\n\n"), name
+    asked_in_runs = [prompt for prompt in PROMPTS if prompt.name in WITH_EVIDENCE or "judg" in prompt.name]
+    assert {prompt.system for prompt in asked_in_runs if prompt.name != "target_judgment"} == {SYSTEM}
 
 
 def test_every_stage_of_the_folder_is_in_the_registry() -> None:

@@ -140,10 +140,13 @@ def test_a_retry_changes_nothing_of_the_prompt_above_its_attempts() -> None:
         .prompt
         for tried in ((), (failed,))
     )
-    assert second.startswith(first[: first.index("## Task")])
+    step = first.index("\n## The step to do now")
+    assert second.startswith(first[:step])
+    assert second[step:].startswith("\n## Attempt 1 failed")
     assert second.endswith(
-        first[first.index("## Task") : first.index("Write the edits")]
-        + "Write edits for this step that avoid what failed before."
+        first[step:].replace(
+            "Write the edits for this step.", "Write edits for this step that avoid what failed before."
+        )
     )
     assert "## What the tests show now\nE\n\n## Code" in first
 

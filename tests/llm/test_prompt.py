@@ -9,12 +9,13 @@ from clean_room_agent.llm.prompt import Prompt
 
 def test_a_rendered_prompt_begins_with_its_title_and_ends_with_the_question() -> None:
     assert RELEVANT.render(Note(text="<a & b>\n{{ c }}")) == snapshot("""\
-# Is it relevant?
+# Instructions: Is it relevant?
 
 Answer with one word.
 
 The thing: <a & b>
-{{ c }}""")
+{{ c }}\
+""")
 
 
 def test_a_template_can_show_the_schema() -> None:

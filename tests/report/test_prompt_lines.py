@@ -110,8 +110,8 @@ def test_a_line_of_an_earlier_attempt_says_which_it_was() -> None:
 def test_each_piece_in_a_frame_is_an_item() -> None:
     items = framed(implement().spans)
     assert [(span.source, span.path, span.symbol) for span in items] == [
-        ("outline", "src/b.py", "High"),
         ("file", "tests/t.py", "test_low"),
+        ("outline", "src/b.py", "High"),
         ("file", "src/a.py", "low"),
         ("file", "src/a.py", "go"),
     ]

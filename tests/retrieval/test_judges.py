@@ -35,17 +35,17 @@ def failing(name: str, **fields: str) -> FailingTest:
 
 
 def test_a_task_alone_is_all_there_is() -> None:
-    assert question_text(context_request(task=" Fix it\n", focus="Fix it")) == "## Task\nFix it"
+    assert question_text(context_request(task=" Fix it\n", focus="Fix it")) == "# Context\n\n## Task\nFix it"
 
 
-def test_focus_evidence_and_what_was_missed_follow_under_their_headings() -> None:
+def test_evidence_focus_and_what_was_missed_follow_under_their_headings() -> None:
     request = context_request(
         task="Fix it", focus="the cart", evidence=Evidence(tests=(failing("t.py::test_a"),))
     )
     missing = RefinementRequest(reason="no such name", error_signatures=("NameError: x", ""))
     assert question_text(request, missing) == (
-        "## Task\nFix it\n\n## The part of it to do now\nthe cart\n\n"
-        "## What the tests show now\nFailing test: t.py::test_a\n\n"
+        "# Context\n\n## Task\nFix it\n\n## What the tests show now\nFailing test: t.py::test_a\n\n"
+        "## The part of it to do now\nthe cart\n\n"
         "## What an earlier attempt missed\nno such name\nNameError: x"
     )
 

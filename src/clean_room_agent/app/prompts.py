@@ -68,7 +68,7 @@ HEADER = """\
 Generated from `app/prompts.py` by `python -m clean_room_agent.app.prompts > protocols/adapter-map.md`; a test keeps
 it current. A prompt's name is its call type in the record, its key in `[models.overrides]`, and its adapter's name.
 
-| prompt | role | answers with | longest answer, tokens | first line of the prompt |
+| prompt | role | answers with | longest answer, tokens | title |
 |---|---|---|---|---|
 """
 

@@ -223,7 +223,7 @@ def _ask(models: ModelClient, row: ModelCall, task_id: str) -> Side:
     try:
         reply = models.ask(
             _verbatim(row),
-            Asked(text=_below_title(row)),
+            Asked(text=_as_asked(row)),
             pass_id=f"{task_id}:{relative}" if relative else task_id,
             stage=row.site.stage_name,
             item=row.site.item,
@@ -239,21 +239,18 @@ def _ask(models: ModelClient, row: ModelCall, task_id: str) -> Side:
     )
 
 
-def _below_title(row: ModelCall) -> SourcedText:
-    """The prompt without its first line, which is the title; each line comes from where it came from then."""
-    spans = (span._replace(first=span.first - 1, last=span.last - 1) for span in row.request.spans or ())
-    return SourcedText(row.request.prompt.partition("\n")[2], tuple(spans))
+def _as_asked(row: ModelCall) -> SourcedText:
+    """The prompt; each line comes from where it came from then."""
+    return SourcedText(row.request.prompt, row.request.spans or ())
 
 
 def _verbatim(row: ModelCall) -> Prompt[Asked, Any]:
     """The prompt of a recorded call with the words of then, whatever its template says now."""
-    title = row.request.prompt.partition("\n")[0].removeprefix("# ")
     body = json.loads(row.request.request_body) if row.request.request_body else {}
     limit = body.get("max_tokens") or body.get("options", {}).get("num_predict")
     prompt = KNOWN[row.site.call_type]
     return replace(
         prompt,
-        title=title,
         system=row.request.system_prompt,
         template="{{ text }}",
         narrow=None,

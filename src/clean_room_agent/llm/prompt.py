@@ -19,6 +19,25 @@ from clean_room_agent.llm.answer_guards import COPIED, MARK, describe, mentions,
 from clean_room_agent.llm.answers import AnswerReader, AnswerT, BadAnswer, TokenChoice
 from clean_room_agent.llm.schema import JsonSchema
 
+INSTRUCTIONS = "# Instructions: "
+"""Begins the one line of a prompt that holds its title."""
+SYSTEM = (
+    "You are a precise assistant for programmers. You are given what is known about a task, then instructions. You do "
+    "what the instructions say, and answer in the form that they ask for, with nothing around it."
+)
+"""The system text of the prompts of a run: one for all, because whatever follows another one is in no prefix cache."""
+CONTEXT = "# Context\n\n## Task\n"
+"""How what is known about a task begins."""
+SHOWN_NOW = "## What the tests show now\n"
+KNOWN = f"""\
+{CONTEXT}{{{{ task.strip() | task }}}}
+{{% if evidence %}}
+
+{SHOWN_NOW}{{{{ evidence | evidence }}}}
+{{% endif %}}
+"""
+"""With this begins the template of each prompt that knows what the tests show: the same bytes all through a run."""
+
 if TYPE_CHECKING:
     import jinja2
     from _typeshed import DataclassInstance
@@ -41,11 +60,11 @@ class Prompt(Generic[InputsT, AnswerT]):
     name: str
     role: Role
     title: str
-    """The first line of the rendered text; constant, so that a server's prefix cache holds it."""
     system: str
     template: str
-    """jinja2 over the fields of the inputs, and `schema` (the answer's JSON schema, or "") and `example`.
-    Rules first, then what calls share, the question last. An undefined variable raises. A name that the repository or
+    """jinja2 over the fields of the inputs, and `heading`, `schema` (the answer's JSON schema, or "") and `example`.
+    First what is known about the task and other prompts of a run show too, in the same order (`KNOWN`); then the heading with
+    the rules; the question last. An undefined variable raises. A name that the repository or
     its tests gave goes through the filter `line`, every text through the one that says where it comes from (see
     `prompt_environment`).
     """
@@ -59,14 +78,14 @@ class Prompt(Generic[InputsT, AnswerT]):
     """What free text is held to, in GBNF, in place of the answer's own; may be "" for some inputs."""
 
     def render(self, inputs: InputsT, *, example: str | None = None) -> SourcedText:
-        """The user message: `# title`, then the filled template, without white space at its end. `example` takes the place of
-        the prompt's own.
+        """The user message: the filled template, without white space at its ends. `example` takes the place of the prompt's
+        own.
         """
         values: dict[str, object] = {field.name: getattr(inputs, field.name) for field in fields(inputs)}
         schema = "" if self.schema is None else json.dumps(self.schema, separators=(",", ":"))
         shown = sourced(self.example if example is None else example, PromptSource.EXAMPLE)
-        pieces = _compiled(self.template).generate(values, schema=schema, example=shown)
-        return compose((f"# {self.title}\n\n", stripped(compose(pieces))))
+        pieces = _compiled(self.template).generate(values, heading=self.heading, schema=schema, example=shown)
+        return stripped(compose(pieces))
 
     def parse(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT | BadAnswer:
         """The answer's value, or what is wrong with it."""
@@ -107,6 +126,11 @@ class Prompt(Generic[InputsT, AnswerT]):
         if schema is not None and self.narrow is not None:
             schema = self.narrow(schema, inputs)
         return Shape(schema, self.answer.grammar if self.grammar is None else self.grammar(inputs))
+
+    @property
+    def heading(self) -> str:
+        """The line at which a prompt turns from what is known to what is to be done."""
+        return f"{INSTRUCTIONS}{self.title}"
 
     @property
     def schema(self) -> JsonSchema | None:

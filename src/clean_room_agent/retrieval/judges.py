@@ -18,7 +18,7 @@ from clean_room_agent.evidence_text import LEAST_CHARACTERS, describe_evidence
 from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.bias import NOTHING, CalibratedChoice, calibrate_choice, lets_in, needs_bias
 from clean_room_agent.llm.client import ModelClient, Reply
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import CONTEXT, SHOWN_NOW, Prompt
 from clean_room_agent.retrieval.stage import BatchInputs, Option, SingleInputs, SortedT, Verdict, Weight
 
 MAX_ERRORS = 6
@@ -28,7 +28,7 @@ NO_MODEL = "no model asked"
 EVEN = 0.5
 VERDICT: Final = TypeAdapter(Verdict)
 NOTHING_ASKED: Final = SingleInputs(
-    question=compose(("## Task\n", sourced(NOTHING, PromptSource.TASK))),
+    question=compose((CONTEXT, sourced(NOTHING, PromptSource.TASK))),
     option=frame(f"candidate: {NOTHING}", NOTHING, fence_for((NOTHING,))),
     others=(NOTHING,),
 )
@@ -36,13 +36,13 @@ NOTHING_ASKED: Final = SingleInputs(
 
 
 def question_text(request: ContextRequest, missing: RefinementRequest | None = None) -> SourcedText:
-    """Task, focus, evidence and what a failed attempt missed, under headings; no newline at the end."""
+    """Task, evidence, focus and what a failed attempt missed, under headings; no newline at the end."""
     task, focus = request.task.strip(), request.focus.strip()
-    parts = [("## Task\n", sourced(task, PromptSource.TASK))]
+    parts = [(CONTEXT, sourced(task, PromptSource.TASK))]
+    if evidence := describe_evidence(request.evidence, bound=LEAST_CHARACTERS):
+        parts.append((SHOWN_NOW, sourced(evidence, PromptSource.EVIDENCE)))
     if focus not in {"", task}:
         parts.append(("## The part of it to do now\n", sourced(focus, PromptSource.PART)))
-    if evidence := describe_evidence(request.evidence, bound=LEAST_CHARACTERS):
-        parts.append(("## What the tests show now\n", sourced(evidence, PromptSource.EVIDENCE)))
     if missing is not None:
         words = (missing.reason, *missing.error_signatures[:MAX_ERRORS])
         said = "\n".join(word.strip() for word in words if word.strip())

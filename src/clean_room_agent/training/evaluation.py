@@ -178,10 +178,10 @@ def _first(value: Any, words: tuple[str, ...]) -> bool:
 
 
 def _body(prompt: Prompt[Any, Any], row: Row) -> str | None:
-    """The question below its title; None where it is not one of this prompt."""
+    """The question; None where it is not one of this prompt. Rows of earlier versions begin with the title."""
     text = row.prompt[-1].content
-    head = f"# {prompt.title}\n\n"
-    return text.removeprefix(head) if text.startswith(head) and text == text.strip() else None
+    asks = prompt.heading in text.split("\n") or text.startswith(f"# {prompt.title}\n")
+    return text if asks and text == text.strip() else None
 
 
 def _ask(

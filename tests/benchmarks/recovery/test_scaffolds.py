@@ -27,7 +27,7 @@ def call() -> ChatCall:
         number=0,
         model="coder:3b",
         system="",
-        prompt=f"# {IMPLEMENT.title}\n",
+        prompt=f"{IMPLEMENT.heading}\n",
         schema=None,
         options={},
         body={},

@@ -43,7 +43,7 @@ def read(**changes: object) -> EnrichmentAnswer:
 
 def test_the_prompt_shows_what_is_known_and_asks_last() -> None:
     assert ENRICHMENT.render(INPUTS) == snapshot("""\
-# Describe a file
+# Instructions: Describe a file
 
 You describe one file of a code base, for programmers who look for the right file to read or to change.
 

@@ -24,9 +24,29 @@ ADJUSTMENT_INPUTS = AdjustmentInputs(
 
 def test_the_adjustment_prompt_reads_so() -> None:
     assert ADJUSTMENT.render(ADJUSTMENT_INPUTS) == snapshot("""\
-# Revise the remaining steps of a plan
+# Context
 
-A plan is under way. You get what was done and the steps that remain. Say which steps remain now.
+## Task
+add() subtracts.
+
+## The part of it under way
+Let add() add.
+
+## Changes made so far (the code above already has them)
+diff --git a/x.py b/x.py
+--- a/x.py
++++ b/x.py
+@@ -1 +1 @@
+-x
++y
+
+
+## Steps so far
+- s1, done: Change the sign.
+
+# Instructions: Revise the remaining steps of a plan
+
+A plan for the task above is under way. What was done stands above; you get the steps that remain. Say which steps remain now.
 
 Rules:
 - If the remaining steps still fit, give them back unchanged. This is the usual case.
@@ -44,24 +64,6 @@ Rules:
 
 Example answer:
 {"analysis": "s1 already changed the quokka menu, so s2 only has the export left.", "changes": ["s2: only the export of count_quokkas is left"], "steps": [{"description": "Export count_quokkas from the package.", "files": [{"path": "quokka_zoo/__init__.py", "role": "modify"}], "id": "s2", "needs": ["s1"], "symbols": ["count_quokkas"]}]}
-
-## Changes made so far
-diff --git a/x.py b/x.py
---- a/x.py
-+++ b/x.py
-@@ -1 +1 @@
--x
-+y
-
-
-## Task
-add() subtracts.
-
-## The part of it under way
-Let add() add.
-
-## Steps so far
-- s1, done: Change the sign.
 
 ## Remaining steps
 {"description": "Export add.", "files": [], "id": "s2", "needs": [], "symbols": []}

@@ -7,9 +7,30 @@ from clean_room_agent.execute.prompts.adjustment_finalize import ADJUSTMENT_FINA
 
 def test_the_adjustment_finalize_prompt_reads_so() -> None:
     assert plain_text(ADJUSTMENT_FINALIZE.render(INPUTS["adjustment_finalize"])) == snapshot("""\
-# Write the remaining steps as it was decided
+# Context
 
-A plan is under way, and something failed. It was decided which steps that remain stay, change or go. Write the steps that remain now.
+## Task
+total() leaves out the first price. Make it add all prices.
+
+## The part of it under way
+Let total() add all prices.
+
+## Code
+===== file: src/till.py (lines 1-2)
+def total(prices):
+    return sum(prices[1:])
+===== end
+
+
+## Steps so far
+- s1, failed: Sum all prices. (tests failed)
+
+## What failed
+- test failure, test_total: assert 3 == 6
+
+# Instructions: Write the remaining steps as it was decided
+
+A plan for the task above is under way, and something failed. It was decided which steps that remain stay, change or go. Write the steps that remain now.
 
 Rules:
 - A step marked "stays": give it back unchanged.
@@ -28,25 +49,6 @@ Rules:
 Example answer:
 {"analysis": "The quokka menu still reads the old pen, so s2 has to change and s3 is done.", "changes": ["s2: reads count_quokkas now", "s3: goes, the quokka pen is exported"], "steps": [{"description": "Let the quokka menu read count_quokkas.", "files": [{"path": "quokka_zoo/menu.py", "role": "modify"}], "id": "s2", "needs": ["s1"], "symbols": ["QuokkaMenu.order"]}]}
 
-## Code
-===== file: src/till.py (lines 1-2)
-def total(prices):
-    return sum(prices[1:])
-===== end
-
-
-## Task
-total() leaves out the first price. Make it add all prices.
-
-## The part of it under way
-Let total() add all prices.
-
-## Steps so far
-- s1, failed: Sum all prices. (tests failed)
-
-## What failed
-- test failure, test_total: assert 3 == 6
-
 ## Remaining steps
 {"description": "Export total.", "files": [], "id": "s2", "needs": [], "symbols": []}
 
@@ -61,15 +63,15 @@ def test_what_each_value_of_the_adjustment_finalize_prompt_comes_from() -> None:
     spans = ADJUSTMENT_FINALIZE.render(INPUTS["adjustment_finalize"]).spans
     assert [(span.first, span.last, span.source.value) for span in spans] == snapshot(
         [
-            (20, 20, "example"),
-            (23, 23, "frame"),
-            (24, 25, "file"),
-            (26, 26, "frame"),
-            (30, 30, "task"),
-            (33, 33, "part"),
-            (36, 36, "step"),
-            (39, 39, "failure"),
-            (42, 42, "step"),
-            (45, 45, "draft"),
+            (4, 4, "task"),
+            (7, 7, "part"),
+            (10, 10, "frame"),
+            (11, 12, "file"),
+            (13, 13, "frame"),
+            (17, 17, "step"),
+            (20, 20, "failure"),
+            (41, 41, "example"),
+            (44, 44, "step"),
+            (47, 47, "draft"),
         ]
     )

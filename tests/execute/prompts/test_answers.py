@@ -150,9 +150,9 @@ IDS = [prompt.name for prompt, _ in PROMPTS]
 @pytest.mark.parametrize(("prompt", "inputs"), PROMPTS, ids=IDS)
 def test_a_prompt_keeps_the_rules_of_all_prompts(prompt: Prompt[Any, Any], inputs: Any) -> None:
     text = prompt.render(inputs)
-    assert text.startswith(f"# {prompt.title}\n")
+    assert text.startswith("# Context\n\n## Task\n")
+    assert text.index("## Task") < text.index(f"\n{prompt.heading}\n") < text.index(prompt.example)
     assert "nothing else" in text
-    assert text.index(prompt.example) < text.index("## Task")
     assert not isinstance(prompt.parse(prompt.example), BadAnswer)
 
 

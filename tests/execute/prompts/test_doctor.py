@@ -31,6 +31,27 @@ Files: modify src/calc.py
 ## The newest attempt's edits
 <edit file="src/calc.py">
 
+# Instructions: Say why a step fails
+
+A programmer has tried to do one step of the task above, and each attempt failed. Say why, and what to do.
+
+Rules:
+- analysis: one or two sentences: what all attempts have in common.
+- category: the kind of failure: syntax, import, name, logic, patch (the edits could not be placed), wrong_tech_stack, schema_mismatch or api_contract_wrong.
+- confidence: 0 to 100.
+- decision, one of:
+  - retry_with_fix: the step is right. hint says what the programmer has to do differently.
+  - replan: the step is wrong: another file, or another way, is needed.
+  - skip_step: the step is not needed.
+  - fatal_error: no change of code can help. hint says what a person has to do.
+  - rollback_provider: the answers make no sense; another model has to write them.
+- hint: one sentence. Empty for replan and skip_step.
+- Write no code.
+- Answer with one JSON object and nothing else.
+
+Example answer:
+{"analysis": "Both attempts call feed_quokka with one argument, and it takes two.", "category": "logic", "confidence": 80, "decision": "retry_with_fix", "hint": "Pass the quokka and its meal to feed_quokka."}
+
 Why does the step fail, and what is to be done? Answer with the JSON object.\
 """)
     assert "newest attempt" not in DOCTOR.render(replace(inputs, edits=""))

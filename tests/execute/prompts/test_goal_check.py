@@ -7,17 +7,7 @@ from clean_room_agent.execute.prompts.goal_check import GOAL_CHECK
 
 def test_the_goal_check_prompt_reads_so() -> None:
     assert plain_text(GOAL_CHECK.render(INPUTS["goal_check"])) == snapshot("""\
-# Judge whether a revised plan keeps the goal
-
-A plan was revised. You get what the user asked for, the steps before and the revised steps. Say whether the work still does all that the user asked for.
-
-Rules:
-- How it is done may change. What the user gets may not become less.
-- Say yes if the revised steps do the same in another way.
-- Say yes if the steps that are missing are already done. A step that failed was undone.
-- Say no if something that the user asked for is neither done nor in the revised steps.
-- Other parts of the task have plans of their own: judge the part under way.
-- Answer with one word and nothing else: yes or no.
+# Context
 
 ## Task
 total() leaves out the first price. Make it add all prices.
@@ -27,6 +17,18 @@ Let total() add all prices.
 
 ## Steps so far
 - s1, done: Sum all prices.
+
+# Instructions: Judge whether a revised plan keeps the goal
+
+A plan for the task above was revised. You get the steps before and the revised steps. Say whether the work still does all that the user asked for.
+
+Rules:
+- How it is done may change. What the user gets may not become less.
+- Say yes if the revised steps do the same in another way.
+- Say yes if the steps that are missing are already done. A step that failed was undone.
+- Say no if something that the user asked for is neither done nor in the revised steps.
+- Other parts of the task have plans of their own: judge the part under way.
+- Answer with one word and nothing else: yes or no.
 
 ## Steps before
 - s2: Export total. (src/till.py)
@@ -41,5 +43,5 @@ Is all that the user asked for still done or in the revised steps? Answer yes or
 def test_what_each_value_of_the_goal_check_prompt_comes_from() -> None:
     spans = GOAL_CHECK.render(INPUTS["goal_check"]).spans
     assert [(span.first, span.last, span.source.value) for span in spans] == snapshot(
-        [(14, 14, "task"), (17, 17, "part"), (20, 20, "step"), (23, 23, "step")]
+        [(4, 4, "task"), (7, 7, "part"), (10, 10, "step"), (25, 25, "step")]
     )

@@ -87,9 +87,47 @@ Write this one function for this step.\
 
 def test_the_implement_prompt_reads_so() -> None:
     assert IMPLEMENT.render(IMPLEMENT_INPUTS) == snapshot("""\
-# Write the edits for one step
+# Context
 
-You get code and one step of a task. Write the edits that do the step.
+## Task
+add() subtracts.
+
+## What the tests show now
+Failing test: tests/test_calc.py::test_add
+  expected: 3
+  actual: -1
+
+## Tests
+===== test: tests/test_calc.py :: test_add (lines 1-2)
+def test_add():
+    assert add(1, 2) == 3
+===== end
+
+
+## What the code to change uses
+===== reference: src/base.py :: check (lines 1-1)
+def check(a): ...
+===== end
+
+
+## Where it is used
+src/app.py:7: return add(x, y)
+
+
+## Tests that pass now and must still pass
+tests/test_calc.py:9: test_sub
+
+
+## Code to change
+===== file: src/calc.py (lines 1-2)
+def add(a, b):
+    return a - b
+===== end
+
+
+# Instructions: Write the edits for one step
+
+You get one step of the task above. The code that it is about stands above, too. Write the edits that do the step.
 
 Each edit is one block. Take the form that fits:
 - <edit> with <search>: change some lines.
@@ -125,46 +163,13 @@ MEALS_A_DAY = 2
 <delete file="quokka_zoo/old_food.py"/>
 
 Rules:
-- search: copy whole lines from the code below, character for character, with their indentation.
+- search: copy whole lines from what stands under "Code to change", character for character, with their indentation.
 - search: take enough lines that they stand only once in the file. Three to ten lines are good.
 - Write every line out. Never write "..." or "rest unchanged".
 - Do not change the same lines in two edits.
 - Change only what the step asks for. Keep everything else as it is.
-- Edit the files that the step names. Edit another file shown below only if the step cannot work without it.
+- Edit the files that the step names. Edit another file shown above only if the step cannot work without it.
 - Write edit blocks and nothing else: no explanation, no other form.
-
-## What the code to change uses
-===== reference: src/base.py :: check (lines 1-1)
-def check(a): ...
-===== end
-
-
-## Where it is used
-src/app.py:7: return add(x, y)
-
-
-## Tests that pass now and must still pass
-tests/test_calc.py:9: test_sub
-
-
-## Tests
-===== test: tests/test_calc.py :: test_add (lines 1-2)
-def test_add():
-    assert add(1, 2) == 3
-===== end
-
-
-## What the tests show now
-Failing test: tests/test_calc.py::test_add
-  expected: 3
-  actual: -1
-
-## Code to change
-===== file: src/calc.py (lines 1-2)
-def add(a, b):
-    return a - b
-===== end
-
 
 ## Earlier attempts
 - attempt 1: tests_failed: newly failing: tests/test_calc.py::test_sub
@@ -172,9 +177,6 @@ def add(a, b):
 ## Attempt 2 failed; the code is again as shown above
 <delete file="src/calc.py"/>
 Result: refused. Not planned.
-
-## Task
-add() subtracts.
 
 ## The part of it under way
 Let add() add.

@@ -35,31 +35,14 @@ META_INPUTS = MetaPlanInputs(
 
 def test_the_meta_plan_prompt_reads_so() -> None:
     assert META_PLAN.render(META_INPUTS) == snapshot("""\
-# Divide a task into parts
+# Context
 
-You get a task and the code of a repository that it is about. Divide the task into parts.
+## Task
+add() subtracts.
 
-Rules:
-- Use as few parts as possible. A small task is one part.
-- A part is a change that makes sense on its own. A change and its callers belong into one part.
-- Do not plan parts for reading, searching, running tests or reviewing.
-- Do not plan tests unless the task asks for them.
-- analysis: one or two sentences: what is wrong or missing, and where.
-- files: the paths that the part changes, exactly as they are written below. New files are allowed.
-- id: a short name in small letters, like "parser" or "p1".
-- needs: the ids of parts that must be done before. Empty if there are none.
-- Write no code.
-- Answer with one JSON object and nothing else.
-
-Example answer:
-{"analysis": "count_quokkas leaves out the young, and the quokka menu relies on it.", "parts": [{"description": "Let count_quokkas count the young too.", "files": ["quokka_zoo/pen.py"], "id": "quokka-count", "needs": []}, {"description": "Order two meals a day for each quokka.", "files": ["quokka_zoo/menu.py"], "id": "quokka-menu", "needs": ["quokka-count"]}], "summary": "Feed the young quokkas too."}
-
-## Code
-===== file: src/calc.py (lines 1-2)
-def add(a, b):
-    return a - b
-===== end
-
+## What the tests show now
+Failing tests:
+- tests/test_calc.py::test_add
 
 ## Tests
 ===== test: tests/test_calc.py :: test_add (lines 1-2)
@@ -68,15 +51,34 @@ def test_add():
 ===== end
 
 
+## Code
+===== file: src/calc.py (lines 1-2)
+def add(a, b):
+    return a - b
+===== end
+
+
 ## Other files that may matter (not shown)
 src/other.py
 
-## What the tests show now
-Failing tests:
-- tests/test_calc.py::test_add
+# Instructions: Divide a task into parts
 
-## Task
-add() subtracts.
+Divide the task above into parts. The code of the repository that it is about stands above, too.
+
+Rules:
+- Use as few parts as possible. A small task is one part.
+- A part is a change that makes sense on its own. A change and its callers belong into one part.
+- Do not plan parts for reading, searching, running tests or reviewing.
+- Do not plan tests unless the task asks for them.
+- analysis: one or two sentences: what is wrong or missing, and where.
+- files: the paths that the part changes, exactly as they are written above. New files are allowed.
+- id: a short name in small letters, like "parser" or "p1".
+- needs: the ids of parts that must be done before. Empty if there are none.
+- Write no code.
+- Answer with one JSON object and nothing else.
+
+Example answer:
+{"analysis": "count_quokkas leaves out the young, and the quokka menu relies on it.", "parts": [{"description": "Let count_quokkas count the young too.", "files": ["quokka_zoo/pen.py"], "id": "quokka-count", "needs": []}, {"description": "Order two meals a day for each quokka.", "files": ["quokka_zoo/menu.py"], "id": "quokka-menu", "needs": ["quokka-count"]}], "summary": "Feed the young quokkas too."}
 
 ## An earlier plan was refused
 {"parts": []}
@@ -84,5 +86,6 @@ Its faults:
 - at least one part is needed
 Write the plan again without these faults.
 
-Which parts does this task have? Use at most 10. Answer with the JSON object.\
+The task again, in short: add() subtracts.
+Which parts does it have? Use at most 10. Answer with the JSON object.\
 """)

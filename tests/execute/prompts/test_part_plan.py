@@ -43,33 +43,10 @@ PART_INPUTS = PartPlanInputs(
 
 def test_the_part_plan_prompt_reads_so() -> None:
     assert PART_PLAN.render(PART_INPUTS) == snapshot("""\
-# Divide a part of a task into steps
+# Context
 
-You get one part of a task and the code that it is about. Divide the part into steps. A programmer will do one step at a time, and tests run after each.
-
-Rules:
-- Use as few steps as possible. A small part is one step.
-- After each step the code must work. Changes that only work together are one step.
-- Do not plan steps for reading, searching, running tests or reviewing.
-- analysis: one or two sentences: what must change, and where.
-- description: what the step changes, in one or two sentences, so exact that a programmer needs nothing else.
-- files: each file that the step changes, with its role: modify (it exists), create (it does not exist), delete.
-- Write paths exactly as they are written below.
-- symbols: names of the functions, classes or methods that the step changes, like "parse" or "Parser.parse".
-- id: s1, s2, s3 and so on.
-- needs: the ids of steps that must be done before. Empty if there are none.
-- Write no code.
-- Answer with one JSON object and nothing else.
-
-Example answer:
-{"analysis": "count_quokkas leaves out the young; only quokka_zoo/menu.py calls it.", "steps": [{"description": "Add the young to the sum in count_quokkas.", "files": [{"path": "quokka_zoo/pen.py", "role": "modify"}], "id": "s1", "needs": [], "symbols": ["count_quokkas"]}, {"description": "Order two meals a day for each quokka, not one.", "files": [{"path": "quokka_zoo/menu.py", "role": "modify"}], "id": "s2", "needs": ["s1"], "symbols": ["QuokkaMenu.order"]}], "summary": "Feed the young quokkas too."}
-
-## Code
-===== file: src/calc.py (lines 1-2)
-def add(a, b):
-    return a - b
-===== end
-
+## Task
+add() subtracts.
 
 ## Tests
 ===== test: tests/test_calc.py :: test_add (lines 1-2)
@@ -78,7 +55,14 @@ def test_add():
 ===== end
 
 
-## Changes made so far
+## Code
+===== file: src/calc.py (lines 1-2)
+def add(a, b):
+    return a - b
+===== end
+
+
+## Changes made so far (the code above already has them)
 diff --git a/x.py b/x.py
 --- a/x.py
 +++ b/x.py
@@ -87,8 +71,26 @@ diff --git a/x.py b/x.py
 +y
 
 
-## Task
-add() subtracts.
+# Instructions: Divide a part of a task into steps
+
+You get one part of the task above; the code that it is about stands above, too. Divide the part into steps. A programmer will do one step at a time, and tests run after each.
+
+Rules:
+- Use as few steps as possible. A small part is one step.
+- After each step the code must work. Changes that only work together are one step.
+- Do not plan steps for reading, searching, running tests or reviewing.
+- analysis: one or two sentences: what must change, and where.
+- description: what the step changes, in one or two sentences, so exact that a programmer needs nothing else.
+- files: each file that the step changes, with its role: modify (it exists), create (it does not exist), delete.
+- Write paths exactly as they are written above.
+- symbols: names of the functions, classes or methods that the step changes, like "parse" or "Parser.parse".
+- id: s1, s2, s3 and so on.
+- needs: the ids of steps that must be done before. Empty if there are none.
+- Write no code.
+- Answer with one JSON object and nothing else.
+
+Example answer:
+{"analysis": "count_quokkas leaves out the young; only quokka_zoo/menu.py calls it.", "steps": [{"description": "Add the young to the sum in count_quokkas.", "files": [{"path": "quokka_zoo/pen.py", "role": "modify"}], "id": "s1", "needs": [], "symbols": ["count_quokkas"]}, {"description": "Order two meals a day for each quokka, not one.", "files": [{"path": "quokka_zoo/menu.py", "role": "modify"}], "id": "s2", "needs": ["s1"], "symbols": ["QuokkaMenu.order"]}], "summary": "Feed the young quokkas too."}
 
 ## Plan for the whole task
 Mend add().

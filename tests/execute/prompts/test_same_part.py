@@ -7,15 +7,7 @@ from clean_room_agent.execute.prompts.same_part import SAME_PART
 
 def test_the_same_part_prompt_reads_so() -> None:
     assert plain_text(SAME_PART.render(INPUTS["same_part"])) == snapshot("""\
-# Judge whether two changes belong together
-
-You get a task and two of the changes that it needs. Say whether both belong into one part of the work, or whether each is a part of its own.
-
-Rules:
-- Say yes if the code is broken or useless with only one of the two changes.
-- Say yes if one changes how a function is called, and the other changes its calls.
-- Say no if each change makes sense on its own and can be tested on its own.
-- Answer with one word and nothing else: yes or no.
+# Context
 
 ## Task
 total() leaves out the first price. Make it add all prices.
@@ -23,6 +15,16 @@ total() leaves out the first price. Make it add all prices.
 ## All changes
 - total in src/till.py: Add all prices.
 - src/menu.py: Show the total below the dishes.
+
+# Instructions: Judge whether two changes belong together
+
+You get two of the changes that the task above needs. Say whether both belong into one part of the work, or whether each is a part of its own.
+
+Rules:
+- Say yes if the code is broken or useless with only one of the two changes.
+- Say yes if one changes how a function is called, and the other changes its calls.
+- Say no if each change makes sense on its own and can be tested on its own.
+- Answer with one word and nothing else: yes or no.
 
 ## First change
 total in src/till.py: Add all prices.
@@ -40,5 +42,5 @@ Do these two changes belong into one part? Answer yes or no.\
 def test_what_each_value_of_the_same_part_prompt_comes_from() -> None:
     spans = SAME_PART.render(INPUTS["same_part"]).spans
     assert [(span.first, span.last, span.source.value) for span in spans] == snapshot(
-        [(12, 12, "task"), (15, 15, "draft"), (16, 16, "draft"), (19, 21, "draft"), (25, 25, "draft")]
+        [(4, 4, "task"), (7, 7, "draft"), (8, 8, "draft"), (21, 23, "draft"), (27, 27, "draft")]
     )

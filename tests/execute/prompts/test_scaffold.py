@@ -58,9 +58,46 @@ SCAFFOLD_INPUTS = ScaffoldInputs(
 
 def test_the_scaffold_prompt_reads_so() -> None:
     assert SCAFFOLD.render(SCAFFOLD_INPUTS) == snapshot('''\
-# Declare what one step adds
+# Context
 
-You get code and one step of a task. Write the declarations that the step adds: imports, signatures and docstrings. The bodies are written later.
+## Task
+Add mul().
+
+## What the tests show now
+Failing test: tests/test_calc.py::test_mul
+  error: ImportError: cannot import name 'mul'
+
+## Tests
+===== test: tests/test_calc.py :: test_add (lines 1-2)
+def test_add():
+    assert add(1, 2) == 3
+===== end
+
+
+## What the code to change uses
+===== reference: src/base.py :: check (lines 1-1)
+def check(a): ...
+===== end
+
+
+## Where it is used
+src/app.py:7: return add(x, y)
+
+
+## Tests that pass now and must still pass
+tests/test_calc.py:9: test_sub
+
+
+## Code to change
+===== file: src/calc.py (lines 1-2)
+def add(a, b):
+    return a - b
+===== end
+
+
+# Instructions: Declare what one step adds
+
+You get one step of the task above. The code that it is about stands above, too. Write the declarations that the step adds: imports, signatures and docstrings. The bodies are written later.
 
 Each edit is one block. Take the form that fits:
 - <create>: a new file, if the step says so.
@@ -100,43 +137,8 @@ Rules:
 - Import what the bodies are going to need, from modules that exist.
 - Use the names and parameters that the tests and the callers use.
 - Do not change or remove the functions that are there.
-- search: copy whole lines from the code below, character for character.
+- search: copy whole lines from what stands under "Code to change", character for character.
 - Write edit blocks and nothing else: no explanation, no other form.
-
-## What the code to change uses
-===== reference: src/base.py :: check (lines 1-1)
-def check(a): ...
-===== end
-
-
-## Where it is used
-src/app.py:7: return add(x, y)
-
-
-## Tests that pass now and must still pass
-tests/test_calc.py:9: test_sub
-
-
-## Tests
-===== test: tests/test_calc.py :: test_add (lines 1-2)
-def test_add():
-    assert add(1, 2) == 3
-===== end
-
-
-## What the tests show now
-Failing test: tests/test_calc.py::test_mul
-  error: ImportError: cannot import name 'mul'
-
-## Code to change
-===== file: src/calc.py (lines 1-2)
-def add(a, b):
-    return a - b
-===== end
-
-
-## Task
-Add mul().
 
 ## The step to do now
 Add mul() beside add().

@@ -7,9 +7,21 @@ from clean_room_agent.execute.prompts.step_design import STEP_DESIGN
 
 def test_the_step_design_prompt_reads_so() -> None:
     assert plain_text(STEP_DESIGN.render(INPUTS["step_design"])) == snapshot("""\
-# Write the steps that change given places
+# Context
 
-You get one part of a task and the numbered places that it changes. Divide the part into steps. A programmer will do one step at a time, and tests run after each.
+## Task
+total() leaves out the first price. Make it add all prices.
+
+## Code
+===== file: src/till.py (lines 1-2)
+def total(prices):
+    return sum(prices[1:])
+===== end
+
+
+# Instructions: Write the steps that change given places
+
+You get one part of the task above and the numbered places that it changes. Divide the part into steps. A programmer will do one step at a time, and tests run after each.
 
 Rules:
 - Use as few steps as possible. A small part is one step with all places.
@@ -25,16 +37,6 @@ Rules:
 Example answer:
 {"steps": [{"description": "Add the young to the sum in count_quokkas.", "targets": [1]}, {"description": "Order two meals a day for each quokka, not one.", "targets": [2]}], "summary": "Feed the young quokkas too."}
 
-## Code
-===== file: src/till.py (lines 1-2)
-def total(prices):
-    return sum(prices[1:])
-===== end
-
-
-## Task
-total() leaves out the first price. Make it add all prices.
-
 ## The part to divide now
 Let total() add all prices.
 
@@ -49,12 +51,12 @@ def test_what_each_value_of_the_step_design_prompt_comes_from() -> None:
     spans = STEP_DESIGN.render(INPUTS["step_design"]).spans
     assert [(span.first, span.last, span.source.value) for span in spans] == snapshot(
         [
-            (17, 17, "example"),
-            (20, 20, "frame"),
-            (21, 22, "file"),
-            (23, 23, "frame"),
-            (27, 27, "task"),
-            (30, 30, "part"),
-            (33, 33, "draft"),
+            (4, 4, "task"),
+            (7, 7, "frame"),
+            (8, 9, "file"),
+            (10, 10, "frame"),
+            (29, 29, "example"),
+            (32, 32, "part"),
+            (35, 35, "draft"),
         ]
     )

@@ -7,23 +7,10 @@ from clean_room_agent.execute.prompts.symbol_targets import SYMBOL_TARGETS
 
 def test_the_symbol_targets_prompt_reads_so() -> None:
     assert plain_text(SYMBOL_TARGETS.render(INPUTS["symbol_targets"])) == snapshot("""\
-# List the places that a part of a task changes
+# Context
 
-You get one part of a task and the code that it is about. List the places that this part changes.
-
-Rules:
-- A place is one function, method or class that changes, or one new file.
-- List only places that this part must change. A small part has one.
-- Do not list code that only has to be read.
-- analysis: one or two sentences: what must change, and where.
-- file: the path, exactly as it is written below. New files are allowed.
-- role: modify (the file exists), create (it does not exist), delete.
-- symbol: the name of the function, method or class, like "parse" or "Parser.parse". Empty for a whole file, or if the change is outside of all of them.
-- Write no code.
-- Answer with one JSON object and nothing else.
-
-Example answer:
-{"analysis": "count_quokkas leaves out the young; only quokka_zoo/menu.py calls it.", "targets": [{"file": "quokka_zoo/pen.py", "role": "modify", "symbol": "count_quokkas"}, {"file": "quokka_zoo/menu.py", "role": "modify", "symbol": "QuokkaMenu.order"}]}
+## Task
+total() leaves out the first price. Make it add all prices.
 
 ## Code
 ===== file: src/till.py (lines 1-2)
@@ -32,8 +19,23 @@ def total(prices):
 ===== end
 
 
-## Task
-total() leaves out the first price. Make it add all prices.
+# Instructions: List the places that a part of a task changes
+
+You get one part of the task above; the code that it is about stands above, too. List the places that this part changes.
+
+Rules:
+- A place is one function, method or class that changes, or one new file.
+- List only places that this part must change. A small part has one.
+- Do not list code that only has to be read.
+- analysis: one or two sentences: what must change, and where.
+- file: the path, exactly as it is written above. New files are allowed.
+- role: modify (the file exists), create (it does not exist), delete.
+- symbol: the name of the function, method or class, like "parse" or "Parser.parse". Empty for a whole file, or if the change is outside of all of them.
+- Write no code.
+- Answer with one JSON object and nothing else.
+
+Example answer:
+{"analysis": "count_quokkas leaves out the young; only quokka_zoo/menu.py calls it.", "targets": [{"file": "quokka_zoo/pen.py", "role": "modify", "symbol": "count_quokkas"}, {"file": "quokka_zoo/menu.py", "role": "modify", "symbol": "QuokkaMenu.order"}]}
 
 ## Plan for the whole task
 Add all prices.
@@ -53,14 +55,14 @@ def test_what_each_value_of_the_symbol_targets_prompt_comes_from() -> None:
     spans = SYMBOL_TARGETS.render(INPUTS["symbol_targets"]).spans
     assert [(span.first, span.last, span.source.value) for span in spans] == snapshot(
         [
-            (17, 17, "example"),
-            (20, 20, "frame"),
-            (21, 22, "file"),
-            (23, 23, "frame"),
-            (27, 27, "task"),
-            (30, 30, "part"),
-            (33, 33, "part"),
-            (34, 34, "part"),
-            (37, 37, "candidate"),
+            (4, 4, "task"),
+            (7, 7, "frame"),
+            (8, 9, "file"),
+            (10, 10, "frame"),
+            (29, 29, "example"),
+            (32, 32, "part"),
+            (35, 35, "part"),
+            (36, 36, "part"),
+            (39, 39, "candidate"),
         ]
     )

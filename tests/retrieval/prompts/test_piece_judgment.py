@@ -16,17 +16,17 @@ def test_piece_judgment_asks_about_one_piece() -> None:
         others=("a.py :: total (lines 1-2)",),
     )
     assert PIECE_JUDGMENT.render(inputs) == snapshot("""\
-# Judge whether a task changes a piece of code
+## Task
+Fix the <b>total</b>
 
-You choose code for a programmer who will do a task. You get the task and one piece of code.
+# Instructions: Judge whether a task changes a piece of code
+
+You choose code for a programmer who will do the task above. You get one piece of code.
 
 Answer with one word:
 - change: the task changes this code.
 - read: this code stays as it is, but the change cannot be written without reading it.
 - skip: the change can be written without this code.
-
-## Task
-Fix the <b>total</b>
 
 ## Already chosen
 - in.py :: rows

@@ -10,9 +10,12 @@ from clean_room_agent.retrieval.stage import BatchInputs
 
 def test_precision_batch_numbers_the_pieces() -> None:
     assert PRECISION_BATCH.render(BATCH) == snapshot("""\
-# Choose the code that a task changes, and what must be read for it
+## Task
+Fix the <b>total</b>
 
-You choose code for a programmer who will do a task. You get the task and a numbered list of pieces of code.
+# Instructions: Choose the code that a task changes, and what must be read for it
+
+You choose code for a programmer who will do the task above. You get a numbered list of pieces of code.
 
 Put the number of a piece into one of two lists:
 - change: the task changes this code.
@@ -24,9 +27,6 @@ Rules:
 
 Example answer (the numbers of another list):
 {"change": [71], "read": [83, 94]}
-
-## Task
-Fix the <b>total</b>
 
 ## Already chosen
 - in.py

@@ -8,9 +8,12 @@ from clean_room_agent.retrieval.prompts.refilter import KEEP, REFILTER
 
 def test_refilter_says_how_much_can_stay() -> None:
     assert REFILTER.render(BATCH) == snapshot("""\
-# Keep the code that a task needs most
+## Task
+Fix the <b>total</b>
 
-A programmer will do a task, but not all of the chosen code fits into the prompt. Some of it has to be left out.
+# Instructions: Keep the code that a task needs most
+
+A programmer will do the task above, but not all of the chosen code fits into the prompt. Some of it has to be left out.
 
 Rules:
 - Keep a piece if the task changes it.
@@ -20,9 +23,6 @@ Rules:
 
 Example answer (the numbers of another list):
 {"keep": [71, 94]}
-
-## Task
-Fix the <b>total</b>
 
 ## Code
 ===== candidate 1: a.py

@@ -9,9 +9,12 @@ from clean_room_agent.retrieval.stage import BatchInputs
 
 def test_scope_batch_numbers_the_files() -> None:
     assert SCOPE_BATCH.render(BATCH) == snapshot("""\
-# Choose the files that matter for a task
+## Task
+Fix the <b>total</b>
 
-You choose files for a programmer. You get a task and a numbered list of files of the repository.
+# Instructions: Choose the files that matter for a task
+
+You choose files for a programmer who will do the task above. You get a numbered list of files of the repository.
 
 Rules:
 - Choose a file if the task changes it.
@@ -22,9 +25,6 @@ Rules:
 
 Example answer (the numbers of another list):
 {"relevant": [71, 94]}
-
-## Task
-Fix the <b>total</b>
 
 ## Already chosen
 - in.py

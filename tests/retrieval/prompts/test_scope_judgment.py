@@ -8,9 +8,12 @@ from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 
 def test_scope_judgment_asks_about_one_file() -> None:
     assert SCOPE_JUDGMENT.render(FILE) == snapshot("""\
-# Judge whether a file matters for a task
+## Task
+Fix the <b>total</b>
 
-You choose files for a programmer. You get a task and one file of the repository.
+# Instructions: Judge whether a file matters for a task
+
+You choose files for a programmer who will do the task above. You get one file of the repository.
 
 Rules:
 - Say yes if the task changes the file.
@@ -18,9 +21,6 @@ Rules:
 - Say no if the file only has a similar name or topic.
 - You see the lines of the file that are nearest to the task, each after its number.
 - Answer with one word: yes or no.
-
-## Task
-Fix the <b>total</b>
 
 ## Files to choose from
 - a.py

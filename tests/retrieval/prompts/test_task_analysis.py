@@ -18,9 +18,27 @@ def test_task_analysis_shows_what_was_found_first_and_asks_last() -> None:
         symbols=("Cart.total (shop/cart.py)",),
     )
     assert TASK_ANALYSIS.render(inputs) == snapshot("""\
-# Say where in the code a task is to be looked for
+# Context
 
-You read a task for a programmer and say where in the code to look. You do not solve the task.
+## Task
+Fix it
+
+## What the tests show now
+failing test: t.py::test_total
+
+## The part of it to do now
+the cart
+
+## Tests
+===== test: t.py :: test_total (lines 1-2)
+def test_total():
+    assert total() == 3
+===== end
+
+
+# Instructions: Say where in the code a task is to be looked for
+
+Say for a programmer where in the code to look for the task above. You do not solve the task.
 
 Rules:
 - intent: one short sentence that says what must be different afterwards.
@@ -38,22 +56,6 @@ Example answer:
 
 ## Definitions found
 - Cart.total (shop/cart.py)
-
-## Tests
-===== test: t.py :: test_total (lines 1-2)
-def test_total():
-    assert total() == 3
-===== end
-
-
-## What the tests show now
-failing test: t.py::test_total
-
-## Task
-Fix it
-
-## The part of it to do now
-the cart
 
 Where in the code is this? Answer with the JSON object.\
 """)

@@ -49,7 +49,13 @@ class Told(Reader):
 
 def call(title: str, body: str = "") -> ChatCall:
     return ChatCall(
-        number=0, model="m", system="", prompt=f"# {title}\n{body}", schema=None, options={}, body={}
+        number=0,
+        model="m",
+        system="",
+        prompt=f"# Instructions: {title}\n{body}",
+        schema=None,
+        options={},
+        body={},
     )
 
 

@@ -24,7 +24,7 @@ GOLD = (
 
 def plan_prompt(lines: int) -> str:
     return (
-        "# Divide a part of a task into steps\n\n## Code\na.py and b.py\n\n## Task\nMore.\n\n"
+        "# Instructions: Divide a part of a task into steps\n\n## Code\na.py and b.py\n\n## Task\nMore.\n\n"
         f"Use at most 9. The edits of one step can have at most {lines} lines. Answer with the JSON object."
     )
 
@@ -68,7 +68,9 @@ def test_a_step_over_several_files_names_the_changes_of_each_and_gets_them() -> 
     assert step["description"] == "More.: change 1, 2, 3 of a.py; change 1 of b.py"
     shown = f"===== file: a.py (lines 1-36)\n{BEFORE}===== end\n===== file: b.py (lines 1-1)\nlimit = 100\n===== end\n"
     files = "Files: modify a.py, modify b.py"
-    asked = f"# Write the edits for one step\n\n## Code to change\n{shown}\n## The step to do now\n"
+    asked = (
+        f"# Instructions: Write the edits for one step\n\n## Code to change\n{shown}\n## The step to do now\n"
+    )
     few = step["description"].replace("1, 2, 3 of a.py", "2 of a.py")
     for words, count in ((step["description"], 4), (few, 2)):
         edits = parse_edits(str(oracle(call(f"{asked}{words}\n{files}"))))
@@ -147,9 +149,7 @@ def test_places_err_in_their_file_and_steps_over_numbers_still_err(key: str) -> 
 
 def test_the_oracle_makes_the_same_steps_of_numbered_places() -> None:
     oracle = Oracle(GOLD)
-    chosen = (
-        "# List the places that a part of a task changes\n\na.py b.py\n\n## Task\nMore.\n\nName at most 8."
-    )
+    chosen = "# Instructions: List the places that a part of a task changes\n\na.py b.py\n\n## Task\nMore.\n\nName at most 8."
     targets = json.loads(str(oracle(call(chosen))))["targets"]
     assert [(one["file"], one["symbol"]) for one in targets] == [
         ("a.py", "f0"),
@@ -159,7 +159,7 @@ def test_the_oracle_makes_the_same_steps_of_numbered_places() -> None:
     ]
     numbered = "\n".join(f"{n}. modify {one['symbol']} in {one['file']}" for n, one in enumerate(targets, 1))
     prompt = (
-        f"# Write the steps that change given places\n\n## Task\nMore.\n\n## Places that it changes\n{numbered}\n\n"
+        f"# Instructions: Write the steps that change given places\n\n## Task\nMore.\n\n## Places that it changes\n{numbered}\n\n"
         "Use at most 9. The edits of one step can have at most 25 lines. Answer with the JSON object."
     )
     steps = json.loads(str(oracle(call(prompt))))["steps"]
@@ -168,7 +168,7 @@ def test_the_oracle_makes_the_same_steps_of_numbered_places() -> None:
 
 def test_the_oracle_keeps_the_goal_that_the_steps_before_had() -> None:
     oracle = Oracle(GOLD)
-    head = "# Judge whether a revised plan keeps the goal\n\n## Steps before\n- s1: a (a.py)\n\n## Revised steps\n"
+    head = "# Instructions: Judge whether a revised plan keeps the goal\n\n## Steps before\n- s1: a (a.py)\n\n## Revised steps\n"
     assert oracle(call(head + "- s2: b (a.py)")) == "yes"
     assert oracle(call(head + "(none)")) == "no"
 

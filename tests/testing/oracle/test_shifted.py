@@ -16,7 +16,7 @@ COUNT = 300
 
 
 def call(title: str, item: str) -> ChatCall:
-    prompt = f"# {title}\n\n===== candidate: {item}\ntext\n===== end\n"
+    prompt = f"# Instructions: {title}\n\n===== candidate: {item}\ntext\n===== end\n"
     return ChatCall(number=0, model="m", system="", prompt=prompt, schema=None, options={}, body={})
 
 
@@ -82,6 +82,12 @@ def test_other_answers_are_the_oracles() -> None:
 
 def test_a_verdict_about_no_candidate_is_the_oracles_own() -> None:
     asked = ChatCall(
-        number=0, model="m", system="", prompt="# Less than the task?\n", schema=None, options={}, body={}
+        number=0,
+        model="m",
+        system="",
+        prompt="# Instructions: Less than the task?\n",
+        schema=None,
+        options={},
+        body={},
     )
     assert ShiftedOracle(lambda _: "yes", in_order, seed="c-1")(asked) == "yes"

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from clean_room_agent.artifacts.context import SectionTexts
 from clean_room_agent.execute.prompts.answers import AdjustmentAnswer
-from clean_room_agent.execute.prompts.texts import PLANNER, template
+from clean_room_agent.execute.prompts.texts import TASK, template
 from clean_room_agent.llm.answers import JsonAnswer
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import SYSTEM, Prompt
 from clean_room_agent.llm.schema import at_most
 
 
@@ -38,8 +38,8 @@ ADJUSTMENT: Prompt[AdjustmentInputs, AdjustmentAnswer] = Prompt(
     name="adjustment",
     role="reasoning",
     title="Revise the remaining steps of a plan",
-    system=PLANNER,
-    template=template("adjustment"),
+    system=SYSTEM,
+    template=TASK + template("adjustment"),
     answer=JsonAnswer(AdjustmentAnswer),
     max_answer_tokens=1200,
     example=EXAMPLE,

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from clean_room_agent.artifacts.context import SectionTexts
 from clean_room_agent.execute.prompts.answers import AdjustmentAnswer
-from clean_room_agent.execute.prompts.texts import PLANNER, template
+from clean_room_agent.execute.prompts.texts import TASK, template
 from clean_room_agent.llm.answers import JsonAnswer
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import SYSTEM, Prompt
 from clean_room_agent.llm.schema import at_most
 
 
@@ -41,8 +41,8 @@ ADJUSTMENT_FINALIZE: Prompt[FinalizeInputs, AdjustmentAnswer] = Prompt(
     name="adjustment_finalize",
     role="reasoning",
     title="Write the remaining steps as it was decided",
-    system=PLANNER,
-    template=template("adjustment_finalize"),
+    system=SYSTEM,
+    template=TASK + template("adjustment_finalize"),
     answer=JsonAnswer(AdjustmentAnswer),
     max_answer_tokens=1200,
     example=EXAMPLE,

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from clean_room_agent.execute.prompts.texts import JUDGE, STEPS_SO_FAR, UNDER_WAY
+from clean_room_agent.execute.prompts.texts import STEPS_SO_FAR, UNDER_WAY
 from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import SYSTEM, Prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,8 +21,13 @@ class NewStepInputs:
 
 
 TEMPLATE = (
-    """\
-Something failed while a plan was followed, and no step of the plan is about it. Say whether the plan needs one more step for it.
+    UNDER_WAY
+    + STEPS_SO_FAR
+    + """\
+
+{{ heading }}
+
+Something failed while a plan for the task above was followed, and no step of the plan is about it. Say whether the plan needs one more step for it.
 
 Rules:
 - A step that failed was undone: the code is as it was before it.
@@ -30,10 +35,6 @@ Rules:
 - Say no if a step that remains does it.
 - Say no if the failure has nothing to do with the task, or goes away by itself.
 - Answer with one word and nothing else: yes or no.
-"""
-    + UNDER_WAY
-    + STEPS_SO_FAR
-    + """\
 
 ## Remaining steps
 {% for line in remaining %}
@@ -53,7 +54,7 @@ ADJUSTMENT_NEW_STEP: Prompt[NewStepInputs, Choice] = Prompt(
     name="adjustment_new_step",
     role="classifier",
     title="Judge whether a failure needs a new step",
-    system=JUDGE,
+    system=SYSTEM,
     template=TEMPLATE,
     answer=YES_OR_NO,
     max_answer_tokens=YES_NO_TOKENS,

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from clean_room_agent.execute.prompts.texts import JUDGE, UNDER_WAY
+from clean_room_agent.execute.prompts.texts import UNDER_WAY
 from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import SYSTEM, Prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,20 +22,21 @@ class RootCauseInputs:
 
 
 TEMPLATE = (
-    """\
-A step of a plan failed. You get the failure and one step of the plan. Say whether the failure is about this step.
+    UNDER_WAY
+    + """\
+
+## What failed
+{{ failure | failure }}
+
+{{ heading }}
+
+A step of a plan for the task above failed. You get the failure and one step of the plan. Say whether the failure is about this step.
 
 Rules:
 - The step that failed was undone: the code is as it was before it.
 - Of the step that was tried: say yes if what it tried to change caused the failure, no if the cause lies elsewhere.
 - Of a step that remains: say yes if it has to be done in another way because of the failure, no if it can stay as it is.
 - Answer with one word and nothing else: yes or no.
-"""
-    + UNDER_WAY
-    + """\
-
-## What failed
-{{ failure | failure }}
 {% if remains %}
 
 ## The remaining step
@@ -56,7 +57,7 @@ ADJUSTMENT_ROOT_CAUSE: Prompt[RootCauseInputs, Choice] = Prompt(
     name="adjustment_root_cause",
     role="classifier",
     title="Judge whether a failure is about a step",
-    system=JUDGE,
+    system=SYSTEM,
     template=TEMPLATE,
     answer=YES_OR_NO,
     max_answer_tokens=YES_NO_TOKENS,

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from clean_room_agent.execute.prompts.texts import JUDGE, STEPS_SO_FAR, UNDER_WAY
+from clean_room_agent.execute.prompts.texts import STEPS_SO_FAR, UNDER_WAY
 from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import SYSTEM, Prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,17 +22,7 @@ class StepViabilityInputs:
 
 
 TEMPLATE = (
-    """\
-A plan is under way, and something failed. You get what happened and one of the steps that remain. Say whether this step should still be done.
-
-Rules:
-- A step that failed was undone: the code is as it was before it.
-- Say yes if the task still needs what the step does, also if the step has to change a little.
-- Say no if what the step does is already done.
-- Say no if the step makes no sense any more after what happened.
-- Answer with one word and nothing else: yes or no.
-"""
-    + UNDER_WAY
+    UNDER_WAY
     + STEPS_SO_FAR
     + """\
 
@@ -40,6 +30,17 @@ Rules:
 {% for failure in failures %}
 {{ failure | failure }}
 {% endfor %}
+
+{{ heading }}
+
+A plan for the task above is under way, and something failed. You get one of the steps that remain. Say whether this step should still be done.
+
+Rules:
+- A step that failed was undone: the code is as it was before it.
+- Say yes if the task still needs what the step does, also if the step has to change a little.
+- Say no if what the step does is already done.
+- Say no if the step makes no sense any more after what happened.
+- Answer with one word and nothing else: yes or no.
 
 ## The remaining step
 {{ step | step }}
@@ -52,7 +53,7 @@ ADJUSTMENT_STEP_VIABILITY: Prompt[StepViabilityInputs, Choice] = Prompt(
     name="adjustment_step_viability",
     role="classifier",
     title="Judge whether a remaining step should still be done",
-    system=JUDGE,
+    system=SYSTEM,
     template=TEMPLATE,
     answer=YES_OR_NO,
     max_answer_tokens=YES_NO_TOKENS,

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from clean_room_agent.artifacts.context import SectionTexts
 from clean_room_agent.execute.prompts.answers import ChangePointsAnswer, points_schema
-from clean_room_agent.execute.prompts.texts import PLANNER, template
+from clean_room_agent.execute.prompts.texts import template
 from clean_room_agent.llm.answers import JsonAnswer
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +37,8 @@ CHANGE_POINTS: Prompt[ChangePointsInputs, ChangePointsAnswer] = Prompt(
     name="change_points",
     role="reasoning",
     title="List the places that a task changes",
-    system=PLANNER,
-    template=template("change_points"),
+    system=SYSTEM,
+    template=KNOWN + template("change_points"),
     answer=JsonAnswer(ChangePointsAnswer),
     max_answer_tokens=1000,
     example=EXAMPLE,

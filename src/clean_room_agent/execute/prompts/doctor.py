@@ -7,7 +7,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from clean_room_agent.artifacts.plans import DoctorDecision
 from clean_room_agent.execute.prompts.answers import Sentence, Sentences
-from clean_room_agent.execute.prompts.texts import template
+from clean_room_agent.execute.prompts.texts import TASK, template
 from clean_room_agent.llm.answers import JsonAnswer
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.schema import bounds
@@ -61,7 +61,7 @@ DOCTOR: Prompt[DoctorInputs, DoctorAnswer] = Prompt(
         "You are a senior programmer who finds out why changes to a code base fail. You never write code. "
         "You answer with one JSON object and nothing else."
     ),
-    template=template("doctor"),
+    template=TASK + template("doctor"),
     answer=JsonAnswer(DoctorAnswer),
     max_answer_tokens=400,
     example=(

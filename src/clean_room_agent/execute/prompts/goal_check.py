@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from clean_room_agent.execute.prompts.texts import JUDGE, STEPS_SO_FAR, UNDER_WAY
+from clean_room_agent.execute.prompts.texts import STEPS_SO_FAR, UNDER_WAY
 from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import SYSTEM, Prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +25,13 @@ class GoalCheckInputs:
 
 
 TEMPLATE = (
-    """\
-A plan was revised. You get what the user asked for, the steps before and the revised steps. Say whether the work still does all that the user asked for.
+    UNDER_WAY
+    + STEPS_SO_FAR
+    + """\
+
+{{ heading }}
+
+A plan for the task above was revised. You get the steps before and the revised steps. Say whether the work still does all that the user asked for.
 
 Rules:
 - How it is done may change. What the user gets may not become less.
@@ -35,10 +40,6 @@ Rules:
 - Say no if something that the user asked for is neither done nor in the revised steps.
 - Other parts of the task have plans of their own: judge the part under way.
 - Answer with one word and nothing else: yes or no.
-"""
-    + UNDER_WAY
-    + STEPS_SO_FAR
-    + """\
 
 ## Steps before
 {% for step in before %}
@@ -60,7 +61,7 @@ GOAL_CHECK: Prompt[GoalCheckInputs, Choice] = Prompt(
     name="goal_check",
     role="classifier",
     title="Judge whether a revised plan keeps the goal",
-    system=JUDGE,
+    system=SYSTEM,
     template=TEMPLATE,
     answer=YES_OR_NO,
     max_answer_tokens=YES_NO_TOKENS,

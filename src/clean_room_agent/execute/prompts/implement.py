@@ -7,9 +7,9 @@ from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.grammar import Editable, edit_grammar
 from clean_room_agent.execute.edits.parse import ParseFault, parse_edits
 from clean_room_agent.execute.edits.tags import holds_tags
-from clean_room_agent.execute.prompts.texts import CODER, template
+from clean_room_agent.execute.prompts.texts import template
 from clean_room_agent.llm.answers import BadAnswer, TextAnswer
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +96,8 @@ IMPLEMENT: Prompt[ImplementInputs, tuple[PatchEdit, ...]] = Prompt(
     name="implement",
     role="coding",
     title="Write the edits for one step",
-    system=CODER,
-    template=template("implement"),
+    system=SYSTEM,
+    template=KNOWN + template("implement"),
     answer=TextAnswer(read_edits),
     max_answer_tokens=4096,
     example=EXAMPLE,

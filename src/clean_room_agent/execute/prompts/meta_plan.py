@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from clean_room_agent.artifacts.context import SectionTexts
 from clean_room_agent.execute.prompts.answers import MetaPlanAnswer, parts_schema
-from clean_room_agent.execute.prompts.texts import PLANNER, template
+from clean_room_agent.execute.prompts.texts import template
 from clean_room_agent.llm.answers import JsonAnswer
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +38,8 @@ META_PLAN: Prompt[MetaPlanInputs, MetaPlanAnswer] = Prompt(
     name="meta_plan",
     role="reasoning",
     title="Divide a task into parts",
-    system=PLANNER,
-    template=template("meta_plan"),
+    system=SYSTEM,
+    template=KNOWN + template("meta_plan"),
     answer=JsonAnswer(MetaPlanAnswer),
     max_answer_tokens=1200,
     example=EXAMPLE,

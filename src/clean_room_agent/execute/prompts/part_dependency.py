@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from clean_room_agent.execute.prompts.texts import JUDGE
+from clean_room_agent.execute.prompts.texts import TASK
 from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import SYSTEM, Prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,22 +19,23 @@ class PartDependencyInputs:
     other: str
 
 
-TEMPLATE = """\
-You get a task and two parts of the work on it, A and B. Say whether B must be done before A.
+TEMPLATE = (
+    TASK
+    + """
+## All parts
+{% for part in parts %}
+- {{ part | draft }}
+{% endfor %}
+
+{{ heading }}
+
+You get two parts of the work on the task above, A and B. Say whether B must be done before A.
 
 Rules:
 - Say yes if A calls or imports something that B adds, renames or changes.
 - Say no if A can be done and tested while B is not done.
 - Say no if only B uses what A changes.
 - Answer with one word and nothing else: yes or no.
-
-## Task
-{{ task | task }}
-
-## All parts
-{% for part in parts %}
-- {{ part | draft }}
-{% endfor %}
 
 ## Part A
 {{ part | draft }}
@@ -44,12 +45,13 @@ Rules:
 
 Must B be done before A? Answer yes or no.
 """
+)
 
 PART_DEPENDENCY: Prompt[PartDependencyInputs, Choice] = Prompt(
     name="part_dependency",
     role="classifier",
     title="Judge whether a part needs another part first",
-    system=JUDGE,
+    system=SYSTEM,
     template=TEMPLATE,
     answer=YES_OR_NO,
     max_answer_tokens=YES_NO_TOKENS,

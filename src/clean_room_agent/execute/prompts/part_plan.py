@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from clean_room_agent.artifacts.context import SectionTexts
 from clean_room_agent.execute.prompts.answers import PartPlanAnswer, steps_schema
-from clean_room_agent.execute.prompts.texts import PLANNER, template
+from clean_room_agent.execute.prompts.texts import template
 from clean_room_agent.llm.answers import JsonAnswer
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +48,8 @@ PART_PLAN: Prompt[PartPlanInputs, PartPlanAnswer] = Prompt(
     name="part_plan",
     role="reasoning",
     title="Divide a part of a task into steps",
-    system=PLANNER,
-    template=template("part_plan"),
+    system=SYSTEM,
+    template=KNOWN + template("part_plan"),
     answer=JsonAnswer(PartPlanAnswer),
     max_answer_tokens=1200,
     example=EXAMPLE,

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from clean_room_agent.execute.prompts.texts import JUDGE
+from clean_room_agent.execute.prompts.texts import TASK
 from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import SYSTEM, Prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,22 +21,23 @@ class SamePartInputs:
     """What the code shows of the two."""
 
 
-TEMPLATE = """\
-You get a task and two of the changes that it needs. Say whether both belong into one part of the work, or whether each is a part of its own.
+TEMPLATE = (
+    TASK
+    + """
+## All changes
+{% for change in changes %}
+- {{ change | draft }}
+{% endfor %}
+
+{{ heading }}
+
+You get two of the changes that the task above needs. Say whether both belong into one part of the work, or whether each is a part of its own.
 
 Rules:
 - Say yes if the code is broken or useless with only one of the two changes.
 - Say yes if one changes how a function is called, and the other changes its calls.
 - Say no if each change makes sense on its own and can be tested on its own.
 - Answer with one word and nothing else: yes or no.
-
-## Task
-{{ task | task }}
-
-## All changes
-{% for change in changes %}
-- {{ change | draft }}
-{% endfor %}
 
 ## First change
 {{ first | draft }}
@@ -53,12 +54,13 @@ Rules:
 
 Do these two changes belong into one part? Answer yes or no.
 """
+)
 
 SAME_PART: Prompt[SamePartInputs, Choice] = Prompt(
     name="same_part",
     role="classifier",
     title="Judge whether two changes belong together",
-    system=JUDGE,
+    system=SYSTEM,
     template=TEMPLATE,
     answer=YES_OR_NO,
     max_answer_tokens=YES_NO_TOKENS,

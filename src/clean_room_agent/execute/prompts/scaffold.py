@@ -7,9 +7,9 @@ from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.grammar import Editable, edit_grammar
 from clean_room_agent.execute.edits.tags import holds_tags
 from clean_room_agent.execute.prompts.implement import read_edits
-from clean_room_agent.execute.prompts.texts import CODER, template
+from clean_room_agent.execute.prompts.texts import template
 from clean_room_agent.llm.answers import TextAnswer
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +74,8 @@ SCAFFOLD: Prompt[ScaffoldInputs, tuple[PatchEdit, ...]] = Prompt(
     name="scaffold",
     role="coding",
     title="Declare what one step adds",
-    system=CODER,
-    template=template("scaffold"),
+    system=SYSTEM,
+    template=KNOWN + template("scaffold"),
     answer=TextAnswer(read_edits),
     max_answer_tokens=4096,
     example=EXAMPLE,

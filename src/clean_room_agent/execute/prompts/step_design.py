@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from clean_room_agent.artifacts.context import SectionTexts
 from clean_room_agent.execute.prompts.answers import StepDesignAnswer
-from clean_room_agent.execute.prompts.texts import PLANNER, template
+from clean_room_agent.execute.prompts.texts import template
 from clean_room_agent.llm.answers import JsonAnswer
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt
 from clean_room_agent.llm.schema import at_most
 
 
@@ -40,8 +40,8 @@ STEP_DESIGN: Prompt[StepDesignInputs, StepDesignAnswer] = Prompt(
     name="step_design",
     role="reasoning",
     title="Write the steps that change given places",
-    system=PLANNER,
-    template=template("step_design"),
+    system=SYSTEM,
+    template=KNOWN + template("step_design"),
     answer=JsonAnswer(StepDesignAnswer),
     max_answer_tokens=1000,
     example=EXAMPLE,

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from clean_room_agent.artifacts.context import SectionTexts
 from clean_room_agent.execute.prompts.answers import SymbolTargetsAnswer, targets_schema
-from clean_room_agent.execute.prompts.texts import PLANNER, template
+from clean_room_agent.execute.prompts.texts import template
 from clean_room_agent.llm.answers import JsonAnswer
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +44,8 @@ SYMBOL_TARGETS: Prompt[SymbolTargetsInputs, SymbolTargetsAnswer] = Prompt(
     name="symbol_targets",
     role="reasoning",
     title="List the places that a part of a task changes",
-    system=PLANNER,
-    template=template("symbol_targets"),
+    system=SYSTEM,
+    template=KNOWN + template("symbol_targets"),
     answer=JsonAnswer(SymbolTargetsAnswer),
     max_answer_tokens=800,
     example=EXAMPLE,

@@ -1,7 +1,7 @@
 """The prompt `piece_judgment`: does the task change a piece of code, need it to be read, or neither?"""
 
 from clean_room_agent.llm.answers import Choice, OneWord
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import SYSTEM, Prompt
 from clean_room_agent.retrieval.stage import SingleInputs
 
 CHANGE, READ, SKIP = "change", "read", "skip"
@@ -9,14 +9,16 @@ WORD_TOKENS = 4
 """Enough for each of the words."""
 
 TEMPLATE = """\
-You choose code for a programmer who will do a task. You get the task and one piece of code.
+{{ question }}
+
+{{ heading }}
+
+You choose code for a programmer who will do the task above. You get one piece of code.
 
 Answer with one word:
 - change: the task changes this code.
 - read: this code stays as it is, but the change cannot be written without reading it.
 - skip: the change can be written without this code.
-
-{{ question }}
 {% if chosen %}
 
 ## Already chosen
@@ -39,7 +41,7 @@ PIECE_JUDGMENT: Prompt[SingleInputs, Choice] = Prompt(
     name="piece_judgment",
     role="classifier",
     title="Judge whether a task changes a piece of code",
-    system="You are a precise assistant for programmers. You answer in the form that is asked for, with nothing around it.",
+    system=SYSTEM,
     template=TEMPLATE,
     answer=OneWord((CHANGE, READ, SKIP)),
     max_answer_tokens=WORD_TOKENS,

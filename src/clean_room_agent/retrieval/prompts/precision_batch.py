@@ -3,7 +3,7 @@
 from pydantic import BaseModel, Field
 
 from clean_room_agent.llm.answers import JsonAnswer
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import SYSTEM, Prompt
 from clean_room_agent.llm.schema import Numbers, numbers_to
 from clean_room_agent.retrieval.prompts.piece_judgment import CHANGE, READ
 from clean_room_agent.retrieval.stage import BatchInputs
@@ -21,7 +21,11 @@ class PrecisionBatchAnswer(BaseModel):
 
 
 TEMPLATE = """\
-You choose code for a programmer who will do a task. You get the task and a numbered list of pieces of code.
+{{ question }}
+
+{{ heading }}
+
+You choose code for a programmer who will do the task above. You get a numbered list of pieces of code.
 
 Put the number of a piece into one of two lists:
 - change: the task changes this code.
@@ -33,8 +37,6 @@ Rules:
 
 Example answer (the numbers of another list):
 {{ example }}
-
-{{ question }}
 {% if chosen %}
 
 ## Already chosen
@@ -54,7 +56,7 @@ PRECISION_BATCH: Prompt[BatchInputs, PrecisionBatchAnswer] = Prompt(
     name="precision_batch",
     role="reasoning",
     title="Choose the code that a task changes, and what must be read for it",
-    system="You are a precise assistant for programmers. You answer in the form that is asked for, with nothing around it.",
+    system=SYSTEM,
     template=TEMPLATE,
     answer=JsonAnswer(PrecisionBatchAnswer),
     max_answer_tokens=400,

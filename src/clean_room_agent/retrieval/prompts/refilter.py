@@ -3,7 +3,7 @@
 from pydantic import BaseModel
 
 from clean_room_agent.llm.answers import JsonAnswer
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import SYSTEM, Prompt
 from clean_room_agent.llm.schema import Numbers, numbers_to
 from clean_room_agent.retrieval.stage import BatchInputs
 
@@ -21,7 +21,11 @@ class RefilterAnswer(BaseModel):
 
 
 TEMPLATE = """\
-A programmer will do a task, but not all of the chosen code fits into the prompt. Some of it has to be left out.
+{{ question }}
+
+{{ heading }}
+
+A programmer will do the task above, but not all of the chosen code fits into the prompt. Some of it has to be left out.
 
 Rules:
 - Keep a piece if the task changes it.
@@ -31,8 +35,6 @@ Rules:
 
 Example answer (the numbers of another list):
 {{ example }}
-
-{{ question }}
 
 ## Code
 {% for option in options %}
@@ -47,7 +49,7 @@ REFILTER: Prompt[BatchInputs, RefilterAnswer] = Prompt(
     name="refilter",
     role="reasoning",
     title="Keep the code that a task needs most",
-    system="You are a precise assistant for programmers. You answer in the form that is asked for, with nothing around it.",
+    system=SYSTEM,
     template=TEMPLATE,
     answer=JsonAnswer(RefilterAnswer),
     max_answer_tokens=256,

@@ -3,7 +3,7 @@
 from pydantic import BaseModel
 
 from clean_room_agent.llm.answers import JsonAnswer
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import SYSTEM, Prompt
 from clean_room_agent.llm.schema import Numbers, numbers_to
 from clean_room_agent.retrieval.stage import BatchInputs
 
@@ -21,7 +21,11 @@ class ScopeBatchAnswer(BaseModel):
 
 
 TEMPLATE = """\
-You choose files for a programmer. You get a task and a numbered list of files of the repository.
+{{ question }}
+
+{{ heading }}
+
+You choose files for a programmer who will do the task above. You get a numbered list of files of the repository.
 
 Rules:
 - Choose a file if the task changes it.
@@ -32,8 +36,6 @@ Rules:
 
 Example answer (the numbers of another list):
 {{ example }}
-
-{{ question }}
 {% if chosen %}
 
 ## Already chosen
@@ -53,7 +55,7 @@ SCOPE_BATCH: Prompt[BatchInputs, ScopeBatchAnswer] = Prompt(
     name="scope_batch",
     role="reasoning",
     title="Choose the files that matter for a task",
-    system="You are a precise assistant for programmers. You answer in the form that is asked for, with nothing around it.",
+    system=SYSTEM,
     template=TEMPLATE,
     answer=JsonAnswer(ScopeBatchAnswer),
     max_answer_tokens=256,

@@ -1,11 +1,15 @@
 """The prompt `scope_judgment`: does one file matter for the task?"""
 
 from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import SYSTEM, Prompt
 from clean_room_agent.retrieval.stage import SingleInputs
 
 TEMPLATE = """\
-You choose files for a programmer. You get a task and one file of the repository.
+{{ question }}
+
+{{ heading }}
+
+You choose files for a programmer who will do the task above. You get one file of the repository.
 
 Rules:
 - Say yes if the task changes the file.
@@ -13,8 +17,6 @@ Rules:
 - Say no if the file only has a similar name or topic.
 - You see the lines of the file that are nearest to the task, each after its number.
 - Answer with one word: yes or no.
-
-{{ question }}
 {% if chosen %}
 
 ## Already chosen
@@ -37,7 +39,7 @@ SCOPE_JUDGMENT: Prompt[SingleInputs, Choice] = Prompt(
     name="scope_judgment",
     role="classifier",
     title="Judge whether a file matters for a task",
-    system="You are a precise assistant for programmers. You answer in the form that is asked for, with nothing around it.",
+    system=SYSTEM,
     template=TEMPLATE,
     answer=YES_OR_NO,
     max_answer_tokens=YES_NO_TOKENS,

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BaseModel
 
 from clean_room_agent.llm.answers import JsonAnswer
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt
 from clean_room_agent.llm.schema import NAME_CHARS, PATH_CHARS, SENTENCE_CHARS, bounds
 
 MAX_AREAS = 5
@@ -37,8 +37,24 @@ class TaskAnalysisAnswer(BaseModel):
     symbols: Annotated[list[Annotated[str, bounds(maxLength=NAME_CHARS)]], bounds(maxItems=MAX_NAMES)]
 
 
-TEMPLATE = """\
-You read a task for a programmer and say where in the code to look. You do not solve the task.
+TEMPLATE = (
+    f"""\
+{KNOWN}"""
+    """\
+{% if focus %}
+
+## The part of it to do now
+{{ focus.strip() | part }}
+{% endif %}
+{% if tests %}
+
+## Tests
+{{ tests }}
+{% endif %}
+
+{{ heading }}
+
+Say for a programmer where in the code to look for the task above. You do not solve the task.
 
 Rules:
 - intent: one short sentence that says what must be different afterwards.
@@ -60,33 +76,16 @@ Example answer:
 {% for symbol in symbols %}
 - {{ symbol | definition }}
 {% endfor %}
-{% if tests %}
-
-## Tests
-{{ tests }}
-{% endif %}
-{% if evidence %}
-
-## What the tests show now
-{{ evidence | evidence }}
-{% endif %}
-
-## Task
-{{ task.strip() | task }}
-{% if focus %}
-
-## The part of it to do now
-{{ focus.strip() | part }}
-{% endif %}
 
 Where in the code is this? Answer with the JSON object.
 """
+)
 
 TASK_ANALYSIS: Prompt[TaskAnalysisInputs, TaskAnalysisAnswer] = Prompt(
     name="task_analysis",
     role="reasoning",
     title="Say where in the code a task is to be looked for",
-    system="You are a precise assistant for programmers. You answer in the form that is asked for, with nothing around it.",
+    system=SYSTEM,
     template=TEMPLATE,
     answer=JsonAnswer(TaskAnalysisAnswer),
     max_answer_tokens=400,

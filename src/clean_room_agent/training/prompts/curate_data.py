@@ -5,6 +5,10 @@ from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.stage import SingleInputs
 
 TEMPLATE = """\
+{{ question | figures }}
+
+{{ heading }}
+
 A coding agent asked a model a narrow question, and the task was solved afterwards. You decide whether the answer is a good \
 example to train a model with. It let in something that was not changed in the end.
 
@@ -13,8 +17,6 @@ Rules:
 - Say no if what it let in only has a similar name or topic.
 - Say no if you cannot tell.
 - Answer with one word: yes or no.
-
-{{ question | figures }}
 
 ## Example
 {{ option | candidate }}

@@ -5,6 +5,10 @@ from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.stage import SingleInputs
 
 TEMPLATE = """\
+{{ question | figures }}
+
+{{ heading }}
+
 A coding agent asks small language models narrow questions. You decide whether a model should be trained for one kind of \
 question. You get figures from the record of its runs.
 
@@ -13,8 +17,6 @@ Rules:
 - Say no if hardly a task would be won even with perfect answers.
 - Say no if the figures show that other stages lose the same tasks anyway.
 - Answer with one word: yes or no.
-
-{{ question | figures }}
 
 ## Questions that may be trained
 {% for other in others %}

@@ -36,6 +36,8 @@ class TrainPlanInputs:
 
 
 TEMPLATE = """\
+{{ heading }}
+
 A coding agent asks small language models narrow questions. You plan the training of an adapter for one kind of question. \
 You get the figures of each kind that may be trained.
 
