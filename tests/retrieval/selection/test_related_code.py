@@ -10,6 +10,7 @@ from clean_room_agent.retrieval.selection.related_code import (
     MAX_CALLERS,
     MAX_GREEN,
     MAX_USES,
+    OVERRIDDEN_LINES,
     Span,
     related_selections,
 )
@@ -49,10 +50,10 @@ def unrelated():
 '''
 
 
-def refer(world: World, caller: str, callee: str, confidence: float = 0.9) -> None:
+def refer(world: World, caller: str, callee: str, confidence: float = 0.9, kind: str = "call") -> None:
     source = world.source()
     ends = [source.find_symbols(name)[0].id for name in (caller, callee)]
-    symbols.insert_references(world.index, [(ends[0], ends[1], "call", confidence)])
+    symbols.insert_references(world.index, [(ends[0], ends[1], kind, confidence)])
 
 
 def span(world: World, path: str, start: int, end: int) -> Span:
@@ -85,6 +86,33 @@ def test_what_is_used_is_shown_by_its_signature_and_the_first_line_of_its_doc(ma
         'def close(self):  # member of Till\n    """Shut it."""\n',
     ]
     assert {(one.detail, one.reason) for one in found["uses"]} == {("supporting", "used by Till.put")}
+
+
+def test_a_method_that_is_overridden_is_shown_whole_and_first_where_it_is_short(make: Make) -> None:
+    base = (
+        "class Drawer:\n    def put(self, amount):\n        self.sum += amount\n\n    def close(self):\n"
+        + ("        self.open = False\n" * OVERRIDDEN_LINES)
+    )
+    between = "from drawer import Drawer\n\n\nclass Locked(Drawer):\n    pass\n"
+    code = CODE.replace("class Till:", "class Till(Locked):")
+    world = make({"till.py": code, "base.py": BASE, "locked.py": between, "drawer.py": base})
+    refer(world, "Till.put", "check")
+    refer(world, "Till", "Locked", kind="inheritance")
+    refer(world, "Locked", "Drawer", kind="inheritance")
+    found = related(world, span(world, "till.py", 8, 10), span(world, "till.py", 12, 17))["uses"]
+    assert texts(found)[:2] == [
+        "    def put(self, amount):\n        self.sum += amount\n",
+        "def close(self):  # member of Drawer\n",
+    ]
+    assert [one.reason for one in found[:2]] == ["overridden by Till.put", "overridden by Till.close"]
+    assert "def check(amount)" in texts(found)[2]
+
+
+def test_classes_that_inherit_from_each_other_have_an_end(make: Make) -> None:
+    world = make({"a.py": "class A(B):\n    def go(self):\n        pass\n\n\nclass B(A):\n    pass\n"})
+    refer(world, "A", "B", kind="inheritance")
+    refer(world, "B", "A", kind="inheritance")
+    assert "uses" not in related(world, span(world, "a.py", 2, 3))
 
 
 def test_a_name_that_no_reference_resolves_is_looked_up_in_what_the_file_imports(make: Make) -> None:

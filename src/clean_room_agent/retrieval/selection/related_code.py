@@ -1,4 +1,4 @@
-"""Code related to what is to be changed: the definitions that it uses, the lines that use it, the tests that exercise it.
+"""Code related to what is to be changed: what it overrides and uses, the lines that use it, the tests that exercise it.
 
 Uses come from the index's references. A name that they do not resolve, such as a constant, is looked up in the file and
 in the files that it imports.
@@ -29,6 +29,10 @@ SHORT_VALUE_LINES = 4
 """A constant up to this long is shown whole."""
 SHORT_CLASS_LINES = 8
 """A class up to this long is shown whole, and a longer one by its head."""
+OVERRIDDEN_LINES = 12
+"""A method that the code overrides is shown whole up to this length: what it does is what the override changes."""
+MAX_BASES = 12
+"""Base classes looked at for one method."""
 NO_USES = ("def ", "class ", "async def ", "#", "//", "*", "/*", '"""', "'''")
 """Beginnings of lines that name something without using it: definitions, comments, documentation."""
 WORD = re.compile(r"[A-Za-z_$][\w$]*")
@@ -56,6 +60,8 @@ class _Found:
     confidence: float
     names: list[str] = field(default_factory=list)
     """The definitions in the code to be changed that use it, or that it uses."""
+    overridden: bool = False
+    """A method of a base class, which one of these definitions overrides."""
 
 
 def related_selections(
@@ -115,7 +121,9 @@ def _uses(
     shown: Sequence[Span],
     source: RepositorySource,
 ) -> list[_Found]:
-    """What the code uses and is not shown: functions and methods first, then classes, then values; the surest first."""
+    """What the code overrides or uses and is not shown: overridden methods first, then functions and methods, classes, values;
+    the surest first.
+    """
     found: dict[int, _Found] = {}
     for _, definition in own:
         for row in source.kb.get_symbol_neighbors(definition.symbol_id, direction="callees"):
@@ -125,14 +133,53 @@ def _uses(
             if not is_test_file(path):
                 known = found.setdefault(row.symbol.id, _Found(symbol=row.symbol, confidence=row.confidence))
                 known.names.append(definition.name)
+    for definition, base in _overridden(own, source):
+        path = source.path_of(base.file_id)
+        if not _is_shown(shown, path, base.start_line) and not is_test_file(path):
+            known = found.setdefault(base.id, _Found(symbol=base, confidence=1.0))
+            known.overridden = True
+            known.names.append(definition.name)
     for symbol in _named_only(changed, shown, {known.symbol.name for known in found.values()}, source):
         found.setdefault(symbol.id, _Found(symbol=symbol, confidence=MIN_CONFIDENCE))
     return sorted(found.values(), key=_use_rank)
 
 
-def _use_rank(found: _Found) -> tuple[int, float, int, int]:
+def _overridden(
+    own: Sequence[tuple[Span, Definition]], source: RepositorySource
+) -> Iterator[tuple[Definition, SymbolRow]]:
+    """Each method with the one that it overrides: of the nearest base class that has one of its name."""
+    for span, definition in own:
+        owner, _, name = definition.name.rpartition(".")
+        symbols = source.kb.get_symbols_for_file(span.view.row.id) if owner else ()
+        level = [symbol for symbol in symbols if symbol.qualified_name == owner]
+        seen = {symbol.id for symbol in level}
+        while level and len(seen) <= MAX_BASES:
+            level = [base for symbol in level for base in _bases(symbol, source) if base.id not in seen]
+            seen |= {base.id for base in level}
+            methods = [method for base in level if (method := _member(base, name, source)) is not None]
+            if methods:
+                yield definition, methods[0]
+                break
+
+
+def _bases(symbol: SymbolRow, source: RepositorySource) -> list[SymbolRow]:
+    """The classes of the repository that it inherits from."""
+    return [
+        row.symbol
+        for row in source.kb.get_symbol_neighbors(symbol.id, direction="callees")
+        if row.reference_kind == "inheritance" and row.confidence >= MIN_CONFIDENCE
+    ]
+
+
+def _member(symbol: SymbolRow, name: str, source: RepositorySource) -> SymbolRow | None:
+    wanted = f"{symbol.qualified_name}.{name}"
+    members = source.kb.get_symbols_for_file(symbol.file_id)
+    return next((member for member in members if member.qualified_name == wanted), None)
+
+
+def _use_rank(found: _Found) -> tuple[bool, int, float, int, int]:
     kind = 2 if found.symbol.kind in VALUES else 1 if found.symbol.kind in CONTAINERS else 0
-    return (kind, -found.confidence, found.symbol.file_id, found.symbol.start_line)
+    return (not found.overridden, kind, -found.confidence, found.symbol.file_id, found.symbol.start_line)
 
 
 def _named_only(
@@ -200,8 +247,8 @@ def _use_selection(found: _Found, source: RepositorySource) -> Selection:
         section="uses",
         tier=RELATED_TIER,
         score=found.confidence,
-        reason=f"used by {users}",
-        outline=_in_short(symbol, source),
+        reason=f"overridden by {users}" if found.overridden else f"used by {users}",
+        outline=_in_short(symbol, source, most=OVERRIDDEN_LINES if found.overridden else 0),
     )
 
 
@@ -227,12 +274,14 @@ def _names_only(uses: Sequence[_Found], source: RepositorySource) -> Iterator[Se
         )
 
 
-def _in_short(symbol: SymbolRow, source: RepositorySource) -> str:
-    """The signature in one line, and the first line of the documentation; a short value or class whole."""
+def _in_short(symbol: SymbolRow, source: RepositorySource, *, most: int = 0) -> str:
+    """The signature in one line, and the first line of the documentation; a short value or class whole, and whatever has
+    at most so many lines.
+    """
     path = source.path_of(symbol.file_id)
     owner = symbol.qualified_name.rpartition(".")[0]
-    most = {**dict.fromkeys(VALUES, SHORT_VALUE_LINES), **dict.fromkeys(CONTAINERS, SHORT_CLASS_LINES)}
-    if symbol.end_line - symbol.start_line < most.get(symbol.kind, 0):
+    short = {**dict.fromkeys(VALUES, SHORT_VALUE_LINES), **dict.fromkeys(CONTAINERS, SHORT_CLASS_LINES)}
+    if symbol.end_line - symbol.start_line < max(short.get(symbol.kind, 0), most):
         return _lines(path, symbol, source)
     documentation = (
         doc.content for doc in source.kb.get_docstrings_for_file(symbol.file_id) if doc.symbol_id == symbol.id
