@@ -111,7 +111,7 @@ def test_a_failed_attempt_tells_why_and_what_was_done_about_it(show: Show) -> No
 def test_prompt_and_response_are_the_recorded_texts(show: Show) -> None:
     both = json.loads(show("/split/s1/2", "--prompt", "--response", "--json"))
     text = both["prompts"][-1]
-    assert text["prompt"].startswith("# Write the edits for one step\n")
+    assert text["prompt"].startswith("# Context\n\n## Task\n")
     assert both["responses"][-1]["response"] == SECOND_TRY
     assert "## Attempt 1 failed" in show("/split/s1/2", "--prompt")
     assert LINE in show("/split/s1/2", "--response").splitlines()
