@@ -138,7 +138,7 @@ class BatchInputs:
     """Inputs of a prompt that sorts numbered options (from 1)."""
 
     question: str
-    """The task and what is known of it: the same bytes in every call of one request (see `judgment_header.py`)."""
+    """The task and what is known of it: the same bytes in every call of one request (see `question_text`)."""
     options: tuple[str, ...]
     """Framed, each with its number."""
     chosen: tuple[str, ...] = ()
