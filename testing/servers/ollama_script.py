@@ -12,6 +12,11 @@ from clean_room_agent.llm.prompt import INSTRUCTIONS
 BUSY = "server busy, please try again.  maximum pending requests exceeded"
 CREATED = "2026-01-01T00:00:00Z"
 
+FRAMING = 12
+"""Tokens of a request beside its texts."""
+
+Overflow = Literal["plain", "json", "silent"]
+"""How a server takes a prompt that is too long: two ways to refuse it, or it cuts it."""
 Close = Literal["before_headers", "before_token", "in_answer", "in_line"]
 
 TOKEN = re.compile(r"[A-Za-z_]{1,6}|\d|[^\sA-Za-z_\d]|\n+")
@@ -160,3 +165,28 @@ def first_choice(text: str, likely: tuple[tuple[str, float], ...]) -> list[dict[
         likely = ((word, 0.9), (other, 0.08))
     top = [{"token": token, "logprob": math.log(share)} for token, share in likely]
     return [{"token": word, "logprob": top[0]["logprob"], "top_logprobs": top}]
+
+
+def overflow_message(form: Overflow, need: int, window: int) -> str:
+    """What a server says that refuses a prompt of `need` tokens."""
+    if form == "plain":
+        return "the input length exceeds the context length"
+    inner = {
+        "code": 400,
+        "message": "the request exceeds the available context size, try increasing it",
+        "type": "exceed_context_size_error",
+        "n_prompt_tokens": need,
+        "n_ctx": window,
+    }
+    return json.dumps({"error": inner})
+
+
+def cut_prompt(system: str, prompt: str, window: int) -> tuple[str, str]:
+    """The system text goes first, then the middle of the prompt, until the rest fits the window."""
+    tokens = list(TOKEN.finditer(prompt))
+    package = max(window - FRAMING, 0)
+    if len(tokens) <= package:
+        return "", prompt
+    head = tokens[package // 2].start()
+    tail = tokens[len(tokens) - (package - package // 2)].start()
+    return "", prompt[:head] + prompt[tail:]

@@ -5,6 +5,7 @@ one answer are fields of `Answer`. What the model "reads" is what is left after 
 that looks at its prompt cannot know more than a model would.
 """
 
+import contextlib
 import hashlib
 import json
 import socket
@@ -14,15 +15,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from testing.patience import wait_until
 from testing.servers.ollama_script import (
-    TOKEN,
+    FRAMING,
     Answer,
     Answerer,
     ChatCall,
+    Overflow,
     count_tokens,
+    cut_prompt,
+    overflow_message,
     stream_chunks,
     stream_lines,
 )
@@ -30,15 +34,12 @@ from testing.servers.ollama_script import (
 DEFAULT_MODELS = ("coder:3b", "thinker:4b")
 DEFAULT_WINDOW = 4096
 TRAINED_WINDOW = 262_144
-FRAMING = 12
 CHAT_PATHS = ("/api/chat", "/v1/chat/completions")
 PARAMETERS = (
     'stop                           "<|im_start|>"\nstop                           "<|im_end|>"\ntop_p 0.9'
 )
 """What a model's files say of sampling, as /api/show words it."""
 LOAD_OPTIONS = ("num_ctx", "num_batch", "num_gpu", "num_thread", "use_mmap")
-
-Overflow = Literal["plain", "json", "silent"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,14 +69,21 @@ class OllamaServer:
         logprobs: bool = True,
         version: str = "0.15.0",
         forwards: Mapping[str, str] | None = None,
+        load_seconds: float = 0.0,
     ) -> None:
-        """`version`: from 0.34.1 on, adapters are refused. `forwards`: the machines that models' prompts are sent on to."""
+        """`version`: from 0.34.1 on, adapters are refused. `forwards`: the machines that models' prompts are sent on to.
+        `load_seconds`: what each loading of a model takes.
+        """
         self.models = tuple(models)
         self.forwards = dict(forwards or {})
         self.overflow = overflow
         self.largest_window = largest_window
         self.logprobs = logprobs
         self.version = version
+        self.load_seconds = load_seconds
+        self._loading = threading.Lock()
+        self.loads: list[dict[str, Any]] = []
+        """The requests that only load a model."""
         self.stopping = threading.Event()
         self.state = _State()
         self.blobs: dict[str, bytes] = {}
@@ -141,10 +149,14 @@ class OllamaServer:
         """Holds the model in memory as the request wants it."""
         options = body.get("options", {})
         wanted = (*(options.get(name) for name in LOAD_OPTIONS), body.get("shift"))
-        with self.state.lock:
-            held = self.state.loaded.get(body["model"])
-            self.state.reloads += held is not None and held != wanted
-            self.state.loaded[body["model"]] = wanted
+        with self._loading:
+            with self.state.lock:
+                held = self.state.loaded.get(body["model"])
+                self.state.reloads += held is not None and held != wanted
+            if held != wanted:
+                self.stopping.wait(self.load_seconds)
+            with self.state.lock:
+                self.state.loaded[body["model"]] = wanted
 
     def answer(self, body: dict[str, Any], system: str, prompt: str) -> Answer:
         """The model's answer to what it reads."""
@@ -213,6 +225,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._show(body)
         elif self.path == "/api/create":
             self._create(body)
+        elif self.path == "/api/generate":
+            self._load(body)
         elif self.path in CHAT_PATHS:
             with owner.state.lock:
                 owner.state.requests.append(body)
@@ -260,6 +274,17 @@ class _Handler(BaseHTTPRequestHandler):
             owner.models = (*owner.models, body["model"])
             self._json(200, {"status": "success"})
 
+    def _load(self, body: dict[str, Any]) -> None:
+        """A request without a prompt, which is all that is wanted of this path."""
+        owner = self.server.owner
+        owner.loads.append(body)
+        if body["model"] not in owner.models:
+            self._json(404, {"error": f"model '{body['model']}' not found"})
+            return
+        owner.load(body)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self._json(200, {"model": body["model"], "response": "", "done": True, "done_reason": "load"})
+
     def _chat(self, body: dict[str, Any]) -> None:
         owner = self.server.owner
         if body["model"] not in owner.models:
@@ -274,7 +299,7 @@ class _Handler(BaseHTTPRequestHandler):
                 owner.overflow != "silent" and body.get("truncate") is False and body.get("shift") is False
             )
             if refuses:
-                self._json(400, {"error": _overflow_message(owner.overflow, need, window)})
+                self._json(400, {"error": overflow_message(owner.overflow, need, window)})
                 return
             system, prompt = cut_prompt(system, prompt, window)
             need = window
@@ -369,27 +394,3 @@ def _in_turn(answers: Iterable[Answer | str]) -> Answerer:
 
 def _described(tag: str) -> dict[str, Any]:
     return {"name": tag, "model": tag, "size": 2_000_000_000, "digest": f"{sum(tag.encode()):064x}"}
-
-
-def _overflow_message(form: Overflow, need: int, window: int) -> str:
-    if form == "plain":
-        return "the input length exceeds the context length"
-    inner = {
-        "code": 400,
-        "message": "the request exceeds the available context size, try increasing it",
-        "type": "exceed_context_size_error",
-        "n_prompt_tokens": need,
-        "n_ctx": window,
-    }
-    return json.dumps({"error": inner})
-
-
-def cut_prompt(system: str, prompt: str, window: int) -> tuple[str, str]:
-    """The system text goes first, then the middle of the prompt, until the rest fits the window."""
-    tokens = list(TOKEN.finditer(prompt))
-    package = max(window - FRAMING, 0)
-    if len(tokens) <= package:
-        return "", prompt
-    head = tokens[package // 2].start()
-    tail = tokens[len(tokens) - (package - package // 2)].start()
-    return "", prompt[:head] + prompt[tail:]

@@ -12,16 +12,18 @@ from typing import Any, Literal
 
 from testing.client.model_client import SHOUT, Note
 from testing.servers.ollama_script import (
+    FRAMING,
     Answer,
     Answerer,
     chunks_of,
     count_tokens,
+    cut_prompt,
     first_choice,
     limited,
     pieces,
     stop_after,
 )
-from testing.servers.ollama_server import DEFAULT_MODELS, FRAMING, OllamaServer, _Handler, cut_prompt
+from testing.servers.ollama_server import DEFAULT_MODELS, OllamaServer, _Handler
 
 WINDOW = 4096
 TRAINED = 32_768

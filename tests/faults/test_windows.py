@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from testing import repositories
 from testing.runs.solving import MENDED_MONEY, MONEY, PROBE, TILL, Project, make_project, serving
-from testing.servers.ollama_script import Answer, ChatCall
-from testing.servers.ollama_server import OllamaServer, Overflow
+from testing.servers.ollama_script import Answer, ChatCall, Overflow
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
+from clean_room_agent.app.model_loading import first_model, loading
 from clean_room_agent.app.run_index import IndexProcess, Refresh
 from clean_room_agent.app.run_wiring import run_parts, task_of
 from clean_room_agent.app.settings import Settings
@@ -21,6 +22,7 @@ from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.planning.only_plan import PlanMade, make_plan
 from clean_room_agent.orchestrator.setup import RunParts, opened_run
+from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.orchestrator.time_log import TimeLog
 from clean_room_agent.report.causes import ending_of
 from clean_room_agent.report.summary import Ending
@@ -72,9 +74,11 @@ def run_plan(
     with times.timed(TimeKind.GIT, "open the repository"):
         repo = open_repository(workspace.repo)
     task = task_of(settings, task_id, description)
+    live = transport is wiring.live_transport
     workspace.create()
     with (
         IndexProcess(Refresh(workspace, settings.index), times.timed) as indexing,
+        loading(settings, first_model(settings, PlanGiven()) if live else None, times),
         wiring.open_services(workspace, settings, task_id, transport, watch=observer.notice) as services,
         run_parts(services, repo, task, observer, indexing=indexing, command="plan", times=times) as parts,
     ):

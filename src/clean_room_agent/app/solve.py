@@ -11,6 +11,7 @@ from typing import Any
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.leftovers import reap
+from clean_room_agent.app.model_loading import first_model, loading
 from clean_room_agent.app.run_index import IndexProcess, Refresh
 from clean_room_agent.app.run_wiring import run_parts, task_of
 from clean_room_agent.app.settings import Overrides, Settings, flags_text
@@ -147,10 +148,12 @@ def run_solve(
         repo = with_package(open_repository(workspace.repo), BRANCHES)
         reap(workspace, repo, wiring.worktrees_folder(workspace, settings))
     new = not request.resume and request.replay_of is None
+    live = new and transport is wiring.live_transport
     workspace.create()
     with (
         # Before anything has threads; a run that goes on, or is replayed, has an index of its own.
         IndexProcess(Refresh(workspace, settings.index) if new else None, times.timed) as indexing,
+        loading(settings, first_model(settings, request.given) if live else None, times),
         interruptible(task_id) as interrupts,
         wiring.open_services(
             workspace,

@@ -154,6 +154,20 @@ class ModelDetails:
     """The machine that its prompts are sent on to; "" where none is known of."""
 
 
+class ModelLoad(Protocol):
+    """A request to a server to load a model."""
+
+    def run(self) -> None:
+        """The server holds the model in memory, as questions to it want it.
+
+        Raises:
+            ModelError: it cannot load it, or this was cancelled.
+        """
+
+    def cancel(self) -> None:
+        """End a `run` under way in another thread, and every later one."""
+
+
 class ModelServer(Transport, Protocol):
     """A server that can be asked about its models too."""
 
@@ -173,6 +187,9 @@ class ModelServer(Transport, Protocol):
 
     def slots(self) -> int | None:
         """How many requests it answers at a time; None where it does not tell."""
+
+    def loading(self, model: ModelConfig) -> ModelLoad | None:
+        """A request to load the model before a question needs it; None where the server does not load models on demand."""
 
     def show(self, tag: str) -> ModelDetails:
         """One model.

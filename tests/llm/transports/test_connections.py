@@ -13,7 +13,7 @@ from testing.patience import PATIENCE
 
 from clean_room_agent.errors import ModelError, ServerTimeout, ServerUnreachable
 from clean_room_agent.llm.config import Timeouts
-from clean_room_agent.llm.transports.connections import LoopbackTransport, within
+from clean_room_agent.llm.transports.connections import Deadline, LoadRequest, LoopbackTransport, within
 from clean_room_agent.llm.transports.http import HttpServer
 from clean_room_agent.llm.transports.server_errors import OLLAMA, Target
 
@@ -112,3 +112,17 @@ class Stream:
     def get_extra_info(self, name: str) -> socket.socket:
         assert name == "socket"
         return self._held
+
+
+def test_who_cancels_ends_the_request_under_way_and_every_later_one() -> None:
+    seen: list[bool] = []
+
+    def send(deadline: Deadline) -> None:
+        seen.append(deadline.passed)
+        load.cancel()
+        seen.append(deadline.passed)
+
+    load = LoadRequest(send)
+    load.run()
+    load.run()
+    assert seen == [False, True, True, True]

@@ -1,5 +1,8 @@
+import contextlib
 import json
+import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -7,11 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from testing.client.model_client import COLOUR, models_config
+from testing.patience import PATIENCE, wait_until
 from testing.servers.ollama_script import Answer
 from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.artifacts.model_calls import CallIdentity
-from clean_room_agent.errors import ModelNotFound, ServerFailed, ServerTimeout, ServerUnreachable
+from clean_room_agent.errors import (
+    ForwardingServer,
+    ModelError,
+    ModelNotFound,
+    ServerFailed,
+    ServerTimeout,
+    ServerUnreachable,
+)
 from clean_room_agent.llm.router import ModelConfig
 from clean_room_agent.llm.transport import ChatRequest, LoadedModel, Sampling
 from clean_room_agent.llm.transports.ollama import OllamaTransport, connect, encode
@@ -223,3 +234,66 @@ def test_questions_to_a_server_that_is_not_there_or_not_ollama_fail_clearly() ->
         mocked(lambda _: httpx.Response(200, content=b"<html>")).version()
     with pytest.raises(ServerFailed, match="status 404"):
         mocked(lambda _: httpx.Response(404, content=b"no")).list_models()
+
+
+def test_a_model_is_loaded_once_as_its_questions_want_it() -> None:
+    with OllamaServer(["hi"]) as server:
+        transport = connect(models_config(server.base_url))
+        load = transport.loading(MODEL)
+        assert load is not None
+        load.run()
+        assert transport.loaded() == (LoadedModel(tag="coder:3b", context_length=4096),)
+        transport.send(request())
+        assert (server.reloads, len(server.loads), len(server.requests)) == (0, 1, 1)
+    (sent,) = server.loads
+    assert "prompt" not in sent
+    assert sent["keep_alive"] == "30m"
+
+
+def test_a_model_that_cannot_be_loaded_is_an_error() -> None:
+    with OllamaServer([]) as server:
+        load = connect(models_config(server.base_url)).loading(replace(MODEL, tag="gone:1b"))
+        assert load is not None
+        with pytest.raises(ModelNotFound, match="gone:1b"):
+            load.run()
+
+
+@pytest.mark.parametrize("keep_alive", ["0", "0s", "0h0m", "0.0s"])
+def test_nothing_is_loaded_that_would_be_unloaded_at_once(keep_alive: str) -> None:
+    assert connect(models_config(keep_alive=keep_alive)).loading(MODEL) is None
+
+
+def test_a_load_that_nobody_waits_for_any_more_ends() -> None:
+    with OllamaServer([], load_seconds=PATIENCE) as server:
+        load = connect(models_config(server.base_url)).loading(MODEL)
+        assert load is not None
+        ended: list[ModelError] = []
+
+        def run() -> None:
+            with contextlib.suppress(ModelError):
+                load.run()
+                return
+            ended.append(ModelError("cancelled"))
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        wait_until(lambda: bool(server.loads), "the request")
+        load.cancel()
+        thread.join(PATIENCE / 2)
+        assert ended
+        with pytest.raises(ModelError):
+            load.run()
+
+
+def test_a_model_that_would_be_asked_elsewhere_is_not_loaded() -> None:
+    with OllamaServer([], forwards={"coder:3b": "https://far.example"}) as server:
+        load = connect(models_config(server.base_url)).loading(MODEL)
+        assert load is not None
+        with pytest.raises(ForwardingServer):
+            load.run()
+        assert server.loads == []
+
+
+@pytest.mark.parametrize("keep_alive", ["30m", "10s", "0h5m", "-1"])
+def test_a_model_that_stays_is_loaded(keep_alive: str) -> None:
+    assert connect(models_config(keep_alive=keep_alive)).loading(MODEL) is not None

@@ -7,7 +7,7 @@ httpcore waits anew for each read, and gives nothing back meanwhile: what limits
 import contextlib
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import httpx
@@ -38,11 +38,12 @@ class Deadline:
     def set(self, seconds: float) -> None:
         """The time is over in so many seconds from now, whatever was set before."""
         self._cancel()
-        self._timer = threading.Timer(seconds, self._pass)
+        self._timer = threading.Timer(seconds, self.expire)
         self._timer.daemon = True
         self._timer.start()
 
-    def _pass(self) -> None:
+    def expire(self) -> None:
+        """The time is over now, and for every later exchange."""
         self.passed = True
         self._cut()
 
@@ -64,9 +65,9 @@ class Deadline:
 
 
 @contextlib.contextmanager
-def within(seconds: float) -> Iterator[Deadline]:
-    """A deadline so many seconds from now, for the exchange in the body."""
-    deadline = Deadline()
+def within(seconds: float, deadline: Deadline | None = None) -> Iterator[Deadline]:
+    """A deadline (the given one) so many seconds from now, for the exchange in the body."""
+    deadline = deadline or Deadline()
     deadline.set(seconds)
     try:
         yield deadline
@@ -121,3 +122,20 @@ def _stay_here(event: str, info: Mapping[str, Any]) -> None:
     if not is_loopback_address(address):
         stream.close()
         raise httpx.ConnectError(f"its name stands for {address} here, which is not this machine")
+
+
+class LoadRequest:
+    """A `ModelLoad` over one connection."""
+
+    def __init__(self, send: Callable[[Deadline], None]) -> None:
+        """`send` returns when the model is loaded, and fails when the deadline is over."""
+        self._send = send
+        self._deadline = Deadline()
+
+    def run(self) -> None:
+        """Sends it, and waits for the end."""
+        self._send(self._deadline)
+
+    def cancel(self) -> None:
+        """Cuts the connection."""
+        self._deadline.expire()

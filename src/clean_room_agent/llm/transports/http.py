@@ -205,21 +205,29 @@ class HttpServer:
         payload: dict[str, Any] | None = None,
         file: Path | None = None,
         seconds: float = INFO_SECONDS,
+        cut: Deadline | None = None,
     ) -> tuple[int, str]:
-        """Status and text of the answer to what the server is told: `payload` as JSON, or the bytes of `file`.
+        """Status and text of the answer to what the server is told: `payload` as JSON, or the bytes of `file`. With
+        `cut`, the caller can end it sooner.
 
         Raises:
             ServerUnreachable: nobody answers.
         """
         if file is None:
-            status, said = self._small(method, path, target, seconds, json=payload)
+            status, said = self._small(method, path, target, seconds, cut, json=payload)
         else:
             with file.open("rb") as content:
                 status, said = self._small(method, path, target, seconds, content=content)
         return status, self._clean(said[:MAX_ERROR_BYTES].decode("utf-8", "replace"))
 
     def _small(
-        self, method: str, path: str, target: Target, seconds: float, **sent: Any
+        self,
+        method: str,
+        path: str,
+        target: Target,
+        seconds: float,
+        cut: Deadline | None = None,
+        **sent: Any,
     ) -> tuple[int, bytes]:
         """Status and content of an answer that comes within `seconds`, packed in no way, of a bounded size.
 
@@ -228,16 +236,15 @@ class HttpServer:
         """
         deadline = self._timer() + seconds
         body = bytearray()
-        cut: Deadline | None = None
         try:
             with (
-                within(seconds) as cut,
+                within(seconds, cut) as limit,
                 self._http.stream(
                     method,
                     path,
                     headers=PLAIN_BYTES,
-                    timeout=seconds,
-                    extensions={"trace": cut.trace},
+                    timeout=httpx.Timeout(seconds, connect=min(seconds, INFO_SECONDS)),
+                    extensions={"trace": limit.trace},
                     **sent,
                 ) as response,
             ):
@@ -253,7 +260,7 @@ class HttpServer:
                         )
                 return response.status_code, bytes(body)
         except httpx.TransportError as exc:
-            late = f"{path} was not answered within {seconds:g} s" if cut is not None and cut.passed else ""
+            late = f"{path} was not answered within {seconds:g} s" if limit.passed else ""
             raise server_errors.refused_connection(target, late or str(exc) or type(exc).__name__) from exc
 
     def _read(

@@ -1,9 +1,11 @@
 """Transport to Ollama's native API."""
 
 import json
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import httpx
@@ -13,22 +15,28 @@ from clean_room_agent.errors import ModelError
 from clean_room_agent.llm.answer_guards import CopyGuard, RepetitionGuard
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.config import ModelsConfig
+from clean_room_agent.llm.router import ModelConfig
 from clean_room_agent.llm.transport import (
     ChatRequest,
     Finish,
     LoadedModel,
     ModelDetails,
+    ModelLoad,
     RawAnswer,
     Refusal,
     ServedModel,
 )
 from clean_room_agent.llm.transports import server_errors
-from clean_room_agent.llm.transports.connections import open_client
+from clean_room_agent.llm.transports.connections import Deadline, LoadRequest, open_client
 from clean_room_agent.llm.transports.http import Count, HttpServer, ReplyT
 from clean_room_agent.llm.transports.served_models import ForwardGuard, Forwarding
 from clean_room_agent.llm.transports.server_errors import OLLAMA, Target
 
 LIKELY_TOKENS = 20
+KEPT_FOR_NOTHING = re.compile(r"(?:0+(?:\.0*)?(?:[a-z]+|$))+")
+"""A `keep_alive` that unloads a model after each request: one without a prompt would unload it, too."""
+LOADED_AS = {"shift": False}
+"""Outside of the options, what a model is loaded with."""
 
 
 class _Likely(BaseModel):
@@ -201,6 +209,7 @@ class OllamaTransport:
     ) -> None:
         self._server = config.base_url
         self._keep_alive = config.keep_alive
+        self._load_seconds = config.timeouts.first_byte
         self._http = HttpServer(http, config.timeouts, timer=timer)
         self._digests: dict[str, str] = {}
         self._forwards = ForwardGuard(lambda tag: self.show(tag).forwards_to, allowed=config.allow_remote)
@@ -291,6 +300,25 @@ class OllamaTransport:
         models = [LoadedModel(tag=model.name, context_length=model.context_length) for model in running]
         return tuple(sorted(models, key=lambda model: model.tag))
 
+    def loading(self, model: ModelConfig) -> ModelLoad | None:
+        """A request without a prompt: it loads the model. None where no model stays loaded between two requests."""
+        if KEPT_FOR_NOTHING.fullmatch(self._keep_alive):
+            return None
+        return LoadRequest(partial(self._load, model))
+
+    def _load(self, model: ModelConfig, cut: Deadline) -> None:
+        target = self._target(model.tag)
+        refused = self._forwards.refusal(target)
+        if refused is not None:
+            raise refused
+        body = {"model": model.tag, "stream": False, "keep_alive": self._keep_alive, **LOADED_AS}
+        body["options"] = load_options(model)
+        status, said = self._http.tell(
+            "POST", "/api/generate", target, payload=body, seconds=self._load_seconds, cut=cut
+        )
+        if status != httpx.codes.OK:
+            raise server_errors.reported(target, status, said, known=self._known_tags())[0]
+
     def _digest(self, tag: str) -> str:
         """The digest of the model when it was first asked for; "" where the server does not tell."""
         if tag not in self._digests:
@@ -326,6 +354,11 @@ def connect(config: ModelsConfig) -> OllamaTransport:
     return OllamaTransport(config, open_client(config, config.base_url))
 
 
+def load_options(model: ModelConfig) -> dict[str, Any]:
+    """The options that a model is loaded with: the same for all requests, or it would be loaded again."""
+    return {"num_ctx": model.window}
+
+
 def encode(request: ChatRequest, *, keep_alive: str) -> str:
     """The body of a chat request. Of the options, only those of the answer differ between prompts: another `num_ctx`
     would make the server load the model again.
@@ -337,11 +370,11 @@ def encode(request: ChatRequest, *, keep_alive: str) -> str:
     body: dict[str, Any] = {"model": request.model.tag, "messages": messages, "stream": True}
     if request.schema is not None:
         body["format"] = request.schema
-    body |= {"keep_alive": keep_alive, "think": False, "truncate": False, "shift": False}
+    body |= {"keep_alive": keep_alive, "think": False, "truncate": False, **LOADED_AS}
     if request.wants_logprobs:
         body |= {"logprobs": True, "top_logprobs": LIKELY_TOKENS}
     body["options"] = {
-        "num_ctx": request.model.window,
+        **load_options(request.model),
         "num_predict": request.max_tokens,
         "temperature": sampling.temperature,
         "seed": sampling.seed,

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from clean_room_agent.errors import ModelError, ModelNotFound, ServerFailed
 from clean_room_agent.llm.config import ModelsConfig
+from clean_room_agent.llm.router import ModelConfig
 from clean_room_agent.llm.schema import JsonSchema
 from clean_room_agent.llm.transport import ChatRequest, ModelDetails, RawAnswer, ServedModel
 from clean_room_agent.llm.transports import server_errors
@@ -158,6 +159,9 @@ class OpenAiTransport:
         """
         tags = sorted({model.id for model in self._models()})
         return tuple(ServedModel(tag=tag, digest="", size_bytes=0) for tag in tags)
+
+    def loading(self, model: ModelConfig) -> ModelLoad | None:
+        """None: such a server is started with its model."""
 
     def slots(self) -> int | None:
         """How many requests llama-server answers at a time; None from another server."""

@@ -1,0 +1,87 @@
+"""The model of the first question is loaded while a run does what needs none."""
+
+import contextlib
+import time
+from pathlib import Path
+
+import pytest
+from testing.patience import PATIENCE, wait_until
+from testing.runs.memory_run import part_plan, step
+from testing.runs.solving import Project, make_project
+from testing.servers.ollama_script import ChatCall
+from testing.servers.ollama_server import OllamaServer
+
+from clean_room_agent.app.clock import utc_now
+from clean_room_agent.app.model_loading import first_model, loading
+from clean_room_agent.app.settings import Overrides, Settings, load_settings
+from clean_room_agent.artifacts.time_kinds import TimeKind
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.runs import TimeSpanRow, find_task, list_time_spans
+from clean_room_agent.orchestrator.task import PlanGiven
+from clean_room_agent.orchestrator.time_log import TimeLog
+from clean_room_agent.workspace import Workspace
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return make_project(tmp_path)
+
+
+def settings_of(project: Project, server: OllamaServer, **models: str) -> Settings:
+    project.configure(server.base_url, models=models)
+    return load_settings(Workspace(repo=project.top).config, Overrides())
+
+
+def spans(project: Project) -> tuple[TimeSpanRow, ...]:
+    with contextlib.closing(get_connection("raw", repo_path=project.top, read_only=True)) as conn:
+        return list_time_spans(conn, find_task(conn, "@"))
+
+
+def test_a_run_has_its_first_model_loaded_once_and_before_the_first_question(project: Project) -> None:
+    loaded: list[list[str]] = []
+
+    def answer(call: ChatCall) -> object:
+        loaded.append(sorted(server.state.loaded))
+        return project.oracle(call)
+
+    with OllamaServer(answer) as server:  # type: ignore[arg-type]
+        assert project.solve(server).code == 0
+    assert [body["model"] for body in server.loads] == ["thinker:4b"]
+    assert server.reloads == 0
+    assert loaded[0] == ["thinker:4b"]
+    (row,) = [row for row in spans(project) if row.kind is TimeKind.MODEL_LOAD]
+    assert row.detail == "thinker:4b"
+
+
+def test_a_replay_loads_nothing(project: Project) -> None:
+    with OllamaServer(project.oracle) as server:
+        assert project.solve(server).code == 0
+        assert project.cra("replay", "@").code == 0
+    assert len(server.loads) == 1
+
+
+def test_a_load_that_fails_is_noted_and_ends_nothing(project: Project) -> None:
+    rows: list[TimeSpanRow] = []
+    with OllamaServer([]) as server:
+        settings = settings_of(project, server, reasoning="gone:1b")
+        times = TimeLog("task", utc_now)
+        with times.connected(rows.append), loading(settings, first_model(settings, PlanGiven()), times):
+            wait_until(lambda: bool(rows), "the end of the load")
+    assert rows[0].detail.startswith("gone:1b: ")
+
+
+def test_a_load_is_given_up_when_the_run_is_over(project: Project) -> None:
+    with OllamaServer([], load_seconds=PATIENCE) as server:
+        settings = settings_of(project, server)
+        began = time.monotonic()
+        with loading(settings, first_model(settings, PlanGiven()), TimeLog("task", utc_now)):
+            wait_until(lambda: bool(server.loads), "the request")
+        assert time.monotonic() - began < PATIENCE / 2
+
+
+def test_the_first_question_of_a_planned_run_is_what_it_needs_to_see(project: Project) -> None:
+    with OllamaServer([]) as server:
+        settings = settings_of(project, server, classifier="sorter:1b")
+    planned = PlanGiven(single=part_plan(step("s1", "a.py")))
+    assert first_model(settings, planned).tag == "sorter:1b"
+    assert first_model(settings, PlanGiven()).tag == "thinker:4b"
