@@ -8,6 +8,7 @@ prints a result. `cra` runs as a process of its own, as a user starts it.
 
 import argparse
 import ast
+import contextlib
 import json
 import os
 import resource
@@ -26,20 +27,23 @@ from testing.client.scripted_transport import ScriptedTransport
 from testing.oracle.oracle import Oracle
 from testing.servers.timed_server import TimedServer
 
-from benchmarks.overhead.parts import SPANS
 from benchmarks.results import table, write_section
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.demo import load_sample, make_repository
 from clean_room_agent.app.model_records import RecordSink
 from clean_room_agent.app.new_config import write_config
 from clean_room_agent.artifacts.context import Role
+from clean_room_agent.artifacts.time_kinds import TimeKind
+from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.raw.runs import list_time_spans
 from clean_room_agent.llm.answers import TextAnswer
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.orchestrator.budget import Meter
+from clean_room_agent.report.time_axis import recorded_span
 from clean_room_agent.training.gold_edits import GoldFile
 from clean_room_agent.workspace import Workspace
 
@@ -131,18 +135,25 @@ def main() -> None:
         write_section(RESULTS, "overhead", body)
 
 
-CRA = (sys.executable, "-m", "benchmarks.overhead.parts")
-"""`cra`, with its parts timed."""
+CRA = (sys.executable, "-m", "clean_room_agent")
+NAMED = {TimeKind.GIT, TimeKind.SANDBOX, TimeKind.INDEX_COPY}
+"""Kinds of work of which each piece is a part of its own."""
 
 
-def run_cra(top: Path, *arguments: str, spans: str = "") -> subprocess.CompletedProcess[str]:
+def run_cra(top: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A command that ended well, run in `top`.
 
     Raises:
         SystemExit: it did not end well.
     """
-    env = environment(top.parent) | {SPANS: spans}
-    done = subprocess.run([*CRA, *arguments], cwd=top, capture_output=True, text=True, check=False, env=env)
+    done = subprocess.run(
+        [*CRA, *arguments],
+        cwd=top,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(top.parent),
+    )
     if done.returncode:
         sys.exit(f"{top.name}: cra {arguments[0]} ended with {done.returncode}\n{done.stderr}{done.stdout}")
     return done
@@ -166,17 +177,16 @@ def time_help(work: Path) -> float:
 
 def time_solve(place: Place, test_command: str) -> Timed:
     """One whole `cra solve` in `place`, whose branch is thrown away afterwards."""
-    events, spans = place.top.parent / "events.jsonl", place.top.parent / "spans.json"
+    events = place.top.parent / "events.jsonl"
     with TimedServer(StepOracle(place.gold)) as server:
         configure(place.top, server.base_url, test_command)
         spent_before = processor_seconds()
         began = time.monotonic()
-        done = run_cra(
-            place.top, "solve", place.task, "--json", "--events", str(events), spans=f"{began} {spans}"
-        )
+        done = run_cra(place.top, "solve", place.task, "--json", "--events", str(events))
         ended = time.monotonic()
         spent = processor_seconds() - spent_before
-    run_cra(place.top, "discard", json.loads(done.stdout)["task_id"])
+    task_id = json.loads(done.stdout)["task_id"]
+    run_cra(place.top, "discard", task_id)
     lines = [json.loads(line) for line in events.read_text(encoding="utf-8").splitlines()]
     runs = [line for line in lines if line["event"] == "TestsFinished"]
     all_tests = sum(line["seconds"] for line in runs)
@@ -192,8 +202,19 @@ def time_solve(place: Place, test_command: str) -> Timed:
         per_call=own / calls,
         after_first=(ended - asked - server.busy() - (all_tests - baseline)) / calls,
         processor=spent,
-        spans=json.loads(spans.read_text(encoding="utf-8")),
+        spans=recorded_parts(place.top, task_id),
     )
+
+
+def recorded_parts(top: Path, task_id: str) -> dict[str, float]:
+    """Seconds of each part of a run that the record has a time of, in the order in which they began."""
+    parts: dict[str, float] = {}
+    with contextlib.closing(get_connection("raw", repo_path=top, read_only=True)) as conn:
+        for row in list_time_spans(conn, task_id):
+            name = f"{row.kind.value}: {row.detail}" if row.kind in NAMED else row.kind.value
+            began, ended = recorded_span(row)
+            parts[name.replace("_", " ")] = parts.get(name.replace("_", " "), 0.0) + ended - began
+    return parts
 
 
 def processor_seconds() -> float:
@@ -365,7 +386,10 @@ def _parts(runs: dict[str, list[Timed]]) -> str:
             for timed in runs.values()
         ]
         rows.append((name, *cells))
-    said = "Where a run's own time goes, milliseconds of a whole run (parts may lie in one another):"
+    said = (
+        "Where a run's time goes, by its record, in milliseconds of a whole run (parts may overlap; the calls of a retrieval "
+        "are part of it):"
+    )
     return said + "\n\n" + table(("part", *runs), rows)
 
 

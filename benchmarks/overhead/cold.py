@@ -1,19 +1,23 @@
 """How long a user waits for the first edit prompt, in a repository without an index and in one with it.
 
-    python -m benchmarks.overhead.cold --mirror FOLDER --work FOLDER [--tests 8] [--rounds 3] [--before CHECKOUT]
+    python -m benchmarks.overhead.cold --mirror FOLDER --work FOLDER [--tests 8] [--load 0] [--rounds 3] [--before CHECKOUT]
+        [--pictures planning]
 
 from the repository's root. The tests are a script that computes for so many seconds on one processor, as a suite does, and
-then prints a result; the model is the stand-in server, which answers at once. With `--before`, another checkout of the program
-is measured in turn with this one.
+then prints a result; the model is the stand-in server, which takes `--load` seconds to load a model and then answers at once.
+With `--before`, another checkout of the program is measured in turn with this one. With `--pictures`, the time lanes of the
+middle run of each kind, from its record, are written there as `time-cold.svg` and `time-warm.svg`.
 """
 
 import argparse
+import contextlib
 import os
 import shlex
 import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +27,13 @@ from testing.servers.ollama_server import OllamaServer
 
 from benchmarks.overhead.__main__ import RESULTS, Place, StepOracle, configure, large_place
 from benchmarks.results import table, write_section
+from clean_room_agent.artifacts.names import NEWEST_RUN
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.report.page.html import lanes_svg
+from clean_room_agent.report.time_lanes import TimeLanes, time_lanes
+from clean_room_agent.report.trace import read_trace
 from clean_room_agent.workspace import Workspace
 
 TITLE = "overhead: Enter to the first edit prompt"
@@ -38,10 +48,12 @@ sys.stderr.write("test_all (tests.All.test_all) ... ok\\n\\n" + "-" * 70 + "\\nR
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waited:
-    """Seconds from Enter to the first request of its kind."""
+    """Seconds from Enter to the first request of its kind, and what the record has of the run's time."""
 
     question: float
     edit: float
+    lanes: TimeLanes | None
+    """None of a build that did not record it."""
 
 
 class Clock:
@@ -60,7 +72,7 @@ class Clock:
         return self._oracle(call)
 
 
-def wait_for_edit(place: Place, program: Path, tests: str, *, cold: bool) -> Waited:
+def wait_for_edit(place: Place, program: Path, tests: str, *, cold: bool, load: float) -> Waited:
     """One whole `cra solve` of the checkout `program`.
 
     Raises:
@@ -74,14 +86,34 @@ def wait_for_edit(place: Place, program: Path, tests: str, *, cold: bool) -> Wai
         "PYTHONPATH": str(program / "src"),
         "PYTHONPYCACHEPREFIX": str(place.top.parent / "compiled"),
     }
-    with OllamaServer(clock) as server:
+    with OllamaServer(clock, load_seconds=load) as server:
         configure(place.top, server.base_url, tests)
         began = time.monotonic()
         command = (sys.executable, "-m", "clean_room_agent", "solve", place.task)
         done = subprocess.run(command, cwd=place.top, capture_output=True, text=True, check=False, env=env)
     if done.returncode or "edit" not in clock.asked:
         sys.exit(f"cra of {program} ended with {done.returncode}\n{done.stderr}")
-    return Waited(question=clock.asked["question"] - began, edit=clock.asked["edit"] - began)
+    return Waited(
+        question=clock.asked["question"] - began,
+        edit=clock.asked["edit"] - began,
+        lanes=recorded_lanes(place.top) if program == Path.cwd() else None,
+    )
+
+
+def recorded_lanes(top: Path) -> TimeLanes | None:
+    """What the newest run's time went to."""
+    with contextlib.closing(get_connection("raw", repo_path=top, read_only=True)) as conn:
+        return time_lanes(read_trace(conn, find_task(conn, NEWEST_RUN)))
+
+
+def draw(folder: Path, name: str, waits: list[Waited], *, cold: bool, tests: float) -> None:
+    """A picture of the middle run."""
+    middle = sorted(waits, key=lambda each: each.edit)[len(waits) // 2].lanes
+    assert middle is not None, "this build records the time of its runs"
+    kind = "without an index" if cold else "whose index is up to date"
+    title = f"cra solve on {name}, {kind}, tests of {tests:g} s"
+    path = folder / f"time-{'cold' if cold else 'warm'}.svg"
+    path.write_text(lanes_svg(middle, title), encoding="utf-8")
 
 
 def main() -> None:
@@ -93,8 +125,12 @@ def main() -> None:
     parser.add_argument("--name", default="sympy", help="what to call it in the table")
     parser.add_argument("--work", type=Path, required=True, help="a folder for clones; kept between runs")
     parser.add_argument("--tests", type=float, default=8.0, help="processor seconds of the tests")
+    parser.add_argument(
+        "--load", type=float, default=0.0, help="seconds that the server takes to load a model"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--before", type=Path, help="another checkout, to be measured in turn with this one")
+    parser.add_argument("--pictures", type=Path, help="a folder for the time lanes of one run of each kind")
     parser.add_argument("--dry-run", action="store_true", help="print, and leave RESULTS.md as it is")
     options = parser.parse_args()
     work = options.work.resolve()
@@ -106,29 +142,37 @@ def main() -> None:
     # A clone for each build: a newer one may have migrated what an older one cannot read.
     places = {name: large_place(options.mirror, work / name, options.name) for name in programs}
     for name, program in programs.items():
-        wait_for_edit(places[name], program, tests, cold=False)
+        wait_for_edit(places[name], program, tests, cold=False, load=0.0)
     rows = []
     for cold in (True, False):
         found: dict[str, list[Waited]] = {name: [] for name in programs}
         for _ in range(options.rounds):
             for name, program in programs.items():
-                found[name].append(wait_for_edit(places[name], program, tests, cold=cold))
+                found[name].append(wait_for_edit(places[name], program, tests, cold=cold, load=options.load))
+        if options.pictures:
+            draw(options.pictures, options.name, found["now"], cold=cold, tests=options.tests)
         rows += [
             (
                 f"{options.name}, {'no index yet' if cold else 'nothing changed'}, {name}",
-                f"{statistics.median(each.question for each in waits):.1f}",
-                f"{statistics.median(each.edit for each in waits):.1f}",
+                _spread(each.question for each in waits),
+                _spread(each.edit for each in waits),
             )
             for name, waits in reversed(found.items())
         ]
     said = (
-        f"Seconds from Enter, medians of {options.rounds} rounds; the tests before compute for {options.tests:g} seconds. "
+        f"Seconds from Enter, medians (least) of {options.rounds} rounds; the tests before compute for {options.tests:g} seconds, "
+        f"and the server takes {options.load:g} to load a model. "
         f"Load of the machine at the end, over {os.cpu_count()} processors: {os.getloadavg()[0]:.1f}."
     )
     body = f"{said}\n\n{table(('repository', 'first question', 'first edit prompt'), rows)}"
     print(body)
     if not options.dry_run:
         write_section(RESULTS, TITLE, body)
+
+
+def _spread(seconds: Iterable[float]) -> str:
+    found = sorted(seconds)
+    return f"{statistics.median(found):.1f} ({found[0]:.1f})"
 
 
 if __name__ == "__main__":
