@@ -30,6 +30,8 @@ LANES = TimeLanes(
     first_edit=None,
     from_enter=True,
     rest=1.0,
+    pauses=1,
+    paused=4000.0,
     missing="",
 )
 
@@ -47,6 +49,7 @@ def test_a_bar_is_busy_where_its_lane_is_and_what_is_short_is_seen() -> None:
     assert git == f"git               {IDLE * 19}{BUSY}      0.0      0.0"
     assert rest.split() == ["nothing", "of", "these", "1.0"]
     assert "4.0 s from Enter to the first question" in said
+    assert "cut from it: 4000 s in which nothing was recorded" in said
 
 
 @pytest.mark.parametrize("width", [36, 40, 80, 300])

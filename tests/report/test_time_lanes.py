@@ -120,3 +120,11 @@ def test_tests_that_stand_for_those_of_the_last_step_are_not_counted_twice(large
 def test_nothing_recorded_is_said_to_be_nothing(trace: RunTrace) -> None:
     assert time_lanes(trace) is None
     assert shown(None, 80) == ["no times are recorded here"]
+
+
+def test_the_start_of_a_process_that_went_on_with_the_run_is_not_enter(large: LargeRun) -> None:
+    last = max(call_span(call)[1] for entry in large.trace.passes for call in entry.calls) - seconds_of(BEGAN)
+    lanes = lanes_of(replace(large.trace, times=(span(TimeKind.START, last + 500, last + 501),)))
+    assert not lanes.from_enter
+    assert lanes.pauses == 1
+    assert lanes.paused == pytest.approx(500, abs=20)

@@ -44,6 +44,8 @@ class LaneTable:
         yield Text("")
         yield from (Text(line) for line in self.times.milestones)
         yield Text("alone: nothing else was under way", style="dim")
+        if self.times.pauses:
+            yield Text(f"cut from it: {self.times.paused:.0f} s in which nothing was recorded", style="dim")
         if self.times.missing:
             yield Text(self.times.missing, style="yellow")
 

@@ -82,6 +82,10 @@ class TimeLanes:
     """Whether the axis begins when the user pressed Enter."""
     rest: float
     """Seconds in which nothing of all this was under way."""
+    pauses: int
+    """Stretches without anything recorded that are cut."""
+    paused: float
+    """Seconds that they took."""
     missing: str
     """What the record cannot tell, in words."""
 
@@ -112,6 +116,7 @@ def time_lanes(trace: RunTrace) -> TimeLanes | None:
         for name, (use, parts) in found.items()
     }
     covered = {name: union((start, end) for start, end, _ in parts) for name, (_, parts) in placed.items()}
+    starts = [axis.at(recorded_span(row)[0]) for row in trace.times if row.kind is TimeKind.START]
     total = max(0.001, *(spans[-1][1] for spans in covered.values()))
     return TimeLanes(
         seconds=total,
@@ -135,8 +140,10 @@ def time_lanes(trace: RunTrace) -> TimeLanes | None:
         ),
         first_question=_asked(trace, axis, lambda name: name != PROBE_NAME),
         first_edit=_asked(trace, axis, lambda name: name == EDIT_PROMPT),
-        from_enter=any(row.kind is TimeKind.START for row in trace.times),
+        from_enter=bool(starts) and starts[0] == 0,
         rest=max(0.0, total - length(union(span for spans in covered.values() for span in spans))),
+        pauses=len(axis.cuts),
+        paused=sum(axis.cuts.values()),
         missing="" if trace.times else NOT_RECORDED,
     )
 
