@@ -13,7 +13,7 @@ from clean_room_agent.errors import ModelError, ModelNotFound, ServerFailed
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.router import ModelConfig
 from clean_room_agent.llm.schema import JsonSchema
-from clean_room_agent.llm.transport import ChatRequest, ModelDetails, RawAnswer, ServedModel
+from clean_room_agent.llm.transport import ChatRequest, ModelDetails, ModelLoad, RawAnswer, ServedModel
 from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.connections import open_client
 from clean_room_agent.llm.transports.http import Count, HttpServer, ReplyT
@@ -160,8 +160,9 @@ class OpenAiTransport:
         tags = sorted({model.id for model in self._models()})
         return tuple(ServedModel(tag=tag, digest="", size_bytes=0) for tag in tags)
 
-    def loading(self, model: ModelConfig) -> ModelLoad | None:
+    def loading(self, model: ModelConfig) -> ModelLoad | None:  # noqa: ARG002 - ModelServer's signature
         """None: such a server is started with its model."""
+        return None
 
     def slots(self) -> int | None:
         """How many requests llama-server answers at a time; None from another server."""
