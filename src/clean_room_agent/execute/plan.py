@@ -6,7 +6,7 @@ Each `make_...` takes its drafts from a way of planning (`one_call_plans`, or `d
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.evidence import Evidence
@@ -21,7 +21,6 @@ from clean_room_agent.artifacts.plans import (
     PlanVerdict,
     PlanVerdicts,
 )
-from clean_room_agent.execute.goal_check import GoalCheck
 from clean_room_agent.execute.one_call_plans import (
     describe_outcome,
     draft_adjustment,
@@ -46,6 +45,9 @@ from clean_room_agent.execute.plan_validation import (
     part_plan_faults,
 )
 from clean_room_agent.llm.client import ModelClient
+
+if TYPE_CHECKING:
+    from clean_room_agent.execute.goal_check import GoalCheck
 
 MAX_DRAFTS = 2
 Route = Literal["one-call", "decomposed"]

@@ -21,7 +21,6 @@ from clean_room_agent.execute.implement import (
     raised_answer_tokens,
 )
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.scaffold_bodies import Declared, write_bodies
 from clean_room_agent.llm.transport import Sampling
 from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.events import Note
@@ -187,6 +186,7 @@ def ask(
 
     if not job.scaffold.stands:
         return answer(package, instruction, "")
+    from clean_room_agent.execute.scaffold_bodies import Declared, write_bodies
 
     declared = Declared(
         package=package, texts=job.scaffold.texts(run.commits.tree()), stubs=job.scaffold.stubs

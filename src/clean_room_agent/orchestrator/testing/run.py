@@ -32,12 +32,6 @@ from clean_room_agent.orchestrator.testing.output import (
     strip_escapes,
 )
 from clean_room_agent.orchestrator.testing.processes import Watched, clear_guard_folder, read_watched
-from clean_room_agent.orchestrator.testing.readers.javascript import (
-    read_jest,
-    read_mocha,
-    read_node,
-    read_vitest,
-)
 from clean_room_agent.orchestrator.testing.readers.python import (
     read_report,
     read_unittest,
@@ -72,8 +66,6 @@ VALUED = re.compile(
 """pytest's options whose value is the next word."""
 RunAgain = Callable[[tuple[str, ...]], Mapping[str, bool]]
 """Runs these tests and no others: which of them passed. What could not be run is missing."""
-READERS = (read_unittest, read_jest, read_vitest, read_mocha, read_node)
-"""Tried in this order on the output; the first that finds its own summary counts."""
 OWN = 0o700
 """Mode of the folder of reports."""
 PYTEST_WORD = re.compile(r"(?:^|[\s/;&|(])(?:py\.test|pytest)(?=\s|$|[;&|)])")
@@ -239,12 +231,14 @@ def _read(command: str, returncode: int, text: str, report: Path, cwd: Path) -> 
         return Reading(
             report=TestReport(runner="pytest", whole=False, problem=_without_report(returncode, text))
         )
-    for reader in READERS:
-        reading = reader(text)
-        if reading is not None:
-            return (
-                with_records_of_unittest(reading, report) if reading.report.runner == "unittest" else reading
-            )
+    reading = read_unittest(text)
+    if reading is not None:
+        return with_records_of_unittest(reading, report)
+    from clean_room_agent.orchestrator.testing.readers.javascript import read_printed
+
+    reading = read_printed(text)
+    if reading is not None:
+        return reading
     if UNITTEST_WORD.search(command):
         return Reading(
             report=TestReport(

@@ -35,6 +35,15 @@ SPEC_RESULT = re.compile(
 FAILING_TESTS = "✖ failing tests:"
 
 
+def read_printed(text: str) -> Reading | None:
+    """What the first runner that finds its own summary in the output says; None where none does."""
+    for read in (read_jest, read_vitest, read_mocha, read_node):
+        reading = read(text)
+        if reading is not None:
+            return reading
+    return None
+
+
 def read_mocha(text: str) -> Reading | None:
     """What mocha's spec or dot reporter says; None without its summary. Only spec names the tests that passed."""
     counts = {match[2]: match for match in MOCHA_COUNT.finditer(text)}
