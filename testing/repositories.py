@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from clean_room_agent import proc, trust
+from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.git.commits import FILE, FileChange, commit_files
 from clean_room_agent.git.repository import Repository
 from testing.patience import PATIENCE
@@ -42,7 +43,7 @@ Files = Mapping[str, str | bytes | None]
 
 def git(top: Path, *arguments: str, feed: bytes = b"", date: int = FIRST_DATE) -> str:
     """What git answers to the user, without configuration from outside `top`; less the line break at its end."""
-    env = proc.inherited_environment(without="GIT_") | {
+    env = inherited_environment(without="GIT_") | {
         "GIT_CONFIG_GLOBAL": "/dev/null",
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_ALLOW_PROTOCOL": "file",

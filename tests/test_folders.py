@@ -9,6 +9,7 @@ from testing.patience import PATIENCE
 from testing.repositories import write
 
 from clean_room_agent import proc
+from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.folders import (
     FRESH,
     abandoned_folders,
@@ -89,7 +90,7 @@ def test_a_folder_is_abandoned_only_when_its_process_was_killed(scratch: Path) -
     done = proc.run(
         (sys.executable, "-c", KILLED),
         cwd=scratch,
-        env=proc.inherited_environment(without="GIT_") | {"TMPDIR": str(scratch)},
+        env=inherited_environment(without="GIT_") | {"TMPDIR": str(scratch)},
         timeout=PATIENCE,
         check=False,
     )

@@ -11,7 +11,7 @@ import pytest
 from testing.patience import PATIENCE, stop_once_begun, wait_until
 
 from clean_room_agent import proc
-from clean_room_agent.child_processes import marked
+from clean_room_agent.child_processes import inherited_environment, marked
 from clean_room_agent.errors import CommandError
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems have process groups only")
@@ -301,7 +301,7 @@ def test_patience_with_what_does_not_end_has_one(tmp_path: Path) -> None:
 def test_inherited_variables_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_DIR", "/x")
     monkeypatch.setenv("KEPT", "1")
-    environment = proc.inherited_environment(without="GIT_")
+    environment = inherited_environment(without="GIT_")
     assert "GIT_DIR" not in environment
     assert environment["KEPT"] == "1"
 

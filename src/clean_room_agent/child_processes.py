@@ -150,3 +150,8 @@ def unwatched_command(argv: tuple[str, ...], stderr: bytes) -> CommandError:
         hint="it is started without LD_LIBRARY_PATH and the like: use a Python that finds its libraries by itself",
         command=argv,
     )
+
+
+def inherited_environment(*, without: str) -> dict[str, str]:
+    """This program's environment, less the variables whose names begin with `without`."""
+    return {name: value for name, value in sorted(os.environ.items()) if not name.startswith(without)}

@@ -161,11 +161,6 @@ def show_at_terminal(command: tuple[str, ...], text: bytes, env: Mapping[str, st
     subprocess.run(command, input=text, env=outside_environment(env), check=False)
 
 
-def inherited_environment(*, without: str) -> dict[str, str]:
-    """This program's environment, less the variables whose names begin with `without`."""
-    return {name: value for name, value in sorted(os.environ.items()) if not name.startswith(without)}
-
-
 class _Child(Protocol):
     """A started command. `end`, to be called once, kills what is left of it."""
 

@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 from clean_room_agent import proc, text_file
 from clean_room_agent.app.new_config import write_config
+from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.cli.main import run
 from clean_room_agent.training.gold_edits import GoldFile
 from clean_room_agent.trust import state_folder
@@ -231,7 +232,7 @@ class Project:
 
     def environment(self) -> dict[str, str]:
         """What every command is run with."""
-        kept = proc.inherited_environment(without="GIT_")
+        kept = inherited_environment(without="GIT_")
         return kept | {
             "HOME": str(self.home),
             "XDG_CACHE_HOME": str(self.home / "cache"),

@@ -9,6 +9,7 @@ import pytest
 from testing.patience import PATIENCE
 
 from clean_room_agent import proc
+from clean_room_agent.child_processes import inherited_environment
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "clean_room_agent"
@@ -42,7 +43,7 @@ FORBIDDEN_AROUND = {
 def lint(folder: Path, config: str = ".importlinter") -> proc.Completed:
     """`lint-imports` over the package below `folder`."""
     program = Path(sys.executable).with_name("lint-imports")
-    env = proc.inherited_environment(without="PYTHON") | {"PYTHONPATH": str(folder / "src")}
+    env = inherited_environment(without="PYTHON") | {"PYTHONPATH": str(folder / "src")}
     command = (str(program), "--no-cache", "--config", config)
     return proc.run(command, cwd=folder, env=env, timeout=PATIENCE, check=False)
 

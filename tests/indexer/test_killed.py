@@ -10,7 +10,7 @@ from testing.faults.index_kills import Bench, kill_some, make_cases
 from testing.patience import wait_until
 from testing.repositories import commit, make_repository
 
-from clean_room_agent import proc
+from clean_room_agent.child_processes import inherited_environment
 
 MODULE = '''\
 """Part {number}."""
@@ -33,7 +33,7 @@ def test_a_killed_run_leaves_the_old_state_or_the_new_one_and_the_next_finishes(
     top = make_repository(tmp_path / "repo", files)
     for number in range(3):
         commit(top, {f"m{number}.py": MODULE.format(number=number, before=39)}, f"Change {number}")
-    bench = Bench(top=top, work=tmp_path, env=proc.inherited_environment(without="GIT_"))
+    bench = Bench(top=top, work=tmp_path, env=inherited_environment(without="GIT_"))
     tallies = kill_some(bench, make_cases(bench, commits=2, timed=False), kills=5, seed=3)
     assert [fault for tally in tallies.values() for fault in tally.faults] == []
     assert sum(tally.seen["killed"] for tally in tallies.values()) > 0

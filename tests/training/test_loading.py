@@ -10,6 +10,7 @@ import pytest
 from tests.training.test_dataset import CARD, entries, lines, row
 
 from clean_room_agent import proc
+from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.training.dataset import Entry, write_dataset
 from clean_room_agent.training.dataset_formats import FORMATS
 
@@ -96,7 +97,7 @@ def needs(package: str) -> pytest.MarkDecorator:
 
 
 def ask(script: str, folder: Path, home: Path) -> dict[str, Any]:
-    env = {**proc.inherited_environment(without="HF_"), "HF_HOME": str(home), "HF_HUB_OFFLINE": "1"}
+    env = {**inherited_environment(without="HF_"), "HF_HOME": str(home), "HF_HUB_OFFLINE": "1"}
     done = proc.run(
         (sys.executable, "-c", script, str(folder), str(home / "out")), cwd=home, env=env, timeout=240
     )

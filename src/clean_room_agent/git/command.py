@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent import proc
+from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.errors import CommandError, GitError
 
 HEX = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})")
@@ -193,7 +194,7 @@ def environment(pins: Mapping[str, str], named: Named) -> dict[str, str]:
     for number, (key, value) in enumerate(emptied):
         counted[f"GIT_CONFIG_KEY_{number}"] = key
         counted[f"GIT_CONFIG_VALUE_{number}"] = value
-    return proc.inherited_environment(without="GIT_") | FIXED | counted | dict(pins)
+    return inherited_environment(without="GIT_") | FIXED | counted | dict(pins)
 
 
 def named_programs(place: Path, *, pins: Mapping[str, str] | None = None) -> Named:

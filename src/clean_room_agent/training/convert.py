@@ -26,6 +26,7 @@ from typing import Any
 
 from clean_room_agent import proc
 from clean_room_agent.atomic_write import atomic_write, sync_file, sync_folder
+from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.errors import ArtifactError, CommandError, UsageError
 
 EXTRA_HINT = "install the extra: pip install 'clean-room-agent[train]'"
@@ -103,7 +104,7 @@ def prove_conversion(base_gguf: Path, folder: Path, adapter_gguf: Path) -> None:
         done = proc.run(
             (sys.executable, "-P", "-m", script, *files),
             cwd=apart,
-            env=proc.inherited_environment(without="HF_") | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(apart)},
+            env=inherited_environment(without="HF_") | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(apart)},
             timeout=PROOF_SECONDS,
         )
     except CommandError as exc:

@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from clean_room_agent import proc
 from clean_room_agent.atomic_write import atomic_write, sync_file, sync_folder
+from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import AdapterRow, DatasetRow, append_adapter
 from clean_room_agent.errors import CommandError, CraError, UsageError
@@ -302,7 +303,7 @@ def _run(
         told = ("--config_file", str(machine.accelerate_config)) if machine.accelerate_config else ()
         launch = ("-m", "accelerate.commands.launch", "--num_processes", str(machine.processes), *told)
         command = (machine.python, *launch, *command[1:])
-    env = proc.inherited_environment(without="HF_") | {
+    env = inherited_environment(without="HF_") | {
         "HF_HUB_OFFLINE": "1",
         "HF_HOME": str(work / "cache"),
         "TOKENIZERS_PARALLELISM": "false",

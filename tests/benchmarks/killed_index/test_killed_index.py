@@ -21,7 +21,7 @@ from testing.faults.index_kills import (
 from testing.index_dump import index
 from testing.repositories import commit, make_repository
 
-from clean_room_agent import proc
+from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.workspace import FOLDER, Workspace
 
 FILES = {f"m{number}.py": f"def f{number}(): pass\n" for number in range(6)}
@@ -29,7 +29,7 @@ FILES = {f"m{number}.py": f"def f{number}(): pass\n" for number in range(6)}
 
 def make_bench(tmp_path: Path) -> Bench:
     top = make_repository(tmp_path / "repo", FILES)
-    return Bench(top=top, work=tmp_path / "work", env=proc.inherited_environment(without="GIT_"))
+    return Bench(top=top, work=tmp_path / "work", env=inherited_environment(without="GIT_"))
 
 
 def nothing() -> None:

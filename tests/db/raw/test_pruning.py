@@ -12,6 +12,7 @@ from testing.patience import PATIENCE
 from tests.db.raw.samples import NOW, PASS, SAMPLES, TASK, call, run, task_run
 
 from clean_room_agent import proc
+from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.db.connection import connect_file, get_connection
 from clean_room_agent.db.raw import passes
 from clean_room_agent.db.raw.calls import append_call
@@ -119,7 +120,7 @@ def test_killed_in_the_middle_nothing_is_gone(workspace: Workspace) -> None:
     done = proc.run(
         (sys.executable, "-c", KILLED, str(workspace.raw), TASK),
         cwd=workspace.repo,
-        env=proc.inherited_environment(without="GIT_"),
+        env=inherited_environment(without="GIT_"),
         timeout=PATIENCE,
         check=False,
     )

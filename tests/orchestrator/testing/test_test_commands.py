@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from clean_room_agent import proc
+from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.orchestrator.testing.test_commands import (
     ANY_PYTHON,
     import_command,
@@ -33,7 +34,7 @@ def tried(folder: Path, *paths: str, test_command: str = f"{sys.executable} -m u
     done = proc.run(
         import_command(test_command, paths),
         cwd=folder,
-        env=proc.inherited_environment(without="PYTHON") | {"PYTHONPATH": f"{folder / 'src'}:{folder}"},
+        env=inherited_environment(without="PYTHON") | {"PYTHONPATH": f"{folder / 'src'}:{folder}"},
         timeout=60,
         check=False,
     )

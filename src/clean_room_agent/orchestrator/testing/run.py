@@ -231,6 +231,11 @@ def _read(command: str, returncode: int, text: str, report: Path, cwd: Path) -> 
         return Reading(
             report=TestReport(runner="pytest", whole=False, problem=_without_report(returncode, text))
         )
+    return _printed(command, text, report)
+
+
+def _printed(command: str, text: str, report: Path) -> Reading:
+    """The result of another runner than pytest, from its output."""
     reading = read_unittest(text)
     if reading is not None:
         return with_records_of_unittest(reading, report)
@@ -239,13 +244,9 @@ def _read(command: str, returncode: int, text: str, report: Path, cwd: Path) -> 
     reading = read_printed(text)
     if reading is not None:
         return reading
-    if UNITTEST_WORD.search(command):
-        return Reading(
-            report=TestReport(
-                runner="unittest", whole=False, problem="unittest ended before it printed its summary"
-            )
-        )
-    return Reading(report=TestReport(runner="unknown"))
+    problem = "unittest ended before it printed its summary" if UNITTEST_WORD.search(command) else ""
+    runner: Runner = "unittest" if problem else "unknown"
+    return Reading(report=TestReport(runner=runner, whole=not problem, problem=problem))
 
 
 def _together(first: Reading, second: Reading) -> Reading:
