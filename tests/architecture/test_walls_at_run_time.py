@@ -15,6 +15,7 @@ STATIONS = {
     "app.solve": "2 the use case",
     "app.wiring": "2 the use case",
     "app.model_server": "2 the use case",
+    "app.model_loading": "2 the use case",
     "orchestrator.context": "3 the port that wiring built",
     "orchestrator.solve": "4 the order of passes",
     "orchestrator.": "5 a pass",
@@ -79,7 +80,7 @@ def test_every_database_is_opened_in_one_place(watched: Watched) -> None:
 def test_every_connection_goes_to_this_machine_through_the_transport(watched: Watched) -> None:
     assert len(watched.connections()) > 5
     assert {entry.target.split(",")[0] for entry in watched.connections()} == {"('127.0.0.1'"}
-    assert all(entry.modules[-1] == "llm.transports.http" for entry in watched.connections())
+    assert all(entry.modules[-1] == "llm.transports.connections" for entry in watched.connections())
 
 
 def test_the_coder_is_asked_in_eight_hops(watched: Watched) -> None:
@@ -104,15 +105,21 @@ def test_the_coder_is_asked_in_eight_hops(watched: Watched) -> None:
             "llm.request_sender",
             "llm.transports.ollama",
             "llm.transports.http",
+            "llm.transports.connections",
         )
 
 
 def test_no_model_is_further_than_eight_hops_from_the_command(watched: Watched) -> None:
-    ways = {hops(entry.modules) for entry in watched.connections()}
+    ways = {hops(entry.modules) for entry in watched.connections() if entry.thread != "loading"}
     known = set(STATIONS.values())
     assert {place for way in ways for place in way} <= known
     assert max(map(len, ways)) <= MAX_HOPS
     assert all(way[0] == STATIONS["cli.main"] and way[-1] == STATIONS["llm."] for way in ways)
+
+
+def test_the_thread_that_has_a_model_loaded_goes_straight_to_the_server(watched: Watched) -> None:
+    ways = {hops(entry.modules) for entry in watched.connections() if entry.thread == "loading"}
+    assert ways == {(STATIONS["app.wiring"], STATIONS["llm."])}
 
 
 def test_a_hop_is_counted_again_when_the_way_comes_back_to_it() -> None:
