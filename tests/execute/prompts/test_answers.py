@@ -2,7 +2,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from testing.packages import shown_file, shown_symbol
+from tests.execute.prompts.step_context import CODE, STEP_CONTEXT, TEST
 
 from clean_room_agent.artifacts.context import section_texts
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT, AdjustmentInputs
@@ -13,45 +13,10 @@ from clean_room_agent.execute.prompts.scaffold import SCAFFOLD, ScaffoldInputs
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.prompt import Prompt
 
-CODE = shown_file("src/calc.py", "def add(a, b):\n    return a - b\n")
-
-
-TEST = shown_symbol(
-    "tests/test_calc.py",
-    "def test_add():\n    assert add(1, 2) == 3\n",
-    "test_add",
-    1,
-    2,
-    detail="supporting",
-)
-
-
-USED = shown_symbol("src/base.py", "def check(a): ...\n", "check", 1, 1, detail="supporting")
-
-
-LINE = shown_symbol("src/app.py", "src/app.py:7: return add(x, y)\n", "app", 1, 1, detail="type_context")
-
-
-GREEN = shown_symbol(
-    "tests/test_calc.py", "tests/test_calc.py:9: test_sub\n", "test_sub", 1, 1, detail="type_context"
-)
-
-
 CONTEXT = section_texts((CODE, replace(TEST, section="tests")))
 
 
 NO_CONTEXT = section_texts(())
-
-
-STEP_CONTEXT = section_texts(
-    (
-        CODE,
-        replace(TEST, section="tests"),
-        replace(USED, section="uses"),
-        replace(LINE, section="callers"),
-        replace(GREEN, section="green"),
-    )
-)
 
 
 DIFF = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-x\n+y\n"
