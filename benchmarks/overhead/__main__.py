@@ -33,7 +33,7 @@ from clean_room_agent.app.demo import load_sample, make_repository
 from clean_room_agent.app.model_records import RecordSink
 from clean_room_agent.app.new_config import write_config
 from clean_room_agent.artifacts.context import Role
-from clean_room_agent.artifacts.time_kinds import TimeKind
+from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import list_time_spans

@@ -14,7 +14,7 @@ from testing.servers.ollama_server import OllamaServer
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.model_loading import first_model, loading
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
-from clean_room_agent.artifacts.time_kinds import TimeKind
+from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import TimeSpanRow, find_task, list_time_spans
 from clean_room_agent.orchestrator.task import PlanGiven

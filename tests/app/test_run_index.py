@@ -15,9 +15,9 @@ from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.run_index import RUN_COMMIT_KEY, Follow, IndexCopy, IndexProcess, IndexTree, Refresh
 from clean_room_agent.app.run_wiring import run_parts, task_of
 from clean_room_agent.app.settings import Overrides, load_settings
-from clean_room_agent.artifacts.time_kinds import TimeKind
+from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.db.curated import index_state
+from clean_room_agent.db.curated import files
 from clean_room_agent.db.raw.runs import TimeSpanRow
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import IndexingError
@@ -97,7 +97,7 @@ def test_jobs_are_done_in_turn_and_after_the_first(workspace: Workspace) -> None
                 lambda done, total: told.append((done, total)),
             )
             with opened(workspace.curated) as conn:
-                assert index_state.get_state(conn, RUN_COMMIT_KEY) == commit
+                assert files.get_index_state(conn, RUN_COMMIT_KEY) == commit
     with opened(workspace.curated) as conn:
         names = {row["name"] for row in conn.execute("SELECT name FROM symbols")}
     assert {"changed", "f2"} <= names

@@ -9,7 +9,7 @@ from testing.runs.solving import make_project
 
 from clean_room_agent.app.run_wiring import _prompts_go_to, runner_setup, task_of
 from clean_room_agent.app.settings import Settings
-from clean_room_agent.artifacts.time_kinds import TimeKind
+from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import find_task, list_time_spans
 from clean_room_agent.orchestrator.task import Hint

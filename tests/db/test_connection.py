@@ -1,20 +1,28 @@
+import errno
 import os
 import shutil
 import sqlite3
 import stat
 import threading
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from testing.patience import PATIENCE
 
 from clean_room_agent.db.connection import (
     APPLICATION_IDS,
+    LITTLE,
+    OpenFiles,
     Role,
     backup,
+    code_of,
     connect_file,
     database_path,
+    file_of,
+    free_space_hint,
     get_connection,
     remove_database,
     transaction,
@@ -23,10 +31,123 @@ from clean_room_agent.db.migrations import SCHEMA_FOLDER, migrate, migrations, v
 from clean_room_agent.errors import RecordError, SchemaError, UsageError
 from clean_room_agent.workspace import Workspace, hold
 
+Free = Callable[[int], None]
 TASK = "3f0c8a52-7c7e-4a5c-9a53-0f2f0a6f0d11"
 ROLES: tuple[Role, ...] = ("curated", "raw", "session")
 INSERT = "INSERT INTO events (task_id, kind, timestamp) VALUES ('t', 'k', 'now')"
 COUNT = "SELECT count(*) FROM events"
+
+
+@pytest.fixture
+def free(monkeypatch: pytest.MonkeyPatch) -> Free:
+    """Sets how many bytes are free."""
+    return lambda count: monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=count))
+
+
+def sqlite_error(code: int) -> sqlite3.Error:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = code
+    return error
+
+
+def test_an_extended_code_counts_as_its_primary_one() -> None:
+    assert code_of(sqlite_error(sqlite3.SQLITE_IOERR_WRITE)) == sqlite3.SQLITE_IOERR
+    assert code_of(OSError()) == 0
+
+
+@pytest.mark.parametrize(
+    "error",
+    [sqlite_error(sqlite3.SQLITE_FULL), OSError(errno.ENOSPC, "full"), OSError(errno.EDQUOT, "quota")],
+    ids=["SQLite", "disk", "quota"],
+)
+def test_a_full_disk_is_said_with_its_place_whatever_is_free(
+    error: Exception, free: Free, tmp_path: Path
+) -> None:
+    free(10 * LITTLE)
+    path = tmp_path / "not" / "there" / "raw.sqlite"
+    assert free_space_hint(error, path) == (
+        f"make room: 10,240 kB are left on the disk that holds {path}; then go on"
+    )
+
+
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_CANTOPEN])
+def test_unexplained_trouble_is_put_down_to_a_disk_that_is_nearly_full(
+    code: int, free: Free, tmp_path: Path
+) -> None:
+    free(LITTLE - 1)
+    assert free_space_hint(sqlite_error(code), tmp_path)
+    free(LITTLE)
+    assert free_space_hint(sqlite_error(code), tmp_path) == ""
+
+
+def test_other_trouble_never_is(free: Free, tmp_path: Path) -> None:
+    free(0)
+    for error in (sqlite_error(sqlite3.SQLITE_CONSTRAINT), OSError(errno.EACCES, "no"), ValueError()):
+        assert free_space_hint(error, tmp_path) == ""
+
+
+def test_a_connection_knows_its_file(tmp_path: Path) -> None:
+    conn = sqlite3.connect(tmp_path / "a.sqlite")
+    conn.execute("CREATE TABLE t (x)")
+    assert file_of(conn) == tmp_path / "a.sqlite"
+    conn.close()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "raw.sqlite"
+    path.write_bytes(b"x" * 100)
+    return path
+
+
+def fault(files: OpenFiles) -> str:
+    try:
+        files.require()
+    except RecordError as error:
+        return str(error)
+    return ""
+
+
+def test_a_file_that_stands_and_grows_is_the_one_that_was_opened(path: Path) -> None:
+    files = OpenFiles(path)
+    path.write_bytes(b"x" * 200)
+    assert fault(files) == ""
+
+
+def test_a_file_that_was_removed_is_missed(path: Path) -> None:
+    files = OpenFiles(path)
+    path.unlink()
+    with pytest.raises(RecordError, match="not there any more") as caught:
+        files.require()
+    assert "start again" in caught.value.hint
+
+
+def test_another_file_in_its_place_is_noticed(path: Path) -> None:
+    files = OpenFiles(path)
+    other = path.with_name("other")
+    other.write_bytes(b"x" * 100)
+    other.rename(path)
+    with pytest.raises(RecordError, match="not there any more"):
+        files.require()
+
+
+def test_a_file_that_lost_content_is_noticed(path: Path) -> None:
+    files = OpenFiles(path)
+    with path.open("r+b") as file:
+        file.truncate(10)
+    with pytest.raises(RecordError, match="lost its content"):
+        files.require()
+
+
+def test_a_journal_that_comes_later_is_watched_from_then_on_and_may_become_shorter(path: Path) -> None:
+    files, journal = OpenFiles(path), path.with_name("raw.sqlite-wal")
+    journal.write_bytes(b"x" * 50)
+    assert fault(files) == ""
+    journal.write_bytes(b"")
+    assert fault(files) == ""
+    journal.unlink()
+    with pytest.raises(RecordError, match="wal is not there any more"):
+        files.require()
 
 
 def pragma(conn: sqlite3.Connection, name: str) -> object:

@@ -4,7 +4,7 @@ import contextlib
 from pathlib import Path
 
 from clean_room_agent.db.connection import connect_memory
-from clean_room_agent.db.curated import files, index_state
+from clean_room_agent.db.curated import files
 from clean_room_agent.git.repository import Listing
 from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.indexer.index_run import (
@@ -47,8 +47,8 @@ def test_the_index_says_what_it_was_made_with_and_when() -> None:
         repo = files.get_repo(conn)
         assert repo is not None
         assert (repo.path, repo.indexed_at) == ("/r", "2026-01-01T00:00:00+00:00")
-        assert index_state.get_state(conn, SETTINGS_KEY) == run.settings
-        assert index_state.get_state(conn, SCANNED_KEY) == str(run.now_ns)
+        assert files.get_index_state(conn, SETTINGS_KEY) == run.settings
+        assert files.get_index_state(conn, SCANNED_KEY) == str(run.now_ns)
 
 
 def test_a_file_that_cannot_be_read_is_an_error_with_a_remedy() -> None:

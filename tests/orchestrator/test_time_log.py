@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from clean_room_agent.artifacts.time_kinds import TimeKind
+from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.db.raw.runs import TimeSpanRow
 from clean_room_agent.orchestrator.time_log import TimeLog
 

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 from tests.report.conftest import LargeRun
 
-from clean_room_agent.artifacts.time_kinds import TimeKind
+from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.db.raw.runs import TimeSpanRow
 from clean_room_agent.db.rows import moment
 from clean_room_agent.report.lane_table import render_lanes

@@ -12,7 +12,7 @@ from testing.client.scripted_transport import Scripted, ScriptedTransport
 from clean_room_agent.artifacts.context import ContextRequest
 from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.db.curated import dependencies, files, postings, prose, symbols
+from clean_room_agent.db.curated import dependencies, files, postings, symbols
 from clean_room_agent.db.raw.calls import ReadingRow, append_call, append_reading
 from clean_room_agent.db.raw.passes import DecisionRow, list_decisions
 from clean_room_agent.db.raw.record import Record
@@ -103,7 +103,7 @@ def _add_symbols(
         symbols.insert_symbols(conn, [(symbol_id, file_id, place, child.name, name, kind, *lasts)])
         doc = ast.get_docstring(child)
         if doc:
-            prose.insert_docstrings(conn, [(symbol_id, symbol_id, file_id, doc, "plain", None)])
+            symbols.insert_docstrings(conn, [(symbol_id, symbol_id, file_id, doc, "plain", None)])
         _add_symbols(conn, file_id, child, lines, owner=name, parent=symbol_id)
 
 

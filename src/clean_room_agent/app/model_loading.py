@@ -8,7 +8,7 @@ from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.model_server import open_server
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.wiring import router_of
-from clean_room_agent.artifacts.time_kinds import TimeKind
+from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.errors import ModelError
 from clean_room_agent.llm.router import ModelConfig
 from clean_room_agent.llm.transport import ModelLoad

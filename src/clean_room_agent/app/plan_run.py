@@ -12,8 +12,8 @@ from clean_room_agent.app.run_wiring import run_parts, task_of
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.solve import read_text
 from clean_room_agent.artifacts.names import new_task_id, short_id
+from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.artifacts.plans import PlanArtifact
-from clean_room_agent.artifacts.time_kinds import TimeKind
 from clean_room_agent.errors import ArtifactError
 from clean_room_agent.execute.plan_file import is_written, load_plan
 from clean_room_agent.git.refs import delete_ref, list_refs

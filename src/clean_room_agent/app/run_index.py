@@ -23,10 +23,9 @@ from clean_room_agent.app.wiring import (
     worktree_place,
 )
 from clean_room_agent.artifacts.names import short_id
-from clean_room_agent.artifacts.outcomes import EventKind
-from clean_room_agent.artifacts.time_kinds import TimeKind
+from clean_room_agent.artifacts.outcomes import EventKind, TimeKind
 from clean_room_agent.db.connection import backup, connect_file, is_sound
-from clean_room_agent.db.curated import files, index_state, metadata
+from clean_room_agent.db.curated import files, metadata
 from clean_room_agent.db.raw.indexing import get_descriptions, list_descriptions
 from clean_room_agent.db.raw.runs import EventRow, append_event_once, list_events
 from clean_room_agent.db.rows import Connection
@@ -112,7 +111,7 @@ class Follow:
 
                 update_paths(conn, self.root, self.paths)
             # Later than the change: a copy that names the commit holds it, whatever a power cut took.
-            index_state.put_state(conn, RUN_COMMIT_KEY, self.commit)
+            files.put_index_state(conn, RUN_COMMIT_KEY, self.commit)
 
 
 class IndexProcess:
@@ -234,7 +233,7 @@ class IndexCopy:
 
     def described(self) -> str:
         """The commit of the run that the copy describes; "" before the first refresh."""
-        return index_state.get_state(self._reading, RUN_COMMIT_KEY) or ""
+        return files.get_index_state(self._reading, RUN_COMMIT_KEY) or ""
 
     @cached_property
     def _path(self) -> Path:

@@ -17,8 +17,7 @@ from clean_room_agent.app.run_wiring import run_parts, task_of
 from clean_room_agent.app.settings import Overrides, Settings, flags_text
 from clean_room_agent.app.signal_handling import interruptible
 from clean_room_agent.artifacts.names import new_task_id, short_id
-from clean_room_agent.artifacts.outcomes import EventKind, OrchestratorResult, RunStatus
-from clean_room_agent.artifacts.time_kinds import TimeKind
+from clean_room_agent.artifacts.outcomes import EventKind, OrchestratorResult, RunStatus, TimeKind
 from clean_room_agent.atomic_write import read_given
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import EventRow, append_event, find_task, get_orchestrator_run

@@ -1,5 +1,5 @@
-"""How attempts, passes and runs end, and what may happen to them on the way: closed vocabularies, and the results that
-carry them.
+"""How attempts, passes and runs end, what may happen to them on the way, and what their time goes to: closed vocabularies, and
+the results that carry them.
 """
 
 from dataclasses import dataclass
@@ -149,3 +149,24 @@ class EventKind(StrEnum):
     """Why there is no scaffold."""
     NOT_CHOSEN = "not_chosen"
     """Why another candidate was chosen in place of this attempt."""
+
+
+class TimeKind(StrEnum):
+    """Values are in old records, so they stay as they are."""
+
+    START = "start"
+    """From Enter until the command begins its work: Python, imports, configuration."""
+    PREFLIGHT = "preflight"
+    """The model server is asked for its models."""
+    GIT = "git"
+    SANDBOX = "sandbox"
+    """It is set up, and linked folders are copied in."""
+    INDEX = "index"
+    """The repository's index is brought up to date, in a process beside the run."""
+    INDEX_COPY = "index_copy"
+    """The run waits for the index, copies it, and keeps its copy up to date."""
+    MODEL_LOAD = "model_load"
+    """The server loads a model that no question waits for yet."""
+    TESTS = "tests"
+    RETRIEVAL = "retrieval"
+    """A context is made; the calls for it are part of it."""

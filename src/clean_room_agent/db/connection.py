@@ -1,20 +1,29 @@
-"""The one place that opens databases: role, path, mode, pragmas, and whether a file is ours."""
+"""The one place that opens databases: role, path, mode, pragmas, whether a file is ours and still the one that its path names,
+and whether trouble with it is a full disk.
+"""
 
 import contextlib
+import errno
 import os
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
-from clean_room_agent.db.disk_full import BROKEN, code_of, file_of, free_space_hint
 from clean_room_agent.db.migrations import SCHEMA_FOLDER, migrate, migrations, version_of
 from clean_room_agent.errors import RecordError, SchemaError, UsageError
 from clean_room_agent.workspace import Workspace, hold
 
+LITTLE = 1 << 20
+"""Bytes; where fewer are free, an unexplained failure to read or write is put down to that."""
+FULL = (sqlite3.SQLITE_FULL,)
+UNEXPLAINED = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
+BROKEN = (*FULL, *UNEXPLAINED, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_NOMEM)
+"""What is wrong with the machine, not with what was asked."""
+HINT = "somebody removed or replaced it while it was in use; what was done since is not recorded: start again"
 Role = Literal["curated", "raw", "session"]
-
 BUSY_TIMEOUT = 10.0
 APPLICATION_IDS: dict[Role, int] = {"curated": 0x43524143, "raw": 0x43524152, "session": 0x43524153}
 """In the file's header: "CRA" and the role's letter."""
@@ -27,6 +36,61 @@ MISSING: dict[Role, str] = {
     "session": "the task has ended, or never began; `cra runs` lists the tasks",
 }
 NOT_A_DATABASE = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
+
+
+def code_of(error: BaseException) -> int:
+    """SQLite's primary code; 0 where the error is not SQLite's."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+
+
+def file_of(conn: sqlite3.Connection) -> Path:
+    """The file that the connection is open on."""
+    return Path(conn.execute("PRAGMA database_list").fetchone()[2])
+
+
+def free_space_hint(error: BaseException, path: Path) -> str:
+    """What to do where the disk that holds `path` is full, or so nearly that this explains the error; else ""."""
+    free = shutil.disk_usage(next(place for place in (path, *path.parents) if place.exists())).free
+    full = code_of(error) in FULL or (
+        isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}
+    )
+    if not full and not (code_of(error) in UNEXPLAINED and free < LITTLE):
+        return ""
+    return f"make room: {free // 1024:,} kB are left on the disk that holds {os.fspath(path)}; then go on"
+
+
+class OpenFiles:
+    """The file of an open database and its journal, as they were when this was made, or as they were first seen."""
+
+    def __init__(self, path: Path) -> None:
+        self._paths = (path, path.with_name(f"{path.name}-wal"))
+        self._known: dict[Path, os.stat_result] = {}
+        for each in self._paths:
+            self._look_at(each)
+
+    def require(self) -> None:
+        """The files are where they were.
+
+        Raises:
+            RecordError: one is gone, has become shorter, or another stands in its place.
+        """
+        for path in self._paths:
+            known = self._known.get(path)
+            now = self._look_at(path)
+            if known is None:
+                continue
+            if now is None or not os.path.samestat(known, now):
+                raise RecordError(f"{path} is not there any more", hint=HINT)
+            if path == self._paths[0] and now.st_size < known.st_size:
+                raise RecordError(f"{path} has lost its content", hint=HINT)
+
+    def _look_at(self, path: Path) -> os.stat_result | None:
+        try:
+            found = os.stat(path, follow_symlinks=False)  # noqa: PTH116 - before each commit; a Path's own takes twice as long
+        except OSError:
+            return None
+        self._known.setdefault(path, found)
+        return found
 
 
 def database_path(role: Role, repo_path: Path, task_id: str | None = None) -> Path:

@@ -11,9 +11,17 @@ from types import TracebackType
 from typing import Self, TypeAlias
 
 from clean_room_agent.artifacts.names import task_of
-from clean_room_agent.db.connection import connect_file, connect_memory, database_path, remove_database
-from clean_room_agent.db.disk_full import BROKEN, code_of, file_of, free_space_hint
-from clean_room_agent.db.file_identity import OpenFiles
+from clean_room_agent.db.connection import (
+    BROKEN,
+    OpenFiles,
+    code_of,
+    connect_file,
+    connect_memory,
+    database_path,
+    file_of,
+    free_space_hint,
+    remove_database,
+)
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import ArchiveRow, append_archive, get_archive
 from clean_room_agent.db.rows import Connection

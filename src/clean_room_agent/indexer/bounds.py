@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.db.curated import index_state
+from clean_room_agent.db.curated import files
 from clean_room_agent.db.rows import Connection
 
 CONFIG_KEY = "config"
@@ -61,11 +61,11 @@ def recall(curated: Path, digest: str) -> RememberedBounds | None:
     if not curated.exists():
         return None
     with contextlib.closing(connect_file("curated", curated)) as conn:
-        kept = json.loads(index_state.get_state(conn, CONFIG_KEY) or "null")
+        kept = json.loads(files.get_index_state(conn, CONFIG_KEY) or "null")
     return RememberedBounds(*kept[1:]) if kept and kept[0] == digest else None
 
 
 def remember(conn: Connection, digest: str, bounds: Bounds) -> None:
     """`recall` gives these bounds for the configuration that has this digest."""
     kept = [digest, bounds.history, bounds.max_file_bytes, bounds.pair_bound, bounds.lock_timeout]
-    index_state.put_state(conn, CONFIG_KEY, json.dumps(kept))
+    files.put_index_state(conn, CONFIG_KEY, json.dumps(kept))

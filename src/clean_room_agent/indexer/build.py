@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent.db.connection import connect_file, get_connection, transaction
-from clean_room_agent.db.curated import files, history, index_state, symbols
+from clean_room_agent.db.curated import files, history, symbols
 from clean_room_agent.db.curated.bulk_load import remove_draft
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.git.generated import Generated
@@ -128,10 +128,10 @@ def _update(run: IndexRun) -> Outcome | None:
     """What bringing the index up to date did; None where it must be made anew, and at most stamps changed."""
     top, max_bytes = run.listing.top, run.bounds.max_file_bytes
     with contextlib.closing(get_connection("curated", repo_path=top)) as conn, transaction(conn):
-        if index_state.get_state(conn, SETTINGS_KEY) != run.settings:
+        if files.get_index_state(conn, SETTINGS_KEY) != run.settings:
             return None
         known = list_known(conn)
-        scanned_at = int(index_state.get_state(conn, SCANNED_KEY) or 0)
+        scanned_at = int(files.get_index_state(conn, SCANNED_KEY) or 0)
         found = scan(top, run.listing.paths, known, scanned_at=scanned_at, max_bytes=max_bytes)
         found = settle(conn, top, found, known)
         if len(found.suspects) > max(MANY, len(found.present) // 2):

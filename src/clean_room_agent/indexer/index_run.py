@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from clean_room_agent.db.curated import files, index_state
+from clean_room_agent.db.curated import files
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import IndexingError
 from clean_room_agent.git.repository import Listing
@@ -66,9 +66,9 @@ def put_repo(conn: Connection, run: IndexRun) -> int:
 
 def put_states(conn: Connection, run: IndexRun) -> None:
     """The index says what it was made with, and when its files were looked at."""
-    index_state.put_state(conn, SETTINGS_KEY, run.settings)
-    index_state.put_state(conn, MAX_BYTES_KEY, str(run.bounds.max_file_bytes))
-    index_state.put_state(conn, SCANNED_KEY, str(run.now_ns))
+    files.put_index_state(conn, SETTINGS_KEY, run.settings)
+    files.put_index_state(conn, MAX_BYTES_KEY, str(run.bounds.max_file_bytes))
+    files.put_index_state(conn, SCANNED_KEY, str(run.now_ns))
     if run.digest:
         remember(conn, run.digest, run.bounds)
 

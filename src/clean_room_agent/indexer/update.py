@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clean_room_agent.db.connection import transaction
-from clean_room_agent.db.curated import files, index_state, names
+from clean_room_agent.db.curated import files, names
 from clean_room_agent.db.curated.files import FileStamp, SkippedStamp
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import IndexingError
@@ -36,7 +36,7 @@ def update_paths(conn: Connection, root: Path, paths: Sequence[str]) -> None:
     """
     known = list_known(conn)
     wanted = {path: known[path] for path in paths if path in known}
-    max_bytes = int(index_state.get_state(conn, MAX_BYTES_KEY) or MAX_TEXT_BYTES)
+    max_bytes = int(files.get_index_state(conn, MAX_BYTES_KEY) or MAX_TEXT_BYTES)
     found = scan(root, paths, wanted, scanned_at=0, max_bytes=max_bytes)
     with transaction(conn):
         settled = settle(conn, root, found, known)

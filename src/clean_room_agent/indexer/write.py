@@ -4,16 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from clean_room_agent.db.curated import (
-    dependencies,
-    files,
-    metadata,
-    names,
-    postings,
-    prose,
-    reexports,
-    symbols,
-)
+from clean_room_agent.db.curated import dependencies, files, metadata, names, postings, symbols
 from clean_room_agent.db.curated.names import StoredNames
 from clean_room_agent.db.curated.postings import SearchFile
 from clean_room_agent.db.rows import Connection
@@ -30,7 +21,7 @@ class Resolution(NamedTuple):
     dependencies: list[dependencies.DependencyTuple]
     references: list[symbols.ReferenceTuple]
     lookups: dict[int, frozenset[str]]
-    reexports: list[reexports.ReexportTuple]
+    reexports: list[dependencies.ReexportTuple]
 
 
 def insert_files(conn: Connection, repo_id: int, bucket: int, found: Sequence[NumberedFacts]) -> None:
@@ -45,10 +36,10 @@ def insert_files(conn: Connection, repo_id: int, bucket: int, found: Sequence[Nu
     symbols.insert_symbols(
         conn, [row for file_id, facts in found for row in _symbol_rows(file_id, facts, ids[file_id])]
     )
-    prose.insert_docstrings(
+    symbols.insert_docstrings(
         conn, [row for file_id, facts in found for row in _docstring_rows(file_id, facts, ids[file_id])]
     )
-    prose.insert_comments(
+    symbols.insert_comments(
         conn, [row for file_id, facts in found for row in _comment_rows(file_id, facts, ids[file_id])]
     )
     names.insert_names(conn, [(file_id, facts.names) for file_id, facts in found if facts.names is not None])
@@ -107,13 +98,13 @@ class FileWriter:
             before = names.get_names(self._conn, file_id)
             callables = symbols.list_callables(self._conn, file_id)
             files.update_file(self._conn, file_id, facts.file)
-            prose.delete_prose(self._conn, file_id)
+            symbols.delete_prose(self._conn, file_id)
             metadata.delete_metadata(self._conn, [file_id])
         ids = self._symbol_ids(file_id, facts)
         symbols.replace_symbols(self._conn, file_id, _symbol_rows(file_id, facts, ids))
         self._compare(path, callables, symbols.list_callables(self._conn, file_id))
-        prose.insert_docstrings(self._conn, _docstring_rows(file_id, facts, ids))
-        prose.insert_comments(self._conn, _comment_rows(file_id, facts, ids))
+        symbols.insert_docstrings(self._conn, _docstring_rows(file_id, facts, ids))
+        symbols.insert_comments(self._conn, _comment_rows(file_id, facts, ids))
         if facts.names is None:
             names.delete_names(self._conn, file_id)
         else:
@@ -172,7 +163,7 @@ def insert_resolutions(conn: Connection, resolved: Iterable[tuple[int, Resolutio
         dependencies.insert_dependencies(conn, one.dependencies)
         symbols.insert_references(conn, one.references)
         names.insert_lookups(conn, file_id, one.lookups)
-        reexports.insert_reexports(conn, one.reexports)
+        dependencies.insert_reexports(conn, one.reexports)
 
 
 def write_resolution(conn: Connection, file_id: int, resolved: Resolution | None) -> None:
@@ -181,7 +172,7 @@ def write_resolution(conn: Connection, file_id: int, resolved: Resolution | None
     dependencies.replace_imports(conn, file_id, found.dependencies)
     symbols.replace_references(conn, file_id, found.references)
     names.replace_lookups(conn, file_id, found.lookups)
-    reexports.replace_reexports(conn, file_id, found.reexports)
+    dependencies.replace_reexports(conn, file_id, found.reexports)
 
 
 def _symbol_rows(file_id: int, facts: FileFacts, ids: Sequence[int]) -> list[symbols.SymbolTuple]:
@@ -191,7 +182,7 @@ def _symbol_rows(file_id: int, facts: FileFacts, ids: Sequence[int]) -> list[sym
     ]
 
 
-def _docstring_rows(file_id: int, facts: FileFacts, ids: Sequence[int]) -> list[prose.DocstringTuple]:
+def _docstring_rows(file_id: int, facts: FileFacts, ids: Sequence[int]) -> list[symbols.DocstringTuple]:
     first = symbols.first_symbol_id(file_id)
     return [
         (first + number, None if place < 0 else ids[place], file_id, content, kind, fields)
@@ -199,7 +190,7 @@ def _docstring_rows(file_id: int, facts: FileFacts, ids: Sequence[int]) -> list[
     ]
 
 
-def _comment_rows(file_id: int, facts: FileFacts, ids: Sequence[int]) -> list[prose.CommentTuple]:
+def _comment_rows(file_id: int, facts: FileFacts, ids: Sequence[int]) -> list[symbols.CommentTuple]:
     first = symbols.first_symbol_id(file_id)
     return [
         (first + number, file_id, None if place < 0 else ids[place], line, content, kind, int(reason))

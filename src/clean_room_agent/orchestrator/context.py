@@ -6,7 +6,7 @@ from typing import Protocol
 
 from clean_room_agent.artifacts.context import ContextPackage, ContextRequest, RefinementRequest
 from clean_room_agent.artifacts.names import relative_pass
-from clean_room_agent.artifacts.time_kinds import TimeKind
+from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.llm.router import Window
 from clean_room_agent.orchestrator.commits import RunCommits
 from clean_room_agent.orchestrator.journal import Journal, as_text

@@ -5,8 +5,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from clean_room_agent.artifacts.outcomes import reason_of, status_of
-from clean_room_agent.artifacts.time_kinds import TimeKind
+from clean_room_agent.artifacts.outcomes import TimeKind, reason_of, status_of
 from clean_room_agent.db.raw.runs import OrchestratorRunRow
 from clean_room_agent.git.generated import generated_in
 from clean_room_agent.git.refs import delete_ref, list_refs

@@ -4,23 +4,12 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from clean_room_agent.db.curated import (
-    dependencies,
-    files,
-    history,
-    index_state,
-    metadata,
-    prose,
-    reexports,
-    symbols,
-)
-from clean_room_agent.db.curated.dependencies import DependencyEdge, DependencyRow
+from clean_room_agent.db.curated import dependencies, files, history, metadata, symbols
+from clean_room_agent.db.curated.dependencies import DependencyEdge, DependencyRow, ReexportRow
 from clean_room_agent.db.curated.files import FileRow, RepoRow
 from clean_room_agent.db.curated.history import CoChangeRow, CommitRow
 from clean_room_agent.db.curated.metadata import AdapterRow, FileMetadataRow
-from clean_room_agent.db.curated.prose import CommentRow, DocstringRow
-from clean_room_agent.db.curated.reexports import ReexportRow
-from clean_room_agent.db.curated.symbols import NeighborRow, SymbolRow
+from clean_room_agent.db.curated.symbols import CommentRow, DocstringRow, NeighborRow, SymbolRow
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.query.ranking import Ranking, SearchHit
 from clean_room_agent.query.search_query import SearchQuery
@@ -74,7 +63,7 @@ class KnowledgeBase:
         """All files, or those of one language, by path."""
         if language is not None:
             return files.list_files(self._conn, language=language)
-        seen = index_state.seen_changes(self._conn)
+        seen = files.seen_changes(self._conn)
         if self._listed != seen:
             self._files, self._listed = files.list_files(self._conn, language=None), seen
         return self._files
@@ -147,7 +136,7 @@ class KnowledgeBase:
         Of a barrel (`index.ts`) these are the files behind it: `export * from`, `export { x } from`, an import that is
         exported again, `module.exports = require(…)`.
         """
-        return reexports.list_reexports(self._conn, file_id)
+        return dependencies.list_reexports(self._conn, file_id)
 
     def get_dependency_subgraph(self, file_ids: Iterable[int], *, depth: int) -> tuple[DependencyEdge, ...]:
         """The edges on paths of at most `depth` from the given files, in either direction, by source and target."""
@@ -172,11 +161,11 @@ class KnowledgeBase:
 
     def get_docstrings_for_file(self, file_id: int) -> tuple[DocstringRow, ...]:
         """The file's documentation: the module's first, then in the order of the symbols."""
-        return prose.list_docstrings(self._conn, file_id)
+        return symbols.list_docstrings(self._conn, file_id)
 
     def get_rationale_comments(self, file_id: int) -> tuple[CommentRow, ...]:
         """The comments of a file that give a reason, by line."""
-        return prose.list_rationale(self._conn, file_id)
+        return symbols.list_rationale(self._conn, file_id)
 
     def get_recent_commits_for_file(
         self, file_id: int, *, limit: int = RECENT_COMMITS
@@ -230,7 +219,7 @@ class KnowledgeBase:
 
         What the ranking needs is read once for each state of the index.
         """
-        seen = index_state.seen_changes(self._conn)
+        seen = files.seen_changes(self._conn)
         if self._ranking is None or self._ranked != seen:
             self._ranking, self._ranked = Ranking(self._conn), seen
         return self._ranking.rank(query, limit=limit)

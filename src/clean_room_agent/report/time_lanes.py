@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from clean_room_agent.artifacts.time_kinds import TimeKind
+from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.db.raw.passes import ValidationRow
 from clean_room_agent.llm.window_probe import PROBE_NAME
 from clean_room_agent.report.time_axis import (

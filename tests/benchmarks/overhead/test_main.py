@@ -8,7 +8,7 @@ from benchmarks.overhead.__main__ import recorded_parts
 from testing.repositories import make_repository
 
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.artifacts.time_kinds import TimeKind
+from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import TimeSpanRow, append_time_span
 from clean_room_agent.db.rows import moment

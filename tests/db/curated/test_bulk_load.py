@@ -7,7 +7,7 @@ import pytest
 
 from clean_room_agent.db.connection import connect_file, get_connection
 from clean_room_agent.db.curated.bulk_load import Draft, new_draft, remove_draft
-from clean_room_agent.db.curated.index_state import get_state, put_state, seen_changes
+from clean_room_agent.db.curated.files import get_index_state, put_index_state, seen_changes
 from clean_room_agent.errors import RecordError
 
 ADAPTER = """
@@ -29,7 +29,7 @@ def fill(draft: Draft, value: str) -> None:
     draft.create()
     conn = draft.connect()
     with draft.writing(conn):
-        put_state(conn, "a", value)
+        put_index_state(conn, "a", value)
     with draft.writing(conn):
         draft.create_indexes(conn)
     conn.close()
@@ -37,7 +37,7 @@ def fill(draft: Draft, value: str) -> None:
 
 def state_of(path: Path) -> str | None:
     with contextlib.closing(connect_file("curated", path, read_only=True)) as conn:
-        return get_state(conn, "a")
+        return get_index_state(conn, "a")
 
 
 def test_a_published_draft_has_all_indexes_and_stands_alone(tmp_path: Path) -> None:
@@ -57,16 +57,16 @@ def test_a_published_draft_has_all_indexes_and_stands_alone(tmp_path: Path) -> N
 def test_a_reader_sees_the_old_index_until_it_looks_again(tmp_path: Path) -> None:
     path = tmp_path / "index.sqlite"
     with contextlib.closing(connect_file("curated", path)) as conn:
-        put_state(conn, "a", "old")
+        put_index_state(conn, "a", "old")
     with contextlib.closing(connect_file("curated", path, read_only=True)) as reader:
         reader.execute("BEGIN")
-        assert get_state(reader, "a") == "old"
+        assert get_index_state(reader, "a") == "old"
         with new_draft(path) as draft:
             fill(draft, "new")
             draft.publish(path)
-        assert get_state(reader, "a") == "old"
+        assert get_index_state(reader, "a") == "old"
         reader.execute("COMMIT")
-        assert get_state(reader, "a") == "new"
+        assert get_index_state(reader, "a") == "new"
     assert indexes(path) == indexes(tmp_path / "index.sqlite")
 
 
@@ -75,7 +75,7 @@ def test_several_processes_write_one_draft(tmp_path: Path) -> None:
         conn = draft.connect()
         for count in range(20):
             with draft.writing(conn):
-                put_state(conn, f"{number}:{count}", "written")
+                put_index_state(conn, f"{number}:{count}", "written")
         conn.close()
 
     with new_draft(tmp_path / "index.sqlite") as draft:
@@ -158,10 +158,10 @@ def test_a_worker_that_outlived_its_run_writes_into_no_other_draft(tmp_path: Pat
 
 def test_state_is_kept_by_key(tmp_path: Path) -> None:
     with contextlib.closing(get_connection("curated", repo_path=tmp_path)) as conn:
-        put_state(conn, "a", "1")
-        put_state(conn, "b", "2")
-        put_state(conn, "a", "again")
-        assert [get_state(conn, key) for key in ("a", "b", "none")] == ["again", "2", None]
+        put_index_state(conn, "a", "1")
+        put_index_state(conn, "b", "2")
+        put_index_state(conn, "a", "again")
+        assert [get_index_state(conn, key) for key in ("a", "b", "none")] == ["again", "2", None]
 
 
 def test_changes_by_any_connection_are_seen(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_changes_by_any_connection_are_seen(tmp_path: Path) -> None:
     ):
         before = seen_changes(one)
         assert seen_changes(one) == before
-        put_state(other, "a", "1")
+        put_index_state(other, "a", "1")
         assert (after := seen_changes(one)) != before
-        put_state(one, "a", "2")
+        put_index_state(one, "a", "2")
         assert seen_changes(one) != after

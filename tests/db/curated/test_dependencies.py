@@ -1,8 +1,11 @@
-"""Imports between files."""
+"""Imports between files, and what modules pass on."""
 
 import sqlite3
 
-from clean_room_agent.db.curated import dependencies
+from clean_room_agent.db.curated import dependencies, symbols
+from clean_room_agent.db.curated.symbols import first_symbol_id
+
+FIRST = first_symbol_id(2)
 
 
 def edges(conn: sqlite3.Connection, file_id: int) -> list[tuple[int, int, str]]:
@@ -30,3 +33,18 @@ def test_imports_that_are_said_again_stay(index: sqlite3.Connection) -> None:
     assert index.total_changes == before
     dependencies.replace_imports(index, 1, [(1, 3, "type_ref")])
     assert edges(index, 1) == [(1, 3, "type_ref")]
+
+
+def test_what_a_module_passes_on_is_replaced_by_name(index: sqlite3.Connection) -> None:
+    symbols.insert_symbols(index, [(FIRST, 2, 0, "f", "f", "function", 1, 2, "def f()", None)])
+    dependencies.insert_reexports(index, [(3, "f", 2, FIRST), (3, "whole", 2, None)])
+    found = dependencies.list_reexports(index, 3)
+    assert [(one.name, one.file.path, one.symbol and one.symbol.name) for one in found] == [
+        ("f", "b.py", "f"),
+        ("whole", "b.py", None),
+    ]
+    before = index.total_changes
+    dependencies.replace_reexports(index, 3, [(3, "f", 2, FIRST), (3, "whole", 2, None)])
+    assert index.total_changes == before
+    dependencies.replace_reexports(index, 3, [(3, "f", 1, None)])
+    assert [(one.name, one.file.path) for one in dependencies.list_reexports(index, 3)] == [("f", "a.py")]

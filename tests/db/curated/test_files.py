@@ -1,4 +1,4 @@
-"""The repository and its files, and what tells unread that they are as they were."""
+"""The repository and its files, what tells unread that they are as they were, and the state of the index."""
 
 import sqlite3
 
@@ -46,3 +46,17 @@ def test_files_that_the_parser_gave_up_on_are_told(index: sqlite3.Connection) ->
     files.update_file(index, 2, NewFile("b.py", "python", "h", 1, 1, 1, f"{NOT_PARSED}no code"))
     files.update_file(index, 1, NewFile("a.py", "python", "h", 1, 1, 1, "line 1, column 1"))
     assert files.list_unparsed(index) == (("b.py", "no code"),)
+
+
+def test_a_value_is_kept_until_another_is(index: sqlite3.Connection) -> None:
+    assert files.get_index_state(index, "key") is None
+    files.put_index_state(index, "key", "one")
+    files.put_index_state(index, "key", "two")
+    assert files.get_index_state(index, "key") == "two"
+
+
+def test_a_change_is_seen(index: sqlite3.Connection) -> None:
+    before = files.seen_changes(index)
+    assert files.seen_changes(index) == before
+    files.put_index_state(index, "key", "one")
+    assert files.seen_changes(index) != before

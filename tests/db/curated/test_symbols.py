@@ -1,4 +1,4 @@
-"""Symbols and the uses of one by another: replaced with as few writes as what changed needs."""
+"""Symbols and the uses of one by another, replaced with as few writes as what changed needs; and what is said of them."""
 
 import sqlite3
 
@@ -99,3 +99,28 @@ def test_references_that_are_said_again_keep_their_rows(index: sqlite3.Connectio
 def test_kinds_are_counted(index: sqlite3.Connection) -> None:
     symbols.insert_symbols(index, [symbol(0, "f"), symbol(1, "K", kind="class"), symbol(2, "g")])
     assert symbols.count_kinds(index) == (("class", 1), ("function", 2))
+
+
+def test_prose_of_a_file_is_listed_in_its_order_and_goes_together(index: sqlite3.Connection) -> None:
+    symbols.insert_symbols(index, [(FIRST, 1, 0, "f", "f", "function", 1, 2, "def f()", None)])
+    symbols.insert_docstrings(
+        index,
+        [(FIRST, FIRST, 1, "Of f.", "plain", None), (FIRST + 1, None, 1, "Of the module.", "google", "{}")],
+    )
+    symbols.insert_comments(
+        index,
+        [
+            (FIRST, 1, None, 9, "as it must be", "rationale", 1),
+            (FIRST + 1, 1, FIRST, 2, "later", "todo", 0),
+            (FIRST + 2, 2, None, 1, "elsewhere", "general", 0),
+        ],
+    )
+    assert [(one.symbol_id, one.content) for one in symbols.list_docstrings(index, 1)] == [
+        (None, "Of the module."),
+        (FIRST, "Of f."),
+    ]
+    assert [one.content for one in symbols.list_rationale(index, 1)] == ["as it must be"]
+    symbols.delete_prose(index, 1)
+    assert symbols.list_docstrings(index, 1) == ()
+    assert symbols.list_rationale(index, 1) == ()
+    assert [row[0] for row in index.execute("SELECT content FROM inline_comments")] == ["elsewhere"]

@@ -9,8 +9,7 @@ from testing.runs.model_calls import model_call
 from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
-from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
-from clean_room_agent.artifacts.time_kinds import TimeKind
+from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, TimeKind
 from clean_room_agent.db.raw import calls, indexing, model_measurements, passes, runs, training
 from clean_room_agent.db.rows import Table
 

@@ -8,8 +8,7 @@ import pytest
 from testing.runs.decision_rows import decision_row
 from tests.db.raw.samples import NOW, PASS, TASK, call, run, sample, task_run
 
-from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus
-from clean_room_agent.artifacts.time_kinds import TimeKind
+from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus, TimeKind
 from clean_room_agent.db.raw import calls, passes, runs
 from clean_room_agent.db.raw.runs import TimeSpanRow, append_time_span, list_time_spans
 from clean_room_agent.db.rows import Connection

@@ -7,7 +7,7 @@ from tests.report.conftest import LargeRun
 from tests.report.page.read_page import read_page
 from tests.report.page.test_run_page import sources_of
 
-from clean_room_agent.artifacts.time_kinds import TimeKind
+from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.db.raw.runs import TimeSpanRow
 from clean_room_agent.report.page.html import lanes_svg, run_html
 from clean_room_agent.report.page.run_page import run_page

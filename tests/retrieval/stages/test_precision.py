@@ -7,7 +7,7 @@ from tests.retrieval.shop import IMPORTS, SHOP, choose, large_module
 from tests.retrieval.world import TASK, World, context_request, numbers_of
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
-from clean_room_agent.db.curated import prose, symbols
+from clean_room_agent.db.curated import symbols
 from clean_room_agent.db.raw.passes import DecisionRow
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.transport import ChatRequest
@@ -219,7 +219,7 @@ def test_a_reason_that_was_written_beside_the_code_is_shown_with_its_signature(m
     row = world.source().file("big.py")
     assert row is not None
     inside = world.source().find_symbols("task_1")[0].start_line + 2
-    prose.insert_comments(
+    symbols.insert_comments(
         world.index, [(1, row.id, None, inside, "because zero\n is special", "rationale", 1)]
     )
     package = world.retriever().retrieve(context_request(task="do number 1 is wrong")).package

@@ -1,4 +1,4 @@
-"""The indexed repository and its files."""
+"""The indexed repository, its files, and the state of their index: settings, last indexed commit, time of the last scan."""
 
 import sqlite3
 from collections.abc import Iterable
@@ -203,3 +203,22 @@ def delete_files(conn: sqlite3.Connection, file_ids: Iterable[int]) -> None:
 def next_file_id(conn: sqlite3.Connection) -> int:
     """An id above all that files have."""
     return int(conn.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()[0])
+
+
+def get_index_state(conn: sqlite3.Connection, key: str) -> str | None:
+    """The value kept under `key`."""
+    row = conn.execute("SELECT value FROM index_state WHERE key = ?", (key,)).fetchone()
+    return None if row is None else str(row[0])
+
+
+def put_index_state(conn: sqlite3.Connection, key: str, value: str) -> None:
+    """`value` is kept under `key`."""
+    conn.execute(
+        "INSERT INTO index_state (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        (key, value),
+    )
+
+
+def seen_changes(conn: sqlite3.Connection) -> tuple[int, int]:
+    """Another value whenever the database was changed, by this connection or by another."""
+    return conn.total_changes, int(conn.execute("PRAGMA data_version").fetchone()[0])

@@ -4,8 +4,7 @@ import sqlite3
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from clean_room_agent.db.connection import connect_bare
-from clean_room_agent.db.disk_full import BROKEN, code_of, free_space_hint
+from clean_room_agent.db.connection import BROKEN, code_of, connect_bare, free_space_hint
 from clean_room_agent.db.rows import OF_TASK, Connection, task_range
 from clean_room_agent.errors import RecordError
 from clean_room_agent.workspace import LOCK_TIMEOUT, Workspace, hold

@@ -9,9 +9,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from clean_room_agent.db.connection import connect_file, connect_memory, transaction
-from clean_room_agent.db.disk_full import free_space_hint
-from clean_room_agent.db.file_identity import OpenFiles
+from clean_room_agent.db.connection import (
+    OpenFiles,
+    connect_file,
+    connect_memory,
+    free_space_hint,
+    transaction,
+)
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import RecordError
 from clean_room_agent.workspace import LOCK_TIMEOUT, Workspace, hold

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.names import parse_run
-from clean_room_agent.artifacts.outcomes import EventKind, RunStatus
-from clean_room_agent.artifacts.time_kinds import TimeKind
+from clean_room_agent.artifacts.outcomes import EventKind, RunStatus, TimeKind
 from clean_room_agent.db.rows import OF_TASK, Connection, Table, strange_value, task_range
 from clean_room_agent.errors import UsageError
 

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
-from clean_room_agent.db.connection import connect_file, transaction
-from clean_room_agent.db.disk_full import free_space_hint
+from clean_room_agent.db.connection import connect_file, free_space_hint, transaction
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import RecordError
 from clean_room_agent.workspace import Workspace, hold

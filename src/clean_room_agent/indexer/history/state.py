@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from clean_room_agent.db.curated import index_state
+from clean_room_agent.db.curated import files
 from clean_room_agent.db.rows import Connection
 
 HEAD_KEY = "history_head"
@@ -29,7 +29,7 @@ class HistoryState:
 
 def read_state(conn: Connection) -> HistoryState | None:
     """What was kept by `keep_state`; None in a new index."""
-    text = index_state.get_state(conn, HEAD_KEY)
+    text = files.get_index_state(conn, HEAD_KEY)
     if text is None:
         return None
     head, bound, pair_bound, graph, all_lines = json.loads(text)
@@ -39,4 +39,4 @@ def read_state(conn: Connection) -> HistoryState | None:
 def keep_state(conn: Connection, kept: HistoryState) -> None:
     """`read_state` gives `kept`."""
     fields = [kept.head, kept.bound, kept.pair_bound, kept.graph, kept.all_lines]
-    index_state.put_state(conn, HEAD_KEY, json.dumps(fields))
+    files.put_index_state(conn, HEAD_KEY, json.dumps(fields))

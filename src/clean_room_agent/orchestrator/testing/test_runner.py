@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from clean_room_agent import proc, safe_open
-from clean_room_agent.artifacts.time_kinds import TimeKind
+from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.child_processes import marked
 from clean_room_agent.git.worktree import Worktree, reset_worktree
 from clean_room_agent.orchestrator.events import Observer, TestsFinished, TestsProgress, TestsStarted

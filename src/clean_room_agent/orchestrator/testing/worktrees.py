@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from clean_room_agent import proc
-from clean_room_agent.artifacts.time_kinds import TimeKind
+from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.cancellation import stopped_by
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.folders import remove_tree
