@@ -7,8 +7,7 @@ import pytest
 from rich.console import Console
 
 from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
-from clean_room_agent.report.summary import NONE_TURNED, RunSummary, TestCounts, render
-from clean_room_agent.report.test_changes import TestsTouched
+from clean_room_agent.report.summary import NONE_TURNED, RunSummary, TestCounts, TestsTouched, render
 
 RED = TestCounts(passed=2, failed=1, known=True, returncode=1)
 GREEN = TestCounts(passed=3, failed=0, known=True, returncode=0)

@@ -36,8 +36,7 @@ from clean_room_agent.orchestrator.solve import solve
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.orchestrator.time_log import TimeLog
 from clean_room_agent.report.live import Broadcast
-from clean_room_agent.report.summary import Ending, RunSummary, TestCounts, turned_green
-from clean_room_agent.report.test_changes import touched_of
+from clean_room_agent.report.summary import Ending, RunSummary, TestCounts, touched_of, turned_green
 from clean_room_agent.report.values import plain
 from clean_room_agent.version import VERSION
 from clean_room_agent.workspace import Workspace

@@ -1,23 +1,185 @@
-"""A run as a person watches it: one line per pass that stays, and one line that moves while something is done."""
+"""A run as a person watches it: one line per pass that stays, and one line that moves while something is done: what, which
+call, how fast, for how long, and what the tests say so far.
+"""
 
 import dataclasses
 import json
 import threading
+import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.status import Status
 from rich.text import Text
 
 from clean_room_agent.git.generated import generated_words
-from clean_room_agent.llm.call_events import CallProgress
+from clean_room_agent.llm.call_events import CallFinished, CallProgress, CallStarted, CallUnreadable
 from clean_room_agent.orchestrator import events
-from clean_room_agent.report.live_line import LiveLine
 
+BETWEEN = " · "
+SURE_AFTER = 2.0
+"""Seconds of work before it is said how long the rest will take, or how fast an answer comes."""
+LEAST_WORDS = 24
+"""Columns that are kept for what is done, before figures."""
 INDENT = "  "
 SHOWN_PATHS = 5
 MOVING = (CallProgress, events.TestsProgress, events.IndexProgress)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Call:
+    """A request under way."""
+
+    about: str
+    started: float
+    first: float = 0.0
+    """When the first piece came."""
+    pieces: int = 0
+
+
+class LiveLine:
+    """What is under way, as one line for whatever width there is; it tells the time anew whenever it is drawn.
+
+    Events may come from any thread, and it may be drawn from another.
+    """
+
+    def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
+        self._timer = timer
+        self._lock = threading.Lock()
+        self._began = timer()
+        self._pass = ""
+        self._doing = ""
+        self._since = self._began
+        self._expected = 0.0
+        self._share = 0.0
+        self._tests = ""
+        self._calls: dict[int, _Call] = {}
+        self._asked = 0
+
+    def notice(self, event: events.Event) -> None:
+        """What `event` changes."""
+        with self._lock:
+            self._take(event)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The line, in at most the width that is there."""
+        del console
+        yield Text(self.text(options.max_width), no_wrap=True, overflow="ellipsis")
+
+    def text(self, width: int) -> str:
+        """The line in at most `width` columns: figures that do not fit are left out before words are cut."""
+        with self._lock:
+            line, figures = self._doing, self._figures()
+        lasts = cell_len(BETWEEN + figures[0][0])
+        if cell_len(line) + lasts > width:
+            line = _cut(line, width if width < LEAST_WORDS + lasts else width - lasts)
+        for wordings in figures:
+            for wording in wordings:
+                longer = BETWEEN.join(filter(None, (line, wording)))
+                if wording and cell_len(longer) <= width:
+                    line = longer
+                    break
+        return line
+
+    def _take(self, event: events.Event) -> None:
+        match event:
+            case events.IndexProgress():
+                self._index(event)
+            case events.TestsStarted():
+                self._do(f"{event.what} tests".strip(), expected=event.expected_seconds)
+            case events.TestsProgress():
+                self._share = event.percent / 100
+            case events.TestsFinished():
+                self._tests = f"tests {event.passed} passed, {event.failed} failed" if event.known else ""
+                self._do(self._pass)
+            case events.PassStarted():
+                self._pass = event.title
+                self._do(event.title)
+            case events.PassProgress():
+                self._do(f"{self._pass}: {event.doing}" if self._pass else event.doing)
+            case events.PassFinished():
+                self._pass = ""
+            case CallStarted():
+                self._asked += 1
+                about = f"{event.prompt} {event.item}".strip()
+                self._calls[event.number] = _Call(about=about, started=self._timer())
+            case CallProgress():
+                self._hear(event.number)
+            case CallFinished():
+                self._calls.pop(event.number, None)
+            case CallUnreadable() | events.RunStarted() | events.Note() | events.RunFinished():
+                pass
+
+    def _do(self, what: str, *, expected: float = 0.0) -> None:
+        self._doing, self._since, self._expected, self._share = what, self._timer(), expected, 0.0
+
+    def _index(self, event: events.IndexProgress) -> None:
+        if not self._doing.startswith("indexing"):
+            self._since = self._timer()
+        self._doing = f"indexing {event.done:,} of {event.total:,} files"
+        self._share = event.done / event.total if event.total else 0.0
+
+    def _hear(self, number: int) -> None:
+        call = self._calls.get(number)
+        if call is not None:
+            first = call.first or self._timer()
+            self._calls[number] = replace(call, first=first, pieces=call.pieces + 1)
+
+    def _figures(self) -> tuple[tuple[str, ...], ...]:
+        """The wordings of each figure, the longest first; the most telling figure first, which is never empty."""
+        now = self._timer()
+        calls = tuple(self._calls.values())
+        since = min((call.started for call in calls), default=self._since)
+        return (
+            (f"{max(now - since, 0):.0f} s{self._left(now) if not calls else ''}",),
+            _asked_about(calls),
+            (_speed(calls, now),),
+            (self._tests,),
+            (f"{self._asked} call{'s' if self._asked != 1 else ''}" if self._asked else "",),
+            (f"run {clock(now - self._began)}" if since > self._began else "",),
+        )
+
+    def _left(self, now: float) -> str:
+        """Of what is bounded, how long it will take yet; "" where that cannot be told."""
+        spent = now - self._since
+        if self._share and spent >= SURE_AFTER:
+            return f", about {spent * (1 - self._share) / self._share:.0f} s left"
+        return f" of about {self._expected:.0f} s" if self._expected >= SURE_AFTER else ""
+
+
+def clock(seconds: float) -> str:
+    """Minutes and seconds, as on a clock: 83.4 is `1:23`."""
+    whole = int(max(seconds, 0))
+    hours, minutes = whole // 3600, whole // 60 % 60
+    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
+
+
+def _asked_about(calls: tuple[_Call, ...]) -> tuple[str, ...]:
+    """What the newest request asks about, and how many go on beside it; shorter, which prompt it is."""
+    if not calls:
+        return ()
+    beside = f" and {len(calls) - 1} more" if len(calls) > 1 else ""
+    return f"asking {calls[-1].about}{beside}", f"asking {calls[-1].about.partition(' ')[0]}{beside}"
+
+
+def _cut(words: str, width: int) -> str:
+    shown = Text(words)
+    shown.truncate(max(width, 1), overflow="ellipsis")
+    return shown.plain
+
+
+def _speed(calls: tuple[_Call, ...], now: float) -> str:
+    """How many tokens have come, and how many a second by now, over all requests under way."""
+    speaking = [call for call in calls if call.pieces]
+    if not speaking:
+        return ""
+    tokens = sum(call.pieces for call in speaking)
+    longest = max(now - call.first for call in speaking)
+    rate = sum(call.pieces / max(now - call.first, 1e-9) for call in speaking)
+    return f"{tokens:,} tokens" + (f", {rate:.0f}/s" if longest >= SURE_AFTER else "")
 
 
 class TerminalView:

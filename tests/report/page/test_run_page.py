@@ -9,8 +9,7 @@ from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.db.raw.calls import list_prompt_spans
 from clean_room_agent.report.call_texts import call_texts
 from clean_room_agent.report.page.run_page import RunPage, RunSources, changed_tests, run_page
-from clean_room_agent.report.summary import Ending
-from clean_room_agent.report.test_changes import TestsTouched
+from clean_room_agent.report.summary import Ending, TestsTouched
 from clean_room_agent.report.validation import ValidationLine, validation_lines
 from clean_room_agent.report.windows import window_accounts
 

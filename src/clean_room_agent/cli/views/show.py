@@ -26,7 +26,7 @@ from clean_room_agent.report.decisions import render_verdicts, verdicts
 from clean_room_agent.report.lane_table import render_lanes
 from clean_room_agent.report.render_run import render_passes, render_run
 from clean_room_agent.report.run_view import pass_views, run_view
-from clean_room_agent.report.test_changes import TestsTouched, render_touched, touched_on_record
+from clean_room_agent.report.summary import TestsTouched, render_touched, touched_on_record
 from clean_room_agent.report.time_lanes import time_lanes
 from clean_room_agent.report.trace import Chosen, RunTrace
 from clean_room_agent.report.validation import render_validations, validation_lines

@@ -14,8 +14,7 @@ from clean_room_agent.report.page.shared_prefixes import Beginning, OwnText, sha
 from clean_room_agent.report.page.time_line import TimeLine, time_line
 from clean_room_agent.report.prompt_lines import framed
 from clean_room_agent.report.run_view import PassLine, RunView, pass_line, run_view
-from clean_room_agent.report.summary import Ending
-from clean_room_agent.report.test_changes import TestsTouched, touched_on_record
+from clean_room_agent.report.summary import Ending, TestsTouched, touched_on_record
 from clean_room_agent.report.time_lanes import TimeLanes, time_lanes
 from clean_room_agent.report.trace import Chosen, PassTrace, RunTrace, context_passes
 from clean_room_agent.report.validation import ValidationLine, validation_lines

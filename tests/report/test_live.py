@@ -2,7 +2,7 @@
 
 from clean_room_agent.llm.call_events import CallEvent, CallFinished, CallProgress, CallStarted
 from clean_room_agent.orchestrator import events
-from clean_room_agent.report.live_line import LiveLine, clock
+from clean_room_agent.report.live import LiveLine, clock
 
 WIDE = 200
 
