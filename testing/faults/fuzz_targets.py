@@ -43,8 +43,13 @@ from clean_room_agent.llm.transports.replay import ReplayTransport, load_calls
 from clean_room_agent.llm.transports.server_errors import read_refusal
 from clean_room_agent.orchestrator.testing.failure_reports import SourceTree, describe, frames_of
 from clean_room_agent.orchestrator.testing.output import normalise, normalise_name, strip_escapes
-from clean_room_agent.orchestrator.testing.readers.python import read_report
-from clean_room_agent.orchestrator.testing.run import READERS
+from clean_room_agent.orchestrator.testing.readers.javascript import (
+    read_jest,
+    read_mocha,
+    read_node,
+    read_vitest,
+)
+from clean_room_agent.orchestrator.testing.readers.python import read_report, read_unittest
 from clean_room_agent.secret_files import is_secret_name
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import model_client, models_config
@@ -304,7 +309,7 @@ def _output(text: str, _rng: random.Random) -> None:
     if "\x1b" in plain or "\x9b" in plain:
         raise Broken("a terminal escape is left")
     roots = (Path("/home/me/project"), Path("/home/me/w"))
-    for reader in READERS:
+    for reader in (read_unittest, read_jest, read_vitest, read_mocha, read_node):
         reading = reader(plain)
         if reading is None:
             continue

@@ -44,6 +44,7 @@ from clean_room_agent.orchestrator.testing.results import (
     CommandEnd,
     Failure,
     Reading,
+    Runner,
     TestReport,
     TestRun,
     merge,
