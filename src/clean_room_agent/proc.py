@@ -28,8 +28,7 @@ from clean_room_agent.errors import CommandError
 DEFAULT_BOUND = 1_000_000
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 CHUNK = 1 << 16
-TICK_S = 0.05
-SHORT_TICK_S = 0.001  # while nothing would wake us at the end of a command whose pipes are closed
+TICK_S, SHORT_TICK_S = 0.05, 0.001  # short: nothing wakes us at the end of a command whose pipes are closed
 DRAIN_S = 0.2
 KILL_WAIT_S = 15.0
 
@@ -200,7 +199,7 @@ class _Group:
 
 
 class _Tree:
-    """A command under a supervisor, which kills all its descendants (see supervisor.py for the protocol)."""
+    """A command under a supervisor, which kills all its descendants (supervisor.py has the protocol)."""
 
     def __init__(self, process: subprocess.Popen[bytes], control: socket.socket) -> None:
         self.process = process
@@ -256,8 +255,8 @@ class _Tree:
             self.control = None
 
     def _words(self) -> dict[str, int]:
-        whole = self.told[: self.told.rfind(b"\n") + 1].decode("ascii").splitlines()
-        return {word: int(number) for word, _, number in (line.partition(" ") for line in whole)}
+        lines = self.told[: self.told.rfind(b"\n") + 1].decode("ascii").splitlines()
+        return {word: int(number) for word, _, number in (line.partition(" ") for line in lines)}
 
 
 def _start(

@@ -245,9 +245,10 @@ def _printed(command: str, text: str, report: Path) -> Reading:
     reading = read_printed(text)
     if reading is not None:
         return reading
-    problem = "unittest ended before it printed its summary" if UNITTEST_WORD.search(command) else ""
-    runner: Runner = "unittest" if problem else "unknown"
-    return Reading(report=TestReport(runner=runner, whole=not problem, problem=problem))
+    if UNITTEST_WORD.search(command):
+        problem = "unittest ended before it printed its summary"
+        return Reading(report=TestReport(runner="unittest", whole=False, problem=problem))
+    return Reading(report=TestReport(runner="unknown"))
 
 
 def _together(first: Reading, second: Reading) -> Reading:
