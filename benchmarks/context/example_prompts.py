@@ -29,8 +29,9 @@ from clean_room_agent.workspace import Workspace
 
 HERE = Path(__file__).resolve().parents[2]
 COMMIT = "3076fd1"
-SOURCE = "src/clean_room_agent/execute/edits/search_replace.py"
-TESTS = "tests/execute/edits/test_search_replace.py"
+# The names that the files had then.
+SOURCE = "src/clean_room_agent/execute/edits/match.py"
+TESTS = "tests/execute/edits/test_match.py"
 WINDOW = 16384
 KINDS = ("task_analysis", "piece_judgment", "meta_plan", "part_plan", "implement")
 RIGHT, WRONG = "return begins and ends", "return not (begins and ends)"
