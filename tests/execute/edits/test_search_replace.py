@@ -212,3 +212,18 @@ def test_a_symbol_is_moved_to_the_indentation_of_the_old_one(text: str, old: str
 def test_the_indentation_is_that_of_the_first_line_with_something_on_it() -> None:
     assert indentation("\n  \n    x\ny") == "    "
     assert indentation("") == ""
+
+
+@pytest.mark.parametrize(
+    ("search", "tier", "added"),
+    [
+        ("return self.cents", 2, ""),
+        ("    def split(self):\n        return self.cents", 4, ""),
+        ("def split(self):\n    return self.cents", 6, "    "),
+    ],
+)
+def test_the_modules_example_is_as_it_says(search: str, tier: int, added: str) -> None:
+    text = "class Bill:\n    def split(self):  \n        return self.cents\n"
+    match = find(text, search)
+    assert match.tier == tier
+    assert [hit.shift for hit in match.hits] == [Shift(added=added)]

@@ -5,6 +5,16 @@ are. Of six tiers, the first that matches at all decides:
     3, 4  the same two scopes, with line ends and trailing white space normalised
     5, 6  the same two scopes, also with one constant shift of indentation
 
+Example: a file in which two blanks end the second line, and of which the context showed no symbol.
+
+    class Bill:
+        def split(self):..
+            return self.cents
+
+    `return self.cents`                               2: it stands there
+    `    def split(self):` with the line below it      4: but for the blanks
+    `def split(self):` and `    return self.cents`     6: four blanks of indentation go before each line of the replacement
+
 Whether once is the caller's question. Nothing is looked for in another file, in another case, or roughly.
 """
 
