@@ -44,7 +44,6 @@ from clean_room_agent.orchestrator.testing.results import (
     CommandEnd,
     Failure,
     Reading,
-    Runner,
     TestReport,
     TestRun,
     merge,
