@@ -15,7 +15,7 @@ PAGE = ROOT / "planning/architecture.md"
 MAX_COMMAND = 120
 LEAST_MIRRORED = 0.8
 SMALL = 60
-MOST_SMALL_ALONE = 20
+MOST_SMALL_ALONE = 15
 """Small modules with one importer that stay: doors, prompts, stages, commands, tables."""
 
 
