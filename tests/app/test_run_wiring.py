@@ -59,6 +59,7 @@ def test_what_a_run_does_is_timed(tmp_path: Path) -> None:
         ("preflight", ""),
         ("git", "open the repository"),
         ("index", ""),
+        ("model_load", "thinker:4b"),
         ("git", "snapshot"),
         ("git", "worktree"),
         ("sandbox", "setup"),

@@ -38,3 +38,8 @@ def test_ticks_are_few_and_within_the_axis(total: float) -> None:
     assert found[0] == 0
     assert found[-1] <= total
     assert 2 < len(found) <= 7
+
+
+def test_ticks_of_a_long_run_are_whole_minutes() -> None:
+    assert ticks(262.0) == (0, 60, 120, 180, 240)
+    assert ticks(130.0) == (0, 30, 60, 90, 120)

@@ -1,7 +1,7 @@
 """The axis of a run's time lines: seconds since the run began, with its pauses cut."""
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from clean_room_agent.artifacts.model_calls import CallSummary
 from clean_room_agent.db.raw.passes import ValidationRow
@@ -111,11 +111,14 @@ def length(spans: Iterable[Span]) -> float:
 
 
 def ticks(total: float) -> tuple[float, ...]:
-    """A few round numbers of seconds from 0 on, below the total."""
-    size = 0.001
-    while True:
-        for digit in NICE:
-            step = size * digit
-            if total / step <= MOST_TICKS:
-                return tuple(round(step * number, 6) for number in range(int(total / step) + 1))
-        size *= 10
+    """A few round numbers of seconds, or of minutes, from 0 on, below the total."""
+    step = next(step for step in _steps() if total / step <= MOST_TICKS)
+    return tuple(round(step * number, 6) for number in range(int(total / step) + 1))
+
+
+def _steps() -> Iterator[float]:
+    """Up to half a minute, then whole minutes."""
+    yield from (size * digit for size in (0.001, 0.01, 0.1, 1) for digit in NICE)
+    yield from (10, 20, 30)
+    for size in itertools.count():
+        yield from (60 * 10**size * digit for digit in NICE)
