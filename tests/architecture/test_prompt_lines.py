@@ -152,10 +152,10 @@ def test_every_item_of_a_context_is_whole(looked: Looked) -> None:
             assert len(item.lines) == item.last - item.first + 1, (call.id, item)
 
 
-def test_the_first_line_of_a_prompt_is_its_templates(looked: Looked) -> None:
+def test_the_heading_of_a_prompt_is_its_templates(looked: Looked) -> None:
     for call in looked.calls:
-        first = lines_of(call)[0]
-        assert (first.kind, first.text) == ("rules", f"# {BY_NAME[call.site.call_type].title}")
+        heading = BY_NAME[call.site.call_type].heading
+        assert [line.kind for line in lines_of(call) if line.text == heading] == ["rules"]
 
 
 def test_the_run_shows_what_its_tests_are_about(looked: Looked) -> None:

@@ -59,7 +59,7 @@ def rows() -> list[Entry]:
     for split, count in COUNTS.items():
         for number in range(count):
             truth = "yes" if number % 3 == 0 else "no"
-            text = f"# {SCOPE_JUDGMENT.title}\n\ncase {split}{number} is {truth}"
+            text = f"{SCOPE_JUDGMENT.heading}\n\ncase {split}{number} is {truth}"
             system = Message(role="system", content=SCOPE_JUDGMENT.system)
             origin = Origin(
                 stage="scope_judgment",
