@@ -42,6 +42,10 @@ QUERIES = {
     "lookups": f"""
         SELECT {PATH.format("source_file_id")}, {PATH.format("target_file_id")}, names FROM lookups ORDER BY 1, 2
     """,
+    "import_targets": f"""
+        SELECT {PATH.format("o.file_id")}, key, {PATH.format("value")} FROM import_targets o, json_each(o.targets)
+        ORDER BY 1, 2
+    """,
     "reexports": f"""
         SELECT {PATH.format("file_id")}, name, {PATH.format("target_file_id")}, {SYMBOL.format("symbol_id")}
         FROM reexports ORDER BY 1, 2

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from clean_room_agent.db.curated import names, symbols
 from clean_room_agent.db.curated.dependencies import DependencyTuple
-from clean_room_agent.db.curated.names import ANYWHERE, StoredNames
+from clean_room_agent.db.curated.names import ANYWHERE, ImportTargets, StoredNames
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.indexer.imports.affected_importers import is_config, reach
 from clean_room_agent.indexer.imports.ecmascript import EcmaScriptModules
@@ -69,7 +69,9 @@ class StoredWorld:
         """What the file says of others."""
         file_id = self._ids[path]
         if stored.interface is None or stored.uses is None:
-            return Resolution(self._specifiers(path, stored.imports), [], {}, [])
+            return Resolution(
+                self._specifiers(path, stored.imports), [], {}, [], self._import_targets(path, stored)
+            )
         found = resolve_file(path, FileNames(stored.interface, stored.uses), self, self._evaluations)
         callers = self._symbol_ids(file_id)
         ids_of = {one: self._symbol_ids(self._ids[one]) for one in {row[1] for row in found.references}}
@@ -98,7 +100,24 @@ class StoredWorld:
                 )
                 for name, target, place in found.reexports
             ],
+            {} if path.endswith(SUFFIXES) else self._import_targets(path, stored),
         )
+
+    def lead_elsewhere(self, path: str, targets: ImportTargets) -> bool:
+        """Whether any of the JavaScript or TypeScript file's imports leads elsewhere than to its target."""
+        return any(self._target(path, module) != target for module, target in targets.items())
+
+    def _import_targets(self, path: str, stored: StoredNames) -> ImportTargets:
+        modules = {module for module, _, _ in json.loads(stored.imports)}
+        interface = None if stored.interface is None else self._evaluations.interface(path)
+        if interface is not None:
+            modules.update(module for bound in interface.imports.values() for module, _ in bound)
+            modules.update(interface.stars, (module for module, _ in (interface.exports or {}).values()))
+        modules.discard("")
+        return {module: self._target(path, module) for module in sorted(modules)}
+
+    def _target(self, path: str, module: str) -> int | None:
+        return self._ids.get(self._modules().find(path, module) or "")
 
     def _specifiers(self, path: str, imports: str) -> list[DependencyTuple]:
         modules = self._modules()
@@ -133,7 +152,9 @@ def read_config(root: Path, path: str) -> str | None:
         return None
 
 
-def affected(conn: Connection, root: Path, changes: Changes, ids: Mapping[str, int]) -> set[int]:
+def affected(
+    conn: Connection, root: Path, changes: Changes, ids: Mapping[str, int], world: StoredWorld
+) -> set[int]:
     """The files of today that may resolve otherwise after the changes, those that were written included.
 
     Args:
@@ -141,6 +162,7 @@ def affected(conn: Connection, root: Path, changes: Changes, ids: Mapping[str, i
         root: where the paths begin.
         changes: what was written and removed.
         ids: path -> id of all files of today.
+        world: the same files.
     """
     found = set(changes.written.values())
     for file_id, (before, after) in changes.names.items():
@@ -151,7 +173,7 @@ def affected(conn: Connection, root: Path, changes: Changes, ids: Mapping[str, i
     configured = {path for path in changes.written if is_config(path)}
     if moved or configured:
         unmoved = [path for path in ids if path not in moved]
-        reached, words = _within_reach(conn, root, sorted(moved | configured), unmoved)
+        reached, words = _within_reach(conn, root, sorted(moved | configured), unmoved, world)
         # What a file passes on from a module that came or went concerns all who asked it for anything.
         found = found.union(reached, *(names.find_users(conn, file_id) for file_id in reached))
         found |= names.find_lookups(conn, ANYWHERE, [f"?{word}" for word in words])
@@ -169,7 +191,7 @@ def _unsettled(conn: Connection, changed: Mapping[tuple[str, bool], int]) -> lis
 
 
 def _within_reach(
-    conn: Connection, root: Path, moved: Sequence[str], unmoved: Sequence[str]
+    conn: Connection, root: Path, moved: Sequence[str], unmoved: Sequence[str], world: StoredWorld
 ) -> tuple[set[int], list[str]]:
     """The files whose own imports may lead elsewhere, and the words that they mention."""
     python, ecmascript = PythonModules(unmoved), EcmaScriptModules(unmoved, partial(read_config, root))
@@ -181,6 +203,8 @@ def _within_reach(
     found = set()
     for file_id, path, imports in names.list_imports(conn):
         language = "python" if path.endswith(SUFFIXES) else "ecmascript"
-        if language in languages or path.startswith(prefixes) or any(word in imports for word in words):
+        may_be = language in languages or path.startswith(prefixes) or any(word in imports for word in words)
+        # Most edits of a configuration change no import: a version, a script.
+        if may_be and (language == "python" or world.lead_elsewhere(path, names.get_targets(conn, file_id))):
             found.add(file_id)
     return found, words

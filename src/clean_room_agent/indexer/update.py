@@ -109,7 +109,7 @@ def update_files(
         writer.finish()
         world = StoredWorld(conn, root, writer.ids)
         paths = {file_id: path for path, file_id in writer.ids.items()}
-        for file_id in sorted(affected(conn, root, changes, writer.ids)):
+        for file_id in sorted(affected(conn, root, changes, writer.ids, world)):
             stored = names.get_names(conn, file_id)
             write_resolution(conn, file_id, None if stored is None else world.resolve(paths[file_id], stored))
     return Outcome(

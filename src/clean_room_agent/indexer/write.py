@@ -22,6 +22,8 @@ class Resolution(NamedTuple):
     references: list[symbols.ReferenceTuple]
     lookups: dict[int, frozenset[str]]
     reexports: list[dependencies.ReexportTuple]
+    targets: names.ImportTargets
+    """Of JavaScript and TypeScript."""
 
 
 def insert_files(conn: Connection, repo_id: int, bucket: int, found: Sequence[NumberedFacts]) -> None:
@@ -164,15 +166,17 @@ def insert_resolutions(conn: Connection, resolved: Iterable[tuple[int, Resolutio
         symbols.insert_references(conn, one.references)
         names.insert_lookups(conn, file_id, one.lookups)
         dependencies.insert_reexports(conn, one.reexports)
+        names.insert_targets(conn, file_id, one.targets)
 
 
 def write_resolution(conn: Connection, file_id: int, resolved: Resolution | None) -> None:
     """The file depends on, refers to, looked up and passes on this, and nothing else; None for nothing."""
-    found = resolved or Resolution([], [], {}, [])
+    found = resolved or Resolution([], [], {}, [], {})
     dependencies.replace_imports(conn, file_id, found.dependencies)
     symbols.replace_references(conn, file_id, found.references)
     names.replace_lookups(conn, file_id, found.lookups)
     dependencies.replace_reexports(conn, file_id, found.reexports)
+    names.replace_targets(conn, file_id, found.targets)
 
 
 def _symbol_rows(file_id: int, facts: FileFacts, ids: Sequence[int]) -> list[symbols.SymbolTuple]:

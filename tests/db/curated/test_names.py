@@ -22,6 +22,18 @@ def test_what_a_file_says_is_replaced_and_forgotten(index: sqlite3.Connection) -
     assert names.get_names(index, 1) is None
 
 
+def test_where_imports_lead_is_replaced_and_forgotten(index: sqlite3.Connection) -> None:
+    names.insert_targets(index, 1, {"./b": 2, "react": None})
+    before = index.total_changes
+    names.replace_targets(index, 1, {"react": None, "./b": 2})
+    assert index.total_changes == before
+    assert names.get_targets(index, 1) == {"./b": 2, "react": None}
+    names.replace_targets(index, 1, {"./b": None})
+    assert names.get_targets(index, 1) == {"./b": None}
+    names.replace_targets(index, 1, {})
+    assert names.get_targets(index, 1) == {}
+
+
 def test_whoever_looked_up_a_name_is_found(index: sqlite3.Connection) -> None:
     names.insert_lookups(index, 1, LOOKUPS)
     names.insert_lookups(index, 3, {2: {"other"}})

@@ -1,4 +1,4 @@
-"""Stored names of each file (imports, interface, uses), and which names each file looked up in others."""
+"""Stored names of each file (imports, interface, uses), where its imports lead, and which names it looked up in others."""
 
 import json
 import sqlite3
@@ -14,6 +14,10 @@ LOOKUPS_OF = "SELECT target_file_id, names FROM lookups WHERE source_file_id = ?
 IMPORTS = """
 SELECT n.file_id, f.path, n.imports FROM file_names n JOIN files f ON f.id = n.file_id ORDER BY n.file_id
 """
+
+PUT_TARGETS = "INSERT OR REPLACE INTO import_targets (file_id, targets) VALUES (?, ?)"
+ImportTargets = Mapping[str, int | None]
+"""Module as written -> the file's id; None for what is outside."""
 
 
 class StoredNames(NamedTuple):
@@ -44,6 +48,31 @@ def list_imports(conn: sqlite3.Connection) -> Iterator[tuple[int, str, str]]:
     """File id, path and imports (JSON) of every file that says something of names, by id."""
     for row in conn.execute(IMPORTS):
         yield row[0], row[1], row[2]
+
+
+def insert_targets(conn: sqlite3.Connection, file_id: int, targets: ImportTargets) -> None:
+    """The file's imports lead there, wherever they led before; a file without any is left out."""
+    if targets:
+        conn.execute(PUT_TARGETS, (file_id, _targets_text(targets)))
+
+
+def replace_targets(conn: sqlite3.Connection, file_id: int, targets: ImportTargets) -> None:
+    """The file's imports lead there and nowhere else; a row that says so already stays."""
+    if not targets:
+        conn.execute("DELETE FROM import_targets WHERE file_id = ?", (file_id,))
+    elif get_targets(conn, file_id) != targets:
+        insert_targets(conn, file_id, targets)
+
+
+def get_targets(conn: sqlite3.Connection, file_id: int) -> ImportTargets:
+    """Where the file's imports lead; empty where it has none, or is Python's."""
+    row = conn.execute("SELECT targets FROM import_targets WHERE file_id = ?", (file_id,)).fetchone()
+    found: ImportTargets = {} if row is None else json.loads(row[0])
+    return found
+
+
+def _targets_text(targets: ImportTargets) -> str:
+    return json.dumps(targets, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 def insert_lookups(
