@@ -15,7 +15,8 @@ from clean_room_agent.indexer.references.parameters import read_parameters, read
 from clean_room_agent.indexer.references.scopes import FUNCTIONS, Bound, Scopes
 
 QUERY = """
-(assignment) @use.assign
+(assignment right: (assignment) @use.chained)
+(ERROR (assignment) @use.chained)
 (augmented_assignment left: (identifier) @use.bind)
 (for_statement left: (_) @use.bind)
 (for_in_clause left: (_) @use.bind)
@@ -27,8 +28,10 @@ QUERY = """
 (case_pattern) @use.bind
 (return_statement (_) @use.return)
 """
+ASSIGNMENTS = ("assignment", "use.chained")
+"""The language's own query captures nearly all of them."""
 CAPTURES = (
-    "use.assign",
+    *ASSIGNMENTS,
     "use.bind",
     "use.as",
     "use.walrus",
@@ -79,7 +82,7 @@ def read_binds(captures: Mapping[str, Sequence[Node]], nested: Nested, text: str
     kinds, parents = nested.kinds, nested.parents
     match, bind = OWNED.match, binds.scopes.bind
     for start, name, node, place in _placed(captures, nested):
-        if name != "use.assign":
+        if name not in ASSIGNMENTS:
             if place >= 0:
                 _bind(binds, name, node, place)
         elif place >= 0 and kinds[place] in FUNCTIONS and (owned := match(text, start)) is not None:
