@@ -17,7 +17,7 @@ FORMAT = "%x00%H%x00p{parents}%x00t%ct%x00a%an%x00m%B"
 # its memory only where files are compared line by line.
 FRUGAL = ("-c", "core.packedGitWindowSize=1m", "-c", "core.packedGitLimit=16m")
 SMALL_CACHE = (*FRUGAL, "-c", "core.deltaBaseCacheLimit=16m")
-LARGE_CACHE = (*FRUGAL, "-c", "core.deltaBaseCacheLimit=48m")
+LARGE_CACHE = (*FRUGAL, "-c", "core.deltaBaseCacheLimit=96m")
 # glibc hands memory of large contents back and asks for it again for each; kept, line counts take a third less. Other
 # systems do not look at these.
 KEPT_MEMORY = {"MALLOC_TRIM_THRESHOLD_": "1000000000", "MALLOC_MMAP_THRESHOLD_": "1000000000"}

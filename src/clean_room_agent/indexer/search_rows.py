@@ -1,6 +1,8 @@
 """Counts a file's search terms by field, and numbers the words of its chunks."""
 
 import re
+import sys
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from string import digits
@@ -18,7 +20,7 @@ BOUNDARY = "\0"
 BETWEEN_CHUNKS = "\uffff"
 """The same among the characters of words' numbers, of which it is none."""
 WORD_OR_BOUNDARY = re.compile(f"{BOUNDARY}|{WORD.pattern}")
-NUMBERS = "".join(map(chr, range(MAX_NUMBER + 1)))
+NUMBERS = array("H", range(MAX_NUMBER + 1)).tobytes().decode(f"utf-16-{sys.byteorder[0]}e")
 
 
 def read_search_file(
