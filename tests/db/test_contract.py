@@ -27,6 +27,7 @@ CONTRACT: dict[Role, dict[str, str]] = {
         "search_files": "file_id path_len symbols_len docstrings_len comments_len body_len words chunks",
         "commit_terms": "commit_id terms",
         "file_names": "file_id imports interface uses",
+        "import_targets": "file_id targets",
         "lookups": "target_file_id source_file_id names",
         "reexports": "file_id name target_file_id symbol_id",
         "skipped_files": "path size_bytes mtime_ns inode reason",
