@@ -60,10 +60,11 @@ def test_files_that_steer_tests_are_known(path: str) -> None:
 
 
 @given(st.text())
-def test_any_name_is_judged_without_an_exception(path: str) -> None:
-    is_test_path(path)
-    is_test_module(path)
-    is_test_configuration(path)
+def test_any_name_is_judged_whatever_its_case(path: str) -> None:
+    lowered = path.lower()
+    assert is_test_path(path) == is_test_path(lowered)
+    assert is_test_module(path) == is_test_module(lowered)
+    assert is_test_configuration(path) in {True, False}
 
 
 @pytest.mark.parametrize(

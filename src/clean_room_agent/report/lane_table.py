@@ -1,4 +1,4 @@
-"""A run's time lanes for a terminal: a bar a lane, as wide as there is room for."""
+"""A run's time lanes for a terminal: a bar a lane, as wide as fits."""
 
 import math
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from clean_room_agent.report.time_lanes import LaneUse, TimeLane, TimeLanes
 
 MOST_COLUMNS = 60
 LEAST_COLUMNS = 10
-"""Of a bar. Where there is no room for it, there is none."""
+"""Of a bar. Where that does not fit, there is none."""
 FIGURES = 18
 """Columns of the two figures behind a bar."""
 COLOURS: Mapping[LaneUse, str] = {"own": "", "index": "magenta", "tests": "green", "model": "blue"}
