@@ -66,16 +66,44 @@ def test_a_record_of_the_first_schema_is_brought_up_by_this_program(old: Path) -
         assert conn.execute("SELECT detail FROM events").fetchone()[0] == "kept"
 
 
-def test_a_blank_file_ends_like_an_old_one(schema: Path, old: Path, tmp_path: Path) -> None:
-    (schema / "raw" / "0002_weights.sql").write_text(SECOND)
-    listing = "SELECT type, name, sql FROM sqlite_master ORDER BY type, name"
+def content(conn: sqlite3.Connection) -> list[object]:
+    """All that an empty database is: its tables, indexes and triggers, and the numbers in its header."""
+    listing = conn.execute("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY rowid").fetchall()
+    pragmas = ("user_version", "application_id", "journal_mode", "encoding", "auto_vacuum", "page_size")
+    return [
+        *map(tuple, listing),
+        *(conn.execute(f"PRAGMA {name}").fetchone()[0] for name in pragmas),
+        conn.execute("PRAGMA foreign_keys").fetchone()[0],
+    ]
+
+
+@pytest.mark.parametrize("role", ["curated", "raw"])
+def test_a_blank_file_ends_like_an_old_one(role: Role, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(SCHEMA_FOLDER, tmp_path / "schema"))
+    later = migrations(folder / role)[1:]
+    for migration in later:
+        migration.path.rename(folder / migration.path.name)
+    connect_file(role, tmp_path / "old.sqlite", schema=folder).close()
+    for migration in later:
+        (folder / migration.path.name).rename(migration.path)
     with (
-        closing(connect_file("raw", old, schema=schema)) as upgraded,
-        closing(connect_file("raw", tmp_path / "new.sqlite", schema=schema)) as blank,
+        closing(connect_file(role, tmp_path / "old.sqlite", schema=folder)) as upgraded,
+        closing(connect_file(role, tmp_path / "new.sqlite", schema=folder)) as blank,
     ):
-        assert [tuple(row) for row in upgraded.execute(listing)] == [
-            tuple(row) for row in blank.execute(listing)
-        ]
+        assert version_of(blank) == len(later) + 1
+        assert content(blank) == content(upgraded)
+
+
+def test_a_blank_file_is_given_all_or_nothing(schema: Path, tmp_path: Path) -> None:
+    (schema / "raw" / "0002_broken.sql").write_text("CREATE TABLE events (id INTEGER);\n")
+    with pytest.raises(SchemaError, match=r"0002_broken\.sql failed"):
+        connect_file("raw", tmp_path / "raw.sqlite", schema=schema)
+    with closing(sqlite3.connect(tmp_path / "raw.sqlite")) as conn:
+        assert (version_of(conn), tables(conn)) == (0, set())
+    (schema / "raw" / "0002_broken.sql").write_text(SECOND)
+    with closing(connect_file("raw", tmp_path / "raw.sqlite", schema=schema)) as conn:
+        assert version_of(conn) == 2
+        assert "extra" in tables(conn)
 
 
 def test_the_second_opening_changes_nothing(schema: Path, old: Path) -> None:

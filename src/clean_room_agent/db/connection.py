@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
-from clean_room_agent.db.migrations import SCHEMA_FOLDER, migrate, migrations, version_of
+from clean_room_agent.db.migrations import SCHEMA_FOLDER, is_blank, migrate, migrations, version_of
 from clean_room_agent.errors import RecordError, SchemaError, UsageError
 from clean_room_agent.workspace import Workspace, hold
 
@@ -305,7 +305,7 @@ def _set_up(conn: sqlite3.Connection, role: Role, *, read_only: bool) -> None:
 def _check(conn: sqlite3.Connection, role: Role, path: Path, folder: Path, *, read_only: bool) -> None:
     version = version_of(conn)
     newest = migrations(folder)[-1].number
-    blank = version == 0 and conn.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+    blank = is_blank(conn)
     if blank and not read_only:
         return
     application = conn.execute("PRAGMA application_id").fetchone()[0]

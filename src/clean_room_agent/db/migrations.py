@@ -1,8 +1,10 @@
-"""Numbered `.sql` files bring a database to this program's schema, each in one transaction with its number."""
+"""Numbered `.sql` files bring a database to this program's schema: an old one step by step, each in one transaction with its number."""
 
+import functools
 import re
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,10 +21,15 @@ class Migration:
     number: int
     path: Path
 
+    @property
+    def text(self) -> str:
+        """What the file says."""
+        return self.path.read_text(encoding="utf-8")
+
     def statements(self) -> Iterator[str]:
         """The file's statements, one by one: `executescript` would commit between them."""
         pending = ""
-        for line in self.path.read_text(encoding="utf-8").splitlines(keepends=True):
+        for line in self.text.splitlines(keepends=True):
             pending += line
             if sqlite3.complete_statement(pending):
                 yield pending
@@ -52,10 +59,36 @@ def version_of(conn: sqlite3.Connection) -> int:
 def migrate(conn: sqlite3.Connection, folder: Path, *, application_id: int) -> None:
     """The database (in autocommit mode) has seen every migration of `folder`.
 
+    A blank one is given all of it in one commit, by a copy of a database in memory that has seen them: to make tables as they
+    once were, and to sync each change of them, takes several times as long. No other process may make the same one meanwhile.
+
     Raises:
         SchemaError: a migration failed; the database stands where the one before left it.
     """
-    for migration in migrations(folder):
+    found = migrations(folder)
+    if is_blank(conn):
+        with closing(sqlite3.connect(":memory:")) as made:
+            made.deserialize(_migrated(found, tuple(each.text for each in found), application_id))
+            made.backup(conn)
+    else:
+        _bring_up(conn, found, application_id)
+
+
+def is_blank(conn: sqlite3.Connection) -> bool:
+    """Whether there is nothing in the database, as in a file that was just made."""
+    return version_of(conn) == 0 and conn.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+
+
+@functools.cache
+def _migrated(found: tuple[Migration, ...], _texts: tuple[str, ...], application_id: int) -> bytes:
+    """The file of a database that has seen these migrations and holds no rows but theirs; kept as long as no text changes."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as conn:
+        _bring_up(conn, found, application_id)
+        return conn.serialize()
+
+
+def _bring_up(conn: sqlite3.Connection, found: tuple[Migration, ...], application_id: int) -> None:
+    for migration in found:
         if version_of(conn) < migration.number:
             _apply(conn, migration, application_id)
 

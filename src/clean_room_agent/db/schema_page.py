@@ -112,7 +112,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _role_section(role: Role, folder: Path) -> str:
-    texts = [migration.path.read_text(encoding="utf-8") for migration in migrations(folder)]
+    texts = [migration.text for migration in migrations(folder)]
     comments = _comments("\n".join(texts))
     lines = ["", f"## {role}.sqlite" if role != "session" else "## session_<task>.sqlite", ""]
     lines += [
