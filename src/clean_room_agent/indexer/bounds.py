@@ -16,27 +16,27 @@ VERSION = "1"
 
 
 class Bounds(Protocol):
-    """What `IndexConfig` says, however it was read."""
+    """Limits on what an index covers; `IndexConfig` and `RememberedBounds` both satisfy it."""
 
     @property
     def history(self) -> int:
-        """Newest commits to read; merges are not counted."""
+        """Number of newest commits to read, not counting merges."""
 
     @property
     def max_file_bytes(self) -> int:
-        """Larger files are left out."""
+        """Files larger than this are not indexed."""
 
     @property
     def pair_bound(self) -> int:
-        """Commits that touch more files say nothing of which files belong together."""
+        """A commit that touches more files than this says nothing about which files belong together."""
 
     @property
     def lock_timeout(self) -> float:
-        """Seconds to wait while another process indexes."""
+        """Seconds to wait while another process is indexing the repository."""
 
 
 class RememberedBounds(NamedTuple):
-    """Bounds that an earlier run checked."""
+    """Bounds that an earlier run has validated and stored."""
 
     history: int
     max_file_bytes: int
@@ -45,18 +45,18 @@ class RememberedBounds(NamedTuple):
 
 
 def digest_of(config: Path) -> str:
-    """What tells one text of the configuration file from another; a missing file is an empty one."""
+    """Hash the configuration file together with the program's version; a missing file counts as empty."""
     text = config.read_bytes() if config.exists() else b""
     return hashlib.sha256(VERSION.encode() + text).hexdigest()
 
 
 def recall(curated: Path, digest: str) -> RememberedBounds | None:
-    """The bounds that the last index run read from this very configuration; None where it read another, or there is none.
+    """Return the bounds stored by the last index run, or None unless it read a configuration with this digest.
 
-    Checking the file anew takes longer than finding nothing changed.
+    This saves parsing and validating the file, which takes longer than finding out that nothing changed.
 
     Raises:
-        SchemaError: the database is newer than the program, or not ours.
+        SchemaError: the database is newer than the program, or is not one of ours.
     """
     if not curated.exists():
         return None
@@ -66,6 +66,6 @@ def recall(curated: Path, digest: str) -> RememberedBounds | None:
 
 
 def remember(conn: Connection, digest: str, bounds: Bounds) -> None:
-    """`recall` gives these bounds for the configuration that has this digest."""
+    """Store the bounds for `recall`, under the digest of the configuration they came from."""
     kept = [digest, bounds.history, bounds.max_file_bytes, bounds.pair_bound, bounds.lock_timeout]
     files.put_index_state(conn, CONFIG_KEY, json.dumps(kept))

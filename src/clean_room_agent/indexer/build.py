@@ -35,7 +35,7 @@ MANY = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexSummary:
-    """What an index run did."""
+    """Totals of one index run, for the user."""
 
     files_scanned: int
     files_changed: int
@@ -69,31 +69,31 @@ def index_repository(
     progress: Callable[[int, int], None],
     clock_ns: Callable[[], int] = time.time_ns,
 ) -> IndexSummary:
-    """The repository's `curated.sqlite` describes its files and its history as they are.
+    """Bring the repository's `curated.sqlite` up to date with its files and its git history.
 
     Args:
-        repo_path: a folder of the work tree.
-        config: bounds.
-        jobs: processes that read files.
-        full: everything is read anew.
-        continue_on_error: a file that cannot be read is left out, and named in the summary.
-        line_counts: changed lines are counted for all commits, not the newest alone.
-        listing: the work tree as git lists it, where that is known.
-        digest: of the configuration that `config` was read from, to remember it by.
-        progress: is called with the number of files read, and of files to read.
+        repo_path: any folder of the work tree.
+        config: limits on files and history.
+        jobs: number of processes that parse files.
+        full: rebuild from scratch.
+        continue_on_error: leave out a file that cannot be read, and name it in the summary.
+        line_counts: count the changed lines of all commits instead of only the newest.
+        listing: the work tree as git lists it, if the caller already has it.
+        digest: of the configuration that `config` was read from; `bounds.recall` looks it up.
+        progress: called with the number of files read so far and the total.
         clock_ns: nanoseconds since 1970 UTC.
 
     Raises:
         RepositoryError: there is no repository with a work tree.
         IndexingError: a file cannot be read or decoded; nothing was changed.
-        RecordError: another process indexes this repository for longer than `config.lock_timeout`.
+        RecordError: another process has been indexing this repository for longer than `config.lock_timeout`.
     """
     began = time.monotonic()
     listing = listing or list_work_tree(repo_path)
     workspace = Workspace(repo=listing.top)
     workspace.create()
     with hold(workspace.index_lock, timeout=config.lock_timeout, what="the index"), _collector_off():
-        # The time is taken before the scan: what is written to a file while it runs must look racy to the next one.
+        # Taken before the scan, so that a file written during the scan looks racy to the next one.
         run = IndexRun(
             listing=listing,
             bounds=config,
@@ -117,7 +117,7 @@ def _build(run: IndexRun, target: Path) -> Outcome:
     if target.exists():
         with contextlib.closing(connect_file("curated", target)) as conn:
             known = read_state(conn)
-    # Git is asked first: it works while what reads files is imported and the files are listed.
+    # Git goes first: it works while we import the parsers and list the files.
     with _history(run, None, line_counts=run.line_counts or (known is not None and known.all_lines)) as past:
         from clean_room_agent.indexer.full_build import build_whole  # noqa: PLC0415 - parsers, which most runs need not
 
@@ -125,7 +125,7 @@ def _build(run: IndexRun, target: Path) -> Outcome:
 
 
 def _update(run: IndexRun) -> Outcome | None:
-    """What bringing the index up to date did; None where it must be made anew, and at most stamps changed."""
+    """Update the index in place; return None if it must be rebuilt (at most some file stamps were changed)."""
     top, max_bytes = run.listing.top, run.bounds.max_file_bytes
     with contextlib.closing(get_connection("curated", repo_path=top)) as conn, transaction(conn):
         if files.get_index_state(conn, SETTINGS_KEY) != run.settings:
@@ -150,7 +150,7 @@ def _update(run: IndexRun) -> Outcome | None:
 
 @contextlib.contextmanager
 def _history(run: IndexRun, known: HistoryState | None, *, line_counts: bool) -> Iterator[PendingHistory]:
-    """What git was asked of the past; nobody waits for it after the block."""
+    """Start reading git history; on leaving the block, whatever git is still doing is abandoned."""
     past = begin_history(
         run.listing.top, run.bounds, head=run.listing.head, state=known, line_counts=line_counts
     )
@@ -179,7 +179,10 @@ def _summary(
 
 @contextlib.contextmanager
 def _collector_off() -> Iterator[None]:
-    """Millions of long-lived tuples make the cyclic collector run often and find nothing: a sixth of the time."""
+    """Switch off the cyclic garbage collector.
+
+    It runs often on millions of long-lived tuples and finds nothing, which takes a sixth of the time.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:

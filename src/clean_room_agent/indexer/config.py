@@ -7,7 +7,7 @@ from clean_room_agent.text_file import MAX_TEXT_BYTES
 
 
 class IndexConfig(ConfigSlice):
-    """Bounds of the index. A changed value makes the next `cra index` a full one."""
+    """Limits on what the index covers. Changing one makes the next `cra index` a full rebuild."""
 
     history: int = Field(default=20_000, ge=0, description="newest commits to read; merges are not counted")
     max_file_bytes: int = Field(

@@ -48,7 +48,7 @@ JSDOC_KINDS: Mapping[str, FieldKind] = {
 
 
 class DocField(TypedDict):
-    """One described thing; what the text does not say is ""."""
+    """One described parameter, return value or exception; "" where the text says nothing."""
 
     name: str
     type: str
@@ -64,9 +64,9 @@ class DocFields(TypedDict):
 
 
 def read_docstring(content: str, *, is_jsdoc: bool) -> tuple[DocFormat, str | None]:
-    """The format, and the described fields as JSON text (keys sorted); None where nothing is described.
+    """Return the docstring's format and its fields as JSON with sorted keys (None if it has none).
 
-    Epydoc's fields count as Sphinx'. Only what looks like fields is parsed: most docstrings are prose.
+    Epydoc fields count as Sphinx fields. Most docstrings are plain prose; only text that looks like fields is parsed.
     """
     if is_jsdoc:
         return "jsdoc", _dump(_jsdoc(content))
@@ -78,7 +78,7 @@ def read_docstring(content: str, *, is_jsdoc: bool) -> tuple[DocFormat, str | No
 
 
 def _numpy(content: str) -> DocFields | None:
-    """Of sections with a title that says what they describe; the library wants dashes, as many as letters."""
+    """Parse sections whose titles we know; the library insists on an underline exactly as long as the title."""
     if "---" not in content and "===" not in content:
         return None
     sections = list(NUMPY_SECTION.finditer(content))
@@ -138,7 +138,7 @@ def _empty() -> DocFields:
 def _add(
     fields: DocFields, kind: FieldKind, name: str | None, type_: str | None, description: str | None
 ) -> None:
-    """One field more; of the description its first paragraph, as the last field runs on to the end of the text."""
+    """Append a field, with only the first paragraph of its description: the last field runs to the end of the text."""
     fields[kind].append(
         {
             "name": (name or "").replace("\\", "").strip(),

@@ -1,4 +1,4 @@
-"""Extracts from one file all that the index holds of it, as plain tuples that pickle cheaply."""
+"""Extracts everything that the index stores about one file, as plain tuples that are cheap to pickle."""
 
 import hashlib
 import json
@@ -37,7 +37,7 @@ MARKS = tuple(mark for mark, _ in text_file.BOMS)
 
 
 class FileFacts(NamedTuple):
-    """All that a file says of itself."""
+    """Everything that can be learned from a file without looking at any other."""
 
     file: NewFile
     symbols: list["SymbolFacts"]
@@ -50,7 +50,7 @@ class FileFacts(NamedTuple):
 
 
 class SymbolFacts(NamedTuple):
-    """A definition as `symbols` holds it, less its ids."""
+    """A definition as a row of `symbols`, without ids."""
 
     name: str
     qualified_name: str
@@ -63,9 +63,9 @@ class SymbolFacts(NamedTuple):
 
 
 def extract(root: Path, path: str, *, max_bytes: int) -> FileFacts | SkippedStamp | Failed:
-    """What the file says, or why it says nothing.
+    """Parse one file, or say why there is nothing to index.
 
-    Source code that cannot be decoded is a failure; of other files, the same only means that they are no text.
+    Source code that cannot be decoded is a failure; any other file that cannot is assumed to be binary and skipped.
     """
     grammar = syntax.grammar_of(path)
     try:
@@ -126,14 +126,14 @@ def _unread(path: str, exc: OSError) -> SkippedStamp | Failed:
 
 
 def prepare(grammars: Iterable[str]) -> None:
-    """The grammars' queries are compiled: before a fork, so that it happens once."""
+    """Compile the queries of these grammars; call it before forking, so that it happens once."""
     for grammar in grammars:
         _query(grammar)
 
 
 @cache
 def _query(grammar: str) -> Query:
-    """One query finds all that is wanted: each costs a walk over the whole tree."""
+    """Combine all queries of a grammar into one, because each query walks the whole tree."""
     used = reading.QUERY if grammar == "python" else ecmascript.query(grammar)
     return Query(syntax.language(grammar), READERS[grammar].query(grammar) + used)
 
@@ -160,7 +160,7 @@ def _parse(source: bytes, grammar: str | None) -> tuple[Parsed, Nested, StoredNa
 
 
 def _imports_text(imports: Iterable[RawImport]) -> str:
-    """The imports as they are written, each once."""
+    """The import statements as written, without duplicates."""
     written = dict.fromkeys((one.target, one.names, one.kind) for one in imports)
     return json.dumps([list(one) for one in written], ensure_ascii=False, separators=(",", ":"))
 
@@ -168,7 +168,7 @@ def _imports_text(imports: Iterable[RawImport]) -> str:
 def _first_error(root: Node) -> str:
     node = root
     while not (node.is_error or node.is_missing):
-        # A node can have an error that none of its children has.
+        # A node can contain an error although none of its children does.
         inner = next((child for child in node.children if child.has_error), None)
         if inner is None:
             break

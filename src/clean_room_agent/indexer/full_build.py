@@ -1,4 +1,4 @@
-"""Builds a whole index with several processes, each of which writes what it has read."""
+"""Builds a complete index with several processes, each of which writes what it has parsed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ RESOLVED_AT_ONCE = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
-    """What the workers know when they are forked."""
+    """What the workers inherit when they are forked."""
 
     draft: Draft
     root: Path
@@ -45,9 +45,9 @@ class _Plan:
 
 
 def build_whole(run: IndexRun, past: PendingHistory, target: Path) -> Outcome:
-    """The database at `target` describes the repository; until all is done it stays as it was, or missing.
+    """Write a new database at `target`; until it is complete, the old one (or none) stays in place.
 
-    Git has been asked for the `past`.
+    `past` is history that git is already reading.
 
     Raises:
         IndexingError: a file cannot be read or decoded; nothing was changed.
@@ -72,7 +72,7 @@ def build_whole(run: IndexRun, past: PendingHistory, target: Path) -> Outcome:
 
 
 def _lead(run: IndexRun, past: PendingHistory, pool: WorkerPool, plan: _Plan, target: Path) -> Outcome:
-    """The parent's part: history beside the workers, then what needs all files."""
+    """The parent's part: write history while the workers parse, then do what needs all files."""
     draft = plan.draft
     draft.create()  # the workers are reading by now
     pool.tell(CREATED)
@@ -120,7 +120,7 @@ def _lead(run: IndexRun, past: PendingHistory, pool: WorkerPool, plan: _Plan, ta
 
 
 def _buckets(sizes: Mapping[str, int]) -> list[list[tuple[int, str]]]:
-    """The files of each bucket, the one that takes longest first."""
+    """Distribute files over buckets; within a bucket, the slowest file comes first."""
     by_bucket: dict[int, list[tuple[int, str]]] = {}
     weights: dict[int, int] = {}
     for number, (path, size) in enumerate(sizes.items(), start=1):
@@ -131,7 +131,7 @@ def _buckets(sizes: Mapping[str, int]) -> list[list[tuple[int, str]]]:
 
 
 def _work(channel: Channel, plan: _Plan) -> None:
-    """One worker's life: read files and write what they say, wait for the others, resolve what the own files name."""
+    """One worker's life: parse files and write them, wait for the others, then resolve its own files' references."""
     held: list[tuple[int, str, StoredNames]] = []
     conn: Connection | None = None
     for task in channel.tasks():
@@ -174,7 +174,7 @@ def _connect(channel: Channel, plan: _Plan) -> Connection:
 def _read_bucket(
     plan: _Plan, bucket: Sequence[tuple[int, str]]
 ) -> tuple[list[tuple[int, FileFacts]], list[SkippedStamp | Failed]]:
-    """What the files say, and which have no place in the index."""
+    """Parse the files of one bucket; return those with something to index, then those without."""
     found: list[tuple[int, FileFacts]] = []
     without: list[SkippedStamp | Failed] = []
     for number, path in bucket:

@@ -20,7 +20,7 @@ MAX_BYTES_KEY = "max_file_bytes"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexRun:
-    """One index run's settings."""
+    """Settings of one index run."""
 
     listing: Listing
     bounds: Bounds
@@ -34,20 +34,20 @@ class IndexRun:
 
     @property
     def settings(self) -> str:
-        """What the rows depend on besides the files and the history."""
+        """Everything the rows depend on, apart from the files and the history."""
         bounds = self.bounds
         return f"{VERSION} {bounds.history} {bounds.max_file_bytes} {bounds.pair_bound}"
 
 
 class Failed(NamedTuple):
-    """A file that should be in the index and cannot be read."""
+    """A file that should be in the index but cannot be read."""
 
     path: str
     message: str
 
 
 class Outcome(NamedTuple):
-    """What a run found and did."""
+    """Counts and failures of one index run."""
 
     scanned: int
     changed: int
@@ -58,14 +58,14 @@ class Outcome(NamedTuple):
 
 
 def put_repo(conn: Connection, run: IndexRun) -> int:
-    """The id of the index's one repository, which is now described as the run found it."""
+    """Store the description of the index's only repository, and return its id."""
     stamp = datetime.fromtimestamp(run.now_ns / 1e9, tz=UTC).isoformat()
     listing = run.listing
     return files.put_repo(conn, path=str(listing.top), remote_url=listing.remote_url, indexed_at=stamp)
 
 
 def put_states(conn: Connection, run: IndexRun) -> None:
-    """The index says what it was made with, and when its files were looked at."""
+    """Store what the index was built with, and when its files were scanned."""
     files.put_index_state(conn, SETTINGS_KEY, run.settings)
     files.put_index_state(conn, MAX_BYTES_KEY, str(run.bounds.max_file_bytes))
     files.put_index_state(conn, SCANNED_KEY, str(run.now_ns))
@@ -74,7 +74,7 @@ def put_states(conn: Connection, run: IndexRun) -> None:
 
 
 def failure(failed: Failed) -> IndexingError:
-    """The error that a file is which cannot be read."""
+    """Make the error for a file that cannot be read."""
     return IndexingError(
         f"{failed.path} {failed.message}", hint="fix it, or leave it out with --continue-on-error"
     )

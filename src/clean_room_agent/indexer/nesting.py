@@ -11,9 +11,13 @@ LOCAL_HOLDERS = frozenset({"function", "method"})
 
 
 class Nested(NamedTuple):
-    """The definitions of one file that are its symbols, the enclosing before the enclosed.
+    """The symbols of one file, each after the one that encloses it.
 
-    A symbol's place is its position in these lists, which are all of one length.
+    A symbol's place is its index in these lists, which all have the same length.
+
+        class A:                      place 0: A    class   parent -1
+            def m(self): ...          place 1: A.m  method  parent 0
+        x = 1                         place 2: x    variable, parent -1
     """
 
     definitions: list[Definition]
@@ -25,7 +29,7 @@ class Nested(NamedTuple):
 
 
 def nest(definitions: Iterable[Definition]) -> Nested:
-    """The definitions that count, in the order of the file."""
+    """Turn definitions into symbols, leaving out those that do not count, in the order of the file."""
     kept: list[Definition] = []
     parents: list[int] = []
     names: list[str] = []
@@ -66,5 +70,5 @@ def _counts(one: Definition, kind: str, parent: int, parent_kind: str, seen: set
     if not one.name or (one.needs_holder and parent_kind not in HOLDERS):
         return False
     if kind not in {"variable", "type_alias"} or one.holds:
-        return True  # a namespace may be opened again
+        return True  # a namespace may be declared more than once
     return parent_kind not in LOCAL_HOLDERS and (kind == "type_alias" or (parent, one.name) not in seen)

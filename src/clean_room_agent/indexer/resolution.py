@@ -1,4 +1,4 @@
-"""Resolves imports and references of indexed files, and finds files to resolve again after a change."""
+"""Resolves imports and references of indexed files, and finds the files to resolve again after a change."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -20,10 +20,10 @@ from clean_room_agent.safe_open import read_bytes
 
 
 class StoredWorld:
-    """The repository as resolving sees it: its paths, and what the database holds of each file's names."""
+    """The repository as the resolver sees it: its paths, and the stored names of each file."""
 
     def __init__(self, conn: Connection, root: Path, ids: Mapping[str, int], *, is_new: bool = False) -> None:
-        """`is_new`: no file was ever changed, so that symbols are numbered by their places."""
+        """`is_new`: no file was changed since the index was built, so symbol ids follow from their places."""
         self._conn = conn
         self._is_new = is_new
         self._ids = ids
@@ -37,7 +37,7 @@ class StoredWorld:
         self._places: dict[int, Sequence[int]] = {}
 
     def find(self, source: str, target: str) -> ModuleRef | None:
-        """As `PythonModules.find`; of JavaScript and TypeScript, the file that a specifier leads to."""
+        """See `PythonModules.find`; for JavaScript and TypeScript, the file that a specifier leads to."""
         if source.endswith(SUFFIXES):
             return self._python.find(source, target)
         key = source, target
@@ -47,18 +47,18 @@ class StoredWorld:
         return self._found[key]
 
     def child(self, ref: ModuleRef, name: str) -> ModuleRef | None:
-        """As `PythonModules.child`."""
+        """See `PythonModules.child`."""
         return self._python.child(ref, name)
 
     def interface(self, path: str) -> Interface | None:
-        """What the file offers; None where there is no such file, or nothing is known of its names."""
+        """The file's stored interface; None if it is not indexed or has no names."""
         file_id = self._ids.get(path)
         stored = None if file_id is None else names.get_names(self._conn, file_id)
         text = None if stored is None else stored.interface
         return None if text is None else parse_interface(text)
 
     def unique(self, source: str, name: str) -> tuple[str, int] | None:
-        """Path and place of the one function, method or class of this name."""
+        """Path and place of the only function, method or class of this name."""
         key = name, source.endswith(SUFFIXES)
         if key not in self._unique:
             found = symbols.find_unique(self._conn, name, python=key[1])
@@ -66,7 +66,7 @@ class StoredWorld:
         return self._unique[key]
 
     def resolve(self, path: str, stored: StoredNames) -> Resolution:
-        """What the file says of others."""
+        """Resolve one file into rows."""
         file_id = self._ids[path]
         if stored.interface is None or stored.uses is None:
             return Resolution(
@@ -104,7 +104,7 @@ class StoredWorld:
         )
 
     def lead_elsewhere(self, path: str, targets: ImportTargets) -> bool:
-        """Whether any of the JavaScript or TypeScript file's imports leads elsewhere than to its target."""
+        """Whether any import of the JavaScript or TypeScript file no longer leads to its stored target."""
         return any(self._target(path, module) != target for module, target in targets.items())
 
     def _import_targets(self, path: str, stored: StoredNames) -> ImportTargets:
@@ -145,7 +145,7 @@ class StoredWorld:
 
 
 def read_config(root: Path, path: str) -> str | None:
-    """The text of a configuration file that steers how imports resolve; None where it cannot be read."""
+    """The text of a configuration file that affects how imports resolve; None if it cannot be read."""
     try:
         return read_bytes(root, path).decode("utf-8")
     except (OSError, UnicodeDecodeError):
@@ -155,13 +155,13 @@ def read_config(root: Path, path: str) -> str | None:
 def affected(
     conn: Connection, root: Path, changes: Changes, ids: Mapping[str, int], world: StoredWorld
 ) -> set[int]:
-    """The files of today that may resolve otherwise after the changes, those that were written included.
+    """The files, including those just written, that may resolve differently after the changes.
 
     Args:
-        conn: open; the changes are written.
-        root: where the paths begin.
+        conn: open; the changes are already written.
+        root: the folder that paths are relative to.
         changes: what was written and removed.
-        ids: path -> id of all files of today.
+        ids: path -> id of every current file.
         world: the same files.
     """
     found = set(changes.written.values())
@@ -174,14 +174,14 @@ def affected(
     if moved or configured:
         unmoved = [path for path in ids if path not in moved]
         reached, words = _within_reach(conn, root, sorted(moved | configured), unmoved, world)
-        # What a file passes on from a module that came or went concerns all who asked it for anything.
+        # Anyone who looked something up in these files may be affected by what they re-export.
         found = found.union(reached, *(names.find_users(conn, file_id) for file_id in reached))
         found |= names.find_lookups(conn, ANYWHERE, [f"?{word}" for word in words])
     return found.intersection(ids.values())
 
 
 def _unsettled(conn: Connection, changed: Mapping[tuple[str, bool], int]) -> list[str]:
-    """The names that were or are one symbol's alone, and are not what they were."""
+    """Names that were or are unique, and whose number of symbols has changed."""
     unsettled = []
     for (name, python), more in changed.items():
         after = symbols.count_named(conn, name, python=python)
@@ -193,7 +193,7 @@ def _unsettled(conn: Connection, changed: Mapping[tuple[str, bool], int]) -> lis
 def _within_reach(
     conn: Connection, root: Path, moved: Sequence[str], unmoved: Sequence[str], world: StoredWorld
 ) -> tuple[set[int], list[str]]:
-    """The files whose own imports may lead elsewhere, and the words that they mention."""
+    """The files whose own imports may lead elsewhere, and the words those imports mention."""
     python, ecmascript = PythonModules(unmoved), EcmaScriptModules(unmoved, partial(read_config, root))
     reaches = [reach(path, python=python, ecmascript=ecmascript) for path in moved]
     words = sorted(frozenset[str]().union(*(one.words for one in reaches)))
@@ -204,7 +204,7 @@ def _within_reach(
     for file_id, path, imports in names.list_imports(conn):
         language = "python" if path.endswith(SUFFIXES) else "ecmascript"
         may_be = language in languages or path.startswith(prefixes) or any(word in imports for word in words)
-        # Most edits of a configuration change no import: a version, a script.
+        # Most edits of a configuration (a version, a script) change no import.
         if may_be and (language == "python" or world.lead_elsewhere(path, names.get_targets(conn, file_id))):
             found.add(file_id)
     return found, words

@@ -16,7 +16,7 @@ RACY_NS = 2_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
-    """The state of the files against the index; each list sorted."""
+    """How the work tree differs from the index; each list is sorted."""
 
     present: tuple[str, ...]
     """All files that belong into the index, as far as that shows unread."""
@@ -38,14 +38,14 @@ def scan(
     scanned_at: int,
     max_bytes: int,
 ) -> Scan:
-    """The files among `paths` that belong into the index, compared with what is `known`.
+    """Compare the files that belong in the index with those it knows.
 
     Args:
-        root: where the paths begin.
+        root: the folder that paths are relative to.
         paths: relative, with forward slashes.
-        known: what the index holds, or knows to have no place in it, by path.
-        scanned_at: when the index was made, in nanoseconds since 1970; 0 for never.
-        max_bytes: larger files do not belong.
+        known: what the index holds or has decided not to hold, by path.
+        scanned_at: when the index was last updated, in nanoseconds since 1970; 0 for never.
+        max_bytes: larger files are not indexed.
     """
     sizes: dict[str, int] = {}
     left_out: dict[str, str] = {}

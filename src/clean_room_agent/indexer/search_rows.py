@@ -1,4 +1,4 @@
-"""Counts a file's search terms by field, and numbers the words of its chunks."""
+"""Counts a file's search terms by field, and numbers the words in its chunks."""
 
 import re
 import sys
@@ -26,10 +26,10 @@ NUMBERS = array("H", range(MAX_NUMBER + 1)).tobytes().decode(f"utf-16-{sys.byteo
 def read_search_file(
     path: str, source: bytes, nested: Nested, *, docstrings: Iterable[str], comments: Iterable[str]
 ) -> SearchFile:
-    """The terms of one file.
+    """Count the search terms of one file, and split it into chunks.
 
-    A chunk is a definition with what stands in it, less the definitions inside a class, which are chunks themselves;
-    what is defined inside a function belongs to the function.
+    A chunk is a definition and what it contains. The definitions inside a class are chunks of their own; those inside a
+    function belong to the function.
 
     Args:
         path: relative to the repository.
@@ -65,7 +65,7 @@ def read_search_file(
 
 
 def _words_of(tokens: Mapping[str, int]) -> list[str]:
-    """The words that the tokens are, each once; what is left of `0xFF` without the digits in front is one, too."""
+    """The distinct words among the tokens, without leading digits (`0xFF` gives xFF)."""
     if not any(token < AFTER_DIGITS and token.lstrip(digits) for token in tokens):
         return [token for token in tokens if token > AFTER_DIGITS]
     words = dict.fromkeys(token.lstrip(digits) for token in tokens)
@@ -74,7 +74,7 @@ def _words_of(tokens: Mapping[str, int]) -> list[str]:
 
 
 def _numbers_of(words: Sequence[str], tokens: Iterable[str]) -> dict[str, str]:
-    """For each token the number of its word as a character, "" where it is none."""
+    """Token -> the number of its word, as a character; "" if it has none."""
     numbers = dict(zip(words, NUMBERS, strict=False))
     numbers.update({token: numbers.get(token.lstrip(digits), "") for token in tokens if token < AFTER_DIGITS})
     numbers[BOUNDARY] = BETWEEN_CHUNKS
@@ -82,7 +82,7 @@ def _numbers_of(words: Sequence[str], tokens: Iterable[str]) -> dict[str, str]:
 
 
 def _segments(source: bytes, nested: Nested) -> tuple[list[int], list[bytes]]:
-    """The places of the chunks; and the file in parts: what belongs to no chunk, then each chunk's own text."""
+    """Return the places of the chunks; and texts: first what belongs to no chunk, then each chunk's own text."""
     parts: dict[int, list[bytes]] = {-1: []}
     open_ = [(-1, len(source))]
     at = 0

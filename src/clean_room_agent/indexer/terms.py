@@ -1,4 +1,4 @@
-"""Splits text into search terms: identifiers split, lower-cased and stemmed, compounds also whole."""
+"""Splits text into search terms: identifiers are split, lower-cased and stemmed; compounds are also kept whole."""
 
 import re
 from collections import Counter
@@ -30,24 +30,24 @@ STOP_WORDS = frozenset(STOP_TEXT.split())
 
 
 def tokens_of(text: str) -> list[str]:
-    """The words and identifiers of `text`, in order; also numbers, and digits in front of a word, which are no part of it."""
-    # Cutting at blanks takes two thirds of the time of a pattern.
+    """The words, identifiers and numbers of `text`, in order. Digits before a word are a token of their own."""
+    # Splitting at blanks first takes two thirds of the time that a pattern takes.
     return text.translate(SPACED).split() if text.isascii() else WORD.findall(text)
 
 
 def parts_of(word: str) -> tuple[str, ...]:
-    """The parts of an identifier in lower case: `parseHTTPReply_v2` gives parse, http, reply, v, 2."""
+    """The lower-case parts of an identifier: `parseHTTPReply_v2` gives parse, http, reply, v, 2."""
     found = PART.findall(word) if word.isascii() else filter(None, word.split("_"))
     return tuple(map(str.lower, found))
 
 
 def terms_of(word: str) -> tuple[str, ...]:
-    """The terms of one word or identifier: its parts' stems, and if it has several parts, itself in lower case."""
+    """The search terms of one word: the stems of its parts and, for a compound, the whole word in lower case."""
     return _KNOWN[word] if word > AFTER_DIGITS else _read(word)
 
 
 class _Known(dict[str, tuple[str, ...]]):
-    """Tokens seen before, with their terms; one looked up for the first time is read."""
+    """Token -> its terms, computed when first looked up."""
 
     def __missing__(self, token: str) -> tuple[str, ...]:
         if len(self) >= MAX_KNOWN:
@@ -63,7 +63,7 @@ def _read(word: str) -> tuple[str, ...]:
     if len(word) > MAX_WORD:
         return ()
     lowered = word.lower()
-    if word.isalpha() and word[1:] == lowered[1:]:  # most words are no compounds
+    if word.isalpha() and word[1:] == lowered[1:]:  # most words are not compounds
         return (stem(lowered),) if len(word) > 1 and lowered not in STOP_WORDS else ()
     parts = parts_of(word)
     stems = [stem(part) for part in parts if len(part) > 1 and part not in STOP_WORDS]
@@ -73,9 +73,9 @@ def _read(word: str) -> tuple[str, ...]:
 
 
 def stem(word: str) -> str:
-    """The stem of a lower-case word by Porter's rules (M. F. Porter, "An algorithm for suffix stripping", 1980).
+    """Stem a lower-case word by Porter's algorithm; a word of two letters is its own stem.
 
-    A word of two letters is its own.
+    M. F. Porter, "An algorithm for suffix stripping", Program 14(3), 1980.
     """
     return word if len(word) <= SHORT else _PORTER.stemWord(word)
 
@@ -89,7 +89,7 @@ def count_terms(text: str) -> dict[str, int]:
 
 
 def terms_in(tokens: Mapping[str, int]) -> dict[str, int]:
-    """How often each term stands among tokens that stand so often."""
+    """Count the terms of tokens that occur as often as given."""
     terms: dict[str, int] = {}
     get = terms.get
     for token, times in tokens.items():

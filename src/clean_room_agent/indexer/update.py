@@ -1,6 +1,6 @@
-"""Updates an index in one transaction: reads changed files, and resolves again what they affect.
+"""Updates an index in one transaction: parses changed files, then resolves again what they affect.
 
-Modules that only reading files needs are imported when a file must be read: most runs find nothing changed.
+Modules that are needed only to parse files are imported late: most runs find nothing changed.
 """
 
 import dataclasses
@@ -29,7 +29,9 @@ ALONE_BYTES = 200_000
 
 
 def update_paths(conn: Connection, root: Path, paths: Sequence[str]) -> None:
-    """The open index describes these files of `root` as they are now, the missing ones as gone; history stays.
+    """Update the open index for just these files of `root`, and remove those that no longer exist.
+
+    The history is left as it is.
 
     Raises:
         IndexingError: a file cannot be read or decoded; nothing was changed.
@@ -46,7 +48,7 @@ def update_paths(conn: Connection, root: Path, paths: Sequence[str]) -> None:
 
 
 def list_known(conn: Connection) -> dict[str, FileStamp | SkippedStamp]:
-    """All files that the index holds, or knows to have no place in it, by path."""
+    """All files that the index holds or has decided not to hold, by path."""
     return {
         stamp.path: stamp
         for stamps in (files.list_stamps(conn), files.list_skipped(conn))
@@ -55,7 +57,7 @@ def list_known(conn: Connection) -> dict[str, FileStamp | SkippedStamp]:
 
 
 def settle(conn: Connection, root: Path, found: Scan, known: Mapping[str, FileStamp | SkippedStamp]) -> Scan:
-    """What was found, less the suspects whose content is as the index has it: these are known by their new stamps."""
+    """Drop suspects whose content did not change, and remember their new stamps."""
     suspects = tuple(path for path in found.suspects if not _is_same(conn, root, path, known.get(path)))
     return dataclasses.replace(found, suspects=suspects)
 
@@ -68,16 +70,16 @@ def update_files(
     max_bytes: int,
     jobs: int,
 ) -> Outcome:
-    """The index, in an open transaction, describes the files that were found changed or gone as they are.
+    """Update the index for the files that were found changed or gone.
 
-    Files that cannot be read are not in it, and told in the outcome.
+    Files that cannot be read are left out of it and listed in the outcome.
 
     Args:
         conn: open, in a transaction.
-        root: where the paths begin.
+        root: the folder that paths are relative to.
         found: what to read and what is gone.
-        max_bytes: larger files do not belong.
-        jobs: processes that may read.
+        max_bytes: larger files are not indexed.
+        jobs: number of processes that may parse files.
     """
     suspects = found.suspects
     if not (suspects or found.gone):
@@ -122,7 +124,7 @@ def update_files(
 
 
 def _is_same(conn: Connection, root: Path, path: str, known: FileStamp | SkippedStamp | None) -> bool:
-    """Whether the file's content is as the index has it; if so, it is known by its new stamp."""
+    """Whether the file's content is what the index has; if so, store its new stamp."""
     if not isinstance(known, FileStamp):
         return False
     try:
@@ -141,7 +143,7 @@ def _is_same(conn: Connection, root: Path, path: str, known: FileStamp | Skipped
 def _read(
     root: Path, suspects: Sequence[str], *, max_bytes: int, jobs: int
 ) -> "Iterator[FileFacts | SkippedStamp | Failed]":
-    """What each suspect says, as it comes: what is read first is written while others are still read."""
+    """Parse the suspects and yield each result as it comes, so that writing overlaps with parsing."""
     from clean_room_agent import syntax  # noqa: PLC0415 - see the module's first lines
     from clean_room_agent.indexer.extract import extract, prepare  # noqa: PLC0415
     from clean_room_agent.indexer.workers import WorkerPool  # noqa: PLC0415

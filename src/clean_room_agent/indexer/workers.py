@@ -1,4 +1,4 @@
-"""A pool of forked workers that share one list of tasks (threads would wait for the parser's lock)."""
+"""A pool of forked processes that share one list of tasks (threads would block each other in the parser)."""
 
 import contextlib
 import ctypes
@@ -24,30 +24,30 @@ LENGTH_BYTES = 8
 
 
 class Channel:
-    """A worker's side: tasks come in, messages go out, one answer comes back."""
+    """A worker's end: tasks come in, messages go out, and answers come back."""
 
     def __init__(self, count: int, tasks: int, inbox: int, outbox: int) -> None:
         self._count = count
         self._tasks, self._inbox, self._outbox = tasks, inbox, outbox
 
     def tasks(self) -> Iterator[int]:
-        """Numbers of tasks that no other worker has taken, until there are none."""
+        """Yield numbers of tasks that no other worker has taken, until there are none."""
         while task := os.read(self._tasks, TASK_BYTES):
             yield from range(int.from_bytes(task), self._count, MAX_TASKS)
 
     def send(self, message: object) -> None:
-        """The parent receives the message."""
+        """Send a message to the parent."""
         _write(self._outbox, message)
 
     def wait(self) -> Any:
-        """What the parent tells all workers next."""
+        """Block until the parent tells all workers something, and return it."""
         return _read(self._inbox)
 
 
 class WorkerPool:
-    """Workers that were forked with all that the parent knew. They end with the block, or with the parent.
+    """Forked workers that inherit everything the parent knew. They end with the block, or with the parent.
 
-    Every worker runs `body(channel)`; what they hold is their own, and what they say crosses by pickling.
+    Each worker runs `body(channel)` on its own copy of memory; messages are pickled.
     """
 
     def __init__(self, size: int, *, tasks: int, body: Callable[[Channel], None]) -> None:
@@ -75,22 +75,22 @@ class WorkerPool:
             os.close(outbox)
 
     def kill(self) -> None:
-        """The workers are no more; who listens to them hears the end."""
+        """Kill the workers; whoever is reading their messages sees the end of the stream."""
         for child in self._children.values():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
 
     def tell(self, message: object) -> None:
-        """Every worker's next `wait` gives the message."""
+        """Send a message to every worker, as the result of its next `wait`."""
         for inbox in self._inboxes:
             _write(inbox, message)
 
     def messages(self, last: object) -> Iterator[Any]:
-        """What the workers say, as it comes, until each has said `last`.
+        """Yield the workers' messages as they come, until each worker has sent `last`.
 
         Raises:
             IndexingError: a worker was killed.
-            Whatever a worker's body raised.
+            Exception: whatever a worker's body raised.
         """
         talking = set(self._children)
         while talking:
@@ -123,14 +123,14 @@ class WorkerPool:
 
 
 class _Raised:
-    """A worker's last words."""
+    """What a worker's body raised."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
 
 
 def _live(parent: int, tasks: int, ends: tuple[int, int, int], body: Callable[[Channel], None]) -> None:
-    """The forked process does its work and is gone; nothing of the parent's runs in it afterwards."""
+    """Run the worker's body and exit, without running any of the parent's cleanup."""
     code = 1
     channel = Channel(tasks, *ends)
     try:
@@ -153,7 +153,10 @@ def _live(parent: int, tasks: int, ends: tuple[int, int, int], body: Callable[[C
 
 
 def _die_with(parent: int) -> None:
-    """This process is killed when `parent` ends, however that ends (Linux); a pipe that broke is noticed between files only."""
+    """Have the kernel kill this process when `parent` ends, however it ends (Linux).
+
+    A broken pipe would be noticed only between two files.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
@@ -161,10 +164,10 @@ def _die_with(parent: int) -> None:
 
 
 def _close_all_but(kept: Sequence[int]) -> None:
-    """Nothing else that the parent has open is open here.
+    """Close everything else that was inherited from the parent.
 
-    Its locks would outlive it, and what it reads from other programs would have no end while this process holds the
-    end that they write to.
+    A lock would outlive the parent, and a pipe that the parent reads from would never reach its end while this process
+    holds the writing end open.
     """
     first = 3
     for descriptor in sorted(kept):

@@ -16,7 +16,7 @@ NumberedFacts = tuple[int, FileFacts]
 
 
 class Resolution(NamedTuple):
-    """What one file says of others, as rows; lookups by id of the file asked."""
+    """Everything one file refers to, as rows; lookups are by id of the file asked."""
 
     dependencies: list[dependencies.DependencyTuple]
     references: list[symbols.ReferenceTuple]
@@ -27,7 +27,7 @@ class Resolution(NamedTuple):
 
 
 def insert_files(conn: Connection, repo_id: int, bucket: int, found: Sequence[NumberedFacts]) -> None:
-    """The files, all of one bucket of which nothing was stored, stand in the database; ids ascend."""
+    """Insert new files of one bucket; ids must ascend."""
     ids = {
         file_id: range(
             symbols.first_symbol_id(file_id), symbols.first_symbol_id(file_id) + len(facts.symbols)
@@ -50,7 +50,7 @@ def insert_files(conn: Connection, repo_id: int, bucket: int, found: Sequence[Nu
 
 @dataclass(slots=True, kw_only=True)
 class Changes:
-    """What writing has changed so far; filled by one `FileWriter`."""
+    """What a `FileWriter` has changed so far."""
 
     search: dict[int, SearchFile | None] = field(default_factory=dict)
     """By id of the files written, or removed (None)."""
@@ -68,7 +68,7 @@ class Changes:
 
 
 class FileWriter:
-    """Writes into an open transaction."""
+    """Writes files into an open transaction."""
 
     def __init__(self, conn: Connection, repo_id: int) -> None:
         self._conn = conn
@@ -79,15 +79,15 @@ class FileWriter:
         self.changes = Changes()
 
     def expect(self, paths: Iterable[str]) -> None:
-        """These files may be written, in any order: those that are new have ids in the order given here."""
+        """Announce files that may be written, in any order; new ones get ids in the order given here."""
         first = files.next_file_id(self._conn)
         self._new = {path: first + number for number, path in enumerate(paths)}
 
     def write(self, facts: FileFacts) -> None:
-        """The file and all that it says stand in the database; what it said before does not.
+        """Replace everything stored about the file.
 
-        A symbol keeps its id while its file has one of its qualified name, counted from the first: what others say
-        of it stays true. A description of what it was is gone.
+        A symbol keeps its id as long as its file has one with the same qualified name (the nth of several stays the nth),
+        so that references to it remain valid. Descriptions that a model wrote of the old content are deleted.
         """
         path = facts.file.path
         file_id = self.ids.get(path)
@@ -116,7 +116,7 @@ class FileWriter:
         self.changes.search[file_id] = facts.search
 
     def remove(self, paths: Iterable[str]) -> None:
-        """The files are gone, with all that was known of them."""
+        """Delete the files and everything known about them."""
         for path in sorted(path for path in paths if path in self.ids):
             file_id = self.changes.removed[path] = self.ids.pop(path)
             self._compare(path, symbols.list_callables(self._conn, file_id), {})
@@ -125,12 +125,12 @@ class FileWriter:
             symbols.delete_symbols(self._conn, file_id)
 
     def finish(self) -> None:
-        """Search holds what was written, and the rows of removed files are gone."""
+        """Update the search tables, and delete the rows of removed files."""
         postings.replace_files(self._conn, self.changes.search)
         files.delete_files(self._conn, sorted(self.changes.removed.values()))
 
     def _symbol_ids(self, file_id: int, facts: FileFacts) -> list[int]:
-        """Ids by place: those that the same names had, and unused ones."""
+        """Ids by place: those that the same names had before, and new ones for the rest."""
         known: dict[str, list[int]] = {}
         first = symbols.first_symbol_id(file_id)
         used: set[int] = set()
@@ -160,7 +160,7 @@ class FileWriter:
 
 
 def insert_resolutions(conn: Connection, resolved: Iterable[tuple[int, Resolution]]) -> None:
-    """The files, of which nothing of the kind was stored, depend on, refer to, looked up and pass on this."""
+    """Insert the resolutions of files that had none."""
     for file_id, one in resolved:
         dependencies.insert_dependencies(conn, one.dependencies)
         symbols.insert_references(conn, one.references)
@@ -170,7 +170,7 @@ def insert_resolutions(conn: Connection, resolved: Iterable[tuple[int, Resolutio
 
 
 def write_resolution(conn: Connection, file_id: int, resolved: Resolution | None) -> None:
-    """The file depends on, refers to, looked up and passes on this, and nothing else; None for nothing."""
+    """Replace the file's resolution; None deletes it."""
     found = resolved or Resolution([], [], {}, [], {})
     dependencies.replace_imports(conn, file_id, found.dependencies)
     symbols.replace_references(conn, file_id, found.references)

@@ -1,6 +1,6 @@
-"""Reads git history into the index: commits, the files that they touched, and files that change together.
+"""Reads git history into the index: commits, the files they touched, and files that change together.
 
-What only reading and writing them needs is imported when there is something to read: most runs find nothing new.
+Modules that are needed only to read and write new commits are imported late: most runs find none.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryChange:
-    """What bringing the history up to date did."""
+    """What updating the history changed."""
 
     commits: int
     """How many were read."""
@@ -40,14 +40,14 @@ class HistoryChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wanted:
-    """What is to be read, and what the index will be told of it."""
+    """The range of history to read, and how to ask git for parts of it."""
 
     top: Path
     state: HistoryState
     partial: bool
 
     def start_all(self) -> tuple[Answer, Answer | None]:
-        """The log, and the counts of lines."""
+        """Start git on the log and on the line counts."""
         head = self.state.head or ""
         return (
             ask_log(self.top, head, limit=self.state.bound, partial=self.partial),
@@ -55,24 +55,24 @@ class _Wanted:
         )
 
     def start_counts(self, *revisions: str) -> Answer | None:
-        """The lines of the newest commits, or of all if wanted; None where they cannot be counted."""
+        """Start counting lines, of the newest commits or of all; None in a partial clone, which cannot count them."""
         if self.partial:
             return None
         limit = self.state.bound if self.state.all_lines else min(COUNTED_COMMITS, self.state.bound)
         return ask_line_counts(self.top, *revisions, limit=limit)
 
     def read_oldest(self, count: int) -> list[LogEntry]:
-        """The oldest `count` commits within the bound."""
+        """Read the oldest `count` commits within the bound."""
         head, skipped = self.state.head or "", self.state.bound - count
         return read_log(ask_log(self.top, head, limit=count, partial=self.partial, skip=skipped).take())
 
     def read_commits(self, hashes: Sequence[str]) -> list[LogEntry]:
-        """These commits."""
+        """Read just these commits."""
         log = ask_log(self.top, *hashes, limit=None, partial=self.partial, walk=False)
         return read_log(log.take())
 
     def count_lines(self, hashes: Sequence[str]) -> "Counts":
-        """The lines that each of these commits changed; nothing where they cannot be counted."""
+        """(added, deleted) lines by commit; empty in a partial clone."""
         counts: dict[str, tuple[int, int]] = {}
         for start in range(0, 0 if self.partial else len(hashes), COUNTED_COMMITS):
             asked = hashes[start : start + COUNTED_COMMITS]
@@ -81,7 +81,7 @@ class _Wanted:
 
 
 class PendingHistory:
-    """A history that git has been asked for."""
+    """History that git is already reading; `collect` its answers, then write them, or `drop` it."""
 
     def __init__(
         self, wanted: _Wanted, *, known: str | None, log: Answer | None, counts: Answer | None, blank: bool
@@ -97,11 +97,11 @@ class PendingHistory:
 
     @property
     def is_news(self) -> bool:
-        """Whether the index lacks any of it, as far as the files stay as they are."""
+        """Whether there is history that the index lacks, assuming that no files changed."""
         return self._log is not None or self._entries is not None
 
     def collect(self) -> None:
-        """Git's answers are read; call it once.
+        """Read git's answers. Call it once.
 
         Raises:
             GitError: git failed.
@@ -121,16 +121,16 @@ class PendingHistory:
             self._counts = read_line_counts(self._line_answer.take())
 
     def drop(self) -> None:
-        """Git ends soon; nothing of it is wanted."""
+        """Abandon whatever git is still doing."""
         for answer in (self._log, self._line_answer):
             if answer is not None:
                 answer.drop()
 
     def write_commits(self, conn: Connection, *, repo_id: int) -> None:
-        """Where all was read anew, the commits are in the database, before it is known which files there are.
+        """Write the commits of a history that was read from scratch; this need not wait for the list of files.
 
         Args:
-            conn: open, in a transaction that replaces a whole index.
+            conn: open, in a transaction that replaces the whole index.
             repo_id: the repository's id.
         """
         if self._entries is not None:
@@ -140,12 +140,12 @@ class PendingHistory:
             self._has_commits = True
 
     def write(self, conn: Connection, *, repo_id: int, ids: Mapping[str, int]) -> HistoryChange:
-        """The database holds the newest commits that the head reaches, as if all were read anew.
+        """Bring the stored history up to date; the result is the same as if it were read from scratch.
 
         Args:
-            conn: open, in a transaction; `files` holds just what `ids` says.
+            conn: open, in a transaction; `files` holds exactly the ids in `ids`.
             repo_id: the repository's id.
-            ids: path -> id of all files of today.
+            ids: path -> id of every current file.
         """
         from clean_room_agent.indexer.history.rows import Scope, write_touches  # noqa: PLC0415 - see the first lines
 
@@ -190,14 +190,15 @@ class PendingHistory:
 def begin_history(
     root: Path, config: Bounds, *, head: str | None, state: HistoryState | None, line_counts: bool
 ) -> PendingHistory:
-    """Git is asked for what the index lacks, if anything, and works while this program does something else.
+    """Start git on whatever history the index lacks, and return without waiting for it.
 
     Args:
-        root: the work tree's top.
-        config: bounds.
-        head: the commit that is checked out; None where there is none.
-        state: what the index holds; None: nothing.
-        line_counts: the lines of all commits are counted, from now on; else of the newest only, unless they were.
+        root: top of the work tree.
+        config: limits.
+        head: the commit that is checked out, if any.
+        state: what the index holds; None if it is empty.
+        line_counts: count the changed lines of all commits from now on. Otherwise only of the newest, unless the
+            index already counts all.
     """
     partial = lacks_contents(root)
     now = HistoryState(

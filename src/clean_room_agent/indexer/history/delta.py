@@ -1,8 +1,12 @@
 """Compares two histories: commits added, commits removed, and where they stand in the order.
 
-The order of `git log` is a walk: of the commits at hand the newest by date comes next, its parents are at hand then.
-Dates lie and tie, so the order cannot be computed from dates alone; but two walks go on alike from where both have
-passed all that they do not share, and the parents of these, and the rest alike. They are followed up to there.
+`git log` walks the graph: it emits the newest commit (by date) of those it can reach, and then its parents can be
+reached too. Dates may be wrong or equal, so the order cannot be derived from dates alone. But once both walks have
+passed every commit that they do not share, and those commits' parents, they continue identically. So both are
+followed up to that point:
+
+    old:  D C B A        new:  F D E C B A        added: F E, whose parents are D and C
+    old == (D, C), new == (F, D, E, C); from B on, both walks are the same
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -18,7 +22,7 @@ MANY = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryDelta:
-    """The way from one history to another; both orders end where they become the same."""
+    """How to get from one history to another; both orders stop where the walks become identical."""
 
     added: Mapping[str, LogEntry]
     """The commits that come, merges included, by hash."""
@@ -31,9 +35,9 @@ class HistoryDelta:
 
 
 def find_delta(top: Path, *, head: str, known: str, log: Answer) -> HistoryDelta | None:
-    """The way from `known` to `head`; None where everything is better read anew.
+    """Compare `known` with `head`; None if it is better to read everything again.
 
-    `log`: what `head` reaches and `known` does not, with parents.
+    `log`: the commits reachable from `head` but not from `known`, with their parents.
     """
     try:
         added = {entry.hash: entry for entry in read_log(log.take())}
@@ -51,7 +55,7 @@ def find_delta(top: Path, *, head: str, known: str, log: Answer) -> HistoryDelta
 def _splice(
     top: Path, head: str, known: str, added: Mapping[str, LogEntry], lost: Mapping[str, tuple[str, ...]]
 ) -> HistoryDelta | None:
-    """The way if `lost` are the commits that go, with their parents."""
+    """Compare the walks, given the removed commits (`lost`, with their parents)."""
     parents = {parent for entry in added.values() for parent in entry.parents.split()}
     parents.update(parent for names in lost.values() for parent in names)
     joints = parents - added.keys() - lost.keys()
@@ -62,7 +66,7 @@ def _splice(
 
 
 def is_line(added: Mapping[str, LogEntry], *, head: str, known: str) -> bool:
-    """Whether the commits, newest first, are one line of single parents from `known` to `head`."""
+    """Whether the commits, newest first, form a single chain of parents from `head` back to `known`."""
     hashes = list(added)
     parents = [entry.parents for entry in added.values()]
     return hashes[:1] == [head] and parents == [*hashes[1:], known]
@@ -76,9 +80,9 @@ def splice(
     gone: Collection[str],
     joints: Collection[str],
 ) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Both walks up to where they go on alike; None where they do not share their commits in the same order.
+    """Follow both walks until they become identical; None if they order the commits they share differently.
 
-    `joints`: the shared commits that are parents of those that come or go.
+    `joints`: the shared commits that are parents of added or removed ones.
     """
     new_way: list[str] = []
     old_way: list[str] = []
@@ -97,7 +101,7 @@ def splice(
 
 
 def _to_shared(walked: Iterator[str], own: Collection[str], way: list[str]) -> tuple[str | None, int]:
-    """The next commit that is not one's own, which ends `way` then, and how many own ones came before."""
+    """Append commits to `way` up to the next one not in `own`; return it, and how many came before it."""
     passed = 0
     for name in walked:
         way.append(name)

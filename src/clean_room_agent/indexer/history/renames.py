@@ -1,4 +1,11 @@
-"""Maps paths in past commits to files of today, by following renames backwards in time."""
+"""Maps paths in past commits to current files, by following renames backwards in time.
+
+With commits newest first, a rename `a -> b` means that older commits' `a` is what is now `b`:
+
+    commit 3 touches c           c is c
+    commit 2 renames b -> c      from here on, b is c
+    commit 1 renames a -> b      from here on, a is b, so a is c
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -9,9 +16,9 @@ Renames = Sequence[tuple[str, str]]
 
 
 class Places(dict[str, int]):
-    """Path in a past commit -> id of the file of today; below 0: `lost[-1 - place]` is a path that no file has.
+    """Path in a past commit -> id of the current file, or a negative number: `lost[-1 - place]` is a path without one.
 
-    To be asked about commits newest first, with `follow` after each that renames.
+    Look paths up commit by commit, newest first, and call `follow` after each commit that renames files.
     """
 
     def __init__(self, ids: Mapping[str, int]) -> None:
@@ -28,14 +35,14 @@ class Places(dict[str, int]):
         return place
 
     def follow(self, renames: Renames) -> None:
-        """What older commits say of an old path belongs to where the new one is."""
+        """From here on (that is, in older commits), treat each old path as what its new path stands for."""
         self.update([(old, self[new]) for old, new in renames])
 
 
 class Move(NamedTuple):
-    """In commits of the ids `oldest` to `newest`, what belonged to `source` belongs to `target`.
+    """In commits with ids `oldest` to `newest`, what was attributed to `source` belongs to `target`.
 
-    `target` None: to one path in some of them and to another in others.
+    `target` is None if it belongs to different paths in different commits.
     """
 
     source: str
@@ -45,7 +52,7 @@ class Move(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A commit on the way back: whether the old order has it, and the new one; its id if it stays."""
+    """One commit on the way back: whether the old and the new history contain it, and its id if both do."""
 
     in_old: bool
     in_new: bool
@@ -54,9 +61,9 @@ class Step(NamedTuple):
 
 
 def find_moves(steps: Iterable[Step]) -> list[Move]:
-    """What belongs elsewhere when renames come and go.
+    """Find what must be attributed to other paths when renames are added or removed.
 
-    `steps`: newest first, the shared commits once.
+    `steps`: newest first; a commit that both histories share appears once.
     """
     then: dict[str, str] = {}
     now: dict[str, str] = {}

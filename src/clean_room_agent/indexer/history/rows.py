@@ -28,7 +28,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What the rows of history hang on."""
+    """What all rows of the history refer to, and its limits."""
 
     repo_id: int
     ids: Mapping[str, int]
@@ -38,7 +38,7 @@ class Scope:
 
 
 class Touches:
-    """What numbered commits touched: files of today, and paths that no file has."""
+    """What numbered commits touched: current files, and paths that no longer have a file."""
 
     def __init__(self, places: Places) -> None:
         self.by_file: dict[int, list[int]] = {}
@@ -48,7 +48,7 @@ class Touches:
         self._by_lost: dict[int, list[int]] = {}
 
     def add(self, commit: int, entry: LogEntry) -> None:
-        """The commit touched its paths; call it newest first."""
+        """Record the paths of one commit. Add commits newest first."""
         files = []
         for place in sorted(set(map(self._places.__getitem__, entry.paths))):
             where = self.by_file if place >= 0 else self._by_lost
@@ -67,12 +67,15 @@ class Touches:
         return ((file, commit) for file in sorted(self.by_file) for commit in reversed(self.by_file[file]))
 
     def lost_commits(self) -> dict[str, list[int]]:
-        """Path -> commits."""
+        """Path without a current file -> the commits that touched it."""
         lost = self._places.lost
         return {lost[-1 - place]: commits for place, commits in self._by_lost.items()}
 
     def pairs(self, bound: int) -> tuple[Counter[tuple[int, int]], dict[tuple[int, int], int]]:
-        """(first file, second file) -> in how many commits of at most `bound` files, and the newest of these."""
+        """For each pair of files, how many commits touched both, and the newest of them.
+
+        Commits that touched more than `bound` files do not count.
+        """
         counts: Counter[tuple[int, int]] = Counter()
         newest: dict[tuple[int, int], int] = {}
         for commit, changed, files in reversed(self.by_commit):
@@ -84,7 +87,7 @@ class Touches:
 
 
 def write_commits(conn: Connection, repo_id: int, entries: Sequence[LogEntry], counts: Counts) -> None:
-    """The history is `entries`, newest first; what they touched is still to be written."""
+    """Replace the history by `entries`, newest first. What they touched is written by `write_touches`."""
     history_rows.clear_history(conn)
     numbered = list(zip(_numbers(entries), entries, strict=True))
     insert_commits(conn, repo_id, reversed(numbered), counts)
@@ -92,7 +95,7 @@ def write_commits(conn: Connection, repo_id: int, entries: Sequence[LogEntry], c
 
 
 def write_touches(conn: Connection, scope: Scope, entries: Sequence[LogEntry]) -> None:
-    """What `entries`, just written by `write_commits`, touched is in the database."""
+    """Write what `entries`, just written by `write_commits`, touched."""
     touches = Touches(Places(scope.ids))
     for number, entry in zip(_numbers(entries), entries, strict=True):
         touches.add(number, entry)
@@ -106,14 +109,14 @@ def write_touches(conn: Connection, scope: Scope, entries: Sequence[LogEntry]) -
 
 
 def _numbers(entries: Sequence[LogEntry]) -> range:
-    """The ids of commits, newest first."""
+    """Ids for that many commits, newest first, with gaps for commits that arrive in between."""
     return range(len(entries) * GAP, 0, -GAP)
 
 
 def insert_commits(
     conn: Connection, repo_id: int, numbered: Iterable[tuple[int, LogEntry]], counts: Counts
 ) -> None:
-    """The commits and their renames are in the database."""
+    """Insert the commits and their renames."""
     listed = list(numbered)
     history_rows.insert_commits(conn, (_commit(repo_id, number, entry, counts) for number, entry in listed))
     history_rows.insert_renames(
@@ -122,7 +125,7 @@ def insert_commits(
 
 
 def insert_terms(conn: Connection, numbered: Iterable[tuple[int, LogEntry]]) -> None:
-    """The terms of the messages of these commits are in the database, unless they touched too many files."""
+    """Store the search terms of these commits' messages, except for commits that touched too many files."""
     history_rows.put_terms(
         conn,
         (
@@ -134,7 +137,7 @@ def insert_terms(conn: Connection, numbered: Iterable[tuple[int, LogEntry]]) -> 
 
 
 def terms_text(message: str) -> str:
-    """The message's terms and how often each stands there, as a JSON object sorted by term."""
+    """Count the message's search terms, as a JSON object sorted by term."""
     return _encode(count_terms(message))
 
 

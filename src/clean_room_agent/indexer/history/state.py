@@ -1,4 +1,4 @@
-"""Which commit and which limits the indexed history was read with."""
+"""The commit and the limits that the indexed history was read with."""
 
 import json
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ COUNTED_COMMITS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryState:
-    """Where the history was read, and by which bounds; it can go on from here while these stay the same."""
+    """What the indexed history covers; it can be continued as long as the limits stay the same."""
 
     head: str | None
     """The commit; None: there was none, or none was wanted."""
@@ -28,7 +28,7 @@ class HistoryState:
 
 
 def read_state(conn: Connection) -> HistoryState | None:
-    """What was kept by `keep_state`; None in a new index."""
+    """Return what `keep_state` stored; None in a new index."""
     text = files.get_index_state(conn, HEAD_KEY)
     if text is None:
         return None
@@ -37,6 +37,6 @@ def read_state(conn: Connection) -> HistoryState | None:
 
 
 def keep_state(conn: Connection, kept: HistoryState) -> None:
-    """`read_state` gives `kept`."""
+    """Store the state for `read_state`."""
     fields = [kept.head, kept.bound, kept.pair_bound, kept.graph, kept.all_lines]
     files.put_index_state(conn, HEAD_KEY, json.dumps(fields))

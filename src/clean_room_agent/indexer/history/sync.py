@@ -1,4 +1,4 @@
-"""Updates the indexed history in place, with the result of reading it anew."""
+"""Updates the indexed history in place; the result is the same as reading it from scratch."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -29,23 +29,23 @@ MANY = 2000
 
 
 class Reader(Protocol):
-    """What can be asked of git."""
+    """The questions that an update asks git."""
 
     def read_commits(self, hashes: Sequence[str]) -> Sequence[LogEntry]:
-        """These commits."""
+        """Read just these commits."""
 
     def read_oldest(self, count: int) -> Sequence[LogEntry]:
-        """So many of the oldest commits within the bound, newest first; fewer where there are no more."""
+        """The `count` oldest commits within the bound, newest first; fewer if there are no more."""
 
     def count_lines(self, hashes: Sequence[str]) -> Counts:
-        """The lines that each of these commits changed; nothing where that cannot be told."""
+        """(added, deleted) lines by commit; a commit that cannot be counted is missing."""
 
 
 class HistorySync:
-    """One change of the history in the database.
+    """One update of the stored history.
 
-    `stale` gathers the files whose past is another than before, `renewed` those of them whose pairs cannot be told
-    by adding and taking away.
+    `stale` collects the files whose history changed; `_renewed`, those of them whose co-change counts must be computed
+    anew because they cannot be adjusted by adding and subtracting.
     """
 
     def __init__(self, conn: Connection, scope: Scope, reader: Reader) -> None:
@@ -57,7 +57,7 @@ class HistorySync:
         self._orphans: tuple[list[tuple[int, int]], frozenset[str]] = ([], frozenset())
 
     def find_lost(self) -> None:
-        """Files that took a path with a past have it."""
+        """Attribute commits of paths without a file to files that now have these paths."""
         for path in history_rows.list_lost_paths(self._conn):
             file_id = self._scope.ids.get(path)
             if file_id is not None:
@@ -67,9 +67,9 @@ class HistorySync:
                 self._renewed.add(file_id)
 
     def follow(self, delta: HistoryDelta) -> bool:
-        """The commits are those of the new history.
+        """Apply the delta to the stored commits.
 
-        False where that cannot be told from what is known: everything is to be read anew then.
+        Returns False if the stored rows do not suffice; the history must then be read from scratch.
         """
         full = count_commits(self._conn) >= self._scope.bound
         gone = history_rows.list_ids(self._conn, delta.gone)
@@ -92,13 +92,13 @@ class HistorySync:
         return True
 
     def settle_pairs(self) -> None:
-        """The pairs are those of the files' commits."""
+        """Recompute the co-change counts of files for which adjusting them was not enough."""
         for file_id in sorted(self._renewed):
             history_rows.renew_pairs(self._conn, file_id, self._scope.pair_bound)
         self.stale |= self._renewed
 
     def settle_terms(self, delta: HistoryDelta) -> None:
-        """The terms kept are those of the newest commits."""
+        """Keep search terms for the newest commits only."""
         oldest = history_rows.id_at(self._conn, SEARCHED_COMMITS - 1) or 0
         history_rows.drop_terms(self._conn, oldest)
         if delta.gone:
@@ -106,7 +106,7 @@ class HistorySync:
             history_rows.put_terms(self._conn, ((commit, terms_text(message)) for commit, message in unread))
 
     def settle_lines(self, delta: HistoryDelta, counts: Counts, *, every: bool) -> None:
-        """The lines of the newest commits are counted, or of all; `counts` are those known beforehand."""
+        """Count the lines of the newest commits, or of `every` one; `counts` holds those already known."""
         oldest = 0 if every else history_rows.id_at(self._conn, COUNTED_COMMITS - 1) or 0
         if oldest:
             history_rows.drop_line_counts(self._conn, oldest, len(delta.added))
@@ -119,7 +119,7 @@ class HistorySync:
         )
 
     def _remove(self, gone: Mapping[str, int]) -> None:
-        """The commits are gone, and taken off the pairs, which may still name them as their newest."""
+        """Delete commits and subtract them from the co-change counts, which may still name them as newest."""
         pairs: Counter[tuple[int, int]] = Counter()
         for number in sorted(gone.values()):
             for touched in history_rows.list_touched(self._conn, number, number):
@@ -136,7 +136,7 @@ class HistorySync:
         history_rows.remove_pairs(self._conn, [(*pair, pairs[pair]) for pair in sorted(pairs)])
 
     def _move(self, moves: Sequence[Move]) -> set[int]:
-        """Pasts are where their paths lead now; the commits of which only git can tell."""
+        """Attribute commits to other paths; return the commits for which git must be asked again."""
         ids = self._scope.ids
         unclear: set[int] = set()
         taken: list[tuple[str, list[int]]] = []
@@ -159,7 +159,7 @@ class HistorySync:
         return unclear
 
     def _place_again(self, unclear: Collection[int]) -> None:
-        """These commits touched what git says."""
+        """Read from git what these commits touched."""
         if not unclear:
             return
         hashes = history_rows.list_hashes(self._conn, sorted(unclear))
@@ -180,7 +180,7 @@ class HistorySync:
     def _numbers(
         self, delta: HistoryDelta, shared: Mapping[str, int], *, full: bool
     ) -> dict[str, int] | None:
-        """Ids for the commits that come, between those of their neighbours; None where there is no room."""
+        """Choose ids between those of the neighbours for the added commits; None if the gaps are too small."""
         numbers: dict[str, int] = {}
         newer: int | None = None
         run: list[str] = []
@@ -217,7 +217,7 @@ class HistorySync:
         self._store(touches, [(numbers[name], delta.added[name]) for name in numbers])
 
     def _store(self, touches: Touches, numbered: Iterable[tuple[int, LogEntry]]) -> None:
-        """Commits that were not there are, with what they touched."""
+        """Insert new commits and what they touched."""
         listed = sorted(numbered)
         insert_commits(self._conn, self._scope.repo_id, listed, {})
         history_rows.insert_file_commits(self._conn, touches.file_commits())
@@ -228,7 +228,7 @@ class HistorySync:
         self.stale.update(touches.by_file)
 
     def _reach_back(self, oldest: Sequence[LogEntry]) -> bool:
-        """Commits older than the known ones are there too; False where there is no room for their ids."""
+        """Add commits older than the known ones; False if no ids are left for them."""
         numbers: dict[str, int] = {}
         newer = next(iter(history_rows.oldest_ids(self._conn, 1)), None)
         if not _spread([entry.hash for entry in oldest], 0, newer, numbers):
@@ -243,7 +243,7 @@ class HistorySync:
         return True
 
     def _forget(self, surplus: int) -> None:
-        """The oldest commits are gone."""
+        """Delete the oldest commits."""
         leaving = history_rows.list_touched(self._conn, 0, history_rows.oldest_ids(self._conn, surplus)[-1])
         pairs: Counter[tuple[int, int]] = Counter()
         for touched in leaving:
@@ -256,7 +256,7 @@ class HistorySync:
 
 
 def _spread(run: Sequence[str], older: int, newer: int | None, numbers: dict[str, int]) -> bool:
-    """The commits of `run`, newest first, have ids between the two; False where there is no room."""
+    """Give the commits of `run` (newest first) ids between the two; False if the gap is too small."""
     step = GAP if newer is None else (newer - older) // (len(run) + 1)
     for place, name in enumerate(reversed(run), start=1):
         numbers[name] = older + place * step
@@ -266,7 +266,7 @@ def _spread(run: Sequence[str], older: int, newer: int | None, numbers: dict[str
 def _renames(
     conn: Connection, delta: HistoryDelta, shared: Mapping[str, int], gone: Mapping[str, int]
 ) -> dict[int, Renames]:
-    """The renames of the commits that are shared or go, by id."""
+    """The renames of shared and removed commits, by commit id."""
     known = (*shared.values(), *gone.values())
     return dict(history_rows.list_renames(conn, min(known))) if known and delta.old else {}
 
@@ -274,7 +274,7 @@ def _renames(
 def _steps(
     delta: HistoryDelta, shared: Mapping[str, int], gone: Mapping[str, int], renames: Mapping[int, Renames]
 ) -> list[Step]:
-    """Both ways in one: before each shared commit those that go, then those that come."""
+    """Merge both orders: before each shared commit, first the removed ones, then the added ones."""
     steps: list[Step] = []
     old = iter(delta.old)
 

@@ -18,7 +18,7 @@ WORD = re.compile(r"[^./?#!\s]+")
 
 
 class Reach(NamedTuple):
-    """The files that may resolve otherwise: what one of the three says is enough."""
+    """Files whose imports may resolve differently. A file is affected if any one of the three sets names it."""
 
     words: frozenset[str]
     """Those with one of these among `words_of` of an import."""
@@ -29,24 +29,24 @@ class Reach(NamedTuple):
 
 
 def words_of(target: str, names: Iterable[str] = ()) -> frozenset[str]:
-    """The words that an import mentions: the parts of its target, and the names that are taken."""
+    """The words an import mentions: the parts of its target, and the names it takes from there."""
     return frozenset(WORD.findall(target)).union(names)
 
 
 def is_config(path: str) -> bool:
-    """Whether what the file says, not only that it is there, decides how JavaScript's imports resolve."""
+    """Whether the content of the file, not just its existence, affects how JavaScript imports resolve."""
     return path.rpartition("/")[2] in {MANIFEST, PNPM, LERNA} or is_named(path)
 
 
 def reach(
     path: str, *, python: PythonModules | None = None, ecmascript: EcmaScriptModules | None = None
 ) -> Reach:
-    """Whom it concerns that `path` came or went, or, where `is_config(path)`, that it changed.
+    """Find which files are affected when `path` is added or removed or, if `is_config(path)`, when it changes.
 
     Args:
         path: the file.
-        python: the modules of the paths that neither came nor went; without, more is said than need be.
-        ecmascript: the same.
+        python: the modules among paths that were neither added nor removed; without it, the answer is less precise.
+        ecmascript: the same for JavaScript and TypeScript.
     """
     folder, _, name = path.rpartition("/")
     is_python = path.endswith(SUFFIXES)

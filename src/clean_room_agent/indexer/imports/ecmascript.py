@@ -19,11 +19,11 @@ MAX_HOPS = 5
 
 
 class EcmaScriptModules:
-    """The files that a specifier may mean: by path, by `paths` of a `tsconfig.json`, by a package's name.
+    """Finds the file a specifier refers to: by path, by `paths` of a `tsconfig.json`, or by a package's name.
 
     Args:
         paths: all files of the repository.
-        read: the text of a configuration file; None where it cannot be had.
+        read: returns the text of a configuration file, or None if it cannot be read.
     """
 
     def __init__(self, paths: Collection[str], read: Callable[[str], str | None]) -> None:
@@ -34,7 +34,7 @@ class EcmaScriptModules:
         self._entries: tuple[frozenset[str], tuple[str, ...], tuple[str, ...]] | None = None
 
     def find(self, source: str, specifier: str) -> str | None:
-        """The file that `specifier`, as written in the file `source`, means; None for what is outside."""
+        """Return the file that `specifier`, as written in `source`, refers to; None if it is not in the repository."""
         config = self._configs.of(source)
         key = source.rpartition("/")[0], specifier, is_typed(source), "" if config is None else config.path
         try:
@@ -95,7 +95,7 @@ class EcmaScriptModules:
         return found or self._packages.folder_entry(base, typed=typed)
 
     def _from_top(self, folder: str, specifier: str, *, typed: bool) -> str | None:
-        """What a bundler serves under an absolute path: the package's files, else the repository's."""
+        """Resolve an absolute path as a bundler serves it: from the package's folder, else from the repository's."""
         own = self._packages.nearest(folder)
         tops = dict.fromkeys((own or "", ""))
         found = (self._at(join(top, specifier.lstrip("/")), typed=typed) for top in tops)
@@ -117,7 +117,10 @@ class EcmaScriptModules:
         return None
 
     def is_entry(self, path: str) -> bool:
-        """Whether a specifier may lead to `path`, there or not, that mentions neither its name nor its folder's."""
+        """Whether a specifier that mentions neither the name of `path` nor its folder may lead to it.
+
+        `path` need not exist.
+        """
         bases, starred, shifted = self._entries or self._list_entries()
         base = without_suffix(path)
         folder, _, name = base.rpartition("/")
@@ -129,7 +132,7 @@ class EcmaScriptModules:
         return virtual or folder in bases or any(_fits(folder, pattern) for pattern in starred)
 
     def _list_entries(self) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...]]:
-        """Paths without suffix that configurations name; those of them with a star; folders that stand for others."""
+        """Collect what configurations name: paths without suffix, those with a star, and `rootDirs`."""
         named = list(self._packages.entry_bases())
         named.extend(self._packages.folders())
         shifted: set[str] = set()

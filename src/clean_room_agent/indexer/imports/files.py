@@ -24,19 +24,19 @@ def is_typed(source: str) -> bool:
 
 
 def find_file(base: str, paths: Collection[str], *, typed: bool) -> str | None:
-    """The file, no folder, that `base` stands for."""
+    """Return the file (not folder) that `base` refers to."""
     return next((path for path in file_names(base, typed=typed) if path in paths), None)
 
 
 def find_index(folder: str, paths: Collection[str], *, typed: bool) -> str | None:
-    """The file that stands for the folder, its `package.json` aside."""
+    """Return the index file of the folder, ignoring its `package.json`."""
     base = join(folder, "index")
     order = TYPES_FIRST if typed else SCRIPTS_FIRST
     return next((base + suffix for suffix in order if base + suffix in paths), None)
 
 
 def file_names(base: str, *, typed: bool) -> Iterator[str]:
-    """What the file may be called, best first."""
+    """Candidate paths for `base`, best first."""
     stem, suffix = posixpath.splitext(base)
     swaps = SWAPS.get(suffix, ())
     if not typed or not swaps:
@@ -49,11 +49,11 @@ def file_names(base: str, *, typed: bool) -> Iterator[str]:
 
 
 def without_suffix(path: str) -> str:
-    """The path without the suffix of a source file or of what is built from one."""
+    """Strip the suffix of a source file, or of a file built from one."""
     return next((path[: -len(suffix)] for suffix in BUILT if path.endswith(suffix)), path)
 
 
 def join(folder: str, name: str) -> str:
-    """The normal path of `name` in `folder`, from the repository's root; "" is the root itself, ".." lies outside."""
+    """Normalise `name` relative to `folder`; "" is the repository's root, and ".." at the start leads outside it."""
     path = posixpath.normpath(posixpath.join(folder, name))
     return "" if path == "." else path

@@ -11,7 +11,7 @@ ITEM = re.compile(r"""(?:^[ \t]*-|[\[,])[ \t\n]*(?:'([^'\n]*)'|"([^"\n]*)"|([^\s
 
 
 def read_object(text: str | None) -> Mapping[str, object]:
-    """The object that the text holds; an empty one where it holds none."""
+    """Parse the text; anything that is not a JSON object gives an empty one."""
     if text is None:
         return {}
     try:
@@ -27,17 +27,17 @@ def read_packages(text: str | None) -> tuple[str, ...]:
 
 
 def as_object(value: object) -> Mapping[str, object]:
-    """The value where it is an object, else an empty one."""
+    """The value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def as_text(value: object) -> str:
-    """The value where it is text, else none."""
+    """The value if it is a string, else ""."""
     return value if isinstance(value, str) else ""
 
 
 def as_texts(value: object) -> tuple[str, ...]:
-    """The texts in the value where it is a list; the text alone where it is one."""
+    """The strings in the value if it is a list; the value itself if it is a string."""
     if isinstance(value, str):
         return (value,)
     return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()

@@ -31,14 +31,14 @@ MAX_DEPTH = 20
 
 
 class Leaf(NamedTuple):
-    """A target in `exports` or `imports`, with the conditions that lead to it."""
+    """A target in `exports` or `imports`, and the conditions under which it applies."""
 
     target: str
     conditions: tuple[str, ...]
 
 
 class Packages:
-    """The packages that a file sees: those of the workspaces around it, its own, and those linked by a path."""
+    """The packages visible to a file: its own, those of enclosing workspaces, and those linked by a path."""
 
     def __init__(self, paths: Collection[str], read: Callable[[str], str | None]) -> None:
         self._paths = paths
@@ -59,7 +59,7 @@ class Packages:
         return self._folders
 
     def manifest(self, folder: str) -> Mapping[str, object]:
-        """What the folder's `package.json` says; nothing where there is none."""
+        """The parsed `package.json` of the folder; empty if it has none."""
         found = self._manifests.get(folder)
         if found is None:
             path = join(folder, MANIFEST)
@@ -68,7 +68,7 @@ class Packages:
         return found
 
     def nearest(self, folder: str) -> str | None:
-        """The nearest folder, this one or above, that holds a `package.json`."""
+        """The nearest folder, from this one upwards, that holds a `package.json`."""
         try:
             return self._nearest[folder]
         except KeyError:
@@ -77,7 +77,7 @@ class Packages:
             return nearest
 
     def named(self, folder: str, name: str) -> str | None:
-        """The folder of the package that files in `folder` know by this name."""
+        """The folder of the package that files in `folder` import under this name."""
         try:
             return self._named[folder, name]
         except KeyError:
@@ -97,7 +97,7 @@ class Packages:
         return None
 
     def entry(self, folder: str, inside: str, *, typed: bool) -> str | None:
-        """The source file of what the package in `folder` offers as `inside` ("." or "./…")."""
+        """The source file that the package in `folder` exports as `inside` ("." or "./…")."""
         manifest = self.manifest(folder)
         exports = manifest.get("exports")
         if exports is not None:
@@ -113,18 +113,18 @@ class Packages:
         for target in filter(None, targets):
             found = self.target(folder, target, typed=typed)
             if found is None and is_built(target):
-                # What is built from the usual source comes before files that stand in for it elsewhere.
+                # The usual source of a built file takes precedence over fallbacks for other platforms.
                 found = self._first(usual, typed=typed)
             if found is not None:
                 return found
         return self._first(usual or [join(folder, f"src/{inside}")], typed=typed)
 
     def target(self, folder: str, target: str, *, typed: bool) -> str | None:
-        """The file that `target` in the `package.json` of the folder names, or the source that it is built from."""
+        """The file that `target` in the folder's `package.json` names, or the source that it is built from."""
         return self._first([join(folder, target), *source_bases(folder, target)], typed=typed)
 
     def folder_entry(self, folder: str, *, typed: bool) -> str | None:
-        """The file that an import of the folder itself takes."""
+        """The file that importing the folder itself loads."""
         manifest = self.manifest(folder)
         for name in ENTRIES if typed else ENTRIES[2:]:
             target = as_text(manifest.get(name))
@@ -134,7 +134,7 @@ class Packages:
         return find_index(folder, self._paths, typed=typed)
 
     def entry_bases(self) -> Iterator[str]:
-        """The paths, without suffix, of files that some `package.json` leads to; those with a star keep it."""
+        """Paths, without suffix, that any `package.json` may lead to; patterns keep their star."""
         for folder in self.folders():
             manifest = self.manifest(folder)
             yield from usual_bases(folder, as_text(manifest.get("name")))
@@ -154,7 +154,7 @@ class Packages:
         return None
 
     def _members_of(self, root: str) -> Mapping[str, str]:
-        """Name -> folder of the workspace that `root` declares; its own name, too."""
+        """Name -> folder of the packages in the workspace that `root` declares, including its own."""
         members = self._members.get(root)
         if members is None:
             globs = self._globs(root)
@@ -180,7 +180,7 @@ class Packages:
         return tuple(globs)
 
     def _links_of(self, folder: str) -> Mapping[str, str]:
-        """Name -> folder of what the folder's `package.json` depends on by a path."""
+        """Name -> folder of the folder's dependencies that are given as paths."""
         links = self._links.get(folder)
         if links is None:
             manifest = self.manifest(folder)
@@ -195,14 +195,17 @@ class Packages:
 
 
 def split_package(specifier: str) -> tuple[str, str]:
-    """The package's name, its scope included, and what is asked of it."""
+    """Split a specifier into the package's name (with its scope) and the rest."""
     parts = specifier.split("/", 2 if specifier.startswith("@") else 1)
     size = 2 if specifier.startswith("@") else 1
     return "/".join(parts[:size]), "/".join(parts[size:])
 
 
 def leaves(offered: object, inside: str) -> tuple[Leaf, ...]:
-    """The targets of `exports` or `imports` for a key, as they stand; none where the key is not offered."""
+    """The targets of `exports` or `imports` for a key, in their order; empty if the key is not offered.
+
+    leaves({"./x/*": {"import": "./src/*.js"}}, "./x/a") == (Leaf("./src/a.js", ("import",)),)
+    """
     table = as_object(offered)
     if not table or not next(iter(table)).startswith((".", "#")):
         return tuple(_all_leaves(offered, (), MAX_DEPTH)) if inside == "." else ()
@@ -230,13 +233,13 @@ def leaves(offered: object, inside: str) -> tuple[Leaf, ...]:
 
 
 def ordered(found: tuple[Leaf, ...], *, typed: bool) -> list[Leaf]:
-    """As they are to be tried: types only for TypeScript, other platforms last."""
+    """The order in which to try them: types only for TypeScript, other platforms last."""
     wanted = [leaf for leaf in found if typed or not any(one.startswith("types") for one in leaf.conditions)]
     return sorted(wanted, key=lambda leaf: not ELSEWHERE.isdisjoint(leaf.conditions))
 
 
 def source_bases(folder: str, target: str) -> list[str]:
-    """Where the source, without suffix, of a built file may stand."""
+    """Paths, without suffix, where the source of a built file may be."""
     parts = [part for part in target.split("/") if part not in {"", "."}]
     bases: list[str] = []
     while parts:
@@ -252,12 +255,12 @@ def source_bases(folder: str, target: str) -> list[str]:
 
 
 def is_built(target: str) -> bool:
-    """Whether the file is made by a build, by the folder that it stands in."""
+    """Whether the file is build output, judging by its folder."""
     return target.removeprefix("./").partition("/")[0] in BUILT_FOLDERS
 
 
 def usual_bases(folder: str, name: str) -> list[str]:
-    """Where the entry of a package stands that does not say where."""
+    """Paths, without suffix, where the entry of a package usually is when its manifest does not say."""
     short = name.rpartition("/")[2]
     names = ["src/index", "src/main", "index", "lib/index", *([f"src/{short}"] if short else [])]
     return [join(folder, one) for one in names]

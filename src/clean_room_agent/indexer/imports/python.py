@@ -21,7 +21,7 @@ LOADED = frozenset(LOADED_NAMES.split())
 
 
 class ModuleRef(NamedTuple):
-    """What a dotted name stands for."""
+    """The module, package or namespace package that a dotted name refers to."""
 
     file: str | None
     """The module's own file, a package's `__init__`; None for a namespace package."""
@@ -34,17 +34,17 @@ class ModuleRef(NamedTuple):
 
 
 class PythonModules:
-    """The modules of a repository, by the names that its files may call them by.
+    """The modules of a repository, by the names under which its files can import them.
 
-    Where an absolute name is looked for, in this order:
+    An absolute name is looked up in this order:
 
-    1. the file's own root: the folder that its outermost package stands in, or the file's own folder;
-    2. the folders above that, nearest first, and `src`, `lib` and `python` in each. A plain module counts there only
-       where the folder is the repository's, a project's, one of those three, or has a `conftest.py`;
-    3. a package or a project's module of that name anywhere else, where there is only one.
+    1. the file's own root: the folder that contains its outermost package, or else the file's own folder;
+    2. the folders above it, nearest first, and `src`, `lib` and `python` in each. A plain module counts there only if
+       the folder is the repository's root, a project's root, one of those three, or contains a `conftest.py`;
+    3. anywhere else, if exactly one package or project's module has that name.
 
-    A name of the standard library is found only as CPython would prefer the file: beside a script, or as the top of
-    the importing file's own package.
+    A file takes precedence over a module of the standard library only if CPython would also prefer it: beside a script,
+    or if it is the importing file's own top-level package.
     """
 
     def __init__(self, paths: Iterable[str]) -> None:
@@ -59,19 +59,19 @@ class PythonModules:
         self._projects: tuple[str, ...] | None = None
 
     def find(self, source: str, target: str) -> ModuleRef | None:
-        """The module that `target`, as written in the file `source` with its leading dots, names."""
+        """Return the module that `target`, as written in `source` with any leading dots, refers to."""
         key = source.rpartition("/")[0], target
         try:
             found = self._memo[key]
         except KeyError:
             found = self._memo[key] = self._find(*key, itself="")
         if found is not None and found.file == source and target[0] != "." and not self._in_package(key[0]):
-            # A script that has the name of a library means the library.
+            # A script that shares its name with a library imports the library, not itself.
             return self._find(*key, itself=source)
         return found
 
     def child(self, ref: ModuleRef, name: str) -> ModuleRef | None:
-        """The submodule `name`; None where `ref` is no package or has none of that name."""
+        """Return the submodule `name`; None if `ref` is not a package or has no such submodule."""
         folder = ref.folder
         if folder is None:
             return None
@@ -84,7 +84,7 @@ class PythonModules:
             return found
 
     def names_in(self, folder: str) -> frozenset[str]:
-        """The names of modules and folders with modules that stand directly in the folder."""
+        """Names of the modules in the folder, and of its subfolders that contain modules."""
         if self._names is None:
             names: dict[str, set[str]] = {}
             for path in self._paths:
@@ -100,7 +100,7 @@ class PythonModules:
         return frozenset(self._names.get(folder, ()))
 
     def may_be_root(self, folder: str) -> bool:
-        """Whether modules are imported from the folder by their bare names, unless it is a package."""
+        """Whether modules in the folder can be imported by their bare names, provided it is not a package."""
         if not folder or folder.rpartition("/")[2] in SOURCE_FOLDERS:
             return True
         return self._has_project_file(folder)
@@ -156,7 +156,7 @@ class PythonModules:
         return first or self._in_spaces([*on_path, *beside], parts, itself)
 
     def _in_spaces(self, folders: list[str], parts: list[str], itself: str) -> ModuleRef | None:
-        """What is in a namespace package of these folders, or elsewhere in the repository."""
+        """Look in a namespace package with these portions, or elsewhere in the repository."""
         far = [one for one in self._far(parts[0]) if one not in folders]
         found = self._down(_namespace(folders, far), parts[1:])
         if found is not None and found.file is not None:
@@ -165,12 +165,12 @@ class PythonModules:
         return other if found is None or (other is not None and self._holds(folders, other)) else found
 
     def _holds(self, folders: list[str], ref: ModuleRef) -> bool:
-        """Whether one of the folders is the project of `ref`, and only has its name: `core/src/core/__init__.py`."""
+        """Whether the first folder is a project that contains `ref`: `core` for `core/src/core/__init__.py`."""
         file = ref.file or ""
         return all(self._has_project_file(one) and file.startswith(f"{one}/") for one in folders[:1])
 
     def _far(self, top: str) -> list[str]:
-        """The folders without `__init__` of that name in the roots of projects."""
+        """Folders of that name without `__init__` in the roots of projects."""
         found = ((root, self._module(root, top)) for root in self._project_roots())
         return [_in(root, top) for root, ref in found if ref is not None and ref.file is None]
 
@@ -191,7 +191,7 @@ class PythonModules:
         return _namespace(spaces, far)
 
     def _shadows(self, folder: str, own: str, top: str) -> bool:
-        """Whether what stands in the root `own` comes before a module of the standard library."""
+        """Whether a file in the root `own` takes precedence over a module of the standard library."""
         found = self._module(own, top)
         if found is None or found.file is None:
             return False
@@ -216,7 +216,7 @@ class PythonModules:
         return ref
 
     def _module(self, folder: str, name: str) -> ModuleRef | None:
-        """What `name` is in the folder: a package before a module, Python before a stub, a bare folder at last."""
+        """Look up `name` in the folder: packages before modules, sources before stubs, bare folders last."""
         base = f"{folder}/{name}" if folder else name
         paths = self._paths
         is_folder = base in self._folders
@@ -234,7 +234,7 @@ class PythonModules:
         return _in(folder, "__init__.py") in self._paths or _in(folder, "__init__.pyi") in self._paths
 
     def _root_of(self, folder: str) -> str:
-        """The folder that the outermost package around `folder` stands in; `folder` itself where it is no package."""
+        """The folder that contains the outermost package around `folder`, or `folder` if it is not in a package."""
         root = self._roots.get(folder)
         if root is None:
             root = folder
@@ -270,7 +270,7 @@ class PythonModules:
         return self._projects
 
     def _top_roots(self) -> dict[str, list[str]]:
-        """For each name the roots, sorted, that hold a package or a project's module of that name."""
+        """For each top-level name, the sorted roots that contain such a package or a project's module."""
         if self._tops is None:
             tops: dict[str, set[str]] = {}
             for path in self._paths:
@@ -289,7 +289,7 @@ class PythonModules:
 
 
 def above(folder: str) -> Iterator[str]:
-    """The folder, those around it, and the repository's root, in this order."""
+    """Yield the folder, its parents, and finally the repository's root ("")."""
     while folder:
         yield folder
         folder = folder.rpartition("/")[0]
@@ -297,7 +297,7 @@ def above(folder: str) -> Iterator[str]:
 
 
 def _folders(paths: Iterable[str]) -> frozenset[str]:
-    """All folders with a module in or under them."""
+    """All folders that contain a module, directly or further down."""
     folders: set[str] = {path.rpartition("/")[0] for path in paths if path.endswith(SUFFIXES)}
     for folder in list(folders):
         parent = folder

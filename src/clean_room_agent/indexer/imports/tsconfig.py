@@ -21,7 +21,7 @@ LEFT_OUT = ("node_modules", "bower_components", "jspm_packages")
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """What one configuration says, with what it inherits; all paths are from the repository's root."""
+    """One configuration merged with those it extends; all paths are relative to the repository's root."""
 
     path: str
     folder: str
@@ -41,7 +41,7 @@ class Config:
         return self._include.match(source) is not None and self._exclude.match(source) is None
 
     def targets(self, specifier: str) -> tuple[str, ...]:
-        """What `paths` maps the specifier to: by the exact pattern, or the one with the longest prefix."""
+        """What `paths` maps the specifier to: by the exact pattern, else by the one with the longest prefix."""
         best: tuple[int, tuple[str, ...]] = (-1, ())
         for pattern, targets in self.paths:
             prefix, star, suffix = pattern.partition("*")
@@ -66,17 +66,17 @@ class Config:
 
 @dataclass(slots=True, kw_only=True)
 class _Merged:
-    """Settings under their names, those of `compilerOptions` among them, each with the folder that it is said in."""
+    """Settings (including those of `compilerOptions`) by name, each with the folder of the file that sets it."""
 
     leaf: str
     settings: dict[str, tuple[str, object]] = field(default_factory=dict)
 
     def value(self, name: str) -> object:
-        """What the setting is, wherever it is said."""
+        """The setting's value, no matter which file sets it."""
         return self.settings.get(name, (self.leaf, None))[1]
 
     def places(self, name: str, values: Sequence[str] | None = None) -> tuple[str, ...]:
-        """The paths in the setting `name`, or `values` as if they stood there, from the repository's root."""
+        """Resolve the paths in the setting `name` (or `values` instead of its own) from the repository's root."""
         folder, value = self.settings.get(name, (self.leaf, None))
         return tuple(self._place(folder, one) for one in (as_texts(value) if values is None else values))
 
@@ -91,8 +91,8 @@ class Configs:
 
     Args:
         paths: all files.
-        read: a file's text.
-        package: the folder of a package by a configuration's folder and the package's name.
+        read: returns a file's text.
+        package: maps a configuration's folder and a package's name to that package's folder.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Configs:
         self._of: dict[str, Config | None] = {}
 
     def of(self, source: str) -> Config | None:
-        """The nearest configuration up the tree that the file belongs to, else the nearest that says anything."""
+        """The nearest configuration whose project includes the file, else the nearest with `paths` or `baseUrl`."""
         try:
             return self._of[source]
         except KeyError:
@@ -124,12 +124,12 @@ class Configs:
             return found
 
     def all(self) -> Iterator[Config]:
-        """Each file that is named as a configuration, sorted."""
+        """Every file whose name marks it as a configuration, sorted."""
         named = sorted(path for path in self._paths if path.endswith(".json") and is_named(path))
         yield from (self._config(path) for path in named)
 
     def _nearest(self, folder: str) -> tuple[Config, ...]:
-        """The configurations in and above the folder, nearest first, each followed by those that it refers to."""
+        """The configurations in and above the folder, nearest first, each followed by those it references."""
         near = self._near.get(folder)
         if near is None:
             found = (join(folder, name) for name in NAMES)
@@ -182,7 +182,7 @@ class Configs:
         )
 
     def _merge(self, path: str, merged: _Merged, hops: int) -> None:
-        """Put the settings of the file at `path` over those that it inherits."""
+        """Apply the settings of the file at `path` over those it extends."""
         folder = path.rpartition("/")[0]
         said = read_object(self._read(path))
         for name in as_texts(said.get("extends")) if hops else ():
@@ -207,7 +207,7 @@ class Configs:
 
 
 def is_named(path: str) -> bool:
-    """Whether the file may be a configuration by its name: what another one extends or refers to must be called so, too."""
+    """Whether the file's name marks it as a configuration. Files that are extended or referenced must match, too."""
     name = path.rpartition("/")[2]
     return name.endswith(".json") and ("config" in name or "base" in name)
 
@@ -226,11 +226,11 @@ def _paths(merged: _Merged, base_url: str | None) -> tuple[tuple[str, tuple[str,
 
 
 def _pattern(globs: Sequence[str], *, whole: bool) -> re.Pattern[str]:
-    """What matches a file that one of the globs stands for, or that lies in a folder that one stands for.
+    """Compile globs into a pattern for the files they match and the files in folders they match.
 
     Args:
         globs: paths from the repository's root.
-        whole: whether a glob with a star in its last part stands for files only.
+        whole: a glob whose last part has a star or a suffix matches files only, not folders.
     """
     patterns: list[str] = []
     for glob in map(whole_name_stars, globs):

@@ -37,8 +37,8 @@ REASON = re.compile(
 PROHIBITION = re.compile(r"\b(?:must|should|can|do|does|did|could|would)(?: not|n't|not) \w+", re.IGNORECASE)
 CLAUSE = re.compile(r"\b(?:as|because|since|or)\b", re.IGNORECASE)
 """What makes a prohibition a reason where it follows later on: looked for once, behind the first."""
-# One of these stands in every text that the patterns above find. Most comments are told by that alone, and looking for
-# fixed words takes a tenth of the time of a pattern.
+# Every text that the patterns above match contains one of these. Searching for fixed words takes a tenth of the time
+# of a pattern, and rules out most comments.
 KIND_WORDS: Mapping[str, tuple[str, ...]] = {
     "todo": ("todo",),
     "fixme": ("fixme", "xxx"),
@@ -65,7 +65,7 @@ DIRECTIVE = re.compile(
 
 
 def classify(text: str) -> tuple[str, bool]:
-    """The comment's kind, and whether it gives a reason."""
+    """Return the kind of the comment, and whether it gives a reason."""
     lowered = text.lower()
     gives_reason = any(map(lowered.__contains__, REASON_WORDS)) and _gives_reason(text)
     for kind, pattern in KINDS:
@@ -82,12 +82,12 @@ def _gives_reason(text: str) -> bool:
 
 
 def merge_line_comments(comments: Iterable[tuple[Node, str]], source: bytes) -> list[Comment]:
-    """The comments by position; full-line ones in adjacent lines at the same column are one.
+    """Sort comments by position, and join full-line ones on adjacent lines at the same column.
 
-    Left out: what has no letters, and what is for tools alone.
+    Comments without letters, and those meant only for tools, are left out.
 
     Args:
-        comments: each with its text without marks.
+        comments: each with its text without comment marks.
         source: the file.
     """
     merged: list[tuple[int, int, list[str]]] = []

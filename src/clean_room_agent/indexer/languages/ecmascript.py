@@ -1,7 +1,8 @@
 """JavaScript and TypeScript, with JSX.
 
-Namespaces, modules and `declare global` are variables that hold what is inside. Constructors and accessors are methods;
-signatures without a name (calls, `new`, indexes), properties of interfaces, enum members and static blocks are no symbols.
+Namespaces, modules and `declare global` are stored as variables that contain other symbols. Constructors and accessors
+are methods. Not symbols: signatures without a name (calls, `new`, indexes), properties of interfaces, enum members and
+static blocks.
 """
 
 from bisect import bisect_right
@@ -59,17 +60,17 @@ FULL = frozenset({"function", "method", "class"})
 
 
 class EcmaScriptReader:
-    """Reads what the queries capture of JavaScript and TypeScript."""
+    """Reads what the queries capture in JavaScript and TypeScript."""
 
     def __init__(self, *, typed: bool) -> None:
         self._typed = typed
 
     def query(self, grammar: str) -> str:  # noqa: ARG002 - those of one kind share theirs
-        """The query's text; the grammars do not know one another's nodes."""
+        """The query's text; each grammar has its own because they do not share all node types."""
         return TYPESCRIPT_QUERY if self._typed else JAVASCRIPT_QUERY
 
     def read(self, root: Node, captures: dict[str, list[Node]], source: bytes) -> Parsed:
-        """What the captured nodes say."""
+        """Turn captured nodes into definitions, comments and imports."""
         file = ScriptSource(source, captures.get("comment", []), captures.get("decorator", []))
         statements = Statements(file, root)
         definitions = statements.definitions
@@ -113,7 +114,7 @@ def _assigned(node: Node, file: ScriptSource) -> Definition | None:
 def _pairs(
     nodes: Iterable[Node], file: ScriptSource, definitions: Iterable[Definition]
 ) -> Iterator[Definition]:
-    """The functions that are set to an object's keys; outside functions, methods and classes they need a variable."""
+    """Functions that are values of an object's keys. Outside functions, methods and classes they need a variable."""
     spans = list(outermost((one.start, one.end) for one in definitions if one.kind in FULL))
     starts = [start for start, _ in spans]
     for node in nodes:

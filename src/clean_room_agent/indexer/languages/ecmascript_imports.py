@@ -33,7 +33,7 @@ VALUE_CONTEXTS = frozenset({"statement_block", "program", "arguments", "class_bo
 
 
 def read_imports(root: Node, statements: Iterable[Node], source: bytes) -> list[RawImport]:
-    """In the order of the file."""
+    """All imports, in the order of the file."""
     found = [one for node in statements for one in _statement(node, source)]
     found.extend(_calls(root, source))
     if b"<reference" in source:
@@ -61,7 +61,7 @@ def _statement(node: Node, source: bytes) -> Iterator[RawImport]:
 
 
 def _calls(root: Node, source: bytes) -> Iterator[RawImport]:
-    """`require("…")` and `import("…")` with a literal."""
+    """`require("…")` and `import("…")` with a string literal."""
     for pattern, kind in CALLED:
         for found in pattern.finditer(source):
             start = found.start()

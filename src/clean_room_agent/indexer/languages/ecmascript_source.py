@@ -1,4 +1,4 @@
-"""Where definitions of a JavaScript or TypeScript file begin, their signatures and documentation."""
+"""Where definitions of a JavaScript or TypeScript file begin, with their signatures and documentation."""
 
 import re
 
@@ -19,10 +19,10 @@ INDEXED = re.compile(r"[\[(]")
 
 
 class ScriptSource(DocComments):
-    """The text with its comments and decorators, and the statements that definitions stand in.
+    """The text with its comments and decorators, and the statements around definitions.
 
     Attributes:
-        outer: by the first byte of a declaration, the statement that is nothing but that and its `export`.
+        outer: first byte of a declaration -> the statement that consists only of it and its `export`.
     """
 
     def __init__(self, source: bytes, comments: list[Node], decorators: list[Node]) -> None:
@@ -41,7 +41,7 @@ class ScriptSource(DocComments):
             self._undecorated[node.start_byte] = behind
 
     def text(self, node: Node | None) -> str:
-        """The node's text; "" for no node."""
+        """The node's text; "" for None."""
         return "" if node is None else text_of(self.source, node)
 
     def name(self, node: Node, field: str) -> str:
@@ -49,7 +49,7 @@ class ScriptSource(DocComments):
         return self.text(node.child_by_field_name(field)).strip("'\"`")
 
     def declared(self, declarator: Node) -> Node:
-        """The declaration of a variable that has one for itself; else the declarator."""
+        """The whole declaration if it declares only this variable, else the declarator."""
         parent = declarator.parent
         if parent is None or parent.type not in DECLARING:
             return declarator
@@ -69,18 +69,18 @@ class ScriptSource(DocComments):
         needs_holder: bool = False,
         documented_at: int | None = None,
     ) -> Definition:
-        """The definition that `node` is, with its `export` and decorators.
+        """Make a definition from the node, including its `export` and decorators.
 
         Args:
             node: a declaration, a declarator or an assignment.
-            name: as it is called where it stands.
+            name: the unqualified name.
             kind: of symbol.
             owner: what the source writes before the name.
             body_of: the node whose `body` ends the signature.
-            value: what a variable is set to, which a long signature leaves out.
-            holds: whether a variable holds what is defined inside; functions and classes do.
+            value: what a variable is set to; a long signature leaves it out.
+            holds: whether a variable contains what is defined inside; functions and classes always do.
             needs_holder: see `Definition`.
-            documented_at: the byte before which the documentation stands, where that is not the definition's own.
+            documented_at: the byte that the documentation precedes, if it is not where the definition starts.
         """
         outer = self.outer.get(node.start_byte, node)
         begins = outer.start_byte
@@ -114,14 +114,14 @@ class ScriptSource(DocComments):
 
 
 def unwrapped(value: Node | None) -> Node | None:
-    """A value without the parentheses and casts around it."""
+    """Strip parentheses and casts from around a value."""
     while value is not None and value.type in CASTS and value.named_child_count:
         value = value.named_child(0)
     return value
 
 
 def target_of(target: str, own_name: str) -> tuple[str, str]:
-    """Owner and name of what is assigned to a target: `A.prototype.m` is A's m, `exports.f` is f."""
+    """Split the target of an assignment into owner and name: `A.prototype.m` is A's m, `exports.f` is f."""
     if INDEXED.search(target):
         return "", ""
     written = "".join(target.split()).split(".")

@@ -19,7 +19,7 @@ PATTERNS = frozenset({"object_pattern", "array_pattern", "rest_pattern"})
 
 
 class Statements:
-    """Filled by one walk over the statements outside functions and classes.
+    """Collects definitions in one walk over the statements outside functions and classes.
 
     Attributes:
         definitions: what was defined.
@@ -49,7 +49,7 @@ class Statements:
                 read(node, node)
 
     def _declaration(self, node: Node, outer: Node) -> None:
-        """A declaration for which `outer` is the whole statement."""
+        """A declaration; `outer` is the whole statement."""
         self._file.outer[node.start_byte] = outer
         read = self._read.get(node.type)
         if read is not None:
@@ -101,7 +101,7 @@ class Statements:
                 self._add(at, name, "variable", value=value, holds=holds, documented_at=documented_at)
 
     def _names(self, pattern: Node) -> list[str]:
-        """What a pattern binds."""
+        """The names that a pattern binds."""
         if pattern.type in NAMED_PATTERNS:
             return [self._file.text(pattern)]
         if pattern.type in PATTERN_FIELDS:
@@ -119,7 +119,7 @@ class Statements:
             self._assignment(first)
 
     def _assignment(self, node: Node) -> None:
-        """`module.exports = …`, `exports.name = …`, chained ones too; other targets are no module's variables."""
+        """`module.exports = …` and `exports.name = …`, also chained; other targets are not variables of the module."""
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         if right is not None and right.type == "assignment_expression":
             self._assignment(right)
@@ -133,7 +133,7 @@ class Statements:
             self._add(node, name, "variable", value=right, holds=right.type != "assignment_expression")
 
     def _ambient(self, node: Node, outer: Node) -> None:
-        """`declare …`; of `declare global { … }` the inside."""
+        """`declare …`; for `declare global { … }`, what is inside."""
         for child in node.named_children:
             if child.type == "statement_block":
                 self._add(outer, "global", "variable", body_of=node, holds=True)

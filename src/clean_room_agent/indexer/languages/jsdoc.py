@@ -17,7 +17,7 @@ TYPEDEF = re.compile(rf"@(?:typedef|callback)\b[ \t]*(?:{BRACES})?\s*([\w$.]+)")
 
 
 class DocComments:
-    """The comments of a file, the `/** */` ones by the byte at which the documented thing begins."""
+    """The comments of a file; `/** */` ones by the byte at which the thing they document begins."""
 
     def __init__(self, comments: list[Node], source: bytes) -> None:
         self._text = source
@@ -35,7 +35,7 @@ class DocComments:
                     self._by_start[behind] = node
 
     def doc_at(self, start: int) -> str:
-        """The documentation of what begins at byte `start`."""
+        """The documentation of whatever begins at byte `start`."""
         node = self._by_start.get(start)
         if node is None:
             return ""
@@ -46,7 +46,7 @@ class DocComments:
         return _clean_block(text)
 
     def module_doc(self, root: Node) -> str:
-        """The first comment of the file, where it documents nothing else and says so or stands apart."""
+        """The file's first comment, if it documents nothing else and either says so or is set apart."""
         first = next((node for node in root.named_children if not self._is_line(node)), None)
         if first is None or first.type != "comment" or first.start_byte in self._used:
             return ""
@@ -75,7 +75,7 @@ class DocComments:
                 )
 
     def other_comments(self) -> list[tuple[Node, str]]:
-        """The comments that document nothing, each without its marks."""
+        """The comments that document nothing, each without its comment marks."""
         return [
             (node, _clean(text_of(self._text, node)))
             for node in self._comments

@@ -15,7 +15,7 @@ Span = tuple[int, int]
 
 
 class Definition(NamedTuple):
-    """A named thing and the bytes that it covers, decorators and `export` included."""
+    """A named thing and the bytes it covers, including decorators and `export`."""
 
     name: str
     kind: str
@@ -39,7 +39,7 @@ class Definition(NamedTuple):
 
 
 class Comment(NamedTuple):
-    """One comment as it stands, or several full-line ones that follow one another."""
+    """One comment, or several adjacent full-line ones."""
 
     start: int
     line: int
@@ -65,7 +65,7 @@ class RawImport(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Parsed:
-    """All that was read from one file; filled by one language module, then read."""
+    """Everything read from one file; filled by a language reader."""
 
     definitions: list[Definition] = field(default_factory=list)
     comments: list[Comment] = field(default_factory=list)
@@ -74,16 +74,16 @@ class Parsed:
 
 
 class LanguageReader(Protocol):
-    """A language: the query that finds what matters, and how what it captures in a file is read."""
+    """What a language provides: a tree-sitter query, and how to read what it captures."""
 
     def query(self, grammar: str) -> str:
         """The query's text for a grammar of this language."""
         ...
 
     def read(self, root: Node, captures: dict[str, list[Node]], source: bytes) -> Parsed:
-        """What the captured nodes say.
+        """Turn captured nodes into definitions, comments and imports.
 
-        A capture's nodes may come in any order, and other queries' captures may stand beside the reader's own.
+        The nodes of a capture may come in any order, and captures of other queries may be mixed in.
         """
         ...
 
@@ -100,7 +100,7 @@ def last_line(node: Node) -> int:
 
 
 def dedented(text: str) -> str:
-    """The text without the indentation that its lines after the first have in common."""
+    """Strip the indentation that all lines after the first have in common."""
     if "\n" not in text:
         return text.strip()
     text = BLANK_LINE.sub("\n", text.expandtabs())
@@ -109,7 +109,7 @@ def dedented(text: str) -> str:
 
 
 def outermost(spans: Iterable[Span]) -> Iterator[Span]:
-    """Those that no other contains, in order; spans overlap only where one contains the other."""
+    """The spans that no other contains, in order. Spans may overlap only by containment."""
     last = -1
     for start, end in sorted(spans):
         if start >= last:

@@ -1,7 +1,7 @@
 """Python: `.py` and `.pyi`.
 
-A class is a class whatever it derives from, `Enum` too: its base may come from anywhere. A lambda bound to a name is a
-variable. What `for`, `with`, `except`, `import` and `:=` bind is no symbol.
+A class is a class whatever it derives from, even `Enum`: its base may come from anywhere. A lambda bound to a name is a
+variable. Names bound by `for`, `with`, `except`, `import` and `:=` are not symbols.
 """
 
 import re
@@ -48,14 +48,14 @@ TARGET_LISTS = frozenset({"pattern_list", "tuple_pattern", "list_pattern", "list
 
 
 class PythonReader:
-    """Reads what the query captures of Python."""
+    """Reads what the query captures in Python."""
 
     def query(self, grammar: str) -> str:  # noqa: ARG002 - there is one grammar
         """The query's text."""
         return QUERY
 
     def read(self, root: Node, captures: dict[str, list[Node]], source: bytes) -> Parsed:
-        """What the captured nodes say."""
+        """Turn captured nodes into definitions, comments and imports."""
         functions, classes = captures.get("function", []), captures.get("class", [])
         outer = _decorated(captures.get("decorated", ()))
         definitions = [_definition(node, "function", outer, source) for node in functions]
@@ -85,7 +85,7 @@ class PythonReader:
 
 
 def _decorated(nodes: Iterable[Node]) -> dict[int, Node]:
-    """The definitions with decorators by the byte at which they stand without them."""
+    """Decorated definitions, by the byte at which they begin without their decorators."""
     found = {}
     for node in nodes:
         definition = node.child_by_field_name("definition")
@@ -137,7 +137,7 @@ def _up_to_colon(node: Node, source: bytes) -> bytes:
 def _shared_assignments(
     assignments: list[Node], functions: list[Node], classes: list[Node]
 ) -> Iterator[Node]:
-    """The assignments whose scope is a module or a class, in the order of the file."""
+    """Assignments at module or class level, in the order of the file."""
     assignments = sorted(assignments, key=_start)
     starts = [node.start_byte for node in assignments]
     inner_classes = sorted(node.byte_range for node in classes)
@@ -176,7 +176,7 @@ def _variables(node: Node, source: bytes) -> list[Definition]:
 
 
 def _targets(node: Node, source: bytes) -> list[str]:
-    """The names that an assignment binds, those of a chain (`a = b = 1`) included."""
+    """The names that an assignment binds, including all of a chain (`a = b = 1`)."""
     names: list[str] = []
     assignment: Node | None = node
     while assignment is not None and assignment.type == "assignment":
@@ -227,7 +227,7 @@ def _alias(node: Node, source: bytes) -> list[Definition]:
 
 
 def _imports(root: Node, captures: dict[str, list[Node]], source: bytes) -> list[RawImport]:
-    """In the order of the file."""
+    """All imports, in the order of the file."""
     guarded = _types_only(root, source)
     found: list[RawImport] = []
     for capture, read in (("import", _plain_imports), ("from", _from_imports)):
@@ -247,7 +247,7 @@ def _import_start(one: RawImport) -> int:
 
 
 def _types_only(root: Node, source: bytes) -> list[Span]:
-    """The blocks that only type checkers see."""
+    """Blocks that only type checkers see (`if TYPE_CHECKING:`)."""
     spans = []
     place = source.find(FLAG)
     while place >= 0:
@@ -297,7 +297,7 @@ def _from_imports(text: str, kind: str, start: int) -> list[RawImport]:
 
 
 def _imported(text: str) -> list[tuple[str, str | None]]:
-    """Each name with its alias."""
+    """Each imported name with its alias."""
     pairs: list[tuple[str, str | None]] = []
     for part in text.split(","):
         words = part.strip(" \t\r\n()").split()

@@ -14,7 +14,7 @@ ESCAPE = re.compile(
 
 
 def docstring_of(block: Node, source: bytes) -> str:
-    """The docstring with which a body or a module begins, dedented; "" where it begins otherwise."""
+    """The dedented docstring at the start of a body or module; "" if there is none."""
     count, place = block.named_child_count, 0
     while place < count and block.named_child(place).type == "comment":
         place += 1
@@ -33,7 +33,7 @@ def docstring_of(block: Node, source: bytes) -> str:
 
 
 def _value(source: bytes, start: int, end: int) -> str:
-    """What a literal that may be a docstring stands for; "" for bytes and f-strings."""
+    """Evaluate a string literal that may be a docstring; "" for bytes and f-strings."""
     opening = OPENING.match(source, start, end)
     if opening is None:
         return ""

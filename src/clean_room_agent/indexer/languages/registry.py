@@ -1,4 +1,4 @@
-"""Language readers by tree-sitter grammar, and language names of all other text files by suffix."""
+"""Language readers by tree-sitter grammar, and the names of languages by suffix for all other text files."""
 
 from pathlib import PurePosixPath
 
@@ -86,7 +86,7 @@ TEXT_BY_NAME = {"dockerfile": "dockerfile", "makefile": "makefile", "cmakelists.
 
 
 def language_of(path: str) -> str:
-    """The name of the language of the file at `path`; "text" where nothing tells."""
+    """The name of the file's language, judging by its path; "text" if unknown."""
     grammar = syntax.grammar_of(path)
     if grammar is not None:
         return LANGUAGES.get(grammar, grammar)

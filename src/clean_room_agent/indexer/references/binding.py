@@ -50,7 +50,7 @@ ON_CLASS = frozenset({"__new__", "__init_subclass__", "__class_getitem__"})
 
 
 class Binds:
-    """What a file binds, beside the names in its scopes."""
+    """What a file binds: its scopes, and attributes, return values and exports."""
 
     def __init__(self, nested: Nested, text: str) -> None:
         self.nested = nested
@@ -74,7 +74,7 @@ class Binds:
 
 
 def read_binds(captures: Mapping[str, Sequence[Node]], nested: Nested, text: str) -> Binds:
-    """All that the nodes bind; imports in functions are still missing."""
+    """Collect everything that the captured nodes bind, except imports inside functions."""
     binds = Binds(nested, text)
     for place, kind in enumerate(nested.kinds):
         if kind in FUNCTIONS:
@@ -98,7 +98,7 @@ def read_binds(captures: Mapping[str, Sequence[Node]], nested: Nested, text: str
 
 
 def _placed(captures: Mapping[str, Sequence[Node]], nested: Nested) -> Iterator[tuple[int, str, Node, int]]:
-    """Where each node begins, what it was captured as, itself, and the innermost symbol around it or -1; in order."""
+    """Yield each node in order: where it begins, what captured it, itself, and the innermost symbol around it or -1."""
     events = [(node.start_byte, name, node) for name in CAPTURES for node in captures.get(name, ())]
     events.sort(key=itemgetter(0))
     definitions = nested.definitions
@@ -145,7 +145,7 @@ def _bind(binds: Binds, name: str, node: Node, place: int) -> None:
 
 
 def _named(binds: Binds, name: str, node: Node, text: str, place: int) -> None:
-    """A walrus, or the target after `as`."""
+    """Bind the target of `:=` or of `as`."""
     parent = node.parent
     if parent is None or not CHAIN.fullmatch(text) or "." in text:
         for target in TARGETS.findall(text):
@@ -212,7 +212,7 @@ def _assignment(binds: Binds, node: Node, start: int, place: int) -> None:
 
 
 def _bound_together(nested: Nested, place: int) -> list[int]:
-    """The variables of one statement, of which `place` is the last; or `place` alone; nothing at module level."""
+    """The variables assigned by the statement whose last one is `place`; just `place` if there is only one."""
     places = [place] if place >= 0 else []
     while place > 0 and nested.definitions[place - 1].start == nested.definitions[place].start:
         place -= 1

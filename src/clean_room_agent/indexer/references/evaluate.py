@@ -38,7 +38,7 @@ a submodule, after `?` as well."""
 
 
 class Evaluator(ABC):
-    """What expressions and names come to; how that is remembered is for those who inherit to say."""
+    """Evaluates expressions and names; subclasses decide how answers are cached."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -47,31 +47,31 @@ class Evaluator(ABC):
 
     @abstractmethod
     def interface(self, path: str) -> Interface | None:
-        """What the file offers; None where it offers nothing."""
+        """The file's interface, if it has one."""
 
     @abstractmethod
     def entry(self, path: str, name: str) -> Written | None:
-        """What the file says of the qualified name."""
+        """The file's definition with this qualified name."""
 
     @abstractmethod
     def evaluate(self, path: str, expression: str) -> Value | None:
-        """What the expression, which does not begin with `~`, comes to in the file at `path`; None if not known."""
+        """The value of the expression (which does not begin with `~`) in the file at `path`; None if unknown."""
 
     @abstractmethod
     def name(self, path: str, name: str) -> Value | None:
-        """What a name means at the module level of the file at `path`."""
+        """The value of a module-level name of the file at `path`."""
 
     @abstractmethod
     def export(self, path: str, name: str) -> Value | None:
-        """What a JavaScript or TypeScript file exports under the name."""
+        """The value that a JavaScript or TypeScript file exports under the name."""
 
     @abstractmethod
     def order(self, path: str, name: str) -> Order:
-        """The class and its bases in the order of look-up, and whether some base is not of this repository."""
+        """The class followed by its bases in lookup order, and whether any base is outside the repository."""
 
     @abstractmethod
     def class_member(self, value: Value, name: str) -> Value | None:
-        """The attribute of a class, of its object, or of its bases."""
+        """The attribute of a class or of its instance, possibly inherited."""
 
     def _class_member(self, value: Value, name: str) -> Value | None:
         order, outside = self.order(value.path, value.name)
@@ -100,7 +100,7 @@ class Evaluator(ABC):
         return value if end == len(expression) else self._steps(value, STEP.findall(expression, end))
 
     def _received(self, path: str, expression: str, receiver: Value | None) -> Value | None:
-        """What a definition's type comes to when it is asked of the receiver."""
+        """Evaluate a definition's type, with `~` standing for the receiver."""
         if not expression:
             return None
         if expression[0] == "~":
@@ -108,7 +108,7 @@ class Evaluator(ABC):
         return self.evaluate(path, expression)
 
     def head(self, path: str, head: re.Match[str]) -> Value | None:
-        """What an expression's first part comes to."""
+        """The value of an expression's first part."""
         text = head[0]
         if text[0] == "=":
             return self.definition(path, head[1])
@@ -124,7 +124,7 @@ class Evaluator(ABC):
         return value
 
     def step(self, value: Value, step: str) -> Value | None:
-        """What one step leads to from the value."""
+        """Follow one step from the value."""
         if step[0] == ".":
             return self.member(value, step[1:])
         sure = SURE.get(step)
@@ -135,7 +135,7 @@ class Evaluator(ABC):
         return self._of_class(value, step)
 
     def _of_class(self, value: Value, step: str) -> Value | None:
-        """An object of the class, its bases, or with its parameters filled in itself."""
+        """For a class: an instance of it, its bases, or the class itself with type arguments."""
         held = self.held(value)
         if held is None or held.kind != "c":
             if held is not None and held.kind == "o" and step == ":":
@@ -165,7 +165,7 @@ class Evaluator(ABC):
         return None
 
     def held(self, value: Value) -> Value | None:
-        """What a variable, an attribute or a property holds."""
+        """The value that a variable, attribute or property holds."""
         for _ in range(MAX_DEPTH):
             if value.kind not in "vp":
                 return value
@@ -192,21 +192,21 @@ class Evaluator(ABC):
         return OUTSIDE if kind in "xe" else None
 
     def _own_member(self, value: Value, name: str) -> Value | None:
-        """What JavaScript's objects and functions hold themselves: `o.m` of `o = {m() {}}` or `o.m = …`."""
+        """A member of a JavaScript object or function itself: `o.m` after `o = {m() {}}` or `o.m = …`."""
         if value.place < 0 or value.path.endswith(SUFFIXES):
             return None
         own = self.definition(value.path, f"{value.name}.{name}")
         return None if own is None else lowered(own, value.confidence)
 
     def _held_member(self, value: Value, name: str) -> Value | None:
-        """The attribute of what a variable, an attribute or a property holds."""
+        """The attribute of the value that a variable, attribute or property holds."""
         held = None if value.kind == "f" else self.held(value)
         if held is None or held.kind == "x":
             return held
         return None if held.kind in "vp" else self.member(held, name)
 
     def module_member(self, module: ModuleRef, name: str, sure: float = IMPORTED) -> Value | None:
-        """What a module gives under the name: its own, or a submodule."""
+        """The name in the module: one of its own, or a submodule."""
         if module.file is not None and not module.file.endswith(SUFFIXES):
             exported = self.export(module.file, name)
             return None if exported is None else lowered(exported, min(IMPORTED, sure))
@@ -296,7 +296,7 @@ class Evaluator(ABC):
         return whole if whole is None or name == DEFAULT else self.member(whole, name)
 
     def _passed_on(self, path: str, interface: Interface, name: str) -> Value | None:
-        """What `export * from` gives under the name."""
+        """The name as `export * from` provides it."""
         outside = False
         self.trace.add((path, STAR))
         for target in interface.stars:
@@ -311,7 +311,7 @@ class Evaluator(ABC):
         return OUTSIDE if outside else None
 
     def export_names(self, path: str) -> set[str]:
-        """What a JavaScript or TypeScript file exports or passes on with `export * from`."""
+        """Names that a JavaScript or TypeScript file exports, including those of `export * from`."""
         names, seen, waiting = set[str](), {path}, [path]
         while waiting:
             one = waiting.pop()
@@ -327,14 +327,14 @@ class Evaluator(ABC):
         return names
 
     def _whole(self, path: str) -> Value | None:
-        """What stands for the module itself, if it says so."""
+        """The value that stands for the whole module (`module.exports = …`), if there is one."""
         interface = self.interface(path)
         self.trace.add((path, f"{EXPORT}{WHOLE}"))
         has = interface is not None and interface.exports is not None and WHOLE in interface.exports
         return self.export(path, WHOLE) if has else None
 
     def imported(self, path: str, target: str, name: str) -> Value | None:
-        """What an import in the file at `path` takes from the module, or the module itself."""
+        """What an import in the file at `path` takes from the module; the module itself if `name` is ""."""
         ref = self._find(path, target)
         if ref is None:
             return OUTSIDE
@@ -348,14 +348,14 @@ class Evaluator(ABC):
         return self.world.find(path, target)
 
     def definition(self, path: str, name: str) -> Value | None:
-        """The symbol or attribute of that qualified name."""
+        """The symbol or attribute with that qualified name."""
         entry = self.entry(path, name)
         if entry is not None and entry[1] == ALIAS:
             return self._alias(path, entry, 1.0)
         return None if entry is None else Value(entry[1], path, name, 1.0, entry[0])
 
     def _alias(self, path: str, entry: Written, sure: float) -> Value | None:
-        """What an alias stands for; itself, where that is not of this repository."""
+        """What an alias stands for, or the alias itself if that is outside the repository."""
         meant = str(entry[2]) if len(entry) > 2 else ""
         found = self.evaluate(path, meant) if meant else None
         if found is None or found.kind == "x":
@@ -373,6 +373,6 @@ def _object(of: Value, sure: float) -> Value:
 
 
 def lowered(value: Value, sure: float) -> Value:
-    """The value with a confidence of no more than that."""
+    """Cap the confidence of the value at `sure`."""
     kind, path, name, confidence, place, receiver, module = value
     return value if confidence <= sure else Value(kind, path, name, sure, place, receiver, module)

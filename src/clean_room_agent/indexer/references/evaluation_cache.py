@@ -13,7 +13,7 @@ NEVER = MAX_DEPTH + 1
 
 
 class _Found(NamedTuple):
-    """An answer, and what it took."""
+    """An answer, and what finding it depended on."""
 
     value: Value | Order | None
     trace: frozenset[Lookup]
@@ -25,11 +25,14 @@ class _Found(NamedTuple):
 
 
 class Evaluations(Evaluator):
-    """Answers about all files as others see them.
+    """Cached answers about all files, as other files see them.
 
-    Answers do not depend on what was asked before. Where questions lead to one another in a circle, the one that is
-    reached again has no answer; what was found within the circle holds until the question that the circle began with
-    is answered, and is forgotten then.
+    An answer does not depend on what was asked before. If questions form a cycle, the question that is reached again has
+    no answer. What was found inside the cycle is valid only until the question that started it is answered, and is then
+    forgotten:
+
+        # a.py: from b import x       a.x -> b.x -> a.x, which is still open: no answer, so a.x has none either.
+        # b.py: from a import x       That b.x has none was found inside the cycle; it is not kept.
     """
 
     def __init__(self, world: World) -> None:
@@ -47,7 +50,7 @@ class Evaluations(Evaluator):
         self._lowest = NEVER
 
     def interface(self, path: str) -> Interface | None:
-        """As the world's."""
+        """The file's interface; cached."""
         try:
             return self.interfaces[path]
         except KeyError:
@@ -55,30 +58,30 @@ class Evaluations(Evaluator):
             return found
 
     def entry(self, path: str, name: str) -> Written | None:
-        """What the file offers under the qualified name."""
+        """The file's definition with this qualified name, as other files see it."""
         self.trace.add((path, name))
         interface = self.interfaces[path] if path in self.interfaces else self.interface(path)
         return None if interface is None else interface.definitions.get(name)
 
     def evaluate(self, path: str, expression: str) -> Value | None:
-        """What the expression comes to."""
+        """The value of the expression; cached."""
         return self._ask(("e", path, expression), None, self._evaluated, path, expression)
 
     def name(self, path: str, name: str) -> Value | None:
-        """What the name means."""
+        """The value of the name; cached."""
         return self._ask(("n", path, name), None, self._named, path, name)
 
     def export(self, path: str, name: str) -> Value | None:
-        """What the file exports."""
+        """The value of the export; cached."""
         return self._ask(("x", path, name), None, self._exported, path, name)
 
     def order(self, path: str, name: str) -> Order:
-        """The class and its bases; the class alone where this is asked within itself or too deep."""
+        """The class followed by its bases; only the class if the question is part of a cycle or nested too deeply."""
         cut: Order = ((path, name),), self._depth >= MAX_DEPTH
         return self._ask(("c", path, name), cut, self._ordered, path, name)
 
     def class_member(self, value: Value, name: str) -> Value | None:
-        """The attribute."""
+        """The attribute; cached."""
         key = (value.kind, value.path, value.name, name, value.confidence)
         return self._ask(key, None, self._class_member, value, name)
 

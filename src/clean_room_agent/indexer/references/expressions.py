@@ -1,14 +1,19 @@
-"""Types and values as short texts, to be evaluated later in the file that they were written in.
+"""Types and values as short texts, to be evaluated later in the file where they were written.
 
     expression := head step*
     head       := name                   looked up at module level
                 | "=" qualified ";"      a symbol of the same file
                 | "#" module ";" name ";"  an import inside a function; no name: the module itself
                 | "~"                    the object that a method was called on
-    step       := ".name" | "()" called | "[]" subscribed | ":" an instance of it | "@" the same, as `self`
-                | "!" its bases, as `super()` | "%" not sure: lowers the confidence
+    step       := ".name" | "()" called | "[]" subscripted | ":" an instance of it | "@" the same, as `self`
+                | "!" its bases, as `super()`
+                | "%" inferred from return statements | "?" some of the possible values are unknown
 
-An empty text is a value of which nothing is known.
+The last two lower the confidence. An empty text is an unknown value. For example:
+
+    cart: Cart                    Cart:
+    cart = shop.open("x").cart    shop.open().cart
+    self.items[0]  in class Cart  =Cart;@.items[]
 """
 
 import re
@@ -66,7 +71,7 @@ PIECES = re.compile(rf"{STRING}|[^\"'()\[\]{{}},|=:]++|->|.", re.DOTALL)
 
 @lru_cache(maxsize=KEPT)
 def of_annotation(text: str, depth: int = 6) -> str:
-    """The expression for a value that is annotated so."""
+    """The expression for a value with this annotation."""
     text = text.strip()
     if text in BUILTIN_TYPES or depth == 0:
         return ""
@@ -88,13 +93,13 @@ def of_annotation(text: str, depth: int = 6) -> str:
 
 
 def _one_of(options: list[str], depth: int) -> str:
-    """The expression that all options but None come to; "" if they differ."""
+    """The expression that all options except None share; "" if they differ."""
     found = {of_annotation(one, depth - 1) for one in options if one.strip() != "None"}
     return found.pop() if len(found) == 1 else ""
 
 
 def split(text: str, mark: str) -> list[str]:
-    """The parts between the marks that stand outside brackets and strings."""
+    """Split at marks outside of brackets and strings."""
     if not any(bracket in text for bracket in "([{\"'"):
         return text.split(mark)
     parts, depth, start, place = [], 0, 0, 0
@@ -109,9 +114,9 @@ def split(text: str, mark: str) -> list[str]:
 
 
 def expression_at(text: str, start: int, end: int, node: Node) -> str:
-    """The expression that stands between two places.
+    """The expression between two offsets.
 
-    Its node, or the assignment whose right side it is, is only looked at where the text does not tell.
+    `node` (or, if it is an assignment, its right side) is only visited if the text alone is not enough.
     """
     simple = SIMPLE.match(text, start)
     if simple is None:
@@ -128,7 +133,7 @@ def expression_at(text: str, start: int, end: int, node: Node) -> str:
 
 
 def of_node(node: Node, text: str, depth: int = 8) -> str:
-    """The expression that an expression's node stands for; names in it are as they are written."""
+    """The expression for a node; names in it are as written."""
     kind = node.type
     if kind == "identifier":
         return text[node.start_byte : node.end_byte]
@@ -147,7 +152,7 @@ def of_node(node: Node, text: str, depth: int = 8) -> str:
 
 
 def chain_of(node: Node, text: str, depth: int) -> str:
-    """As `of_node`, for a chain with calls in it."""
+    """Like `of_node`, for a chain that contains calls."""
     start, end = node.start_byte, node.end_byte
     if text[start] in "\"'[{":
         return ""

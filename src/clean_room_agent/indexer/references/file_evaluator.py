@@ -10,9 +10,9 @@ from clean_room_agent.indexer.references.values import Value
 
 
 class FileEvaluator(Evaluator):
-    """Evaluates in one file, which sees what stands inside its functions too; asks `Evaluations` about the others.
+    """Evaluates in one file, which can also see into its own functions; other files are left to `Evaluations`.
 
-    What it learns of its own file is kept only as long as itself.
+    Answers about its own file are cached only in this object.
     """
 
     def __init__(self, path: str, inner: Mapping[str, Written], others: Evaluations) -> None:
@@ -29,17 +29,17 @@ class FileEvaluator(Evaluator):
         self._depth = 0
 
     def interface(self, path: str) -> Interface | None:
-        """As the world's."""
+        """The file's interface."""
         return self._others.interface(path)
 
     def entry(self, path: str, name: str) -> Written | None:
-        """What is written of the qualified name; in the own file, also of what stands inside functions."""
+        """The definition with this qualified name; in its own file, also of those inside functions."""
         if path != self.path:
             return self._others.entry(path, name)
         return self._inner.get(name) or self._definitions.get(name)
 
     def evaluate(self, path: str, expression: str) -> Value | None:
-        """What the expression comes to."""
+        """The value of the expression."""
         if path != self.path:
             return self._others.evaluate(path, expression)
         known = self._expressions
@@ -54,7 +54,7 @@ class FileEvaluator(Evaluator):
         return found
 
     def name(self, path: str, name: str) -> Value | None:
-        """What the name means."""
+        """The value of the name."""
         if path != self.path:
             return self._others.name(path, name)
         known = self._names
@@ -69,11 +69,11 @@ class FileEvaluator(Evaluator):
         return found
 
     def export(self, path: str, name: str) -> Value | None:
-        """What the file exports."""
+        """The value of the export."""
         return self._others.export(path, name)
 
     def order(self, path: str, name: str) -> Order:
-        """The class and its bases; the class alone where this is asked within itself or too deep."""
+        """The class followed by its bases; only the class if the question is part of a cycle or nested too deeply."""
         if path != self.path:
             return self._others.order(path, name)
         known = self._orders.get(name)
@@ -95,5 +95,5 @@ class FileEvaluator(Evaluator):
         return self._class_member(value, name)
 
     def _find(self, path: str, target: str) -> ModuleRef | None:
-        # What the file's own imports mention is known without a note.
+        # What the file's own imports mention need not be recorded as a lookup.
         return self.world.find(path, target) if path == self.path else super()._find(path, target)

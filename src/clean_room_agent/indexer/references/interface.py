@@ -19,14 +19,14 @@ ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class FileNames(NamedTuple):
-    """The two texts that are stored of a file."""
+    """The two JSON texts that are stored for a file."""
 
     interface: str
     uses: str
 
 
 class Entry(NamedTuple):
-    """A definition that other files can reach, by its qualified name."""
+    """A definition that other files can refer to, by its qualified name."""
 
     place: int
     """-1 for an attribute that only `self.x = ...` makes."""
@@ -45,7 +45,7 @@ Written = tuple[int, str] | tuple[int, str, str | Sequence[str]] | tuple[int, st
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """A file's definitions, imports at module level, star imports and exports, parsed."""
+    """A file's definitions, module-level imports, star imports and exports, parsed."""
 
     definitions: Mapping[str, Written]
     imports: Mapping[str, Sequence[tuple[str, str]]]
@@ -64,12 +64,12 @@ def write_interface(
     stars: Sequence[str],
     exported: Sequence[str] | Mapping[str, tuple[str, str]] | None,
 ) -> str:
-    """The text that `parse_interface` reads."""
+    """Serialise an interface for `parse_interface`."""
     return ENCODE([definitions, imports, stars, exported])
 
 
 def parse_interface(text: str) -> Interface:
-    """The interface that the text holds."""
+    """Parse what `write_interface` wrote."""
     definitions, imports, stars, exported = json.loads(text)
     if isinstance(exported, dict):
         return Interface(definitions, imports, stars, None, exported)
@@ -77,9 +77,9 @@ def parse_interface(text: str) -> Interface:
 
 
 def changed_names(before: str | None, after: str | None) -> frozenset[str]:
-    """The names, as others look them up, that mean something else after a file changed (None: there was no file).
+    """The names that mean something else to other files after the change (None: there is no such file).
 
-    That a symbol stands elsewhere in the file is no change, that another of several of one name is meant is one.
+    Moving a symbol within the file does not count; that a different one of several with the same name is meant does.
     """
     if before == after:
         return frozenset()
@@ -88,7 +88,7 @@ def changed_names(before: str | None, after: str | None) -> frozenset[str]:
 
 
 def _meanings(text: str | None) -> dict[str, Any]:
-    """Key -> what it means, places left out."""
+    """Key -> what it means, ignoring places."""
     if text is None:
         return {}
     definitions, imports, stars, exported = json.loads(text)

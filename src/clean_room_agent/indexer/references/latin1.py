@@ -5,7 +5,7 @@ from clean_room_agent.indexer.nesting import Nested
 
 
 def as_bytes(nested: Nested) -> Nested:
-    """The same with names and signatures as the source's bytes read as latin-1."""
+    """Convert names and signatures from UTF-8 to the latin-1 reading of the same bytes."""
     definitions = [
         one
         if one.signature.isascii()
@@ -16,7 +16,7 @@ def as_bytes(nested: Nested) -> Nested:
 
 
 def import_as_bytes(one: RawImport) -> RawImport:
-    """The same with its names read so."""
+    """Convert the names of an import in the same way."""
     return one._replace(
         target=_latin(one.target),
         names=tuple(map(_latin, one.names)),
@@ -25,7 +25,7 @@ def import_as_bytes(one: RawImport) -> RawImport:
 
 
 def real_name(text: str) -> str:
-    """What a text that was read as latin-1 says in the file's own encoding, UTF-8."""
+    """Convert a name that was read as latin-1 back to what its UTF-8 bytes say."""
     return text if text.isascii() else text.encode("latin-1").decode("utf-8", "replace")
 
 

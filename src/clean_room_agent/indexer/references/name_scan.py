@@ -53,15 +53,15 @@ COMMON = frozenset(
 
 
 def mentions(text: str) -> set[str]:
-    """The distinct matches of `NAMES` in the text, f-strings replaced by what stands in their braces."""
+    """The distinct matches of `NAMES` in the text, looking into the braces of f-strings."""
     return _with_formatted(set(NAMES.findall(text)))
 
 
 def mentions_of(texts: Sequence[str]) -> list[set[str]]:
-    """The distinct matches of `NAMES` in each of the texts, as `mentions`; "" may be among them."""
+    """`mentions` for each of the texts, in one pass; the sets may contain ""."""
     found = NAMES.findall(BETWEEN.join(texts))
     if found.count("\0") != len(texts) - 1:
-        # A quote that nothing closes in its own text.
+        # Some text has an unclosed quote, which swallowed a boundary.
         return [mentions(text) for text in texts]
     parts, start = [], 0
     for _ in range(len(texts) - 1):

@@ -26,7 +26,7 @@ COMMENT = re.compile(r"#[^\n]*")
 
 
 class Signature(NamedTuple):
-    """What stands between `def` and the body."""
+    """What comes between a function's `def` and its body."""
 
     parameters: list[tuple[str, str]]
     """Name and annotation ("" for none); what gathers the rest (`*args`) has none."""
@@ -34,7 +34,7 @@ class Signature(NamedTuple):
 
 
 def read_signature(text: str, name: str = "") -> Signature:
-    """The signature of a function of that name."""
+    """Parse the signature of a function called `name`."""
     head = f"def {name}("
     return _read_signature(f"def _({text[len(head) :]}" if text.startswith(head) else text)
 
@@ -50,7 +50,7 @@ def _read_signature(text: str) -> Signature:
 
 
 def read_parameters(text: str) -> list[tuple[str, str]]:
-    """The names and annotations of a comma-separated list of parameters."""
+    """(name, annotation) of each parameter in a comma-separated list."""
     is_plain = BRACKETS.search(text) is None
     return _read(text.split(",") if is_plain else split(text, ","), is_plain=is_plain)
 
@@ -69,12 +69,12 @@ def _read(parts: list[str], *, is_plain: bool) -> list[tuple[str, str]]:
 
 
 def arguments(text: str) -> str:
-    """What stands in the brackets of a class statement's head; "" where it has none."""
+    """What the brackets in the head of a class statement contain; "" if there are none."""
     return _brackets(text)[0]
 
 
 def _brackets(text: str) -> tuple[str, str]:
-    """The inside of the round brackets after the name and what follows `->`."""
+    """The inside of the parentheses after the name, and what follows `->`."""
     head = HEAD.match(text)
     rest = text[head.end() :] if head else text
     if "#" in rest:
@@ -89,7 +89,7 @@ def _brackets(text: str) -> tuple[str, str]:
 
 
 def _closing(text: str) -> int:
-    """The index of the bracket that closes the one at the start of the text; its end if none does."""
+    """Index of the bracket that closes the one at the start of the text; its length if none does."""
     depth = place = 0
     for piece in PIECES.findall(text):
         depth += OPENING.get(piece, 0)

@@ -43,7 +43,7 @@ COMMON_STEPS = frozenset(f".{name}{call}" for name in COMMON for call in ("", "(
 def read_names(
     captures: Mapping[str, Sequence[Node]], source: bytes, nested: Nested, imports: Sequence[RawImport]
 ) -> FileNames:
-    """The interface and the uses of a Python file, from what `QUERY` captured in it."""
+    """Turn what `QUERY` captured in a Python file into its interface and uses."""
     text = source.decode("latin-1")
     if not source.isascii():
         nested, imports = as_bytes(nested), [import_as_bytes(one) for one in imports]
@@ -76,7 +76,7 @@ def read_names(
 
 
 def _places(starts: Sequence[int], nested: Nested) -> list[int]:
-    """The innermost symbol around each byte, -1 for none; the bytes ascend."""
+    """The innermost symbol around each byte (-1 for none); the bytes must ascend."""
     places, open_, following = [], list[int](), 0
     definitions = nested.definitions
     for start in starts:
@@ -92,7 +92,7 @@ def _places(starts: Sequence[int], nested: Nested) -> list[int]:
 
 
 def _definitions(binds: Binds) -> tuple[dict[str, Written], dict[str, Written]]:
-    """What other files can reach by qualified name, and what stands inside functions."""
+    """Definitions by qualified name: first those visible to other files, then those inside functions."""
     nested = binds.nested
     kinds, parents = nested.kinds, nested.parents
     reachable: dict[str, Written] = {}
@@ -174,7 +174,7 @@ def _returned(binds: Binds, place: int) -> str:
 
 
 def _attributes(binds: Binds, place: int, into: dict[str, Written]) -> None:
-    """What methods assign to `self` joins the class's members."""
+    """Add attributes that methods assign to `self` to the class's members."""
     for attribute, bound in binds.attributes.get(place, {}).items():
         name = f"{binds.nested.names[place]}.{attribute}"
         existing = into.get(name)
@@ -186,14 +186,14 @@ def _attributes(binds: Binds, place: int, into: dict[str, Written]) -> None:
 
 
 class _Uses:
-    """Each symbol's mentions as tokens that can be resolved without knowing its scope."""
+    """Turns what each symbol mentions into tokens that can be resolved without knowing its scopes."""
 
     def __init__(self, binds: Binds, hidden: frozenset[str]) -> None:
         self._binds = binds
         self._hidden = hidden
 
     def read(self) -> list[tuple[int, str]]:
-        """Caller's place and its tokens, separated by spaces, sorted."""
+        """(place of a symbol, its sorted tokens separated by spaces) for each symbol with any."""
         found = []
         for place, mentioned in enumerate(mentions_of(_own_texts(self._binds))):
             tokens = self._tokens(place, mentioned)
@@ -234,7 +234,7 @@ class _Uses:
         return tokens
 
     def _beside(self, annotations: Iterable[str], place: int, tokens: set[str]) -> None:
-        """What a scan for names does not see: chains of calls, types in strings, which names are bases."""
+        """Add what a scan for names misses: chains of calls, types in strings, and which names are bases."""
         binds = self._binds
         if place in binds.chains:
             for node in binds.chains[place].values():
@@ -245,7 +245,7 @@ class _Uses:
             self._bases(binds.nested.definitions[place].signature, place, tokens)
 
     def _head(self, name: str, place: int, plain: Container[str], special: Container[str]) -> str:
-        """What stands in a token for a name before a dot; "" if the token says nothing, `MARKED` if it depends."""
+        """What replaces a name before a dot; "" if there is no token, `MARKED` if it takes a closer look."""
         if not name:
             return UNKNOWN
         if name in special or name[0] == "@" or "(" in name:
@@ -258,7 +258,7 @@ class _Uses:
         return f"{meaning}|" if meaning and len(meaning) < MAX_LENGTH else UNKNOWN
 
     def _assigned(self, written: str, annotations: Container[str], place: int, tokens: set[str]) -> None:
-        """What stands before `=`: an annotation, an attribute's owner, or no use at all."""
+        """Handle what precedes `=`: an annotation, the owner of an attribute, or no use at all."""
         if written in annotations:
             self._special(written, place, tokens)
         else:
@@ -296,7 +296,7 @@ class _Uses:
             tokens.add(f"={self._binds.nested.names[own]};!|.{rest}")
 
     def _add_chain(self, node: Node, place: int, tokens: set[str]) -> None:
-        """What is asked of the results of calls, one after another."""
+        """Add a token for members of call results: `cart.first().price`."""
         text, end = self._binds.text, node.end_byte
         first, called, rest = chain_of(node, text, MAX_CHAIN).partition("()")
         if not rest or first.partition(".")[0] in self._hidden:
@@ -318,7 +318,7 @@ class _Uses:
                     self._special(mention, parent, tokens, mark)
 
     def _forward(self, annotations: Iterable[str], place: int, tokens: set[str]) -> None:
-        """Types that are named in strings."""
+        """Add types that are named in strings."""
         parent = self._binds.nested.parents[place]
         for annotation in annotations:
             if ('"' in annotation or "'" in annotation) and "Literal" not in annotation:
@@ -328,7 +328,7 @@ class _Uses:
 
 
 def _own_texts(binds: Binds) -> list[str]:
-    """For each symbol the text that is no inner symbol's; a class's begins behind its head."""
+    """For each symbol, its text without that of inner symbols; a class's starts after its head."""
     nested, text = binds.nested, binds.text
     texts = []
     children: dict[int, list[int]] = {}

@@ -73,7 +73,7 @@ UNIQUE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """What one file refers to."""
+    """Everything one file refers to."""
 
     references: tuple[Reference, ...]
     """Sorted; one for each caller, callee and kind."""
@@ -92,9 +92,9 @@ class Resolved:
 def resolve_file(
     path: str, names: FileNames, world: World, evaluations: Evaluations | None = None
 ) -> Resolved:
-    """All references and dependencies of the file at `path`; they change only if a key that was looked up does.
+    """Resolve all references and dependencies of the file; the result changes only if a key in `lookups` does.
 
-    Where several files are resolved, `evaluations` are those of the same world, so that nothing is found out twice.
+    Pass the same `evaluations` for several files of one world, so that nothing is evaluated twice.
     """
     inner, imports, uses = json.loads(names.uses)
     others = Evaluations(world) if evaluations is None else evaluations
@@ -109,7 +109,7 @@ def resolve_file(
             if place == caller and kind != "call" and where == path:
                 continue
             if before is not None and before[:3] == target[:3]:
-                # Of the same reference the surest, which comes last.
+                # The same reference with a lower confidence: the surest sorts last.
                 rows.pop()
             before = target
             rows.append((caller, where, place, kind, confidence))
@@ -159,7 +159,7 @@ def _words(module: str) -> frozenset[str]:
 
 
 class _Tokens(dict[str, Sequence[Target]]):
-    """Tokens with the symbols that the visible parts of them name, found when they are first asked for."""
+    """Token -> the symbols that its visible part refers to, resolved when first asked for."""
 
     def __init__(self, evaluator: FileEvaluator) -> None:
         super().__init__()
@@ -187,7 +187,7 @@ class _Tokens(dict[str, Sequence[Target]]):
         return found
 
     def _plain(self, text: str, last: str, found: list[Target]) -> None:
-        """The symbols of a token of which nothing is hidden."""
+        """Resolve a token without a hidden part."""
         evaluator = self.evaluator
         if text[0] == "=" and text[-1] == ";":
             entry = evaluator.entry(evaluator.path, text[1:-1])
@@ -209,7 +209,7 @@ class _Tokens(dict[str, Sequence[Target]]):
         self._attributes(value, names, last, found)
 
     def _attributes(self, value: Value | None, names: Sequence[str], last: str, found: list[Target]) -> None:
-        """The symbols that the names stand for, each an attribute of what comes before it."""
+        """Resolve names that are each an attribute of the one before."""
         count = len(names)
         for number, name in enumerate(names, start=1):
             if value is not None:
@@ -225,7 +225,7 @@ class _Tokens(dict[str, Sequence[Target]]):
                 found.append((value.path, value.place, kind, value.confidence))
 
     def _chain(self, value: Value | None, steps: Sequence[str], last: str, found: list[Target]) -> None:
-        """The symbols that a chain with calls in it names; it ends where nothing more is known."""
+        """Resolve a chain with calls in it, up to the first step that is unknown."""
         for number, step in enumerate(steps, start=1):
             if value is None or value.kind == "x":
                 return
@@ -245,7 +245,7 @@ class _Tokens(dict[str, Sequence[Target]]):
 def _dependencies(
     evaluator: FileEvaluator, imports: Sequence[tuple[str, Sequence[str], str]]
 ) -> tuple[tuple[str, str], ...]:
-    """The files that the imports name, and those where what they take is defined."""
+    """The files that the imports name, and those that define what is imported."""
     found: dict[str, str] = {}
     path, world = evaluator.path, evaluator.world
     for target, names, kind in imports:

@@ -26,7 +26,7 @@ NOTHING: dict[str, list[Bound]] = {}
 
 
 class Scopes:
-    """The scopes of one file. Binds are added first; then names are asked for."""
+    """The scopes of one file. Bind all names, call `finish`, then ask."""
 
     def __init__(self, nested: Nested, text: str) -> None:
         self._nested = nested
@@ -47,7 +47,7 @@ class Scopes:
         self._depth = 0
 
     def bind(self, place: int, name: str, expression: Written = "", scope: int | None = None) -> None:
-        """Inside the symbol at `place`, `name` is bound to the expression ("": something unknown)."""
+        """Add a binding of `name` inside the symbol at `place`; "" is an unknown value."""
         bound = (expression, place if scope is None else scope)
         table = self._bound[place]
         if name in table:
@@ -56,23 +56,24 @@ class Scopes:
             table[name] = [bound]
 
     def bind_import(self, place: int, name: str, expression: str) -> None:
-        """Inside the symbol at `place`, an import binds `name`."""
+        """Bind a name that is imported inside the symbol at `place`."""
         self.bind(place, name, expression)
         self._special.setdefault(place, set()).add(name)
 
     def declare_outer(self, place: int, names: Iterable[str]) -> None:
-        """`global` or `nonlocal`: these names are not the symbol's own, though it assigns them."""
+        """Handle `global` and `nonlocal`: the names are not the symbol's own, even though it assigns them."""
         self._not_local[place].update(names)
 
     def finish(self) -> None:
-        """All is bound: from now on names are asked for."""
+        """Declare that everything is bound; from now on, names can be looked up."""
         for place, names in self._not_local.items():
             for name in names:
                 self._bound[place].pop(name, None)
         for place, table in self._bound.items():
             is_large = len(table) > MANY
             for name, bound in table.items():
-                # One that is bound several times can close a circle: who is asked first must not depend on who asks.
+                # Names bound several times can form a cycle. They are resolved here, in a fixed order, so that the
+                # answer does not depend on which is asked for first.
                 if is_large or len(bound) > 1:
                     self._own(place, name)
 
@@ -93,7 +94,7 @@ class Scopes:
         return plain, special
 
     def class_of(self, place: int) -> int:
-        """The place of the class whose method surrounds `place`; -1 where none does."""
+        """The place of the class whose method contains `place`; -1 if there is none."""
         while place >= 0:
             if self._nested.kinds[place] == "method":
                 return self._nested.parents[place]
@@ -101,9 +102,9 @@ class Scopes:
         return -1
 
     def around(self, place: int) -> tuple[int, ...]:
-        """The places whose names are visible at `place`, the nearest first.
+        """The places whose names are visible at `place`, nearest first.
 
-        A class lends its names to its own body and to its variables, not to its methods.
+        Names of a class are visible in its body and in its variables, but not in its methods.
         """
         known = self._chains.get(place)
         if known is not None:
@@ -123,9 +124,9 @@ class Scopes:
         return found
 
     def meaning(self, name: str, place: int, *, in_class: bool = False) -> str | None:
-        """The expression for `name` as used at `place`; "" for a local of which nothing is known; None: not local.
+        """The expression for `name` as used at `place`; "" if it is local but unknown, None if it is not local.
 
-        With `in_class`, a method's names are looked up in its class too, as those of its decorators are.
+        With `in_class`, a method's names are also looked up in its class, as for its decorators.
         """
         bound = self._bound.get(place, NOTHING).get(name)
         if bound is not None and len(bound) == 1 and not in_class:
@@ -143,7 +144,7 @@ class Scopes:
         return None
 
     def canonical(self, expression: str, place: int) -> str:
-        """The expression with its head replaced so that it can be evaluated at module level; "" if unknown."""
+        """Rewrite the expression in terms of module-level names; "" if unknown."""
         head = CHAIN.match(expression)
         if head is None:
             return expression
@@ -183,7 +184,7 @@ class Scopes:
         return self.agreed(bound)
 
     def agreed(self, bound: Sequence[Bound]) -> str:
-        """The one expression that all of these come to, `?` after it if of some nothing is known; else ""."""
+        """The one expression that all of these share, followed by `?` if some are unknown; else ""."""
         if len(bound) == 1:
             written, place = bound[0]
             expression = written if isinstance(written, str) else self._read(written)
@@ -213,7 +214,7 @@ class Scopes:
 
 
 def bindings(one: RawImport) -> list[tuple[str, str, str]]:
-    """What the import binds: the name here, the name there ("" for the module itself), the module as written."""
+    """(name here, name there or "" for the module itself, module as written) for each name the import binds."""
     if one.names:
         aliases = one.aliases or one.names
         return [(alias, name, one.target) for alias, name in zip(aliases, one.names, strict=True)]

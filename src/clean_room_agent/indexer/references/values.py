@@ -7,7 +7,7 @@ from clean_room_agent.indexer.references.interface import Interface
 
 
 class Value(NamedTuple):
-    """Something that an expression can come to."""
+    """The value of an expression."""
 
     kind: str
     """m: module; c: class; e: enum; o: object of a class; s: its bases, as `super()`; f: function; p: property;
@@ -27,10 +27,10 @@ OUTSIDE = Value("x")
 
 
 class World(Protocol):
-    """All files, as the one that is resolved asks for them."""
+    """All files, as the resolver asks about them."""
 
     def find(self, source: str, target: str) -> ModuleRef | None:
-        """The module that `target`, as written in the file `source`, names; None: not of this repository."""
+        """The module that `target`, as written in `source`, refers to; None if it is not in this repository."""
         ...
 
     def child(self, ref: ModuleRef, name: str) -> ModuleRef | None:
@@ -38,9 +38,9 @@ class World(Protocol):
         ...
 
     def interface(self, path: str) -> Interface | None:
-        """The file's interface; None where it has none."""
+        """The file's interface, if it has one."""
         ...
 
     def unique(self, source: str, name: str) -> tuple[str, int] | None:
-        """Path and place of the one symbol of this name that the file `source` may mean, if there is exactly one."""
+        """Path and place of the only symbol of this name that `source` could mean; None unless there is exactly one."""
         ...

@@ -32,7 +32,7 @@ PROTOTYPE = re.compile(rf"(?<![\w$.])({WORD})\.prototype\.{WORD}\s*=")
 
 
 class Binds:
-    """What a file binds, beside the names in its scopes."""
+    """What a file binds: its scopes, and members, return values, imports and exports."""
 
     def __init__(self, captures: Mapping[str, Sequence[Node]], nested: Nested, text: str) -> None:
         self.nested = nested
@@ -68,7 +68,7 @@ class Binds:
         self._read(captures)
 
     def is_hidden(self, place: int) -> bool:
-        """Whether the symbol is a name of a function's scope, or a method of an object that no variable holds."""
+        """Whether the symbol is local to a function, or a method of an object that is not held by a variable."""
         nested, parent = self.nested, self.nested.parents[place]
         if nested.definitions[place].owner:
             return False
@@ -90,7 +90,8 @@ class Binds:
         return self.text[node.start_byte : node.end_byte]
 
     def _read(self, captures: Mapping[str, Sequence[Node]]) -> None:
-        # Captures come in any order, another each time; the first of several counts, and the interface's keys have an order.
+        # Captures come in arbitrary order, but the first binding of a name counts, and so does the order of keys in
+        # the interface.
         self._bind_symbols()
         at, symbols, relevant = self.regions.at, self.regions.symbols, self.regions.with_symbols()
         for name, read in (
@@ -130,7 +131,7 @@ class Binds:
     def _names(
         self, node: Node, steps: str | None = "", depth: int = MAX_DEPTH
     ) -> Iterator[tuple[str, int, str | None]]:
-        """Each name that a pattern binds, its first byte, and the steps that lead to its value; None: not known."""
+        """Yield each name a pattern binds, its first byte, and the steps to its value (None if unknown)."""
         kind = node.type
         if depth == 0:
             return
@@ -152,7 +153,7 @@ class Binds:
                 yield from self._names(child, into, depth - 1)
 
     def _bind_plain(self, scope: int, name: str, start: int, bound: Bound | None) -> None:
-        """The name, which stands at `start`, is bound in the scope."""
+        """Bind the name, written at byte `start`, in the scope."""
         self.declared.add(start)
         place = self._symbols.get((scope, name))
         if place is None:
@@ -161,7 +162,7 @@ class Binds:
             self.variables.setdefault(place, bound)
 
     def _bind(self, pattern: Node, scope: int, typed: Node | None, value: Node | None) -> None:
-        """The names of the pattern are bound in the scope."""
+        """Bind all names of the pattern in the scope."""
         node = typed or value
         for name, start, steps in self._names(pattern):
             known = node is not None and steps is not None
@@ -237,7 +238,7 @@ class Binds:
                 self._common(target, place, right)
 
     def _common(self, target: str, place: int, right: Node) -> None:
-        """`module.exports = …`, `exports.name = …`."""
+        """CommonJS: `module.exports = …`, `exports.name = …`."""
         while right.type == "assignment_expression" and (inner := right.child_by_field_name("right")):
             right = inner
         named = ON_EXPORTS.fullmatch(target)
@@ -287,7 +288,7 @@ class Binds:
                 self.exports[one.name] = one.module, one.there
 
     def _exported(self, start: int, end: int, *, is_default: bool) -> None:
-        """The symbols that the statement declares are exported."""
+        """Export the symbols that the statement declares."""
         for number in range(bisect_right(self._ends, (start, len(self._ends))), len(self._ends)):
             one = self.nested.definitions[self._ends[number][1]]
             if one.end > end:
@@ -300,7 +301,7 @@ class Binds:
 
 
 def _of_field(node: Node, sign: str | None, value: str, scope: int) -> Bound:
-    """What the sign behind a name says that it is bound to."""
+    """What a name is bound to, judging by the sign that follows it: `:` a type, `=` a value."""
     if sign == ":":
         return Bound(node, "type", is_type=True, scope=scope)
     return Bound(node, value, scope=scope) if sign else UNKNOWN

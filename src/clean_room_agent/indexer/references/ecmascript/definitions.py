@@ -30,7 +30,7 @@ PRIORITY = {"f": 4, "c": 3, "e": 3, "a": 2, "p": 2, "v": 1}
 def read_definitions(
     binds: Binds, captures: Mapping[str, Sequence[Node]]
 ) -> tuple[dict[str, Written], dict[str, Written]]:
-    """What other files can reach by qualified name, and what stands inside functions."""
+    """Return definitions by qualified name: first those visible to other files, then those inside functions."""
     nested = binds.nested
     nodes = {binds.regions.at(node.start_byte)[0]: node for node in captures.get("type_alias", ())}
     counts, seen = Counter(binds.keys), Counter[str]()
@@ -116,7 +116,7 @@ def _written(binds: Binds, node: Node) -> str:
 
 
 def _alias(binds: Binds, place: int, node: Node | None) -> tuple[str, str | list[str]]:
-    """A type that is an object's is a class without a name; one that stands for another leads there."""
+    """An object type is a class without a name; any other alias stands for what it refers to."""
     value = None if node is None else node.child_by_field_name("value")
     if value is None:
         return "v", ""
@@ -149,7 +149,7 @@ def _returned(binds: Binds, place: int) -> str:
 
 
 def _keys(binds: Binds, place: int, into: dict[str, Written]) -> None:
-    """The keys of an object that a variable is set to are its members."""
+    """Add the keys of a variable's object as its members."""
     bound = binds.variables.get(place)
     node = None if bound is None or bound.is_type or bound.steps else bound.node
     if node is not None and bound is not None and bound.field:

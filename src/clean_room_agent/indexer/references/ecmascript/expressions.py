@@ -32,7 +32,7 @@ PASSED_ON = {
 
 
 def of_value(node: Node, text: str, depth: int = MAX_DEPTH) -> str:
-    """The expression that a value's node stands for; names in it are as they are written."""
+    """The expression for a value; names in it are as written."""
     kind = node.type
     if kind in {"identifier", "this", "super"}:
         return text[node.start_byte : node.end_byte]
@@ -50,7 +50,7 @@ def of_type(node: Node, text: str, depth: int = MAX_DEPTH) -> str:
 
 
 def agreed(found: Iterable[str]) -> str:
-    """The one expression that all come to, `?` after it if of some nothing is known; else ""."""
+    """The one expression that all of these share, followed by `?` if some are unknown; else ""."""
     distinct = dict.fromkeys(found)
     known = [one for one in distinct if one]
     if len(known) != 1:
@@ -104,7 +104,7 @@ def _cast(node: Node, text: str, depth: int) -> str:
 
 
 def _choice(node: Node, text: str, depth: int) -> str:
-    """Of `a ? b : c`, `a || b`, `a ?? b`: what the sides come to; of `a && b` the second."""
+    """For `a ? b : c`, `a || b`, `a ?? b`, what both sides share; for `a && b`, the second."""
     if node.type == "ternary_expression":
         fields: tuple[str, ...] = "consequence", "alternative"
     else:

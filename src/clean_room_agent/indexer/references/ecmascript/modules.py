@@ -22,7 +22,7 @@ EXPORT_NAME = re.compile(rf"export\s*(default\b|=)\s*({WORD}(?:\.{WORD})*+)\s*;?
 
 
 class Taken(NamedTuple):
-    """A name and what it stands for."""
+    """A bound name, and the module and name that it stands for."""
 
     name: str
     """As it is called here; `ALL` for every name of the module."""
@@ -33,7 +33,7 @@ class Taken(NamedTuple):
 
 
 def read_import(text: str) -> list[Taken]:
-    """What an import statement binds."""
+    """The names that an import statement binds."""
     text = _plain(text)
     required = REQUIRED.match(text)
     if required is not None:
@@ -53,7 +53,7 @@ def read_import(text: str) -> list[Taken]:
 
 
 def read_export(text: str) -> list[Taken]:
-    """What an export statement without a declaration offers: `name` is what others ask for."""
+    """What an export statement without a declaration offers; `name` is what others import."""
     text = _plain(text)
     source = SOURCE.search(text)
     module = source[1] if source else ""
@@ -68,7 +68,7 @@ def read_export(text: str) -> list[Taken]:
 
 
 def _items(text: str) -> list[tuple[str, str]]:
-    """The names between braces: here and there."""
+    """The pairs (name here, name there) between braces."""
     items = (ITEM.fullmatch(part) for part in text.split(","))
     return [(item[2] or item[1], item[1]) for item in items if item is not None]
 

@@ -84,13 +84,13 @@ TYPES_QUERY = """
 
 
 def query(grammar: str) -> str:
-    """The query whose captures `read_names` reads, for a grammar of JavaScript or TypeScript."""
+    """The query that captures what `read_names` needs, for a grammar of JavaScript or TypeScript."""
     types = "" if grammar == "javascript" else TYPES_QUERY
     return COMMON_QUERY + types + ("" if grammar == "typescript" else JSX_QUERY)
 
 
 def read_names(captures: Mapping[str, Sequence[Node]], source: bytes, nested: Nested) -> FileNames:
-    """The interface and the uses of the file, from what its `query` captured."""
+    """Turn captured nodes into the file's interface and uses."""
     text = source.decode("latin-1")
     binds = Binds(captures, nested if source.isascii() else as_bytes(nested), text)
     reachable, inner = read_definitions(binds, captures)

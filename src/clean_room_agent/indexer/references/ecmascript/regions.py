@@ -29,8 +29,8 @@ FUNCTIONS = frozenset({"function", "method"})
 class Regions:
     """The symbols and scopes of one file.
 
-    A scope is a function, a class, an interface, a type or a namespace; blocks count as the function around them.
-    Scopes are numbered in the order of the file; `MODULE_SCOPE` is the file itself.
+    A scope is a function, class, interface, type or namespace; blocks belong to the function around them. Scopes are
+    numbered in the order of the file; `MODULE_SCOPE` is the file itself.
     """
 
     def __init__(self, nested: Nested, scopes: Sequence[Node]) -> None:
@@ -49,16 +49,16 @@ class Regions:
         self._fill(nested)
 
     def at(self, byte: int) -> tuple[int, int]:
-        """The innermost symbol (-1: none) and the innermost scope at a byte."""
+        """The innermost symbol (-1: none) and innermost scope at a byte."""
         found = bisect_right(self._starts, byte) - 1
         return self._places[found], self._scopes[found]
 
     def pieces(self) -> Iterator[tuple[int, int, int]]:
-        """The file in order, as pieces that have one innermost symbol and one innermost scope: symbol, scope, end."""
+        """Yield (symbol, scope, end) of consecutive pieces of the file with the same innermost symbol and scope."""
         yield from zip(self._places, self._scopes, [*self._starts[1:], sys.maxsize], strict=True)
 
     def with_symbols(self) -> frozenset[int]:
-        """The scopes in which, at any depth, symbols are defined."""
+        """The scopes that contain symbols, at any depth."""
         found = {MODULE_SCOPE}
         for scope in set(self.around):
             around = scope
@@ -113,7 +113,7 @@ class Regions:
 
 
 def base_nodes(node: Node) -> Iterator[Node]:
-    """What a class or an interface extends and implements, in order."""
+    """What a class or interface extends and implements, in order."""
     for child in node.children:
         if child.type in {"class_heritage", "extends_type_clause"}:
             clauses = [one for one in child.named_children if one.type.endswith("_clause")] or [child]

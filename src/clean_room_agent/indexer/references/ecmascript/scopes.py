@@ -20,7 +20,7 @@ MAX_DEPTH = 50
 
 
 class Bound(NamedTuple):
-    """What a name is bound to: the value of a node, or what a type's node says, and steps from there."""
+    """What a name is bound to: a value's node or a type's node, and the steps from there."""
 
     node: Node | None = None
     """None: something unknown, or `text`."""
@@ -38,7 +38,7 @@ UNKNOWN = Bound()
 
 
 class Scopes:
-    """The names of one file's scopes. Names are bound first, then asked for."""
+    """The names in the scopes of one file. Bind all names, call `finish`, then ask."""
 
     def __init__(
         self, nested: Nested, regions: Regions, text: str, keys: Sequence[str], constructors: Container[str]
@@ -55,13 +55,13 @@ class Scopes:
         self._depth = 0
 
     def bind(self, scope: int, name: str, bound: Bound | None) -> None:
-        """In the scope, the name is bound to this, too; None: it is declared without a value."""
+        """Add a binding of the name in the scope; None declares it without a value."""
         known = self._tables[scope].setdefault(name, [])
         if bound is not None:
             known.append(bound)
 
     def rebind(self, scope: int, name: str, bound: Bound) -> None:
-        """The name, as it is used in the scope, is assigned this; a module's own variables are left alone."""
+        """Add an assignment to the name as used in the scope; a module's own variables are left alone."""
         while scope > MODULE_SCOPE:
             known = self._tables[scope].get(name)
             if known is not None:
@@ -70,15 +70,16 @@ class Scopes:
             scope = self._regions.parents[scope]
 
     def finish(self) -> None:
-        """All is bound: from now on names are asked for."""
+        """Declare that everything is bound; from now on, names can be looked up."""
         for scope, table in enumerate(self._tables):
             for name, bound in table.items():
-                # One that is bound several times can close a circle: who is asked first must not depend on who asks.
+                # Names bound several times can form a cycle. They are resolved here, in a fixed order, so that the
+                # answer does not depend on which is asked for first.
                 if len(bound) > 1:
                     self.meaning(name, scope)
 
     def meaning(self, name: str, scope: int) -> str | None:
-        """The expression for the name as used in the scope; "" for a local of which nothing is known; None: not local."""
+        """The expression for the name as used in the scope; "" if it is local but unknown, None if it is not local."""
         key = scope, name
         if key in self._known:
             return self._known[key]
@@ -104,12 +105,12 @@ class Scopes:
         return False
 
     def agreed(self, bound: Sequence[Bound]) -> str:
-        """The one expression that all of these come to, `?` after it if of some nothing is known; else ""."""
+        """The one expression that all of these share, followed by `?` if some are unknown; else ""."""
         typed = [one for one in bound if one.is_type]
         return agreed([self.expression(one) for one in typed or bound])
 
     def expression(self, bound: Bound) -> str:
-        """The expression for what a name is bound to, as it can be evaluated at module level."""
+        """The expression for a binding, in terms of module-level names."""
         node = bound.node
         if node is not None and bound.field:
             node = node.child_by_field_name(bound.field)
@@ -120,7 +121,7 @@ class Scopes:
         return self.canonical(found + bound.steps, bound.scope) if found else ""
 
     def canonical(self, expression: str, scope: int) -> str:
-        """The expression with its head replaced so that it can be evaluated at module level; "" if unknown."""
+        """Rewrite the expression in terms of module-level names; "" if unknown."""
         if expression[0] in "=#~":
             return expression
         head = HEAD.match(expression)
@@ -136,7 +137,7 @@ class Scopes:
         return meaning + expression[head.end() :]
 
     def head(self, name: str, scope: int) -> str | None:
-        """As `meaning`, for `this` and `super` as well."""
+        """Like `meaning`, but also for `this` and `super`."""
         if name == "this":
             return self.this(scope)
         if name == "super":
@@ -145,14 +146,14 @@ class Scopes:
         return self.meaning(name, scope)
 
     def this(self, scope: int) -> str:
-        """The expression for `this` in the scope; "" where it is not known."""
+        """The expression for `this` in the scope; "" if unknown."""
         known = self._this.get(scope)
         if known is None:
             known = self._this[scope] = self._find_this(scope)
         return known
 
     def symbol(self, key: str) -> str:
-        """The expression for the symbol that is known by the key."""
+        """The expression for the symbol with this key."""
         return "" if UNSAFE.search(key) else f"={key};"
 
     def _find_this(self, scope: int) -> str:
@@ -174,7 +175,7 @@ class Scopes:
         return self._this_of_function(place) if place >= 0 else ""
 
     def _this_of_function(self, place: int) -> str:
-        """Of a function outside classes: what it is a method of, or makes."""
+        """For a function outside classes: the object it is a method of, or the class it constructs."""
         nested = self._nested
         name, owner = self._keys[place], nested.definitions[place].owner
         parent = nested.parents[place]

@@ -32,7 +32,7 @@ BASE = "<"
 
 
 class Uses:
-    """Reads the tokens of one file (`resolve._Tokens` says what they are)."""
+    """Collects the tokens of one file (`resolve._Tokens` explains them)."""
 
     def __init__(
         self, binds: Binds, captures: Mapping[str, Sequence[Node]], module_names: Container[str]
@@ -43,13 +43,13 @@ class Uses:
         self._tokens: dict[int, set[str]] = defaultdict(set)
 
     def read(self) -> list[tuple[int, str]]:
-        """Symbol's place and its tokens, separated by spaces, sorted."""
+        """(place of a symbol, its sorted tokens separated by spaces) for each symbol with any."""
         self._names()
         self._chains()
         return [(place, " ".join(sorted(found))) for place, found in sorted(self._tokens.items())]
 
     def _marks(self) -> dict[int, str]:
-        """By first byte, those uses that are no plain names."""
+        """First byte -> mark of uses that are not plain names."""
         captures = self._captures
         marks = {node.start_byte: ELEMENT for node in captures.get("use.element", ())}
         marks |= {node.start_byte + 1: DECORATOR for node in captures.get("decorator", ())}
@@ -59,7 +59,7 @@ class Uses:
         return marks
 
     def _written(self) -> Iterator[tuple[int, int, int, re.Match[str]]]:
-        """First byte, symbol, scope and text of each use in a symbol that begins with a name, `this` or `super`."""
+        """Yield first byte, symbol, scope and text of each use that starts with a name, `this` or `super`."""
         binds = self._binds
         text, declared, match = binds.text, binds.declared, CHAIN.match
         pieces = binds.regions.pieces()
@@ -100,7 +100,7 @@ class Uses:
                 self._tokens[place].add(called)
 
     def _special(self, head: str, steps: str) -> tuple[str, str]:
-        """`super(…)` calls the constructor; what stands in `exports` is a name of the module."""
+        """Treat `super(…)` as a call of the constructor, and members of `exports` as names of the module."""
         if head == "super":
             return head, steps or ".constructor"
         name, dot, rest = BETWEEN.sub("", steps)[1:].partition(".")
@@ -119,7 +119,7 @@ class Uses:
             self._add(place, mark + prefix, steps)
 
     def _prefix(self, head: str, scope: int) -> str:
-        """What stands in a token for its first name; "" where the name means nothing of this repository."""
+        """What replaces a use's first name in a token; "" if the name is not from this repository."""
         meaning = self._binds.scopes.head(head, scope)
         if meaning is None:
             return head if head in self._module_names else ""
@@ -128,7 +128,7 @@ class Uses:
         return f"{meaning}|" if meaning and len(meaning) < MAX_LENGTH else UNKNOWN
 
     def _called_local(self, prefix: str) -> str:
-        """What a call of a local calls: a member that it was taken from, or the function that it is another name for."""
+        """What calling a local calls: the member it was taken from, or the function it is an alias of."""
         meaning = prefix[:-1]
         taken = MEMBER.fullmatch(meaning)
         if taken is not None:
@@ -136,7 +136,7 @@ class Uses:
         return f"{meaning}(" if meaning in self._module_names else ""
 
     def _chains(self) -> None:
-        """What is asked of the results of calls, one after another."""
+        """Add tokens for members of call results."""
         binds = self._binds
         longest: dict[int, Node] = {}
         for node in self._captures.get("use.chain", ()):
