@@ -22,7 +22,7 @@ NAMED = 20
     "--continue-on-error", is_flag=True, help="Skip unreadable files and name them, instead of failing."
 )
 @click.option(
-    "--line-counts", is_flag=True, help="Count changed lines in all commits, not only in the newest."
+    "--line-counts", is_flag=True, help="Count the lines that each commit changed, now and from then on."
 )
 @options.json_option
 def command(

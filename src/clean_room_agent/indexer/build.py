@@ -77,7 +77,7 @@ def index_repository(
         jobs: number of processes that parse files.
         full: rebuild from scratch.
         continue_on_error: leave out a file that cannot be read, and name it in the summary.
-        line_counts: count the changed lines of all commits instead of only the newest.
+        line_counts: count the lines that each commit changed, from now on.
         listing: the work tree as git lists it, if the caller already has it.
         digest: of the configuration that `config` was read from; `bounds.recall` looks it up.
         progress: called with the number of files read so far and the total.
@@ -118,7 +118,9 @@ def _build(run: IndexRun, target: Path) -> Outcome:
         with contextlib.closing(connect_file("curated", target)) as conn:
             known = read_state(conn)
     # Git goes first: it works while we import the parsers and list the files.
-    with _history(run, None, line_counts=run.line_counts or (known is not None and known.all_lines)) as past:
+    with _history(
+        run, None, line_counts=run.line_counts or (known is not None and known.line_counts)
+    ) as past:
         from clean_room_agent.indexer.full_build import build_whole  # noqa: PLC0415 - parsers, which most runs need not
 
         return build_whole(run, past, target)

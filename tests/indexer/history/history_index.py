@@ -78,7 +78,7 @@ class HistoryIndex:
         fresh = HistoryIndex(self.top, database, self.config)
         with contextlib.closing(fresh.conn):
             state = read_state(self.conn)
-            fresh.refresh(line_counts=state is not None and state.all_lines)
+            fresh.refresh(line_counts=state is not None and state.line_counts)
             expected = fresh.rows()
         found = self.rows()
         for name, rows in expected.items():

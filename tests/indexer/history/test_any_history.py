@@ -11,7 +11,7 @@ from tests.indexer.history.history_index import HistoryIndex
 
 from clean_room_agent.errors import CommandError
 from clean_room_agent.indexer.config import IndexConfig
-from clean_room_agent.indexer.history import build, rows, sync
+from clean_room_agent.indexer.history import rows, sync
 
 NAMES = tuple(f"f{number}.txt" for number in range(8))
 STEPS = 12
@@ -156,8 +156,6 @@ def test_history_that_went_on_equals_one_read_anew(
 ) -> None:
     for module in (rows, sync):
         monkeypatch.setattr(module, "SEARCHED_COMMITS", 9)
-    for module in (build, sync):
-        monkeypatch.setattr(module, "COUNTED_COMMITS", 6)
     player = Player(tmp_path / "repo", seed)
     index = HistoryIndex(player.top, tmp_path / "index.sqlite", IndexConfig(history=bound, pair_bound=4))
     with contextlib.closing(index.conn):

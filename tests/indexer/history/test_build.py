@@ -8,7 +8,6 @@ from testing.repositories import FIRST_DATE, commit, git, init_repository, make_
 from tests.indexer.history.history_index import HistoryIndex
 
 from clean_room_agent.indexer.config import IndexConfig
-from clean_room_agent.indexer.history import sync
 from clean_room_agent.indexer.history.build import begin_history
 from clean_room_agent.indexer.history.state import read_state
 
@@ -38,7 +37,7 @@ def test_commits_stand_oldest_first_with_the_files_of_today(index: HistoryIndex)
     assert index.commits_of("b.py") == ["Begin", "Polish the frobnicator"]
     assert index.commits_of("c.py") == ["Begin"]
     first = index.rows()["commits"][0]
-    assert first[1:] == ("Ada Example", "Begin", "2023-11-14T22:13:20+00:00", 3, 11, 0)
+    assert first[1:] == ("Ada Example", "Begin", "2023-11-14T22:13:20+00:00", 3, None, None)
 
 
 def test_pairs_are_counted_with_their_newest_commit(index: HistoryIndex) -> None:
@@ -209,24 +208,22 @@ def test_another_bound_is_a_new_history(index: HistoryIndex) -> None:
         index.assert_as_fresh()
 
 
-def test_lines_are_counted_in_the_newest_commits_or_in_all_from_then_on(
+def test_lines_are_counted_from_when_they_are_asked_for(
     index: HistoryIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sync, "COUNTED_COMMITS", 2)
-    monkeypatch.setattr("clean_room_agent.indexer.history.build.COUNTED_COMMITS", 2)
+    monkeypatch.setattr("clean_room_agent.indexer.history.build.COUNTED_AT_ONCE", 2)
 
     def counted() -> list[object]:
         return [row[5:] for row in index.rows()["commits"]]
 
     index.refresh()
-    assert counted() == [(None, None), (10, 10), (9, 9)]
+    assert counted() == [(None, None)] * 3
+    index.refresh(line_counts=True)
+    assert counted() == [(11, 0), (10, 10), (9, 9)]
     commit(index.top, {"c.py": "z = 4\nz = 5\n"}, "Fourth")
     index.refresh()
-    assert counted() == [(None, None), (None, None), (9, 9), (2, 1)]
+    assert counted() == [(11, 0), (10, 10), (9, 9), (2, 1)]
     git(index.top, "reset", "-q", "--hard", "HEAD~2")
-    index.refresh()
-    assert counted() == [(11, 0), (10, 10)]
-    index.refresh(line_counts=True)
     commit(index.top, {"c.py": "z = 6\n"}, "Other third")
     index.refresh()
     assert counted() == [(11, 0), (10, 10), (1, 1)]

@@ -262,19 +262,10 @@ def put_line_counts(conn: sqlite3.Connection, counts: Iterable[tuple[int, int, i
     conn.executemany("UPDATE commits SET insertions = ?2, deletions = ?3 WHERE id = ?1", counts)
 
 
-def drop_line_counts(conn: sqlite3.Connection, before: int, at_most: int) -> None:
-    """The `at_most` commits just older than `before` have no counts."""
-    conn.execute(
-        "UPDATE commits SET insertions = NULL, deletions = NULL WHERE id IN "
-        "(SELECT id FROM commits WHERE id < ? ORDER BY id DESC LIMIT ?)",
-        (before, at_most),
-    )
-
-
-def list_uncounted(conn: sqlite3.Connection, oldest: int) -> dict[str, int]:
-    """Hash -> id of the commits from `oldest` on whose lines are not counted."""
-    query = "SELECT hash, id FROM commits WHERE id >= ? AND insertions IS NULL ORDER BY id"
-    return {row[0]: row[1] for row in conn.execute(query, (oldest,))}
+def list_uncounted(conn: sqlite3.Connection) -> dict[str, int]:
+    """Hash -> id of the commits whose lines are not counted."""
+    query = "SELECT hash, id FROM commits WHERE insertions IS NULL ORDER BY id"
+    return {row[0]: row[1] for row in conn.execute(query)}
 
 
 def clear_history(conn: sqlite3.Connection) -> None:

@@ -21,11 +21,14 @@ from clean_room_agent.git.log import (
     read_log,
 )
 from clean_room_agent.indexer.bounds import Bounds
-from clean_room_agent.indexer.history.state import COUNTED_COMMITS, HistoryState, keep_state
+from clean_room_agent.indexer.history.state import HistoryState, keep_state
 
 if TYPE_CHECKING:
     from clean_room_agent.indexer.history.delta import HistoryDelta
     from clean_room_agent.indexer.history.rows import Counts, Scope
+
+COUNTED_AT_ONCE = 1000
+"""Commits that stand in one command line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +58,10 @@ class _Wanted:
         )
 
     def start_counts(self, *revisions: str) -> Answer | None:
-        """Start counting lines, of the newest commits or of all; None in a partial clone, which cannot count them."""
-        if self.partial:
+        """Start counting lines; None where nobody asked for it, and in a partial clone, which cannot count them."""
+        if self.partial or not self.state.line_counts:
             return None
-        limit = self.state.bound if self.state.all_lines else min(COUNTED_COMMITS, self.state.bound)
-        return ask_line_counts(self.top, *revisions, limit=limit)
+        return ask_line_counts(self.top, *revisions, limit=self.state.bound)
 
     def read_oldest(self, count: int) -> list[LogEntry]:
         """Read the oldest `count` commits within the bound."""
@@ -74,8 +76,8 @@ class _Wanted:
     def count_lines(self, hashes: Sequence[str]) -> "Counts":
         """(added, deleted) lines by commit; empty in a partial clone."""
         counts: dict[str, tuple[int, int]] = {}
-        for start in range(0, 0 if self.partial else len(hashes), COUNTED_COMMITS):
-            asked = hashes[start : start + COUNTED_COMMITS]
+        for start in range(0, 0 if self.partial else len(hashes), COUNTED_AT_ONCE):
+            asked = hashes[start : start + COUNTED_AT_ONCE]
             counts |= read_line_counts(ask_line_counts_of(self.top, asked).take())
         return counts
 
@@ -173,7 +175,8 @@ class PendingHistory:
             if not sync.follow(delta):
                 return None
             sync.settle_terms(delta)
-            sync.settle_lines(delta, self._counts, every=self._wanted.state.all_lines)
+            if self._wanted.state.line_counts:
+                sync.settle_lines(self._counts)
             keep_state(conn, self._wanted.state)
         sync.settle_pairs()
         return HistoryChange(commits=len(delta.added) if delta else 0, stale=frozenset(sync.stale))
@@ -197,8 +200,7 @@ def begin_history(
         config: limits.
         head: the commit that is checked out, if any.
         state: what the index holds; None if it is empty.
-        line_counts: count the changed lines of all commits from now on. Otherwise only of the newest, unless the
-            index already counts all.
+        line_counts: count the lines that each commit changed, from now on. Otherwise only if the index has them so far.
     """
     partial = lacks_contents(root)
     now = HistoryState(
@@ -206,7 +208,7 @@ def begin_history(
         bound=config.history,
         pair_bound=config.pair_bound,
         graph=graph_marks(root, partial=partial),
-        all_lines=line_counts or (state is not None and state.all_lines),
+        line_counts=line_counts or (state is not None and state.line_counts),
     )
     wanted = _Wanted(top=root, state=now, partial=partial)
     if state == now:

@@ -7,8 +7,6 @@ from clean_room_agent.db.curated import files
 from clean_room_agent.db.rows import Connection
 
 HEAD_KEY = "history_head"
-COUNTED_COMMITS = 1000
-"""The newest commits, whose changed lines are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,8 +21,8 @@ class HistoryState:
     """`[index].pair_bound`."""
     graph: str
     """See `git.log.graph_marks`."""
-    all_lines: bool
-    """Whether the lines of all commits are counted, not only of the newest."""
+    line_counts: bool
+    """Whether the changed lines of the commits are counted."""
 
 
 def read_state(conn: Connection) -> HistoryState | None:
@@ -32,11 +30,11 @@ def read_state(conn: Connection) -> HistoryState | None:
     text = files.get_index_state(conn, HEAD_KEY)
     if text is None:
         return None
-    head, bound, pair_bound, graph, all_lines = json.loads(text)
-    return HistoryState(head=head, bound=bound, pair_bound=pair_bound, graph=graph, all_lines=all_lines)
+    head, bound, pair_bound, graph, line_counts = json.loads(text)
+    return HistoryState(head=head, bound=bound, pair_bound=pair_bound, graph=graph, line_counts=line_counts)
 
 
 def keep_state(conn: Connection, kept: HistoryState) -> None:
     """Store the state for `read_state`."""
-    fields = [kept.head, kept.bound, kept.pair_bound, kept.graph, kept.all_lines]
+    fields = [kept.head, kept.bound, kept.pair_bound, kept.graph, kept.line_counts]
     files.put_index_state(conn, HEAD_KEY, json.dumps(fields))

@@ -22,7 +22,6 @@ from clean_room_agent.indexer.history.rows import (
     insert_terms,
     terms_text,
 )
-from clean_room_agent.indexer.history.state import COUNTED_COMMITS
 
 MANY = 2000
 """Beyond so many commits to be read again, reading everything is as quick."""
@@ -105,12 +104,9 @@ class HistorySync:
             unread = history_rows.list_unread_messages(self._conn, oldest, SEARCHED_FILES)
             history_rows.put_terms(self._conn, ((commit, terms_text(message)) for commit, message in unread))
 
-    def settle_lines(self, delta: HistoryDelta, counts: Counts, *, every: bool) -> None:
-        """Count the lines of the newest commits, or of `every` one; `counts` holds those already known."""
-        oldest = 0 if every else history_rows.id_at(self._conn, COUNTED_COMMITS - 1) or 0
-        if oldest:
-            history_rows.drop_line_counts(self._conn, oldest, len(delta.added))
-        uncounted = history_rows.list_uncounted(self._conn, oldest)
+    def settle_lines(self, counts: Counts) -> None:
+        """Count the lines of all commits; `counts` holds those already known."""
+        uncounted = history_rows.list_uncounted(self._conn)
         missing = [name for name in uncounted if name not in counts]
         found = {**counts, **self._reader.count_lines(missing)} if missing else counts
         history_rows.put_line_counts(
