@@ -20,6 +20,9 @@ MAX_TASKS = 8_000
 distance as well."""
 TASK_BYTES = 4
 PR_SET_PDEATHSIG = 1
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+KEPT_BYTES = 1 << 30
+"""More than a worker ever frees at once."""
 LENGTH_BYTES = 8
 
 
@@ -138,6 +141,7 @@ def _live(parent: int, tasks: int, ends: tuple[int, int, int], body: Callable[[C
             signal.SIGINT, signal.SIG_IGN
         )  # Ctrl-C reaches the whole group; the parent ends the others
         _die_with(parent)
+        _keep_memory()
         _close_all_but(ends)
         gc.disable()
         body(channel)
@@ -161,6 +165,18 @@ def _die_with(parent: int) -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         raise EOFError
+
+
+def _keep_memory() -> None:
+    """Memory that is freed stays with this process (glibc; mallopt(3)).
+
+    A syntax tree takes megabytes and is gone with its file. Handed back to the system, its pages would have to be made and
+    cleared again for the next one.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        for option in (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD):
+            mallopt(option, KEPT_BYTES)
 
 
 def _close_all_but(kept: Sequence[int]) -> None:
