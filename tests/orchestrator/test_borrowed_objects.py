@@ -56,7 +56,7 @@ def test_history_is_whole_in_the_sandbox_of_a_repository_that_borrows_objects(
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"+first" in done.stdout
     assert b"+second" in done.stdout
-    written = sandbox.run("touch /run/cra-objects/0/pack/x || ls -A ~", env=ENV, timeout=PATIENCE)
+    written = sandbox.run(f"touch /run/cra-objects/0/pack/x || ls -A '{home}'", env=ENV, timeout=PATIENCE)
     assert b"Read-only" in written.stderr
     assert written.stdout == b"project\n"
 
