@@ -112,7 +112,7 @@ INPUTS: dict[str, Any] = {
         faults=(),
     ),
     "same_part": SamePartInputs(
-        task=TASK, changes=(FIRST, SECOND), first=f"{FIRST}\n{CODE}", second=SECOND, known=()
+        task=TASK, changes=(FIRST, SECOND), first=f"{FIRST}\n{CODE.rstrip()}", second=SECOND, known=()
     ),
     "part_dependency": PartDependencyInputs(
         task=TASK, parts=(f"p1: {FIRST}", f"p2: {SECOND}"), part=SECOND, other=FIRST

@@ -164,6 +164,13 @@ def test_names_and_sentences_of_examples_cannot_be_those_of_a_repository(prompt:
 
 
 @pytest.mark.parametrize("prompt", PROMPTS, ids=lambda prompt: prompt.name)
+def test_sections_stand_one_blank_line_apart(prompt: Prompt[Any, Any]) -> None:
+    inputs = INPUTS[prompt.name]
+    rendered = prompt.render(replace(inputs, diff="+a\n") if hasattr(inputs, "diff") else inputs)
+    assert "\n\n\n" not in rendered.replace(prompt.example, "the example")
+
+
+@pytest.mark.parametrize("prompt", PROMPTS, ids=lambda prompt: prompt.name)
 def test_an_answer_that_is_the_example_is_refused_where_it_says_anything(prompt: Prompt[Any, Any]) -> None:
     assert not isinstance(prompt.parse(prompt.example), BadAnswer)
     asked = prompt.render(INPUTS[prompt.name])

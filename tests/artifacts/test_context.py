@@ -68,12 +68,12 @@ def test_each_section_has_its_own_items_in_their_order() -> None:
         )
     )
     assert texts == SectionTexts(
-        code="===== code: a.py :: f (lines 1-2)\ndef f():\n    return 1\n===== end\n",
-        tests="===== test: t.py :: test (lines 1-1)\ndef test(): ...\n===== end\n",
-        conventions="===== conventions: AGENTS.md (lines 1-2)\n## Task\nSay so.\n===== end\n",
-        uses="===== reference: b.py :: used (lines 1-1)\ndef used(): ...\n===== end\n\nc.py: not shown: C\n",
-        callers="d.py:3: f()\ne.py:9: f()\n",
-        green="t.py:4: test_g\n",
+        code="===== code: a.py :: f (lines 1-2)\ndef f():\n    return 1\n===== end",
+        tests="===== test: t.py :: test (lines 1-1)\ndef test(): ...\n===== end",
+        conventions="===== conventions: AGENTS.md (lines 1-2)\n## Task\nSay so.\n===== end",
+        uses="===== reference: b.py :: used (lines 1-1)\ndef used(): ...\n===== end\n\nc.py: not shown: C",
+        callers="d.py:3: f()\ne.py:9: f()",
+        green="t.py:4: test_g",
     )
 
 

@@ -11,7 +11,14 @@ from typing import Literal
 
 from clean_room_agent.artifacts.evidence import Evidence, StackFrame
 from clean_room_agent.artifacts.names import item_name
-from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, joined, sourced
+from clean_room_agent.artifacts.prompt_sources import (
+    PromptSource,
+    SourcedText,
+    compose,
+    joined,
+    sourced,
+    without_line_end,
+)
 
 Role = Literal["classifier", "reasoning", "coding"]
 Mode = Literal["plan", "implement", "train_plan", "curate_data"]
@@ -183,7 +190,7 @@ class ContextPackage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionTexts:
-    """The items as the sections of a prompt, each framed; "" where a section has none."""
+    """The items as the sections of a prompt, each framed, without a line break at the end; "" if a section has none."""
 
     code: str
     tests: str
@@ -199,7 +206,7 @@ def section_texts(items: Iterable[ContextItem]) -> SectionTexts:
     fence = fence_for(item.text for item in shown)
 
     def text(section: Section) -> str:
-        return _framed([item for item in shown if item.section == section], fence)
+        return without_line_end(_framed([item for item in shown if item.section == section], fence))
 
     return SectionTexts(
         code=text("code"),

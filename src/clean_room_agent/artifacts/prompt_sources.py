@@ -162,3 +162,8 @@ def _moved(spans: Iterable[PromptSpan], lines: int) -> Iterator[PromptSpan]:
 def _last_line(text: str) -> int:
     """The number of the last line with something on it or after it; a line end begins no line of its own."""
     return text.count("\n") + (not text.endswith("\n"))
+
+
+def without_line_end(text: SourcedText) -> SourcedText:
+    """The text less its last line break: a template has its own after each value."""
+    return SourcedText(plain_text(text).removesuffix("\n"), text.spans)

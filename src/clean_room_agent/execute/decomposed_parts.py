@@ -16,7 +16,13 @@ from clean_room_agent.artifacts.context import ContextPackage, fence_for, frame,
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PlanVerdict, PlanVerdicts
-from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, joined, sourced
+from clean_room_agent.artifacts.prompt_sources import (
+    PromptSource,
+    SourcedText,
+    joined,
+    sourced,
+    without_line_end,
+)
 from clean_room_agent.execute.code_relations import Place, ShownCode, folder
 from clean_room_agent.execute.grouping import at_most, groups, needs_of
 from clean_room_agent.execute.judgments import YesNo
@@ -312,8 +318,7 @@ def pair_with_code(
             for place in dict.fromkeys(places)
             if shown.code(place)
         ]
-        text = joined("\n", (words, *frames))
-        return SourcedText(text.rstrip("\n"), text.spans)
+        return without_line_end(joined("\n", (words, *frames)))
 
     return (text(*one, other[1]), text(*other, one[1])), (one[0], other[0])
 

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 from clean_room_agent.artifacts.context import ContextRequest, Subject, TaskQuery, fence_for, frame
 from clean_room_agent.artifacts.evidence import Evidence, StackFrame
 from clean_room_agent.artifacts.names import item_name
-from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, joined, sourced
+from clean_room_agent.artifacts.prompt_sources import (
+    PromptSource,
+    SourcedText,
+    joined,
+    sourced,
+    without_line_end,
+)
 from clean_room_agent.evidence_text import LEAST_CHARACTERS, describe_evidence
 from clean_room_agent.path_kinds import is_test_file
 from clean_room_agent.retrieval.context_files import NotEditable
@@ -147,7 +153,7 @@ def _test_source(tests: Sequence[TestCode], source: RepositorySource) -> Sourced
         if source.count("\n".join(one.text for one in (*shown, test))) <= TEST_TOKENS:
             shown.append(test)
     fence = fence_for(test.text for test in shown)
-    return joined("\n", (_framed(test, fence) for test in shown))
+    return without_line_end(joined("\n", (_framed(test, fence) for test in shown)))
 
 
 def _framed(test: TestCode, fence: str) -> SourcedText:

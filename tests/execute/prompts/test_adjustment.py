@@ -40,7 +40,6 @@ diff --git a/x.py b/x.py
 -x
 +y
 
-
 ## Steps so far
 - s1, done: Change the sign.
 

@@ -21,7 +21,6 @@ def total(prices):
     return sum(prices[1:])
 ===== end
 
-
 ## Steps so far
 - s1, failed: Sum all prices. (tests failed)
 
@@ -68,10 +67,10 @@ def test_what_each_value_of_the_adjustment_finalize_prompt_comes_from() -> None:
             (10, 10, "frame"),
             (11, 12, "file"),
             (13, 13, "frame"),
-            (17, 17, "step"),
-            (20, 20, "failure"),
-            (41, 41, "example"),
-            (44, 44, "step"),
-            (47, 47, "draft"),
+            (16, 16, "step"),
+            (19, 19, "failure"),
+            (40, 40, "example"),
+            (43, 43, "step"),
+            (46, 46, "draft"),
         ]
     )

@@ -18,7 +18,6 @@ def total(prices):
     return sum(prices[1:])
 ===== end
 
-
 ## Other files that may matter (not shown)
 src/menu.py
 
@@ -55,8 +54,8 @@ def test_what_each_value_of_the_change_points_prompt_comes_from() -> None:
             (7, 7, "frame"),
             (8, 9, "file"),
             (10, 10, "frame"),
-            (14, 14, "candidate"),
-            (34, 34, "example"),
-            (36, 36, "task"),
+            (13, 13, "candidate"),
+            (33, 33, "example"),
+            (35, 35, "task"),
         ]
     )

@@ -50,13 +50,11 @@ def test_add():
     assert add(1, 2) == 3
 ===== end
 
-
 ## Code
 ===== file: src/calc.py (lines 1-2)
 def add(a, b):
     return a - b
 ===== end
-
 
 ## Other files that may matter (not shown)
 src/other.py

@@ -54,13 +54,11 @@ def test_add():
     assert add(1, 2) == 3
 ===== end
 
-
 ## Code
 ===== file: src/calc.py (lines 1-2)
 def add(a, b):
     return a - b
 ===== end
-
 
 ## Changes made so far (the code above already has them)
 diff --git a/x.py b/x.py
@@ -69,7 +67,6 @@ diff --git a/x.py b/x.py
 @@ -1 +1 @@
 -x
 +y
-
 
 # Instructions: Divide a part of a task into steps
 

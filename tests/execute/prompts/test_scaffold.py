@@ -35,27 +35,22 @@ def test_add():
     assert add(1, 2) == 3
 ===== end
 
-
 ## What the code to change uses
 ===== reference: src/base.py :: check (lines 1-1)
 def check(a): ...
 ===== end
 
-
 ## Where it is used
 src/app.py:7: return add(x, y)
 
-
 ## Tests that pass now and must still pass
 tests/test_calc.py:9: test_sub
-
 
 ## Code to change
 ===== file: src/calc.py (lines 1-2)
 def add(a, b):
     return a - b
 ===== end
-
 
 # Instructions: Declare what one step adds
 

@@ -18,7 +18,6 @@ def total(prices):
     return sum(prices[1:])
 ===== end
 
-
 # Instructions: Write the steps that change given places
 
 You get one part of the task above and the numbered places that it changes. Divide the part into steps. A programmer will do one step at a time, and tests run after each.
@@ -55,8 +54,8 @@ def test_what_each_value_of_the_step_design_prompt_comes_from() -> None:
             (7, 7, "frame"),
             (8, 9, "file"),
             (10, 10, "frame"),
-            (29, 29, "example"),
-            (32, 32, "part"),
-            (35, 35, "draft"),
+            (28, 28, "example"),
+            (31, 31, "part"),
+            (34, 34, "draft"),
         ]
     )

@@ -18,7 +18,6 @@ def total(prices):
     return sum(prices[1:])
 ===== end
 
-
 # Instructions: List the places that a part of a task changes
 
 You get one part of the task above; the code that it is about stands above, too. List the places that this part changes.
@@ -59,10 +58,10 @@ def test_what_each_value_of_the_symbol_targets_prompt_comes_from() -> None:
             (7, 7, "frame"),
             (8, 9, "file"),
             (10, 10, "frame"),
-            (29, 29, "example"),
-            (32, 32, "part"),
+            (28, 28, "example"),
+            (31, 31, "part"),
+            (34, 34, "part"),
             (35, 35, "part"),
-            (36, 36, "part"),
-            (39, 39, "candidate"),
+            (38, 38, "candidate"),
         ]
     )

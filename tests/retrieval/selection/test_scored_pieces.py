@@ -221,6 +221,7 @@ def test_a_short_piece_is_judged_by_its_code_and_a_long_one_by_its_nearest_lines
     head, doc, *lines = long.as_option(files.terms).text.splitlines()
     assert (head, doc) == ("def task_0(value):", "    Do number 0.")
     assert 0 < len(lines) <= LINES_SHOWN
+    assert not [line for line in lines if "def task_0" in line]
     assert long.as_option(files.terms).key == f"big.py:{long.piece.start_line} :: task_0"
 
 

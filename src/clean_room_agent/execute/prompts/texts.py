@@ -14,7 +14,7 @@ UNDER_WAY = (
 {% if diff %}
 
 ## Changes made so far
-{{ diff | diff }}
+{{ diff.rstrip() | diff }}
 {% endif %}
 """
 )

@@ -120,6 +120,16 @@ def numbered(lines: Sequence[tuple[int, str]]) -> str:
     return "".join(f"{number}: {text}\n" for number, text in lines)
 
 
+def _without_signature(lines: Sequence[str], signature: str) -> list[str]:
+    """The lines, with those of the signature blank: it is shown above the lines of the body."""
+    shown = [line.strip() for line in signature.split("\n")]
+    for start in range(len(lines) - len(shown) + 1):
+        end = start + len(shown)
+        if [line.strip() for line in lines[start:end]] == shown:
+            return [*lines[:start], *[""] * len(shown), *lines[end:]]
+    return list(lines)
+
+
 def _one_line(text: str) -> str:
     return " ".join(text.split())
 
@@ -260,7 +270,8 @@ class ScoredPiece:
         text = self.text
         if piece.end_line - piece.start_line >= BODY_LINES or len(text) > BODY_CHARS:
             lines = self.view.text.lines[piece.start_line - 1 : piece.end_line]
-            near = nearest_lines(lines, terms, most=LINES_SHOWN, first=piece.start_line)
+            body = _without_signature(lines, piece.signature)
+            near = nearest_lines(body, terms, most=LINES_SHOWN, first=piece.start_line)
             text = short_summary(piece) + numbered(near)
         return Option(
             key=item_name(f"{path}:{piece.start_line}", piece.name),
