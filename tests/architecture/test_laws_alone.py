@@ -14,6 +14,7 @@ from testing.patience import PATIENCE
 from testing.repositories import fingerprint
 from testing.runs.solving import USERS_REFS, make_project, serving, text_of
 from testing.servers.ollama_script import ChatCall
+from tests.architecture.syntax_trees import nodes
 
 from clean_room_agent import proc
 from clean_room_agent.app.new_config import write_config
@@ -43,8 +44,7 @@ ALL_TABLES = ("models", "budget", "stages", "solve", "testing")
 def sql_texts() -> Iterator[tuple[str, str]]:
     """(file, text) of every string in the sources that holds a query; f-strings with their values left out."""
     for path in sorted(SOURCES.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
+        for node in nodes(path):
             parts = node.values if isinstance(node, ast.JoinedStr) else [node]
             words = [
                 part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)

@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+from tests.architecture.syntax_trees import nodes
+
 SOURCE = Path(__file__).parents[2] / "src/clean_room_agent"
 OPENS = frozenset(
     {"open", "read_bytes", "read_text", "write_bytes", "write_text", "symlink_to", "hardlink_to"}
@@ -72,7 +74,7 @@ OWN_NAMES = {
 def opened(path: Path) -> list[str]:
     """The calls in a module that open a file by a path of their own."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if not isinstance(node, ast.Call):
             continue
         match node.func:
@@ -99,6 +101,7 @@ def test_the_check_finds_what_it_is_for(tmp_path: Path) -> None:
     module = tmp_path / "module.py"
     module.write_text("(root / path).read_bytes()\nopen(f'{root}/{path}')\nshutil.copy2(a, b)\nfile.open()\n")
     assert opened(module) == [".read_bytes", "open", "shutil.copy2", ".open"]
+    module = tmp_path / "other.py"
     module.write_text(
         "safe_open.read_bytes(root, path)\nread_bytes(root, path)\nRecord.open(x)\nos.open(x)\n"
     )

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from tests.architecture.syntax_trees import nodes
+
 from clean_room_agent.cli.main import COMMANDS
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +35,7 @@ class Module:
 
 def _imports(path: Path) -> set[str]:
     named = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and node.module:
             named |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):

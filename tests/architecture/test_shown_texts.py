@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+from tests.architecture.syntax_trees import nodes
+
 SOURCE = Path(__file__).parents[2] / "src/clean_room_agent"
 WRITERS = frozenset({"echo", "secho", "echo_via_pager", "print"})
 OWN = {
@@ -25,7 +27,7 @@ def test_only_these_modules_write_past_the_redactor() -> None:
 
 
 def _writes(path: Path) -> bool:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         match node:
             case ast.Call(func=ast.Name(id="print")):
                 return True
