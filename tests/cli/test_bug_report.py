@@ -47,31 +47,20 @@ def values(files: dict[str, str]) -> dict[str, Any]:
     return {row["key"]: (row["value"], row["source"]) for row in json.loads(files["configuration.json"])}
 
 
-@pytest.fixture
-def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """A project with a run, and secrets in its configuration, the environment, its code and its record."""
+@pytest.fixture(scope="module")
+def planted_once(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project with a run, and secrets in its code, its record and the temporary folder beside it."""
+    folder = tmp_path_factory.mktemp("planted")
     files = {**TILL, "till/money.py": f'PASSWORD = "{PASSWORD}"\n{MONEY}'}
-    project = make_project(tmp_path, files, {"till/money.py": f'PASSWORD = "{PASSWORD}"\n{MENDED_MONEY}'})
-    temporary = tmp_path / "temporary"
+    project = make_project(folder, files, {"till/money.py": f'PASSWORD = "{PASSWORD}"\n{MENDED_MONEY}'})
+    temporary = folder / "temporary"
     temporary.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(temporary))
     (temporary / "cra-bug-1.log").write_text(f"in {project.home}/work with {TOKEN}\n")
     (temporary / "cra-bug-2.log").symlink_to(project.top / "till" / "money.py")
     with OllamaServer(project.oracle) as server:
         told = project.solve(server)
     assert told.code == 0, told.err
     assert told.recorded.run is not None
-    project.configure(
-        f"http://me:{URL_PASSWORD}@127.0.0.1:9/v1",
-        models={
-            "provider": "openai",
-            "api_key_env": "MY_SERVER",
-            "extra_body": {"user_token": WEAK, "note": f"for {TOKEN}"},
-        },
-    )
-    monkeypatch.setenv("MY_SERVER", SERVER_KEY)
-    monkeypatch.setenv("DEPLOY_KEY", PASSWORD)
-    monkeypatch.setenv("PYTEST_ADDOPTS", f"--token={TOKEN}")
     row = EventRow(
         task_id=told.recorded.run.task_id,
         kind="note",
@@ -84,6 +73,24 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
             conn, EventRow(task_id=row.task_id, kind="hint", detail="round half up", timestamp=row.timestamp)
         )
     return project
+
+
+@pytest.fixture
+def planted(planted_once: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """The same with secrets in its configuration and the environment, too."""
+    monkeypatch.setattr("tempfile.tempdir", str(planted_once.top.parent / "temporary"))
+    planted_once.configure(
+        f"http://me:{URL_PASSWORD}@127.0.0.1:9/v1",
+        models={
+            "provider": "openai",
+            "api_key_env": "MY_SERVER",
+            "extra_body": {"user_token": WEAK, "note": f"for {TOKEN}"},
+        },
+    )
+    monkeypatch.setenv("MY_SERVER", SERVER_KEY)
+    monkeypatch.setenv("DEPLOY_KEY", PASSWORD)
+    monkeypatch.setenv("PYTEST_ADDOPTS", f"--token={TOKEN}")
+    return planted_once
 
 
 def make(project: Project, *flags: str) -> tuple[dict[str, Any], dict[str, str]]:

@@ -1,4 +1,4 @@
-"""None"""
+"""`cra demo`: what it makes and says, and what it leaves."""
 
 import subprocess
 import sys

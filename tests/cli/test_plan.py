@@ -2,12 +2,13 @@
 
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 from testing import repositories
-from testing.runs.solving import MENDED_MONEY, Project, Script, edit, serving
+from testing.runs.solving import MENDED_MONEY, Project, Script, edit, make_project, serving
 from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
@@ -16,9 +17,11 @@ from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
 
 
-@pytest.fixture
-def plan(till: Project, tmp_path: Path) -> Path:
-    path = tmp_path / "plan.json"
+@pytest.fixture(scope="module")
+def planned_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A repository with a run that planned, and the plan."""
+    till = make_project(tmp_path_factory.mktemp("planned"))
+    path = till.home / "plan.json"
     with serving(till) as server:
         till.configure(server.base_url)
         told = till.cra("plan", till.task, "-o", str(path))
@@ -27,7 +30,16 @@ def plan(till: Project, tmp_path: Path) -> Path:
     assert f"cra solve --plan {path}" in told.err
     assert told.traces == {}
     assert repositories.git(till.top, "for-each-ref", "refs/cra/") == ""
-    return path
+    return till.top, path
+
+
+@pytest.fixture
+def plan(till: Project, tmp_path: Path, planned_once: tuple[Path, Path]) -> Path:
+    """The plan for `till`, which is a copy of where it was made."""
+    top, path = planned_once
+    shutil.rmtree(till.top)
+    repositories.copy_repository(top, till.top)
+    return Path(shutil.copy(path, tmp_path))
 
 
 def titles(server: OllamaServer) -> set[str]:
