@@ -84,9 +84,11 @@ def test_the_sdist_gives_the_same_wheel(built: Path, tmp_path: Path) -> None:
 
 def test_what_is_installed_from_the_wheel_runs_the_demo(built: Path, tmp_path: Path) -> None:
     place = tmp_path / "installed"
-    pip = (sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", str(place))
+    pip = (sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--no-compile")
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-    proc.run((*pip, str(built / WHEEL)), cwd=tmp_path, env=environment, timeout=PATIENCE)
+    proc.run(
+        (*pip, "--target", str(place), str(built / WHEEL)), cwd=tmp_path, env=environment, timeout=PATIENCE
+    )
     environment["PYTHONPATH"] = str(place)
     where = "import clean_room_agent as it; print(it.__file__)"
     found = proc.run(

@@ -14,6 +14,8 @@ from testing.patience import PATIENCE
 from testing.runs.solving import Project, Script, serving
 from testing.servers.ollama_script import Answer, ChatCall
 
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
+
 COLUMNS = 60
 
 
@@ -42,8 +44,10 @@ def seen(till: Project, *args: str) -> str:
 def test_a_terminal_shows_what_is_asked_and_how_it_comes(till: Project) -> None:
     oracle = Script(till.oracle)
 
-    def slowly(call: ChatCall) -> Answer:
+    def slowly(call: ChatCall) -> Answer | str:
         answer = oracle(call)
+        if call.title != IMPLEMENT.title:
+            return answer
         whole = Answer(text=answer) if isinstance(answer, str) else answer
         return dataclasses.replace(whole, load_seconds=0.3, pause_seconds=0.05)
 
