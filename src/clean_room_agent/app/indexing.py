@@ -6,17 +6,19 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.progress import Progress
 from clean_room_agent.db.raw.indexing import IndexRunRow, append_index_run
-from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.single_event import write_event
 from clean_room_agent.git.repository import list_work_tree
 from clean_room_agent.indexer.bounds import Bounds, digest_of, recall
 from clean_room_agent.indexer.build import IndexSummary, index_repository
 from clean_room_agent.workspace import Workspace, trusted_workspace
+
+if TYPE_CHECKING:
+    from clean_room_agent.db.raw.record import Record
 
 
 def processors() -> int:
@@ -58,7 +60,7 @@ def index_work_tree(
 
 
 def refresh_index(
-    workspace: Workspace, bounds: Bounds, record: Record, *, progress: Progress = lambda _done, _total: None
+    workspace: Workspace, bounds: Bounds, record: "Record", *, progress: Progress = lambda _done, _total: None
 ) -> IndexSummary:
     """Bring the repository's index up to date, with a row in the record."""
     workspace.create()

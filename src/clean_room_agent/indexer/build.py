@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent.db.connection import connect_file, get_connection, transaction
-from clean_room_agent.db.curated import files, history, symbols
+from clean_room_agent.db.curated import files
 from clean_room_agent.db.curated.bulk_load import remove_draft
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.git.generated import Generated
@@ -169,13 +169,13 @@ def _summary(
         files_scanned=outcome.scanned,
         files_changed=outcome.changed,
         files_deleted=outcome.deleted,
-        symbols=symbols.count_symbols(conn),
+        symbols=files.count_symbols(conn),
         duration_ms=duration_ms,
         failures=tuple((one.path, one.message) for one in outcome.failures),
         left_out=tuple(sorted([*files.list_left_out(conn), *outcome.left_out.items()])),
         unparsed=files.list_unparsed(conn),
         generated=generated,
-        commits=history.count_commits(conn),
+        commits=files.count_commits(conn),
     )
 
 

@@ -201,7 +201,7 @@ class KnowledgeBase:
             files=sum(count for _, count in languages),
             languages=languages,
             symbols=symbols.count_kinds(self._conn),
-            commits=history.count_commits(self._conn),
+            commits=files.count_commits(self._conn),
             newest_commit=history.newest_commit_time(self._conn),
             described=self.is_described(),
         )

@@ -97,7 +97,7 @@ def test_commits_whose_lines_are_not_counted_are_listed(past: sqlite3.Connection
 def test_a_history_goes_as_a_whole(past: sqlite3.Connection) -> None:
     history_rows.insert_lost_commits(past, {"gone.py": [10]})
     history_rows.clear_history(past)
-    assert history.count_commits(past) == 0
+    assert files.count_commits(past) == 0
     assert history.newest_commit_time(past) is None
     assert pairs(past) == []
     assert history_rows.list_lost_paths(past) == ()

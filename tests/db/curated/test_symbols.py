@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from clean_room_agent.db.curated import symbols
+from clean_room_agent.db.curated import files, symbols
 from clean_room_agent.db.curated.symbols import SymbolTuple, first_symbol_id
 
 FIRST = first_symbol_id(1)
@@ -62,7 +62,7 @@ def test_the_enclosed_go_before_the_enclosing(index: sqlite3.Connection) -> None
     deep.extend(symbol(place, "f" + ".f" * place, parent=FIRST + place - 1) for place in range(1, 1500))
     symbols.insert_symbols(index, deep)
     symbols.delete_symbols(index, 1)
-    assert symbols.count_symbols(index) == 0
+    assert files.count_symbols(index) == 0
 
 
 def test_a_name_is_unique_among_the_callables_of_its_language(index: sqlite3.Connection) -> None:

@@ -219,6 +219,16 @@ def put_index_state(conn: sqlite3.Connection, key: str, value: str) -> None:
     )
 
 
+def count_symbols(conn: sqlite3.Connection) -> int:
+    """Of the whole index; here, as each index run asks and most need nothing else of symbols."""
+    return int(conn.execute("SELECT count(*) FROM symbols").fetchone()[0])
+
+
+def count_commits(conn: sqlite3.Connection) -> int:
+    """Of the whole index; see `count_symbols`."""
+    return int(conn.execute("SELECT count(*) FROM commits").fetchone()[0])
+
+
 def seen_changes(conn: sqlite3.Connection) -> tuple[int, int]:
     """Another value whenever the database was changed, by this connection or by another."""
     return conn.total_changes, int(conn.execute("PRAGMA data_version").fetchone()[0])

@@ -96,11 +96,6 @@ def list_co_changes(
     )
 
 
-def count_commits(conn: sqlite3.Connection) -> int:
-    """How many commits are indexed."""
-    return int(conn.execute("SELECT count(*) FROM commits").fetchone()[0])
-
-
 def newest_commit_time(conn: sqlite3.Connection) -> str | None:
     """When the newest indexed commit was made; None without history."""
     row = conn.execute("SELECT timestamp FROM commits ORDER BY id DESC LIMIT 1").fetchone()

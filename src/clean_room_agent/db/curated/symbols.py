@@ -248,11 +248,6 @@ def replace_references(conn: sqlite3.Connection, file_id: int, references: Itera
     insert_references(conn, missing.values())
 
 
-def count_symbols(conn: sqlite3.Connection) -> int:
-    """How many symbols there are."""
-    return int(conn.execute("SELECT count(*) FROM symbols").fetchone()[0])
-
-
 def _neighbors(
     conn: sqlite3.Connection, query: str, symbol_id: int, direction: str
 ) -> tuple[NeighborRow, ...]:

@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Protocol
 
 from clean_room_agent.db.curated import history_rows
-from clean_room_agent.db.curated.history import count_commits
+from clean_room_agent.db.curated.files import count_commits
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.git.log import LogEntry
 from clean_room_agent.indexer.history.delta import HistoryDelta
