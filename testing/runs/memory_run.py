@@ -1,11 +1,8 @@
 """A run of the orchestrator without git, processes, files or a server: commits are dicts, the tests are a function of them."""
 
 import contextlib
-import difflib
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,16 +17,12 @@ from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import get_orchestrator_run, list_events
 from clean_room_agent.db.session import Session
 from clean_room_agent.execute.config import EditConfig
-from clean_room_agent.git.command import Named
-from clean_room_agent.git.commits import FileChange
-from clean_room_agent.git.history import ChangedPath
-from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.worktree import Worktree
-from clean_room_agent.llm.config import BudgetConfig
+from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.orchestrator.budget import Budget, Meter
-from clean_room_agent.orchestrator.commits import RunCommits, Tree
 from clean_room_agent.orchestrator.config import OrchestratorConfig, RecoveryConfig, SolveConfig
 from clean_room_agent.orchestrator.context import RunContext
 from clean_room_agent.orchestrator.events import Event
@@ -46,114 +39,15 @@ from testing.client.memory_sink import MemorySink
 from testing.client.model_client import NOW, budget_config, model_client, models_config
 from testing.client.scripted_transport import Scripted, ScriptedTransport
 from testing.packages import shown_file
+from testing.runs.memory_commits import PLACE, REPOSITORY, Files, MemoryCommits, MemoryHistory
 
 TASK_ID = "0b0c0d0e-0000-4000-8000-000000000000"
 TASK = "split(100, 3) must add up to 100"
-PLACE = Path("/memory")
-REPOSITORY = Repository(
-    top=PLACE, git_dir=PLACE / ".git", common_dir=PLACE / ".git", head="0" * 40, named=Named()
-)
 WINDOW = 16_384
 
-Files = Mapping[str, str]
 Tests = Callable[[Files], Mapping[str, Outcome]]
 """The outcome of each test, by the files that it runs on."""
 Script = Callable[[ChatRequest], Scripted]
-
-
-@dataclass(kw_only=True)
-class MemoryHistory:
-    """Commits by name: their files, and the parent that they were made on."""
-
-    files: dict[str, dict[str, str]] = field(default_factory=dict)
-    refs: dict[str, str] = field(default_factory=dict)
-
-    def add(self, files: Files) -> str:
-        """The name of the commit of these files: the same for the same files."""
-        name = hashlib.sha1(repr(sorted(files.items())).encode()).hexdigest()
-        self.files[name] = dict(files)
-        return name
-
-
-@dataclass(frozen=True, kw_only=True)
-class MemoryTree(Tree):
-    """The files of a commit in memory."""
-
-    files: Files
-
-    @cached_property
-    def paths(self) -> frozenset[str]:
-        return frozenset(self.files)
-
-    def mode(self, path: str) -> str | None:
-        return "100644" if path in self.files else None
-
-    def data(self, path: str) -> bytes | None:
-        return self.files[path].encode() if path in self.files else None
-
-
-class MemoryCommits(RunCommits):
-    """Commits in memory; `history.refs` are what the run keeps, without the run's own prefix."""
-
-    def __init__(self, history: MemoryHistory, base: str) -> None:
-        self.repo = REPOSITORY
-        self.base = self.head = base
-        self.history = history
-
-    def tree(self, commit: str = "") -> Tree:
-        name = commit or self.head
-        return MemoryTree(repo=REPOSITORY, commit=name, files=self.history.files[name])
-
-    def exists(self, commit: str) -> bool:
-        return commit in self.history.files
-
-    def changed(self, before: str, after: str) -> tuple[ChangedPath, ...]:
-        old, new = self.history.files[before], self.history.files[after]
-        paths = sorted(path for path in {*old, *new} if old.get(path) != new.get(path))
-        return tuple(
-            ChangedPath(path=path, status="A" if path not in old else "D" if path not in new else "M")
-            for path in paths
-        )
-
-    def diff(self, before: str, after: str) -> str:
-        old, new = self.history.files[before], self.history.files[after]
-        lines: list[str] = []
-        for one in self.changed(before, after):
-            lines.append(f"diff --git a/{one.path} b/{one.path}\n")
-            lines += difflib.unified_diff(
-                old.get(one.path, "").splitlines(keepends=True),
-                new.get(one.path, "").splitlines(keepends=True),
-                f"a/{one.path}",
-                f"b/{one.path}",
-            )
-        return "".join(lines)
-
-    def readable_diff(self) -> str:
-        return self.diff(self.base, self.head)
-
-    def commit(
-        self, files: Mapping[str, FileChange | None], message: str, *, keep_as: str = "", parent: str = ""
-    ) -> str:
-        changed = dict(self.history.files[parent or self.head])
-        for path, change in files.items():
-            if change is None:
-                changed.pop(path, None)
-            else:
-                changed[path] = change.data.decode()
-        made = self.history.add(changed)
-        return self.keep(made, keep_as) if keep_as else made
-
-    def keep(self, commit: str, name: str) -> str:
-        self.history.refs[name] = commit
-        return commit
-
-    def keep_head(self) -> None:
-        if self.head != self.base:
-            self.history.refs["head"] = self.head
-
-    def land(self, branch: str, before: tuple[str, str]) -> str:
-        self.history.refs[branch] = self.head
-        return branch
 
 
 class MemoryRunner(TestRunner):
@@ -178,10 +72,13 @@ class MemoryRunner(TestRunner):
 
 
 class MemoryPool(WorktreePool):
-    """One runner for all."""
+    """Its runners are what `make` makes."""
 
-    def __init__(self, runner: TestRunner) -> None:
-        self._runners = [runner]
+    def __init__(self, make: Callable[[], MemoryRunner]) -> None:
+        self._make = make
+        self.own = make()
+        """The runner of the run's own worktree."""
+        self._runners = [self.own]
         self.notes = ("no sandbox here",)
         self.opened: list[str] = []
         self.closed = False
@@ -191,7 +88,7 @@ class MemoryPool(WorktreePool):
         return self
 
     def add(self) -> TestRunner:
-        return self.first
+        return self._make()
 
     def __exit__(self, *_: object) -> None:
         self.closed = True
@@ -265,6 +162,8 @@ class MemoryProject:
     observer: Noted = field(default_factory=Noted)
     seconds: float = 0.0
     """What the clock shows."""
+    task: str = TASK
+    models: ModelsConfig = field(default_factory=models_config)
 
     def open(
         self,
@@ -278,22 +177,12 @@ class MemoryProject:
     ) -> "MemoryRun":
         """A run that stands at the snapshot; `limits` are tables such as `solve={"max_attempts": 1}`."""
         base = self.history.add(self.files)
-        meter, router = Meter(), ModelRouter(models_config(), budget_config(window))
+        meter, router = Meter(), ModelRouter(self.models, budget_config(window))
         transport = ScriptedTransport(script)
-        models = model_client(transport, MemorySink(), window=window)
-        task = Task(task_id=TASK_ID, description=TASK, hints=Hints(hints), limits=limits_of(**limits))
-        header = RunHeader(
-            task_id=TASK_ID,
-            task=TASK,
-            repo_path="/memory",
-            command="solve",
-            config="{}",
-            stages="scope,precision",
-            program_version="0",
-            base_commit=base,
-        )
+        models = self.client(transport, router, meter, resumed=resumed)
+        task = Task(task_id=TASK_ID, description=self.task, hints=Hints(hints), limits=limits_of(**limits))
         recorder = RunRecorder(
-            header=header,
+            header=self._header(base),
             record=self.record,
             router=router,
             meter=meter,
@@ -310,24 +199,44 @@ class MemoryProject:
             self.session, recorder, budget, hints=task.hints, interrupts=Interrupts(), resumed=resumed
         )
         commits = MemoryCommits(self.history, base)
-        runner = self._runner(base, testing or {})
+        pool = MemoryPool(lambda: self.runner(base, testing or {}))
         index = MemoryIndex(commits, budget_config(window))
         run = Run(
             task=task,
             commits=commits,
-            worktrees=MemoryPool(runner),
-            context=RunContext(index, journal, commits, runner),
+            worktrees=pool,
+            context=RunContext(index, journal, commits, pool.own),
             models=models,
             journal=journal,
             progress=Progress(),
         )
-        return MemoryRun(run=run, transport=transport, index=index, runner=runner, meter=meter)
+        return MemoryRun(run=run, transport=transport, index=index, runner=pool.own, meter=meter)
 
     def events(self) -> list[tuple[str, str]]:
         """Kind and words of each event on record."""
         return [(event.kind, event.detail) for event in self.record.write(list_events, TASK_ID)]
 
-    def _runner(self, base: str, testing: Mapping[str, Any]) -> MemoryRunner:
+    def _header(self, base: str) -> RunHeader:
+        return RunHeader(
+            task_id=TASK_ID,
+            task=self.task,
+            repo_path="/memory",
+            command="solve",
+            config="{}",
+            stages="scope,precision",
+            program_version="0",
+            base_commit=base,
+        )
+
+    def client(
+        self, transport: ScriptedTransport, router: ModelRouter, meter: Meter, *, resumed: bool
+    ) -> ModelClient:
+        """The client of a run; its calls are in no record."""
+        del meter, resumed
+        return model_client(transport, MemorySink(), window=router.window("coding").context)
+
+    def runner(self, base: str, testing: Mapping[str, Any]) -> MemoryRunner:
+        """A runner of its own, which holds the commit `base`."""
         worktree = Worktree(path=PLACE / "tree", git_dir=PLACE / ".git", repo=REPOSITORY, submodules=())
         runner = MemoryRunner(
             config=TestingConfig.model_validate({"test_command": "pytest", **testing}),

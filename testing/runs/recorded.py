@@ -26,6 +26,7 @@ from clean_room_agent.db.raw.runs import (
     list_events,
     list_runs,
 )
+from clean_room_agent.db.rows import Connection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,20 +84,25 @@ def read_newest(path: Path) -> Recorded:
     if not path.exists():
         return Recorded(run=None)
     with contextlib.closing(connect_file("raw", path, read_only=True)) as conn:
-        found = list_runs(conn, limit=1)
-        if not found:
-            return Recorded(run=None)
-        task = found[0].task_id
-        asked = list_calls(conn, task)
-        return Recorded(
-            run=get_orchestrator_run(conn, task),
-            calls=tuple(call for call in asked if call.site.call_type != "window_probe"),
-            probes=tuple(call for call in asked if call.site.call_type == "window_probe"),
-            readings=list_readings(conn, task),
-            passes=list_task_runs(conn, task),
-            attempts=list_attempts(conn, task),
-            validations=list_validations(conn, task),
-            refinements=list_refinements(conn, task),
-            recoveries=list_recovery_decisions(conn, task),
-            events=list_events(conn, task),
-        )
+        return recorded_newest(conn)
+
+
+def recorded_newest(conn: Connection) -> Recorded:
+    """The same of an open record."""
+    found = list_runs(conn, limit=1)
+    if not found:
+        return Recorded(run=None)
+    task = found[0].task_id
+    asked = list_calls(conn, task)
+    return Recorded(
+        run=get_orchestrator_run(conn, task),
+        calls=tuple(call for call in asked if call.site.call_type != "window_probe"),
+        probes=tuple(call for call in asked if call.site.call_type == "window_probe"),
+        readings=list_readings(conn, task),
+        passes=list_task_runs(conn, task),
+        attempts=list_attempts(conn, task),
+        validations=list_validations(conn, task),
+        refinements=list_refinements(conn, task),
+        recoveries=list_recovery_decisions(conn, task),
+        events=list_events(conn, task),
+    )

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from testing.client.model_client import models_config
-from testing.runs.memory_run import REPOSITORY
+from testing.runs.memory_commits import REPOSITORY
 from testing.runs.solving import make_project
 
 from clean_room_agent.app.run_wiring import _prompts_go_to, runner_setup, task_of

@@ -1,36 +1,25 @@
-"""Runs whose step creates a file: declarations first, proven, then bodies; and what becomes of those that are not proven."""
+"""A run whose step creates a file, as a command: what it shows and leaves, and that a killed one goes on and replays. What becomes
+of declarations is said in tests/orchestrator/steps/test_scaffolded_steps.py.
+"""
 
-import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from testing.oracle.oracle import Oracle
 from testing.patience import PATIENCE
 from testing.repositories import git
 from testing.runs.bills import ALWAYS, BILLS, BILLS_PATH, STUBS, bills_project, events_of
-from testing.runs.solving import MENDED_MONEY, Project, Script, Told, edit, make_project
+from testing.runs.solving import Project, Script, Told
 from testing.servers.ollama_script import Answer, ChatCall
 from testing.servers.ollama_server import OllamaServer
 
-from clean_room_agent.artifacts.names import relative_pass
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.part_plan import PART_PLAN
 from clean_room_agent.execute.prompts.scaffold import SCAFFOLD
 
-DEAD = Answer(status=500, error="llama runner process has unexpectedly stopped")
 MADE = "it creates till/bills.py; it parses and imports; stubs: " + ", ".join(
     f"{BILLS_PATH}::{symbol}" for symbol in STUBS
-)
-CREATE = f'<create file="{BILLS_PATH}">\n{{}}</create>'
-NOT_A_STUB = CREATE.format("def shares(bill, people):\n    return []\n")
-CANNOT_BE_IMPORTED = CREATE.format(
-    "import cashier\n\n\ndef shares(bill, people):\n    raise NotImplementedError\n"
 )
 
 
@@ -39,247 +28,31 @@ def project(tmp_path: Path) -> Project:
     return bills_project(tmp_path)
 
 
-def solve(project: Project, spoiled: dict[str, list[Any]] | None = None, **tables: Any) -> Told:
-    return project.solve_scripted(spoiled, **{"solve": ALWAYS, **tables})
-
-
-def cut(_: ChatCall, right: str) -> Answer:
-    return Answer(text=right[: len(right) // 2], done_reason="length")
-
-
-def write_without(symbol: str) -> Callable[[ChatCall, str], str]:
-    """The right answer, without the edit of one symbol."""
-
-    def spoil(_: ChatCall, right: str) -> str:
-        blocks = [f"{block}</edit>\n" for block in right.split("</edit>\n") if block.strip()]
-        return "".join(block for block in blocks if f'symbol="{symbol}"' not in block)
-
-    return spoil
-
-
 def check_solved(project: Project, told: Told) -> None:
     assert (told.code, told.recorded.ending, told.traces) == (0, ("complete", ""), {}), told.err
     assert project.branch_file(BILLS_PATH).decode() == BILLS
 
 
-def test_by_default_the_file_is_written_at_once(project: Project) -> None:
-    told = project.solve_scripted()
+def test_declarations_and_bodies_are_one_commit_and_both_are_shown(project: Project) -> None:
+    told = project.solve_scripted(solve=ALWAYS)
     check_solved(project, told)
-    assert told.recorded.calls_of("scaffold") == []
-    assert events_of(told) == []
-
-
-def test_once_an_answer_was_cut_off_the_next_attempt_begins_with_declarations(project: Project) -> None:
-    told = project.solve_scripted({IMPLEMENT.title: [cut, cut]})
-    check_solved(project, told)
-    assert told.recorded.outcomes == ["truncated", "applied_and_passed"]
-    (declared,) = told.recorded.calls_of("scaffold")
-    assert declared.site.pass_id.endswith(":retry_1")
-    assert [call.site.item for call in told.recorded.calls_of("implement")][2:] == [
-        f"{BILLS_PATH}::{symbol}" for symbol in STUBS
-    ]
     assert events_of(told) == [("scaffold", MADE)]
-    without = bills_project(project.top.parent / "without").solve_scripted(
-        {IMPLEMENT.title: [cut] * 9}, solve={**ALWAYS, "scaffold": "never"}
-    )
-    assert without.recorded.ending[0] == "failed"
-    assert without.recorded.calls_of("scaffold") == []
-
-
-def test_declarations_come_first_then_the_bodies_and_the_result_is_one_commit(project: Project) -> None:
-    told = solve(project)
-    check_solved(project, told)
-    declared, written = told.recorded.calls_of("scaffold") + told.recorded.calls_of("implement")
-    assert declared.site.pass_id == written.site.pass_id
-    assert "raise NotImplementedError" in declared.answer.response
-    assert f"file: {BILLS_PATH} (lines 1-26)" in written.request.prompt
-    assert "Files: modify till/bills.py" in written.request.prompt
-    assert all(f"- {BILLS_PATH}::{symbol}\n" in written.request.prompt for symbol in STUBS)
-    assert events_of(told) == [("scaffold", MADE)]
-    (attempt,) = told.recorded.attempts
-    assert attempt.diff.count("+++ b/") == 1
-    assert "NotImplementedError" not in attempt.diff
     (branch,) = told.branches
     assert git(project.top, "rev-list", "--count", f"HEAD..{branch}").strip() == "1"
-
-
-def test_the_scaffold_and_its_call_are_shown(project: Project) -> None:
-    solve(project)
-    assert f"scaffold: {MADE}" in project.cra("show").out
-    one = project.cra("show", "@/p1/s1/1").out
+    assert f"scaffold: {MADE}" in project.run_here("show")[1]
+    one = project.run_here("show", "@/p1/s1/1")[1]
     assert f"scaffold: {MADE}" in one
     assert " scaffold " in one
-    asked = project.cra("show", "@/p1/s1/1", "--prompt").out
-    assert SCAFFOLD.title in asked
+    assert SCAFFOLD.title in project.run_here("show", "@/p1/s1/1", "--prompt")[1]
 
 
-@pytest.mark.parametrize(
-    ("wrong", "fault"),
-    [
-        (NOT_A_STUB, "the body of shares is no stub"),
-        (CANNOT_BE_IMPORTED, "No module named 'cashier'"),
-        (CREATE.format("def shares(bill\n"), "till/bills.py does not parse"),
-        (edit("    return result\n", "    return 1\n"), "WRONG_FILE"),
-        ("I declare nothing.", "holds no <edit>"),
-    ],
-)
-def test_an_answer_that_is_not_proven_goes_back_once_with_its_fault(
-    project: Project, wrong: str, fault: str
-) -> None:
-    told = solve(project, {SCAFFOLD.title: [wrong]})
-    check_solved(project, told)
-    first, second = told.recorded.calls_of("scaffold")
-    assert "An earlier answer was refused" not in first.request.prompt
-    assert fault in second.request.prompt.partition("Its faults:")[2]
-    assert events_of(told) == [("scaffold", MADE)]
-
-
-def test_what_cannot_be_proven_is_dropped_and_the_step_goes_the_ordinary_way(project: Project) -> None:
-    told = solve(project, {SCAFFOLD.title: [NOT_A_STUB, CANNOT_BE_IMPORTED, None]})
-    check_solved(project, told)
-    assert len(told.recorded.calls_of("scaffold")) == 2
-    (written,) = told.recorded.calls_of("implement")
-    assert "Files: create till/bills.py" in written.request.prompt
-    assert "These functions are stubs" not in written.request.prompt
-    ((kind, why),) = events_of(told)
-    assert kind == "scaffold_dropped"
-    assert why.startswith(
-        "it creates till/bills.py; dropped: cannot import till/bills.py: line 1: ModuleNotFound"
-    )
-    assert "scaffold dropped: it creates" in project.cra("show").out
-
-
-def test_declarations_that_are_cut_off_are_dropped_at_once(project: Project) -> None:
-    told = solve(project, {SCAFFOLD.title: [cut]})
-    check_solved(project, told)
-    assert len(told.recorded.calls_of("scaffold")) == 1
-    assert events_of(told) == [
-        ("scaffold_dropped", "it creates till/bills.py; dropped: its answer was cut off")
-    ]
-
-
-def test_where_nothing_can_be_imported_the_coder_is_not_asked_again(project: Project) -> None:
-    told = solve(project, testing={"step_test_command": f"/nowhere/python -V; {project.test_command}"})
-    check_solved(project, told)
-    assert len(told.recorded.calls_of("scaffold")) == 1
-    assert events_of(told)[0][1].endswith("dropped: the import could not be tried: exit code 127")
-
-
-def test_bodies_that_are_cut_off_come_one_by_one_within_the_attempt(project: Project) -> None:
-    told = solve(project, {IMPLEMENT.title: [cut]})
-    check_solved(project, told)
-    assert told.recorded.outcomes == ["applied_and_passed"]
-    asked = told.recorded.calls_of("implement")
-    assert [call.site.item for call in asked] == ["", *(f"{BILLS_PATH}::{symbol}" for symbol in STUBS)]
-    assert all("Write this one function" in call.request.prompt for call in asked[1:])
-
-
-def test_a_stub_that_is_left_is_named_and_tried_again(project: Project) -> None:
-    told = solve(project, {IMPLEMENT.title: [write_without("Bill.due")]})
-    check_solved(project, told)
-    assert told.recorded.outcomes == ["refused", "applied_and_passed"]
-    said = "nothing was applied, because the step also has to: write till/bills.py::Bill.due"
-    assert told.recorded.attempts[0].error == said
-    assert said in told.recorded.calls_of("implement")[1].request.prompt
-
-
-def test_a_stub_that_is_left_twice_is_never_accepted_silently(tmp_path: Path) -> None:
-    extra = BILLS + '\n\ndef refund(bill):\n    """Nobody calls it."""\n    return -bill.due()\n'
-    project = bills_project(tmp_path, {BILLS_PATH: extra})
-    told = solve(project, {IMPLEMENT.title: [write_without("refund")] * 2})
-    assert told.code == 0, told.err
-    left = "write till/bills.py::refund"
-    assert ("target_untouched", left) in events_of(told)
-    assert [row.detail for row in told.recorded.passes if ":retry_1" in row.task_id] == [
-        f"6 pass; left as it was: {left}"
-    ]
-    assert f"target untouched: {left}" in project.cra("show").out
-
-
-def test_a_coder_that_writes_the_whole_file_anew_may(project: Project) -> None:
-    told = solve(project, {IMPLEMENT.title: [CREATE.format(BILLS)]})
-    check_solved(project, told)
-
-
-def test_candidates_share_the_scaffold(project: Project) -> None:
-    told = solve(project, {IMPLEMENT.title: [write_without("shares")]}, solve={**ALWAYS, "samples": 2})
-    check_solved(project, told)
-    assert len(told.recorded.calls_of("scaffold")) == 1
-    assert told.recorded.outcomes == ["refused", "applied_and_passed"]
-
-
-def test_new_symbols_of_a_file_that_there_is_are_declared_in_it(tmp_path: Path) -> None:
-    added = "\n\ndef tip(cents):\n    return cents // 10\n\n\ndef coins(cents):\n    return [1] * cents\n"
-    made = make_project(tmp_path, changed={"till/money.py": MENDED_MONEY + added})
-    project = replace(made, oracle=Oracle(list(made.oracle.files.values()), names_new=True))
-    told = solve(project, solve={**ALWAYS, "scaffold_symbols": 2})
-    assert (told.code, told.recorded.ending) == (0, ("complete", "")), told.err
-    assert project.branch_file("till/money.py").decode() == MENDED_MONEY + added
-    said = "it names 2 new symbols; it parses and imports; stubs: till/money.py::tip, till/money.py::coins"
-    assert events_of(told) == [("scaffold", said)]
-
-
-def test_a_symbol_that_is_not_declared_is_insisted_on_once(tmp_path: Path) -> None:
-    project = bills_project(tmp_path)
-
-    def name_another(_: ChatCall, right: str) -> str:
-        plan = json.loads(right)
-        steps = [{**step, "symbols": ["shares", "negate"]} for step in plan["steps"]]
-        return json.dumps({**plan, "steps": steps})
-
-    told = solve(project, {PART_PLAN.title: [name_another]})
-    check_solved(project, told)
-    _, second = told.recorded.calls_of("scaffold")
-    assert "Its faults:\n- negate is not declared\n" in second.request.prompt
-    assert events_of(told) == [("scaffold", MADE)]
-
-
-CASES: tuple[tuple[dict[str, list[Any]], str, int], ...] = (
-    ({}, SCAFFOLD.title, 1),
-    ({SCAFFOLD.title: [NOT_A_STUB]}, SCAFFOLD.title, 2),
-    ({}, IMPLEMENT.title, 1),
-    ({IMPLEMENT.title: [cut]}, IMPLEMENT.title, 3),
-    ({SCAFFOLD.title: [NOT_A_STUB, NOT_A_STUB]}, IMPLEMENT.title, 1),
-    ({IMPLEMENT.title: [write_without("shares")]}, IMPLEMENT.title, 2),
-)
-
-
-@pytest.mark.parametrize(
-    ("spoiled", "title", "number", "way"),
-    [*((*case, "always") for case in CASES), ({IMPLEMENT.title: [cut]}, SCAFFOLD.title, 1, "auto")],
-)
-def test_a_run_with_a_scaffold_goes_on_as_if_nothing_had_been_and_replays(
-    tmp_path: Path, spoiled: dict[str, list[Any]], title: str, number: int, way: str
-) -> None:
-    stories, codes, declared = [], [], []
-    for name, broken in (("whole", False), ("broken", True)):
-        project = bills_project(tmp_path / name)
-        script = Script(project.oracle, spoiled)
-        with OllamaServer(_dying(script, title, number) if broken else script) as server:
-            told = project.solve(server, solve={**ALWAYS, "scaffold": way})
-            if broken:
-                assert told.code != 0
-                assert told.recorded.run is not None
-                told = project.cra("solve", "--resume", told.recorded.run.task_id[:8])
-        check_solved(project, told)
-        assert told.recorded.run is not None
-        codes.append(project.cra("replay", told.recorded.run.task_id[:8]).code)
-        stories.append(_story(told))
-        declared.append(len([call for call in told.recorded.calls_of("scaffold") if call.answer.response]))
-    assert stories[0] == stories[1]
-    assert codes == [0, 0]
-    if title == IMPLEMENT.title:  # what was declared before the server died is not asked for again
-        assert declared[0] == declared[1]
-
-
-@pytest.mark.parametrize("title", [SCAFFOLD.title, IMPLEMENT.title])
-def test_a_run_that_is_killed_at_a_scaffold_goes_on_and_declares_nothing_twice(
-    project: Project, title: str
+def test_a_run_that_is_killed_after_its_declarations_goes_on_declares_nothing_twice_and_replays(
+    project: Project,
 ) -> None:
     script, children = Script(project.oracle), list[subprocess.Popen[bytes]]()
 
     def kill_once(call: ChatCall) -> Answer | str:
-        if call.title == title and children:
+        if call.title == IMPLEMENT.title and children:
             child = children.pop()
             child.kill()
             child.wait()
@@ -301,26 +74,4 @@ def test_a_run_that_is_killed_at_a_scaffold_goes_on_and_declares_nothing_twice(
     assert [call.answer.response != "" for call in told.recorded.calls_of("scaffold")] == [True]
     assert told.recorded.outcomes == ["applied_and_passed"]
     assert events_of(told) == [("scaffold", MADE)]
-
-
-def _story(told: Told) -> list[Any]:
-    recorded = told.recorded
-    return [
-        recorded.ending,
-        events_of(told),
-        recorded.outcomes,
-        sorted(relative_pass(row.task_id) for row in recorded.passes),
-        [row.diff for row in recorded.attempts],
-    ]
-
-
-def _dying(
-    script: Callable[[ChatCall], Answer | str], title: str, number: int
-) -> Callable[[ChatCall], Answer | str]:
-    left = [number]
-
-    def answer(call: ChatCall) -> Answer | str:
-        left[0] -= call.title == title
-        return DEAD if call.title == title and left[0] == 0 else script(call)
-
-    return answer
+    assert project.run_here("replay", run.task_id[:8])[0] == 0

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from testing.client.model_client import NOW
+from testing.runs.memory_commits import REPOSITORY
 from testing.runs.memory_run import (
-    REPOSITORY,
     TASK,
     TASK_ID,
     MemoryPool,

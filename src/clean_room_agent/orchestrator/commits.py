@@ -33,6 +33,10 @@ class Tree:
     repo: Repository
     commit: str
 
+    def at(self, commit: str) -> "Tree":
+        """The tree of another commit."""
+        return Tree(repo=self.repo, commit=commit)
+
     @cached_property
     def paths(self) -> frozenset[str]:
         """The regular files of the tree."""

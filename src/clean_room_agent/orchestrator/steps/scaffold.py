@@ -28,7 +28,7 @@ class Scaffold:
 
     def on(self, head: Tree) -> Tree:
         """The tree that an attempt is made from, where the run's head is `head`."""
-        return Tree(repo=head.repo, commit=self.commit) if self.stands else head
+        return head.at(self.commit) if self.stands else head
 
     def texts(self, head: Tree) -> dict[str, str]:
         """Its files, by path; none where there is no scaffold."""
