@@ -43,7 +43,7 @@ from testing.servers.ollama_server import OllamaServer
 SEED = 20261121
 RANDOM_MOMENTS = {"short": 2, "full": 240}
 """Some come when the run is over already: these do not count."""
-POINTS = {"short": 5, "full": 0}
+POINTS = {"short": 1, "full": 0}
 """So many of the journal points, spread over the run; 0: all."""
 AGAIN = 3
 """Of so many random moments, one is followed by another one while the run goes on."""
@@ -170,7 +170,10 @@ def run(effort: Effort, work: Path, subjects: Sequence[Subject] = SUBJECTS) -> t
         with Bench(work / subject.name, subject) as bench:
             count = bench.reference.points
             chosen = POINTS[effort] or count
-            at_points += [bench.kill_at(1 + number * count // chosen) for number in range(chosen)]
+            # The middle of each stretch: where all are chosen, a stretch is one point long.
+            at_points += [
+                bench.kill_at(1 + (2 * number + 1) * count // (2 * chosen)) for number in range(chosen)
+            ]
             at_moments += [
                 bench.kill_sometime(number, source, again=number % AGAIN == 0)
                 for number in range(RANDOM_MOMENTS[effort] // len(SUBJECTS))
