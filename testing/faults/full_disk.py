@@ -27,7 +27,7 @@ from testing.faults.figures import Effort, Figure
 from testing.runs.solving import Project, Script, make_project
 from testing.servers.ollama_server import OllamaServer
 
-TRIALS: dict[Effort, int] = {"full": 60, "short": 4}
+TRIALS: dict[Effort, int] = {"full": 60, "short": 2}
 SEED = 70
 SIZE = 64 << 20
 PAGE = 4096
