@@ -9,9 +9,14 @@ import pytest
 from testing.faults.leftovers import SHORT, End, Mode, leftovers, marked, wait_until
 from testing.sandboxes import installed
 
+CASES: list[tuple[Mode, str, End]] = [
+    *(("none", name, end) for name, end in SHORT),
+    # Without a sandbox the supervisor ends them, in one the kernel: whether the command or `cra` itself is stopped.
+    *(("bwrap", name, end) for name, end in SHORT if end in {"time-out", "kill -9"}),
+]
 
-@pytest.mark.parametrize("mode", ["bwrap", "none"])
-@pytest.mark.parametrize(("name", "end"), SHORT)
+
+@pytest.mark.parametrize(("mode", "name", "end"), CASES)
 def test_nothing_is_left(mode: Mode, name: str, end: End, tmp_path: Path) -> None:
     if mode == "bwrap":
         installed()
