@@ -1,31 +1,14 @@
-"""Nothing gets out, and the suite would see it if something did."""
+"""If something got out, the attempts would tell; that nothing does is in `tests/cli/test_check.py`."""
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from testing.sandboxes import installed
 
 from clean_room_agent.sandbox.bubblewrap import Sandbox
-from clean_room_agent.sandbox.escapes import BECOME_NOBODY, MARK, try_escapes
+from clean_room_agent.sandbox.escapes import MARK, try_escapes
 
-LEAST = 110
 SYSTEM = {"PATH": "/usr/bin:/bin"}
-
-
-def test_no_attempt_gets_out() -> None:
-    tried = try_escapes(installed(), SYSTEM)
-    assert [attempt for attempt in tried if not attempt.blocked] == []
-    assert len(tried) >= LEAST
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become an ordinary user")
-def test_no_attempt_of_an_ordinary_user_gets_out() -> None:
-    assert BECOME_NOBODY
-    tried = try_escapes(installed(), SYSTEM, as_nobody=True)
-    assert [attempt for attempt in tried if not attempt.blocked] == []
-    assert len(tried) >= LEAST
 
 
 def test_holes_are_found() -> None:
