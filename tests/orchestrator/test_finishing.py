@@ -130,6 +130,13 @@ def test_configuration_that_the_users_plan_names_stays(project: MemoryProject) -
     assert ("restored_skipped", "the result changes none of them") in project.events()
 
 
+def test_a_result_that_leaves_the_tests_alone_is_not_run_once_more(project: MemoryProject) -> None:
+    memory, end = ended(project, {"a.py": "a = 1\n"})
+    assert end.tests.restored is None
+    assert ("restored_skipped", "the result changes none of them") in project.events()
+    assert len(memory.runner.commands_run) == 2, "the baseline, and the step's own"
+
+
 def test_what_the_result_changes_about_its_tests_is_on_record(project: MemoryProject) -> None:
     _, end = ended(project, {"a.py": "a = 1\n", "tests/test_b.py": "green\n"})
     assert end.result.status is RunStatus.COMPLETE, end.result.reason

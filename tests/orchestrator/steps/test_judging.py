@@ -91,6 +91,24 @@ def test_a_test_that_comes_and_goes_is_not_held_against_the_change(tmp_path: Pat
     assert attempt.passed
 
 
+def test_a_test_that_its_neighbours_break_is_not_unstable(tmp_path: Path) -> None:
+    runs = 0
+
+    def broken_by_others(files: Mapping[str, str]) -> dict[str, Outcome]:
+        """After the change, t.py::c passes alone, and fails each time that all tests run."""
+        nonlocal runs
+        runs += 1
+        goal: Outcome = "passed" if "= 1" in files["a.py"] else "failed"
+        return {"t.py::a": goal, "t.py::c": "failed" if runs in {2, 4} else "passed"}
+
+    with memory_project(tmp_path, {"a.py": "a = 0\n"}, broken_by_others) as project:
+        memory, attempt = judged(project, RIGHT, "a.py")
+        assert "unstable_tests" not in [kind for kind, _ in project.events()]
+    assert not attempt.passed
+    assert attempt.detail == "newly failing: t.py::c"
+    assert [command == "pytest" for command in memory.runner.commands_run] == [True, True, False, True]
+
+
 def diff(*lines: str, at: int = 1) -> str:
     head = f"diff --git a/m.py b/m.py\nindex 1{at}..2{at} 100644\n--- a/m.py\n+++ b/m.py\n@@ -1,3 +{at},3 @@ def f():\n"
     return head + "".join(f"{line}\n" for line in lines)
