@@ -13,7 +13,7 @@ from clean_room_agent.execute.prompts.implement import IMPLEMENT
 SPLIT = "    share = cents // people\n    return [share] * people"
 UNEVEN = "    return [cents - people + 1] + [1] * (people - 1)"
 """Keeps every cent, and breaks the even split."""
-PYTEST = f"{sys.executable} -m pytest -q"
+DISCOVER = f"{sys.executable} -m unittest discover -v"
 BREAKS_EVEN = edit(SPLIT, UNEVEN)
 
 
@@ -25,19 +25,15 @@ def mend_with(extra: str) -> str:
     return edit(SPLIT, f"{extra}\n{body}")
 
 
-@pytest.mark.parametrize("command", ["unittest", "pytest"])
 def test_an_edit_that_breaks_another_test_is_undone_and_the_next_prompt_has_the_assertion(
-    tmp_path: Path, command: str
+    till: Project,
 ) -> None:
-    till = make_project(tmp_path) if command == "unittest" else make_project(tmp_path, test_command=PYTEST)
     told = till.solve_scripted({IMPLEMENT.title: [BREAKS_EVEN]})
     assert (told.code, told.traces) == (0, {}), told.err
     outcome = "insufficient_context"  # the code of the newly failing test was not in the context
     assert told.recorded.outcomes == [outcome, "applied_and_passed"]
     assert told.recorded.actions == ["refine"]
     name = "tests.test_money.MoneyTest.test_even_split"
-    if command == "pytest":
-        name = "tests/test_money.py::MoneyTest::test_even_split"
     first = told.recorded.tests("attempt")
     assert (first.success, first.newly_failing, first.exit_code) == (False, (name,), 1)
     assert told.recorded.attempts[0].error == f"newly failing: {name}"
@@ -53,23 +49,6 @@ def test_an_edit_that_breaks_another_test_is_undone_and_the_next_prompt_has_the_
     assert "[3, 3, 3]" in block[1]
     assert f"{outcome.replace('_', ' ')}: newly failing: {name}" in told.err
     assert till.branch_file("till/money.py") == MENDED_MONEY.encode()
-
-
-HARMLESS = edit(SPLIT, "    # even shares\n    share = cents // people\n    return [share] * people")
-
-
-def test_tests_that_fail_each_time_fail_the_run(till: Project) -> None:
-    tables = {**ONE_ATTEMPT, "solve": {"max_attempts": 2}}
-    told = till.solve_scripted({IMPLEMENT.title: [BREAKS_EVEN] * 2}, **tables)
-    assert (told.code, told.traces, told.branches, told.sessions) == (1, {}, (), ())
-    assert told.recorded.outcomes == ["insufficient_context", "tests_failed"]
-    assert [row.added for row in told.recorded.refinements] == [
-        ("tests/test_money.py::MoneyTest.test_even_split",)
-    ]
-    reason = "s1: tests_failed: newly failing: tests.test_money.MoneyTest.test_even_split"
-    assert told.recorded.ending == ("failed", reason)
-    assert reason in told.out
-    assert "tests   3 passed, 1 failed -> not run" in told.out
 
 
 def test_an_accepted_step_that_leaves_the_test_red_is_a_partial_result(till: Project) -> None:
@@ -106,13 +85,13 @@ def is_running(pid: int) -> bool:
 
 def test_tests_that_hang_with_children_are_ended_with_all_of_them(till: Project, tmp_path: Path) -> None:
     marker = tmp_path / "child"
-    told = till.solve_scripted({IMPLEMENT.title: [mend_with(hangs(marker))]}, testing={"timeout": 3.0})
+    told = till.solve_scripted({IMPLEMENT.title: [mend_with(hangs(marker))]}, testing={"timeout": 2.0})
     assert not is_running(int(marker.read_text()))
     assert (told.code, told.traces) == (0, {}), told.err
     assert told.recorded.outcomes == ["timed_out", "applied_and_passed"]
     first = told.recorded.tests("attempt")
     assert (first.timed_out, first.success) == (True, False)
-    said = "stopped after 3 s ([testing].timeout); all its processes were ended"
+    said = "stopped after 2 s ([testing].timeout); all its processes were ended"
     assert said in told.recorded.attempts[0].error
     assert said in told.recorded.calls_of("implement")[1].request.prompt
     assert f"timed out: {said}" in told.err
@@ -130,7 +109,7 @@ def test_tests_that_hang_before_any_edit_are_said_before_a_model_is_asked(tmp_pa
 
 
 def test_a_flood_of_output_is_bounded_in_the_record_and_in_the_prompt(till: Project) -> None:
-    flood = "    import sys\n    line = 'x' * 1023 + '\\n'\n    for _ in range(3_000):\n        sys.stdout.write(line * 10)"
+    flood = "    import sys\n    line = 'x' * 1023 + '\\n'\n    for _ in range(400):\n        sys.stdout.write(line * 10)"
     told = till.solve_scripted(
         {IMPLEMENT.title: [edit(SPLIT, f"{flood}\n    return []")]}, testing={"output_bound": 20_000}
     )
@@ -140,98 +119,28 @@ def test_a_flood_of_output_is_bounded_in_the_record_and_in_the_prompt(till: Proj
     assert len(output) < 45_000
     cut = re.search(r"\[\.\.\. ([\d,]+) bytes", output)
     assert cut is not None, output[9_900:10_200]
-    assert int(cut[1].replace(",", "")) > 25_000_000
+    assert int(cut[1].replace(",", "")) > 4_000_000
     assert max(len(call.request.prompt) for call in told.recorded.calls) < 20_000
-
-
-DODGES = {
-    "os._exit(0)": ("    import os\n    os._exit(0)", "unittest ended before it printed its summary"),
-    "sys.exit(0)": ("    raise SystemExit(0)", ""),
-    "killing the runner": (
-        "    import os, signal\n    os.kill(os.getpid(), signal.SIGKILL)",
-        "unittest ended before it printed its summary",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", sorted(DODGES))
-def test_code_that_ends_the_tests_early_does_not_pass(till: Project, name: str) -> None:
-    lines, said = DODGES[name]
-    told = till.solve_scripted({IMPLEMENT.title: [mend_with(lines)]})
-    assert (told.code, told.traces) == (0, {}), told.err
-    assert len(told.recorded.outcomes) == 2
-    assert told.recorded.outcomes[0] in {"tests_failed", "insufficient_context"}
-    assert said in told.recorded.attempts[0].error
-
-
-def test_pytest_that_leaves_no_report_does_not_pass(tmp_path: Path) -> None:
-    till = make_project(tmp_path, test_command=PYTEST)
-    told = till.solve_scripted({IMPLEMENT.title: [mend_with("    import os\n    os._exit(0)")]})
-    assert (told.code, told.traces) == (0, {}), told.err
-    assert told.recorded.outcomes == ["tests_failed", "applied_and_passed"]
-    assert (
-        "pytest left no report (exit 0): its process ended before the tests did"
-        in told.recorded.attempts[0].error
-    )
 
 
 UNTESTED = {path: text for path, text in TILL.items() if not path.startswith("tests/")}
 
 
-@pytest.mark.parametrize("command", ["unittest", "pytest"])
-def test_tests_that_are_not_found_are_said_before_a_model_is_asked(tmp_path: Path, command: str) -> None:
-    test_command = PYTEST if command == "pytest" else f"{sys.executable} -m unittest discover -v"
-    told = make_project(tmp_path, UNTESTED, test_command=test_command).solve_scripted({})
+def test_tests_that_are_not_found_are_said_before_a_model_is_asked(tmp_path: Path) -> None:
+    told = make_project(tmp_path, UNTESTED, test_command=DISCOVER).solve_scripted({})
     assert (told.code, told.traces, told.branches) == (2, {}, ())
     assert told.recorded.tests("baseline").tests_run == 0
     assert (told.recorded.ending[0], told.recorded.calls) == ("failed", ())
-    assert f"error: [testing] test_command finds no tests: {test_command!r}" in told.err
+    assert f"error: [testing] test_command finds no tests: {DISCOVER!r}" in told.err
     assert 'accept = "untested" says that nothing is tested' in told.err
 
 
 def test_a_repository_without_tests_gets_a_result_that_claims_nothing(tmp_path: Path) -> None:
-    till = make_project(tmp_path, UNTESTED, test_command=PYTEST)
+    till = make_project(tmp_path, UNTESTED, test_command=DISCOVER)
     told = till.solve_scripted({}, testing={"accept": "untested"})
     assert (told.code, told.traces, len(told.branches)) == (0, {}, 1), told.err
     assert "complete: nothing was tested" in told.out
     assert "tests pass" not in told.out
-
-
-def test_an_edit_after_which_nothing_is_collected_does_not_pass(tmp_path: Path) -> None:
-    told = make_project(tmp_path, test_command=PYTEST).solve_scripted(
-        {
-            IMPLEMENT.title: [
-                mend_with("    pass") + edit('"""Sums of money, in cents."""', "raise ImportError('gone')")
-            ]
-        }
-    )
-    assert (told.code, told.traces) == (0, {}), told.err
-    assert told.recorded.outcomes[0] in {"tests_failed", "insufficient_context"}
-    assert len(told.recorded.tests("attempt").newly_failing) == 3
-
-
-def test_a_flaky_test_leaves_the_gate_and_is_reported(tmp_path: Path) -> None:
-    count = tmp_path / "count"
-    flaky = f"""
-import pathlib
-import unittest
-
-
-class FlakyTest(unittest.TestCase):
-    def test_third_time_fails(self):
-        count = pathlib.Path({str(count)!r})
-        times = len(count.read_text()) + 1 if count.exists() else 1
-        count.write_text("x" * times)
-        self.assertNotEqual(times, 2)
-"""
-    till = make_project(tmp_path, {**TILL, "tests/test_flaky.py": flaky}, test_command=PYTEST)
-    told = till.solve_scripted({})
-    assert (told.code, told.traces) == (0, {}), told.err
-    assert told.recorded.outcomes == ["applied_and_passed"]
-    name = "tests/test_flaky.py::FlakyTest::test_third_time_fails"
-    assert [
-        (event.kind, event.detail) for event in told.recorded.events if event.kind == "unstable_tests"
-    ] == [("unstable_tests", name)]
 
 
 COMMANDS = {

@@ -168,6 +168,20 @@ def test_a_refused_edit_is_explained_to_the_next_attempt(till: MemoryProject, na
     assert "Nothing was applied: the files are as shown. Give all edits again." in second
 
 
+def test_two_attempts_are_shown_to_the_third(till: MemoryProject) -> None:
+    answers = iter([WRONG["search text not found"].answer, WRONG["an elision"].answer, RIGHT])
+    memory = till.open(lambda _: next(answers))
+    run_baseline(memory.run)
+    assert run_step(memory.run, JOB).accepted is not None
+    third = memory.transport.requests[2].prompt
+    assert (
+        third.index("## Earlier attempts\n- attempt 1: refused: ")
+        < third.index("NO_MATCH")
+        < third.index("## Attempt 2 failed")
+        < third.index("ELISION")
+    )
+
+
 UNUSABLE = {
     "prose alone": ("I would change split.", "no_edits"),
     "nothing": ("", "no_edits"),
