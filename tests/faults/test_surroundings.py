@@ -25,15 +25,6 @@ from clean_room_agent import proc
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.workspace import Workspace
 
-
-def test_the_command_in_a_process_of_its_own_gives_the_same(till: Project) -> None:
-    with serving(till) as server:
-        till.configure(server.base_url)
-        told = till.cra_process("solve", TASK)
-    assert (told.code, told.traces, told.recorded.ending) == (0, {}, ("complete", "")), told.err
-    assert "complete: the tests pass" in told.out
-
-
 DEAF = """\
 import os, signal, sys
 if sys.argv[1] == "ignored":
@@ -54,31 +45,20 @@ def test_a_parent_that_left_the_signal_of_children_off_is_no_hindrance(till: Pro
     assert b"complete: the tests pass" in done.stdout
 
 
-@pytest.mark.parametrize(("answers", "code", "status"), [([], 0, "complete"), (["No."] * 2, 1, "failed")])
-def test_json_answers_with_one_object_whatever_the_end(
-    till: Project, answers: list[str], code: int, status: str
-) -> None:
-    told = till.solve_scripted({IMPLEMENT.title: answers}, "--json", **ONE_ATTEMPT)
+def test_json_answers_with_one_object_whatever_the_end(till: Project) -> None:
+    told = till.solve_scripted({IMPLEMENT.title: ["No."] * 2}, "--json", **ONE_ATTEMPT)
     said = json.loads(told.out)
-    assert (told.code, said["status"], said["reason"]) == (code, status, told.recorded.ending[1])
-    assert (said["branch"],) == (told.branches or ("",))
+    assert (told.code, said["status"], said["reason"]) == (1, "failed", told.recorded.ending[1])
+    assert (said["branch"], told.branches) == ("", ())
 
 
-@pytest.mark.parametrize(("key", "value"), [("max_calls", 3), ("max_tokens", 500), ("max_minutes", 0.0001)])
-def test_a_spent_budget_ends_the_run_as_partial(till: Project, key: str, value: float) -> None:
-    told = till.solve_scripted({}, orchestrator={key: value})
+def test_a_spent_budget_ends_the_run_as_partial(till: Project) -> None:
+    told = till.solve_scripted({}, orchestrator={"max_tokens": 500})
     assert (told.code, told.traces, told.branches) == (4, {}, ())
     status, reason = told.recorded.ending
-    assert (status, reason.startswith("budget spent: "), f"{key} = " in reason) == ("partial", True, True)
+    assert (status, reason.startswith("budget spent: "), "max_tokens = " in reason) == ("partial", True, True)
     assert reason in told.out
     assert told.recorded.attempts == ()
-
-
-def test_a_budget_spent_between_attempts_stops_the_run(till: Project) -> None:
-    told = till.solve_scripted({IMPLEMENT.title: ["No."] * 9}, orchestrator={"max_calls": 12})
-    assert (told.code, told.traces, told.branches) == (4, {}, ())
-    assert told.recorded.ending[0] == "partial"
-    assert told.recorded.actions[-1] == "stop"
 
 
 def test_a_worktree_that_cannot_be_made_is_an_error_in_gits_own_words(till: Project, tmp_path: Path) -> None:
@@ -91,14 +71,6 @@ def test_a_worktree_that_cannot_be_made_is_an_error_in_gits_own_words(till: Proj
     assert f"error: no work tree at {blocked}" in told.err
     assert "-> check the folder and the space that is left there" in told.err
     assert told.recorded.ending[0] == "failed"
-
-
-def test_a_locked_index_of_the_user_is_no_hindrance(till: Project) -> None:
-    lock = till.top / ".git/index.lock"
-    lock.write_text("")
-    told = till.solve_scripted()
-    assert (told.code, told.traces) == (0, {}), told.err
-    assert lock.exists()
 
 
 def test_a_record_that_is_no_database_is_refused_and_left_alone(till: Project) -> None:
@@ -115,19 +87,12 @@ def test_a_record_that_is_no_database_is_refused_and_left_alone(till: Project) -
 
 
 TAMPERS = {
-    "swap the worktree's .git": (
-        "    import os, shutil\n"
-        "    if os.path.isfile('.git'):\n"
-        "        os.remove('.git'); os.makedirs('.git/objects'); os.makedirs('.git/refs')\n"
-        "        open('.git/HEAD', 'w').write('ref: refs/heads/main\\n')\n"
-        "        open('.git/config', 'w').write('[core]\\n\\tfsmonitor = touch MARK\\n\\tbare = false\\n')"
-    ),
-    "change other files and leave some": (
+    "change other files, leave some, and take the rights of folders": (
         "    open('till/receipt.py', 'w').write('broken(')\n"
         "    open('left.txt', 'w').write('left')\n"
-        "    open('till/left.py', 'w').write('left = 1')"
+        "    open('till/left.py', 'w').write('left = 1')\n"
+        "    import os\n    os.makedirs('locked/in', exist_ok=True)\n    os.chmod('locked', 0)"
     ),
-    "take the rights of folders": "    import os\n    os.makedirs('locked/in', exist_ok=True)\n    os.chmod('locked', 0)",
     "remove the whole tree": "    import shutil\n    shutil.rmtree('till', ignore_errors=True)\n    shutil.rmtree('.git', ignore_errors=True)",
 }
 
@@ -136,58 +101,50 @@ TAMPERS = {
 def test_what_tests_do_to_the_worktree_reaches_neither_result_nor_repository(
     tmp_path: Path, name: str
 ) -> None:
-    mark = tmp_path / "mark"
+    """That they put a git folder in the place of their own is in `test_meanwhile.py`."""
     ran = tmp_path / "ran"
-    lines = TAMPERS[name].replace("MARK", str(mark)) + f"\n    open({str(ran)!r}, 'w').close()"
+    lines = TAMPERS[name] + f"\n    open({str(ran)!r}, 'w').close()"
     indented = lines.replace("    ", "        ", 1).replace("\n    ", "\n        ")
     tests = MONEY_TESTS + f"\n    def test_zz_tamper(self):\n{indented}\n"
     told_by = make_project(tmp_path, {**TILL, "tests/test_money.py": tests})
     told = told_by.solve_scripted()
     assert (told.code, told.traces) == (0, {}), told.err
-    assert (ran.exists(), mark.exists()) == (True, False)
+    assert ran.exists()
     held = repositories.read_tree(told_by.top, told.branches[0])
     assert held == {**repositories.read_tree(told_by.top, "HEAD"), "till/money.py": MENDED_MONEY.encode()}
 
 
-PLANT = """\
+FOLDERS = ["node_modules", ".venv/lib", "venv", "till/.git", "left", "tests/__pycache__"]
+PLANT = f"""\
     import os
-    os.makedirs({folder!r}, exist_ok=True)
-    with open({folder!r} + "/planted.py", "w") as file:
-        file.write("def split(cents, people):\\n    return [cents] + [0] * (people - 1) if cents % people else [cents // people] * people\\n")
+    for folder in {FOLDERS}:
+        os.makedirs(folder, exist_ok=True)
+        with open(folder + "/planted.py", "w") as file:
+            file.write("def split(cents, people):\\n    return [cents] + [0] * (people - 1) if cents % people else [cents // people] * people\\n")
     return []"""
-USE = """\
+USE = f"""\
     import sys
-    sys.path.insert(0, {folder!r})
+    sys.path[:0] = {FOLDERS}
     import planted
     return planted.split(cents, people)"""
 
 
-@pytest.mark.parametrize(
-    "folder", ["node_modules", ".venv/lib", "venv", "till/.git", "left", "tests/__pycache__"]
-)
-def test_what_one_attempt_left_decides_no_later_one(till: Project, folder: str) -> None:
+def test_what_one_attempt_left_decides_no_later_one(till: Project) -> None:
     before = "    share = cents // people\n    return [share] * people"
-    plant, use = (edit(before, text.format(folder=folder)) for text in (PLANT, USE))
     two = {**ONE_ATTEMPT, "solve": {"max_attempts": 2, "max_refinement_loops": 0}}
-    told = till.solve_scripted({IMPLEMENT.title: [plant, *[use] * 20]}, **two)
+    told = till.solve_scripted({IMPLEMENT.title: [edit(before, PLANT), *[edit(before, USE)] * 20]}, **two)
     assert len(told.recorded.attempts) == 2
     assert (told.code, told.branches, told.traces) == (1, (), {}), told.out
+    assert "No module named 'planted'" in told.recorded.validations[-1].test_output
 
 
 RED = "import unittest\n\n\nclass RedTest(unittest.TestCase):\n    def test_red(self):\n        self.assertEqual(1, 2)\n"
 
 
-@pytest.mark.parametrize(
-    ("accept", "code", "status"), [("all-pass", 4, "partial"), ("no-new-failures", 0, "complete")]
-)
-def test_a_test_that_was_red_before_counts_as_configured(
-    tmp_path: Path, accept: str, code: int, status: str
-) -> None:
+def test_a_test_that_was_red_before_may_stay_so_where_that_is_configured(tmp_path: Path) -> None:
     project = make_project(tmp_path, {**TILL, "tests/test_red.py": RED})
-    told = project.solve_scripted({}, testing={"accept": accept})
-    assert (told.code, told.traces, told.recorded.ending[0], len(told.branches)) == (code, {}, status, 1)
-    if code:
-        assert told.recorded.ending[1] == "failing: tests.test_red.RedTest.test_red"
+    told = project.solve_scripted({}, testing={"accept": "no-new-failures"})
+    assert (told.code, told.traces, told.recorded.ending[0], len(told.branches)) == (0, {}, "complete", 1)
     assert "tests   3 passed, 2 failed -> 4 passed, 1 failed" in told.out
 
 

@@ -1,6 +1,9 @@
 from concurrent.futures import ThreadPoolExecutor
 
-from clean_room_agent.orchestrator.budget import Meter
+import pytest
+
+from clean_room_agent.orchestrator.budget import Budget, Meter
+from clean_room_agent.orchestrator.config import OrchestratorConfig
 
 
 def test_calls_from_many_threads_are_all_counted() -> None:
@@ -28,3 +31,20 @@ def test_a_reading_less_an_earlier_one_is_what_came_between() -> None:
     meter.add(prompt_tokens=7, completion_tokens=2, latency_ms=4, window=10)
     since = meter.read().since(before)
     assert (since.calls, since.prompt_tokens, since.completion_tokens, since.latency_ms) == (1, 7, 2, 4)
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ({"max_calls": 1}, "1 model calls (max_calls = 1)"),
+        ({"max_tokens": 500}, "500 tokens (max_tokens = 500)"),
+        ({"max_minutes": 2}, "2 minutes (max_minutes = 2)"),
+        ({"max_calls": 2, "max_tokens": 501, "max_minutes": 2.1}, ""),
+    ],
+)
+def test_a_budget_that_is_spent_names_its_bound(limits: dict[str, float], said: str) -> None:
+    meter = Meter()
+    seconds = iter([0.0, 100.0])
+    budget = Budget(OrchestratorConfig.model_validate(limits), meter, lambda: next(seconds), used_before=20.0)
+    meter.add(prompt_tokens=400, completion_tokens=100, latency_ms=1, window=1000)
+    assert budget.spent() == said
