@@ -14,12 +14,9 @@ from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
 
-MENDED_END = "    return [share + 1] * rest + [share] * (people - rest)\n"
 
-
-@pytest.mark.parametrize("form", ["plain", "json"])
-def test_a_server_that_refuses_long_prompts_is_asked_once_per_model(till: Project, form: Overflow) -> None:
-    with serving(till, overflow=form) as server:
+def test_a_server_that_refuses_long_prompts_is_asked_once_per_model(till: Project) -> None:
+    with serving(till, overflow="plain") as server:
         told = till.solve(server)
     assert (told.code, told.traces) == (0, {})
     assert [probe.model.tag for probe in told.recorded.probes] == ["thinker:4b", "coder:3b"]
@@ -53,12 +50,6 @@ def test_a_server_that_cuts_in_silence_is_refused_before_it_reads_a_prompt(till:
     assert "it cuts long prompts in silence" in told.recorded.ending[1]
 
 
-def test_a_server_that_cuts_is_used_where_the_user_allows_it(till: Project) -> None:
-    with serving(till, overflow="silent") as server:
-        told = till.solve(server, models={"allow_truncating_server": True})
-    assert (told.code, told.traces) == (0, {})
-
-
 def test_a_cut_prompt_ends_the_run_even_where_a_cutting_server_is_allowed(till: Project) -> None:
     with serving(till, overflow="silent", largest_window=512) as server:
         told = till.solve(server, models={"allow_truncating_server": True})
@@ -82,16 +73,6 @@ def test_a_server_with_a_smaller_window_than_configured_is_named(till: Project, 
         assert "context_window" in told.err.rsplit("->", 1)[1]
 
 
-def large_project(folder: Path, *, lines: int) -> Project:
-    """The function that has to change is so long."""
-    before = MONEY.replace("    share = cents // people\n", long_code(lines))
-    after = before.replace(
-        "    return [share] * people\n", "    rest = cents - share * people\n" + MENDED_END
-    )
-    files = {**TILL, "till/money.py": before}
-    return make_project(folder, files, {"till/money.py": after})
-
-
 def long_code(lines: int) -> str:
     """The share, and lines that a reader has to see and nobody needs."""
     filler = "".join(f"    part_{n} = {n} * cents + {n + 1} - people % {n + 2}\n" for n in range(lines))
@@ -99,17 +80,6 @@ def long_code(lines: int) -> str:
 
 
 TOO_LONG = Answer(status=400, error="the input length exceeds the context length")
-
-
-def test_a_step_whose_prompt_does_not_fit_is_given_up_and_its_part_planned_again(till: Project) -> None:
-    told = till.solve_scripted({IMPLEMENT.title: [TOO_LONG]})
-    assert (told.code, told.traces) == (0, {})
-    assert told.recorded.outcomes == ["applied_and_passed"]
-    again = told.recorded.calls_of("part_plan")[-1]
-    assert (again.site.pass_id.endswith(":replan_1"), "step s1 failed: " in again.request.prompt) == (
-        True,
-        True,
-    )
 
 
 def test_a_part_whose_plan_does_not_fit_fails_and_the_others_are_done(till: Project) -> None:
@@ -167,13 +137,10 @@ def test_a_run_of_which_no_step_fits_fails_and_says_what_to_do(till: Project) ->
     assert (told.code, told.traces, told.branches, told.sessions) == (1, {}, (), ())
     assert told.recorded.ending[0] == "failed"
     assert told.recorded.ending[1].startswith("s1-2: ")
+    again = told.recorded.calls_of("part_plan")[-1]
+    assert again.site.pass_id.endswith(":replan_1")
+    assert "step s1 failed: " in again.request.prompt
     assert "context_window" in told.err
-
-
-def test_the_same_code_is_solved_in_a_window_that_holds_it(tmp_path: Path) -> None:
-    project = large_project(tmp_path, lines=300)
-    told = project.solve_scripted(budget={"context_window": 32768, "reserved_tokens": 8192})
-    assert (told.code, told.traces) == (0, {})
 
 
 def test_after_a_cut_answer_the_next_may_be_longer_and_sees_the_code_that_the_step_needs(
@@ -194,7 +161,7 @@ def test_after_a_cut_answer_the_next_may_be_longer_and_sees_the_code_that_the_st
     assert bounds[1] >= 8192 // 3
 
 
-@pytest.mark.parametrize("more", range(120, 132, 3))
+@pytest.mark.parametrize("more", [120, 129])
 def test_a_file_that_would_crowd_out_the_plan_is_narrowed_to_what_the_task_needs(
     till: Project, more: int
 ) -> None:
