@@ -149,17 +149,24 @@ FORMS: dict[str, tuple[bytes, Callable[[str], bytes]]] = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(FORMS))
-def test_a_files_form_survives_an_edit(tmp_path: Path, name: str) -> None:
-    data, encode = FORMS[name]
-    before = project_text(data)
-    after = before.replace(MONEY_LINES, MENDED_LINES)
-    assert after != before
-    till = make_project(tmp_path, {**TILL, "till/money.py": data}, {"till/money.py": after})
+def test_a_files_form_survives_an_edit(tmp_path: Path) -> None:
+    """One file of each form, and the step changes them all."""
+    names = {f"till/form{number}.py": name for number, name in enumerate(sorted(FORMS))}
+    files = {path: FORMS[name][0] for path, name in names.items()}
+    changed = {path: project_text(data).replace(MONEY_LINES, MENDED_LINES) for path, data in files.items()}
+    till = make_project(
+        tmp_path,
+        {**TILL, **files},
+        {**changed, "till/money.py": MENDED_MONEY},
+        task=f"{TASK}, as must {', '.join(names)}",
+    )
     told = till.solve_scripted()
     assert (told.code, told.traces) == (0, {}), told.err + told.out
-    assert till.branch_file("till/money.py") == encode(after)
-    assert "till/money.py  +2 -2" in told.out
+    held = repositories.read_tree(till.top, told.branches[0])
+    for path, name in names.items():
+        assert changed[path] != project_text(files[path])
+        assert held[path] == FORMS[name][1](changed[path]), name
+        assert f"{path}  +2 -2" in told.out
 
 
 MONEY_LINES = "    share = cents // people\n    return [share] * people\n"
@@ -186,28 +193,6 @@ def test_a_letter_that_the_files_encoding_lacks_is_refused(tmp_path: Path) -> No
     said = "till/money.py: '€' does not exist in the file's encoding latin-1"
     assert said in told.recorded.attempts[0].error
     assert said in told.recorded.calls_of("implement")[1].request.prompt
-
-
-def test_the_executable_bit_survives_an_edit(till: Project) -> None:
-    (till.top / "till/money.py").chmod(0o755)
-    git(till.top, "commit", "-q", "-a", "-m", "Make it executable")
-    told = till.solve_scripted()
-    assert (told.code, told.traces) == (0, {}), told.err
-    assert git(till.top, "ls-tree", told.branches[0], "till/money.py").startswith("100755 blob")
-
-
-def test_a_submodule_stays_as_it_is(till: Project, tmp_path: Path) -> None:
-    library = repositories.make_repository(tmp_path / "library", {"lib.py": "X = 1\n"})
-    git(
-        till.top, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(library), "vendor/library"
-    )
-    git(till.top, "commit", "-q", "-m", "Add a library")
-    told = till.solve_scripted()
-    assert (told.code, told.traces) == (0, {}), told.err
-    link = git(till.top, "ls-tree", "HEAD", "vendor/library")
-    assert link.startswith("160000 commit")
-    assert git(till.top, "ls-tree", told.branches[0], "vendor/library") == link
-    assert git(till.top, "diff", "--name-only", "HEAD", told.branches[0]) == "till/money.py"
 
 
 def test_uncommitted_work_is_carried_and_said_and_stays_where_it_is(till: Project) -> None:
@@ -258,37 +243,36 @@ def test_apply_leaves_a_file_alone_that_was_changed_meanwhile(till: Project) -> 
     assert told.sessions == ()
 
 
-def test_the_users_hooks_are_not_run(till: Project, tmp_path: Path) -> None:
+def test_what_a_repository_may_have_is_no_hindrance_and_stays_as_it_is(tmp_path: Path) -> None:
+    """A strange name, an executable file, a submodule, a detached head, hooks, a locked index, strange files."""
+    top = repositories.make_repository(tmp_path / "my till, 'größer' & 100%", TILL)
+    library = repositories.make_repository(tmp_path / "library", {"lib.py": "X = 1\n"})
+    git(top, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(library), "vendor/library")
+    (top / "till/money.py").chmod(0o755)
+    git(top, "commit", "-q", "-a", "-m", "Add a library; make a file executable")
+    git(top, "checkout", "-q", "--detach")
     mark = tmp_path / "ran"
     for name in ("post-checkout", "pre-commit", "post-commit", "reference-transaction", "post-index-change"):
-        hook = till.top / ".git/hooks" / name
+        hook = top / ".git/hooks" / name
         hook.parent.mkdir(exist_ok=True)
-        hook.write_text(f"#!/bin/sh\necho {name} >> {mark}\n")
+        hook.write_text(f"#!/bin/sh\necho {name} >> '{mark}'\n")
         hook.chmod(0o755)
-    told = till.solve_scripted()
-    assert (told.code, told.traces) == (0, {}), told.err
-    assert not mark.exists()
-
-
-def test_a_detached_head_is_no_hindrance(till: Project) -> None:
-    git(till.top, "checkout", "-q", "--detach")
-    told = till.solve_scripted()
-    assert (told.code, told.traces, len(told.branches)) == (0, {}, 1)
-
-
-def test_a_repository_in_a_folder_with_a_strange_name_is_solved(tmp_path: Path) -> None:
-    top = repositories.make_repository(tmp_path / "my till, 'größer' & 100%", TILL)
+    (top / "link").symlink_to("/etc/hostname")
+    os.mkfifo(top / "pipe")
+    for odd in (b"no text \xff\n.txt", b"no_text_\xff.py"):
+        (top / os.fsdecode(odd)).write_text("x = 1\n")
+    lock = top / ".git/index.lock"
+    lock.write_text("")
     told = project_at(top, TILL).solve_scripted()
     assert (told.code, told.traces) == (0, {}), told.err
-
-
-def test_files_with_strange_names_and_kinds_do_not_stop_a_run(till: Project) -> None:
-    (till.top / "link").symlink_to("/etc/hostname")
-    os.mkfifo(till.top / "pipe")
-    for name in (b"no text \xff\n.txt", b"no_text_\xff.py"):
-        (till.top / os.fsdecode(name)).write_text("x = 1\n")
-    told = till.solve_scripted()
-    assert (told.code, told.traces) == (0, {}), told.err
+    assert lock.exists()
+    lock.unlink()
+    assert not mark.exists()
+    (branch,) = told.branches
+    assert git(top, "ls-tree", branch, "till/money.py").startswith("100755 blob")
+    link = git(top, "ls-tree", "HEAD", "vendor/library")
+    assert link.startswith("160000 commit")
+    assert git(top, "ls-tree", branch, "vendor/library") == link
 
 
 def test_three_runs_at_once_do_not_meet(till: Project) -> None:
