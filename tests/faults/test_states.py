@@ -13,19 +13,12 @@ TRIED = ("init", "index", "solve, Ctrl-C", "solve", "apply, the file changed", "
 FIT = (
     "inherited variables",
     "alternates",
-    "strange file names",
-    "filters of work trees alone",
-    "path that begins here",
-    "autocrlf",
     "attributes of line ends and encodings",
 )
 REFUSED = (
     "mid am",
-    "partial clone of a program",
-    "branch named cra",
     "broken objects",
     "folder whose name is not utf8",
-    "clean room that git tracks",
     "clean room in an archive",
     "refs that are a link",
 )
