@@ -132,7 +132,7 @@ def test_plans_that_stay_unreadable_are_done_without(till: Project) -> None:
 
 
 def test_an_edit_that_was_cut_is_a_truncated_attempt_and_the_next_one_is_told(till: Project) -> None:
-    spoiled = {TITLES["implement"]: [cut], TITLES["meta_plan"]: ["no"]}
+    spoiled: dict[str, list[Spoil | str]] = {TITLES["implement"]: [cut], TITLES["meta_plan"]: ["no"]}
     with serving(till, Script(till.oracle, spoiled)) as server:
         told = till.solve(server)
         assert (server.reloads, sorted(server.state.loaded)) == (0, ["coder:3b", "thinker:4b"])
