@@ -99,8 +99,9 @@ BY_LIBRARY = {
 }
 
 
-@pytest.mark.parametrize("runner", ["pytest", "unittest"])
-@pytest.mark.parametrize("way", sorted(BY_LIBRARY))
+@pytest.mark.parametrize(
+    ("way", "runner"), [*((way, "unittest") for way in sorted(BY_LIBRARY)), ("another failure", "pytest")]
+)
 def test_a_part_of_the_runner_is_known_by_what_it_is_not_by_its_file(
     way: str, runner: str, write: Write, run: Runner
 ) -> None:
@@ -117,28 +118,19 @@ def test_a_builtin_for_pytest_s_run_of_a_test_is_named(write: Write, run: Runner
 
 
 HONEST_PLUGINS = {
-    "a conftest's": {
-        "conftest.py": "class Own:\n    def pytest_runtest_setup(self, item): pass\n\n\n"
-        "def pytest_configure(config): config.pluginmanager.register(Own())\n",
-    },
-    "named by a conftest": {
-        "conftest.py": "pytest_plugins = ['helping']\n",
-        "helping.py": "def pytest_runtest_setup(item): pass\n",
-    },
-    "fixtures alone": {
-        "conftest.py": "pytest_plugins = ['helping']\n",
-        "helping.py": "import pytest\n\n\n@pytest.fixture(autouse=True)\ndef ready(monkeypatch): yield\n",
-    },
-    "a test that is another's": {
-        "conftest.py": "import functools\n\n\ndef pytest_collection_modifyitems(items):\n"
-        "    for item in items:\n        item.obj = functools.partial(item.obj)\n",
-    },
+    "conftest.py": "import functools\npytest_plugins = ['helping', 'ready']\n\n\n"
+    "class Own:\n    def pytest_runtest_setup(self, item): pass\n\n\n"
+    "def pytest_configure(config): config.pluginmanager.register(Own())\n\n\n"
+    "def pytest_collection_modifyitems(items):\n"
+    "    for item in items:\n        item.obj = functools.partial(item.obj)\n",
+    "helping.py": "def pytest_runtest_setup(item): pass\n",
+    "ready.py": "import pytest\n\n\n@pytest.fixture(autouse=True)\ndef ready(monkeypatch): yield\n",
 }
+"""A conftest's own, one that it names, one of fixtures alone; and a test that stands for another."""
 
 
-@pytest.mark.parametrize("name", HONEST_PLUGINS)
-def test_a_plugin_that_pytest_was_told_to_load_is_no_trick(name: str, write: Write, run: Runner) -> None:
-    write({"test_a.py": "def test_a(): pass\n", **HONEST_PLUGINS[name]})
+def test_a_plugin_that_pytest_was_told_to_load_is_no_trick(write: Write, run: Runner) -> None:
+    write({"test_a.py": "def test_a(): pass\n", **HONEST_PLUGINS})
     got = run(PYTEST)
     assert (got.report.passed, got.watched) == (1, Watched(ended=True)), got.end.output
 

