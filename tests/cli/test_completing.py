@@ -1,9 +1,12 @@
 """What the shell offers at TAB: asked as the shells ask it, and in the shells themselves."""
 
 import contextlib
+import io
+import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from testing.runs.solving import TASK, Project
@@ -12,6 +15,7 @@ from testing.timing import processor_seconds
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.cli.completing import complete, split_line
 from clean_room_agent.cli.main import COMMANDS, run
+from clean_room_agent.cli.start import COMPLETE, main
 from clean_room_agent.db.connection import get_connection, transaction
 from clean_room_agent.db.raw.runs import OrchestratorRunRow, append_orchestrator_run
 from clean_room_agent.db.raw.training import AdapterRow, append_adapter
@@ -31,10 +35,25 @@ def offered(*words: str) -> list[str]:
 
 
 def ask(project: Project, shell: str, *words: str, cwd: Path | None = None) -> list[str]:
-    """The lines that the program answers a shell with, from a process of its own."""
-    environment = {**project.environment(), "_CRA_COMPLETE": shell}
+    """The lines that the program answers a shell with."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        patch.dict(os.environ, {**project.environment(), COMPLETE: shell}, clear=True),
+        patch.object(sys, "argv", [CRA, *words]),
+        contextlib.chdir(cwd or project.top),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        main()
+    assert err.getvalue() == ""
+    return out.getvalue().splitlines()
+
+
+def ask_process(project: Project, shell: str, *words: str) -> list[str]:
+    """The same from a process of its own."""
+    environment = {**project.environment(), COMPLETE: shell}
     done = subprocess.run(
-        [CRA, *words], cwd=cwd or project.top, env=environment, capture_output=True, text=True, check=True
+        [CRA, *words], cwd=project.top, env=environment, capture_output=True, text=True, check=True
     )
     assert done.stderr == ""
     return done.stdout.splitlines()
@@ -141,6 +160,12 @@ def test_runs_with_their_tasks_the_newest_first(till: Project, solved: str) -> N
         "@~2\tsolve, failed: Mend the 38 thing",
         *(f"@~2{number}\tsolve, failed: Mend the {20 - number} thing" for number in range(10)),
     ]
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_a_process_of_its_own_answers_the_same(till: Project, solved: str, shell: str) -> None:
+    for words in (("show", ""), ("solve", "--resume", solved[:3]), ("show", "--why", "till/")):
+        assert ask_process(till, shell, *words) == ask(till, shell, *words)
 
 
 def test_places_of_a_run(till: Project, solved: str) -> None:
