@@ -9,13 +9,14 @@ from clean_room_agent.app.signal_handling import interruptible, on_interrupt
 from clean_room_agent.errors import Interrupted
 
 
-def test_a_signal_is_handed_on_and_the_handler_of_before_comes_back() -> None:
-    before = signal.getsignal(signal.SIGTERM)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_is_handed_on_and_the_handler_of_before_comes_back(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
     told: list[str] = []
     with on_interrupt(lambda: told.append("asked")):
-        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), number)
     assert told == ["asked"]
-    assert signal.getsignal(signal.SIGTERM) is before
+    assert signal.getsignal(number) is before
 
 
 def test_an_ignored_signal_stays_ignored() -> None:
