@@ -1,9 +1,10 @@
 """`cra demo`: what it makes and says, and what it leaves."""
 
+import contextlib
+import io
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,38 +23,35 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The demo's project, solved, and what was said."""
     top = tmp_path_factory.mktemp("demo")
-    with pytest.MonkeyPatch.context() as patched:
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as patched, contextlib.redirect_stdout(said):
         for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME"):
             patched.setenv(name, str(top / name))
         assert cra(["demo", "--dir", str(top)]) == 0
-        yield top / "tally"
+    return top / "tally", said.getvalue()
 
 
 @pytest.fixture
-def demo(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def demo(made: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME"):
-        monkeypatch.setenv(name, str(made.parent / name))
-    return made
+        monkeypatch.setenv(name, str(made[0].parent / name))
+    return made[0]
 
 
 def test_the_demo_solves_its_task_and_says_that_the_model_is_recorded(
-    home: Path, capfd: pytest.CaptureFixture[str]
+    made: tuple[Path, str], demo: Path
 ) -> None:
-    assert cra(["demo", "--dir", str(home)]) == 0
-    lines = capfd.readouterr().out.strip().split("\n")
+    lines = made[1].strip().split("\n")
     assert SAID in lines[0]
     assert "recording" in lines[-1]
     assert any("complete: the tests pass" in line for line in lines)
-    top = home / "tally"
     branches = subprocess.run(
-        ("git", "branch", "--list", "cra/*"), cwd=top, capture_output=True, text=True, check=True
+        ("git", "branch", "--list", "cra/*"), cwd=demo, capture_output=True, text=True, check=True
     )
     assert branches.stdout.strip().startswith("cra/")
-    run = branches.stdout.strip().removeprefix("cra/")
-    assert cra(["replay", run, "--repo", str(top)]) == 0
-    assert "the same" in capfd.readouterr().out
 
 
 def test_a_second_demo_does_not_overwrite_the_first(home: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -130,8 +128,10 @@ def test_what_would_ask_the_recording_says_what_it_can_do(
 
 
 def test_all_that_needs_no_model_works_in_the_demo(demo: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert cra(["replay", "--repo", str(demo)]) == 0
+    assert "the same" in capfd.readouterr().out
     for words in (
-        ("show",), ("show", "@", "--why", "tally/money.py"), ("runs",), ("stats",), ("replay",), ("config",), ("prune",),
+        ("show",), ("show", "@", "--why", "tally/money.py"), ("runs",), ("stats",), ("config",), ("prune",),
         ("report", "@", "-o", str(demo.parent / "report.html")), ("retrieve", "--no-model", "split"), ("apply",), ("index",),
     ):  # fmt: skip
         assert cra([*words, "--repo", str(demo)]) == 0, (words, capfd.readouterr())

@@ -48,7 +48,7 @@ def talk(project: Project, say: Talk, *, mode: Any = "auto") -> tuple[int, str, 
     return 0, "", ""
 
 
-def talk_here(project: Project, say: Talk, *, mode: Any = "auto") -> None:
+def talk_here(project: Project, say: Talk, *, mode: Any = "auto") -> tuple[int, str, str]:
     """The same in this process; the server starts its commands as ever."""
 
     async def main() -> None:
@@ -59,6 +59,7 @@ def talk_here(project: Project, say: Talk, *, mode: Any = "auto") -> None:
 
     with patch.dict(os.environ, project.environment(), clear=True):
         anyio.run(main)
+    return 0, "", ""
 
 
 def words(result: mcp.types.CallToolResult) -> str:
@@ -84,7 +85,7 @@ class Held:
         if call.title != IMPLEMENT.title or self.reached:
             return self._script(call)
         self.reached = True
-        return Answer(text=text_of(self._script(call)), pause_seconds=1.0)
+        return Answer(text=text_of(self._script(call)), pause_seconds=0.5)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -182,7 +183,7 @@ def test_a_cancelled_solve_ends_as_by_ctrl_c_and_goes_on(till: Project) -> None:
     held = Held(Script(till.oracle))
     with OllamaServer(held) as server:
         till.configure(server.base_url)
-        told = till.observe(lambda: talk(till, say))
+        told = till.observe(lambda: talk_here(till, say))
     assert told.traces == {}
     assert [event.kind for event in told.recorded.events].count(EventKind.RESUMED) == 1
 
