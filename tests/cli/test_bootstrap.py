@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from testing import repositories
@@ -41,21 +42,33 @@ def digest(folder: Path) -> str:
     ).hexdigest()
 
 
-def test_a_history_becomes_a_dataset_with_its_rows_in_the_record(history: Path, home: Project) -> None:
+@pytest.fixture(scope="module")
+def made(history: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, dict[str, Any]]:
+    """Where the dataset of the history was made, in one process, and what was said."""
+    top = repositories.make_repository(tmp_path_factory.mktemp("made") / "home-repo", {"a.py": "A = 1\n"})
+    home = project_at(top, {}, {})
     code, out, err = home.run_here(
         "bootstrap", str(history), "-o", str(home.home / "data"), "--jobs", "1", "--json", *BUDGET
     )
     assert (code, err.replace("no window is configured", "")) == (0, ""), err
-    told = json.loads(out)
+    return home, json.loads(out)
+
+
+def test_a_history_becomes_a_dataset_with_its_rows_in_the_record(
+    made: tuple[Project, dict[str, Any]],
+) -> None:
+    home, told = made
     assert told["commits_seen"] == 8
     assert told["left_out"]["commit: bump, release or formatting"] == 2
     assert told["left_out"]["pair with a secret"] > 0
     assert told["pairs"] == sum(entry["rows"] for entry in told["files"])
     texts = [path.read_text() for path in Path(told["dataset"]).rglob("*") if path.is_file()]
     assert not any(KEY in text for text in texts)
+    ids = tuple(told["dataset_ids"].values())
     with get_connection("raw", repo_path=home.top, read_only=True) as conn:
-        plans = TRAINING_PLANS.select(conn, "ORDER BY id")
-        datasets = TRAINING_DATASETS.select(conn, "ORDER BY id")
+        datasets = [row for row in TRAINING_DATASETS.select(conn, "ORDER BY id") if row.id in ids]
+        of_these = {row.training_plan_id for row in datasets}
+        plans = [plan for plan in TRAINING_PLANS.select(conn, "ORDER BY id") if plan.id in of_these]
     assert {plan.source for plan in plans} == {"synthetic"}
     assert {row.stage_name for row in datasets} == {entry["stage"] for entry in told["files"]}
     assert all(row.example_count == row.positive_count + row.negative_count for row in datasets)
@@ -65,41 +78,39 @@ def test_a_history_becomes_a_dataset_with_its_rows_in_the_record(history: Path, 
     assert ranks["task_analysis"] == 16
 
 
-def test_what_was_made_is_told_in_a_line_a_prompt(history: Path, home: Project) -> None:
-    flags = ("-o", str(home.home / "data"), "--jobs", "1", *BUDGET)
-    code, out, _ = home.run_here("bootstrap", str(history), *flags)
-    assert code == 0
-    lines = [line.split() for line in out.splitlines()]
-    assert ["number", "prompt", "train", "validation", "test"] in lines
-    (scope,) = [line for line in lines if line[1:2] == ["scope_judgment"]]
-    rows = (home.home / "data/scope_judgment/train.jsonl").read_text().count("\n")
-    assert (scope[0].isdecimal(), int(scope[2])) == (True, rows)
-
-
-def test_two_processes_and_two_shards_give_the_same_rows_as_one(history: Path, home: Project) -> None:
-    def made(name: str, *flags: str) -> tuple[int, str, str]:
+def test_two_processes_and_two_shards_give_the_same_rows_as_one(
+    history: Path, home: Project, made: tuple[Project, dict[str, Any]]
+) -> None:
+    def again(name: str, *flags: str) -> tuple[int, str, str]:
         place = ("--work", str(home.home / f"work-{name}"), "-o", str(home.home / name))
         return home.run_here("bootstrap", str(history), *place, *BUDGET, *flags)
 
-    assert made("one", "--jobs", "1")[0] == 0
-    assert made("two", "--jobs", "2")[0] == 0
-    code, out, _ = made("parts", "--shard", "1/2", "--jobs", "1")
+    assert again("two", "--jobs", "2")[0] == 0
+    code, out, _ = again("parts", "--shard", "1/2", "--jobs", "1")
     assert (code, "units are made" in out) == (0, True)
     assert not (home.home / "parts").exists()
-    assert made("parts", "--shard", "2/2", "--jobs", "1")[0] == 0
-    assert digest(home.home / "one") == digest(home.home / "two") == digest(home.home / "parts")
+    assert again("parts", "--shard", "2/2", "--jobs", "1")[0] == 0
+    one = digest(Path(made[1]["dataset"]))
+    assert one == digest(home.home / "two") == digest(home.home / "parts")
 
 
-def test_what_was_made_is_not_made_again(history: Path, home: Project) -> None:
-    home.run_here("bootstrap", str(history), "-o", str(home.home / "first"), "--jobs", "1", *BUDGET)
+def test_what_was_made_is_told_in_a_line_a_prompt_and_not_made_again(
+    history: Path, made: tuple[Project, dict[str, Any]]
+) -> None:
+    home, told = made
     shards = sorted((home.top / ".clean_room" / "bootstrap" / "shards").iterdir())
     before = [(path.name, path.stat().st_mtime_ns) for path in shards]
-    code, _, _ = home.run_here(
+    code, out, _ = home.run_here(
         "bootstrap", str(history), "-o", str(home.home / "second"), "--jobs", "1", *BUDGET
     )
     assert code == 0
     assert [(path.name, path.stat().st_mtime_ns) for path in shards] == before
-    assert digest(home.home / "first") == digest(home.home / "second")
+    assert digest(Path(told["dataset"])) == digest(home.home / "second")
+    lines = [line.split() for line in out.splitlines()]
+    assert ["number", "prompt", "train", "validation", "test"] in lines
+    (scope,) = [line for line in lines if line[1:2] == ["scope_judgment"]]
+    rows = (home.home / "second/scope_judgment/train.jsonl").read_text().count("\n")
+    assert (scope[0].isdecimal(), int(scope[2])) == (True, rows)
 
 
 def test_nothing_is_begun_where_the_dataset_could_not_be_written(history: Path, home: Project) -> None:
