@@ -1,12 +1,14 @@
 """A small project whose task the oracle can solve, and a server that answers `cra check` too."""
 
 import json
+from pathlib import Path
 
 import pytest
 from testing.runs.solving import Project, Script
 from testing.runs.till import solved, solved_once, till
 from testing.servers.ollama_script import Answer, ChatCall
 from tests.cli.seeded_shop import seeded_once, shop
+from tests.report.scripted_solve import solve_sample
 
 from clean_room_agent.app.self_check import CHECK_PROMPT, VERDICT_PROMPT
 
@@ -16,6 +18,15 @@ __all__ = ["seeded_once", "shop", "solved", "solved_once", "till"]
 @pytest.fixture
 def answers(till: Project) -> "Knowing":
     return Knowing(Script(till.oracle))
+
+
+@pytest.fixture(scope="session")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The demo's project, and the run that solved it with a step that failed at first; neither is changed."""
+    folder = tmp_path_factory.mktemp("sample")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        return solve_sample(folder)
 
 
 class Knowing:

@@ -7,7 +7,6 @@ import itertools
 import json
 import re
 import webbrowser
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ from testing.runs.large_run import write_large_run
 from testing.seeded_record import SECRET, seed_record
 from tests.db.raw.samples import NOW, SAMPLES, TASK, call, run, task_run
 from tests.report.page.read_page import ReadPage, read_page
-from tests.report.scripted_solve import solve_sample
 
 from clean_room_agent.cli.display import CONTROL
 from clean_room_agent.cli.main import run as cra
@@ -32,11 +30,8 @@ HOSTILE = (
 
 
 @pytest.fixture(scope="module")
-def solved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
-    folder = tmp_path_factory.mktemp("report")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
-        yield solve_sample(folder)
+def solved(sample: tuple[Path, str]) -> tuple[Path, str]:
+    return sample
 
 
 @pytest.fixture

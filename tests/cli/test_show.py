@@ -3,14 +3,14 @@
 import contextlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from testing.repositories import fingerprint, git, make_repository
 from testing.runs.decision_rows import decision_row
 from tests.db.raw.samples import NOW, SAMPLES, TASK, call, run, task_run
-from tests.report.scripted_solve import LINE, SECOND_TRY, solve_sample
+from tests.report.scripted_solve import LINE, SECOND_TRY
 
 from clean_room_agent.cli.main import run as cra
 from clean_room_agent.db.connection import get_connection
@@ -24,11 +24,8 @@ Show = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
-def solved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
-    folder = tmp_path_factory.mktemp("show")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
-        yield solve_sample(folder)
+def solved(sample: tuple[Path, str]) -> tuple[Path, str]:
+    return sample
 
 
 @pytest.fixture

@@ -25,11 +25,24 @@ def refs(till: Project) -> list[str]:
     return git(till.top, "for-each-ref", "--format=%(refname)", "refs/cra", "refs/heads/cra").split()
 
 
-def test_the_events_are_a_line_of_json_each(till: Project, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("flag", "taken"), [("-v", False), ("-vv", True)])
+def test_verbose_shows_each_call_and_then_what_each_pass_took(
+    flag: str, taken: bool, till: Project, tmp_path: Path
+) -> None:
     path = tmp_path / "events.jsonl"
     with serving(till) as server:
-        told = till.solve(server, "--events", str(path))
-    assert told.code == 0
+        told = till.solve(server, flag, "--json", "--events", str(path))
+    assert json.loads(told.out)["status"] == "complete"
+    assert " implement: coder:3b, " in told.err
+    assert ("scope took till/money.py: " in told.err) == taken
+    assert " out " not in told.err
+    numbers = [line.split()[1] for line in told.err.splitlines() if line.startswith("      call ")]
+    assert len(numbers) == len(set(numbers)) == json.loads(told.out)["calls"]
+    assert_events(path)
+
+
+def assert_events(path: Path) -> None:
+    """The events are a line of JSON each, from the beginning to the end."""
     names = [json.loads(line)["event"] for line in path.read_text().splitlines()]
     assert (names[0], names[-1]) == ("RunStarted", "RunFinished")
     assert {"PassStarted", "PassFinished", "TestsStarted", "TestsFinished"} <= set(names)
@@ -87,18 +100,6 @@ def test_ctrl_c_during_the_tests_ends_with_130_and_leaves_only_the_record(
     told = till.cra("runs", "--json")
     assert told.recorded.ending == ("interrupted", "interrupted")
     assert told.worktrees == ()
-
-
-@pytest.mark.parametrize(("flag", "taken"), [("-v", False), ("-vv", True)])
-def test_verbose_shows_each_call_and_then_what_each_pass_took(flag: str, taken: bool, till: Project) -> None:
-    with serving(till) as server:
-        told = till.solve(server, flag, "--json")
-    assert json.loads(told.out)["status"] == "complete"
-    assert " implement: coder:3b, " in told.err
-    assert ("scope took till/money.py: " in told.err) == taken
-    assert " out " not in told.err
-    numbers = [line.split()[1] for line in told.err.splitlines() if line.startswith("      call ")]
-    assert len(numbers) == len(set(numbers)) == json.loads(told.out)["calls"]
 
 
 NOWHERE = edit("    this stands nowhere in the file", "    pass")

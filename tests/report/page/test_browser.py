@@ -71,11 +71,18 @@ def browse(folder: Path, proxy: Proxy, page: Path, *flags: str) -> str:
     return proc.run(command, cwd=folder, env=env, timeout=PATIENCE, bound=50_000_000).stdout.decode()
 
 
-def test_a_page_asks_for_nothing_and_its_script_works(tmp_path: Path, proxy: Proxy) -> None:
-    top = make_repository(tmp_path / "shop", {"src/a.py": "x = 1\n"})
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a run of 80 calls."""
+    folder = tmp_path_factory.mktemp("page")
+    top = make_repository(folder / "shop", {"src/a.py": "x = 1\n"})
     task = write_large_run(top, count=80)
-    page = tmp_path / "page.html"
+    page = folder / "page.html"
     assert cra(("report", task, "--repo", str(top), "-o", str(page))) == 0
+    return page
+
+
+def test_a_page_asks_for_nothing_and_its_script_works(tmp_path: Path, proxy: Proxy, page: Path) -> None:
     shown = browse(tmp_path, proxy, page)
     assert 'id="call-80"' in shown
     assert '<form class="find" aria-label' in shown, "the script showed the form"
@@ -89,13 +96,10 @@ def test_the_proxy_would_hear_of_a_request(tmp_path: Path, proxy: Proxy) -> None
     assert proxy.asked == [b"http://example.invalid/x.png"]
 
 
-def test_what_slips_into_a_page_is_not_loaded(tmp_path: Path, proxy: Proxy) -> None:
-    top = make_repository(tmp_path / "shop", {"src/a.py": "x = 1\n"})
-    task = write_large_run(top, count=80)
-    page = tmp_path / "page.html"
-    assert cra(("report", task, "--repo", str(top), "-o", str(page))) == 0
+def test_what_slips_into_a_page_is_not_loaded(tmp_path: Path, proxy: Proxy, page: Path) -> None:
     slipped = '<img src="http://example.invalid/x.png"><script>document.title = "run"</script><p style="color: red">'
+    spoiled = tmp_path / "page.html"
     text = page.read_text(encoding="utf-8")
-    page.write_text(text.replace("<main", f"{slipped}<main"), encoding="utf-8")
-    assert "<title>run</title>" not in browse(tmp_path, proxy, page)
+    spoiled.write_text(text.replace("<main", f"{slipped}<main"), encoding="utf-8")
+    assert "<title>run</title>" not in browse(tmp_path, proxy, spoiled)
     assert proxy.asked == []
