@@ -1,0 +1,153 @@
+"""Plans that do not work out, in whole runs in memory: what becomes of the part."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from testing.runs.memory_till import MemoryTill, MemoryTold, memory_till
+from testing.runs.solving import MENDED_MONEY, Script
+from testing.runs.spoiled_answers import cut
+from testing.servers.ollama_script import ChatCall
+
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.prompts.meta_plan import META_PLAN
+from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+
+NO_PLAN = {META_PLAN.title: ["No plan."] * 9, PART_PLAN.title: ["No plan."] * 9}
+WRONG = json.dumps(
+    {
+        "analysis": "the receipt is wrong",
+        "steps": [
+            {
+                "description": "Mend the receipt.",
+                "files": [{"path": "till/receipt.py", "role": "modify"}],
+                "id": "s1",
+                "needs": [],
+                "symbols": [],
+            }
+        ],
+        "summary": "mend",
+    }
+)
+
+
+@pytest.fixture
+def till(tmp_path: Path) -> Iterator[MemoryTill]:
+    with memory_till(tmp_path) as made:
+        yield made
+
+
+def planned_again(told: MemoryTold) -> list[str]:
+    """The passes in which part p1 was planned again, once for each call."""
+    return [
+        call.site.pass_id.partition(":")[2] for call in told.recorded.calls if "replan" in call.site.pass_id
+    ]
+
+
+def test_a_part_whose_plan_names_the_wrong_file_is_planned_again_from_what_failed(till: MemoryTill) -> None:
+    told = till.solve_scripted({PART_PLAN.title: [WRONG, WRONG], IMPLEMENT.title: ["I cannot."] * 6})
+    assert told.ending == ("complete", "")
+    second = told.recorded.calls_of("part_plan")[-1]
+    assert second.site.pass_id.endswith(":part_plan:p1:replan_1")
+    assert "Mend the receipt." in second.request.prompt
+    assert "step s1 failed: no_edits" in second.request.prompt
+    assert told.recorded.calls_of("implement")[-1].site.pass_id.endswith(":impl:p1:s1-2")
+
+
+def test_who_could_not_plan_a_part_is_not_asked_again_where_no_test_says_anything_new(
+    till: MemoryTill,
+) -> None:
+    told = till.solve_scripted({PART_PLAN.title: ["No plan."] * 9, IMPLEMENT.title: ["I cannot."] * 6})
+    assert told.ending[0] == "failed"
+    assert planned_again(told) == []
+    assert told.notes("replan") == []
+
+
+def test_who_could_not_plan_a_part_is_asked_again_about_what_its_tests_said(till: MemoryTill) -> None:
+    def spoil(_: ChatCall, right: str) -> str:
+        before, word, after = right.rpartition("return")
+        return f"{before}{word} 1 or{after}"
+
+    told = till.solve_scripted({PART_PLAN.title: ["No plan."] * 4, IMPLEMENT.title: [spoil] * 3})
+    assert told.ending == ("complete", "")
+    assert "part_plan:p1:replan_1" in planned_again(told)
+
+
+def test_a_step_whose_answers_are_too_long_is_planned_again_in_shorter_ones(till: MemoryTill) -> None:
+    told = till.solve_scripted({IMPLEMENT.title: [cut, *["I cannot."] * 4]})
+    assert told.ending == ("complete", "")
+    first, second = told.recorded.calls_of("part_plan")
+    assert "step s1 failed: no_edits" in second.request.prompt
+    assert "(an answer was cut off: its edits are too long for one step)" in second.request.prompt
+    assert 0 < lines_allowed(second.request.prompt) < lines_allowed(first.request.prompt)
+
+
+def lines_allowed(prompt: str) -> int:
+    found = re.search(r"The edits of one step can have at most (\d+) lines", prompt)
+    assert found is not None
+    return int(found[1])
+
+
+def test_a_part_is_planned_again_once_and_no_more(till: MemoryTill) -> None:
+    plans: list[str] = []
+
+    def plan_wrongly(_: ChatCall, right: str) -> str:
+        plans.append(right)
+        return WRONG
+
+    def write_nothing(call: ChatCall, _: str) -> str:
+        return f"I cannot do it, and this is attempt {len(call.prompt)}."
+
+    told = till.solve_scripted({PART_PLAN.title: [plan_wrongly] * 9, IMPLEMENT.title: [write_nothing] * 30})
+    # Each time two drafts, for the plan names another file than its part.
+    assert (told.ending[0], len(plans)) == ("failed", 4)
+    assert told.ending[1].startswith("s1-2: no_edits")
+
+
+def test_of_two_parts_each_has_a_context_of_its_own(till: MemoryTill) -> None:
+    def divided(_: ChatCall, right: str) -> str:
+        plan = json.loads(right)
+        more = {"id": "p2", "description": "Say sum.", "files": ["till/receipt.py"], "needs": ["p1"]}
+        return json.dumps({**plan, "parts": [*plan["parts"], more]})
+
+    told = till.solve_scripted({META_PLAN.title: [divided]})
+    assert told.recorded.calls_of("part_plan")
+    assert told.notes("context_of") == []
+
+
+def test_a_part_that_is_planned_again_has_a_context_of_its_own(till: MemoryTill) -> None:
+    told = till.solve_scripted({IMPLEMENT.title: ["No."] * 6})
+    assert told.ending == ("complete", "")
+    (used,) = [row.task_id for row in told.recorded.events if row.kind == "context_of"]
+    assert used.endswith(":part_plan:p1")
+    assert "part_plan:p1:replan_1" in planned_again(told)
+
+
+def press(_: ChatCall, __: str) -> str:
+    """Ctrl-C while the model writes."""
+    raise KeyboardInterrupt
+
+
+def test_a_run_without_any_plan_goes_on_after_an_interruption_and_replays(till: MemoryTill) -> None:
+    script = Script(till.oracle, {**NO_PLAN, IMPLEMENT.title: [press]})
+    broken_off = till.solve(script)
+    assert broken_off.ending[0] == "interrupted"
+    asked = len(broken_off.recorded.calls_of("meta_plan")) + len(broken_off.recorded.calls_of("part_plan"))
+    told = till.resume(script)
+    assert told.ending == ("complete", "")
+    again = told.recorded
+    assert len(again.calls_of("meta_plan")) + len(again.calls_of("part_plan")) == asked
+    assert again.actions == ["fallback", "fallback"]
+    assert json.loads(again.recoveries[0].state) == {"faults": ["the answer holds no JSON object"]}
+    assert [entry.task_id.partition(":")[2] for entry in again.recoveries] == ["meta_plan", "part_plan:whole"]
+    assert told.files["till/money.py"] == MENDED_MONEY
+    replayed = till.replay()
+    assert (replayed.ending, replayed.files) == (told.ending, told.files)
+
+
+def test_an_answer_that_is_cut_off_again_and_again_is_a_refusal_like_any_other(till: MemoryTill) -> None:
+    told = till.solve_scripted({META_PLAN.title: [cut] * 9})
+    assert told.ending == ("complete", "")
+    assert told.recorded.actions == ["fallback"]
