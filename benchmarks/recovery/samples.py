@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testing.runs.solving import MONEY_TESTS, TILL, Script, edit, make_project
-from testing.servers.ollama_script import ChatCall
+from testing.servers.ollama_script import Answerer, ChatCall
 from testing.servers.ollama_server import OllamaServer
 
 from benchmarks.results import table
@@ -75,7 +75,7 @@ def measure(number: int, division: tuple[int, int], seed: int) -> Outcome:
         files = {**TILL, "tests/test_money.py": MONEY_TESTS + EVENLY}
         project = make_project(Path(folder), files)
         right = Script(project.oracle)
-        answer = _by_chance(CODERS[number], seed, right)
+        answer = by_chance(CODERS[number], seed, right)
         with OllamaServer(answer) as server:
             told = project.solve(
                 server,
@@ -91,7 +91,8 @@ def measure(number: int, division: tuple[int, int], seed: int) -> Outcome:
     )
 
 
-def _by_chance(coder: Coder, seed: int, right: Script) -> Callable[[ChatCall], str]:
+def by_chance(coder: Coder, seed: int, right: Answerer) -> Callable[[ChatCall], str]:
+    """The coder, whose luck is the seed's; `right` knows the right answers."""
     luck = random.Random(f"{coder.bare} {seed}")
 
     def answer(call: ChatCall) -> str:

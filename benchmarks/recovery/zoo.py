@@ -18,7 +18,6 @@ from testing.runs.solving import (
     TASK,
     TILL,
     UNITTEST,
-    Project,
     Script,
     Told,
     edit,
@@ -66,6 +65,17 @@ class Pathology:
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Of the configuration."""
 
+    @property
+    def project(self) -> Mapping[str, str]:
+        """All files of the project."""
+        tests = {"tests/test_money.py": MONEY_TESTS + self.tests}
+        return {path: str(text) for path, text in TILL.items()} | tests | dict(self.files)
+
+    @property
+    def task(self) -> str:
+        """What is to be done."""
+        return f"{TASK}; till/receipt.py says sum, not total" if "till/receipt.py" in self.changed else TASK
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lived:
@@ -82,14 +92,10 @@ class Lived:
 
 def live_through(sick: Pathology, folder: Path, *, rules: tuple[str, ...] | None = None) -> Lived:
     """A run of `cra solve` with the pathology, in a repository below `folder`; with only the given rules where any are."""
-    files = {**TILL, **sick.files}
-    if sick.tests:
-        files["tests/test_money.py"] = MONEY_TESTS + sick.tests
-    task = f"{TASK}; till/receipt.py says sum, not total" if "till/receipt.py" in sick.changed else TASK
     project = make_project(
-        folder, files, dict(sick.changed), task=task, test_command=sick.test_command(folder)
+        folder, sick.project, dict(sick.changed), task=sick.task, test_command=sick.test_command(folder)
     )
-    script = _Sick(project, sick, folder)
+    script = SickModel(project.oracle, sick, folder)
     tables = {name: dict(table) for name, table in sick.tables.items()}
     if rules is not None:
         tables["recovery"] = {**tables.get("recovery", {}), "rules": list(rules)}
@@ -101,11 +107,11 @@ def live_through(sick: Pathology, folder: Path, *, rules: tuple[str, ...] | None
     return Lived(told=told, spoiled=len(wrong), wasted=wasted)
 
 
-class _Sick:
+class SickModel:
     """The project's oracle, spoiled."""
 
-    def __init__(self, project: Project, sick: Pathology, folder: Path) -> None:
-        self._right: Answerer = Script(project.oracle)
+    def __init__(self, oracle: Answerer, sick: Pathology, folder: Path) -> None:
+        self._right: Answerer = Script(oracle)
         self._sick = sick
         self._spoil = sick.spoil(folder) if sick.spoil else None
         self.calls = 0
@@ -113,6 +119,7 @@ class _Sick:
         """The number of calls until each wrong answer to an edit prompt."""
 
     def __call__(self, call: ChatCall) -> Answer | str:
+        """The answer to one prompt."""
         self.calls += 1
         if call.title == DOCTOR.title:
             return self._sick.diagnosis or "I do not know."

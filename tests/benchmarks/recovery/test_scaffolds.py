@@ -34,7 +34,7 @@ def call() -> ChatCall:
     )
 
 
-@pytest.mark.parametrize(("way", "solved"), [("never", False), ("auto", True), ("always", True)])
+@pytest.mark.parametrize(("way", "solved"), [("never", False), ("auto", True)])
 def test_what_is_cut_off_when_written_at_once_is_written_piece_by_piece(way: str, solved: bool) -> None:
     assert [coder.name for coder in CODERS][1] == "answers are cut off after 600 tokens"
     assert measure(1, way, 0).solved is solved
