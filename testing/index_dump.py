@@ -1,10 +1,11 @@
 """Indexing for tests, and an index as rows by natural keys: without ids, times and stat columns."""
 
 import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.curated.postings import list_entries
+from clean_room_agent.db.curated import postings
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.indexer.build import IndexSummary, index_repository
 from clean_room_agent.indexer.config import IndexConfig
@@ -87,6 +88,14 @@ def index(
         continue_on_error=continue_on_error,
         progress=lambda _done, _total: None,
     )
+
+
+def list_entries(conn: Connection) -> Iterator[tuple[int, str, tuple[int, ...]]]:
+    """Every posting: file id, term, frequencies in `FIELDS`; by bucket and term."""
+    for row in conn.execute("SELECT bucket FROM postings ORDER BY bucket").fetchall():
+        for term, entries in postings._read_bucket(conn, row[0]).items():
+            for slot, *counts in postings._FILE.iter_unpack(entries):
+                yield row[0] * postings.BUCKET + slot, term, tuple(counts)
 
 
 def dump(conn: Connection) -> dict[str, Rows]:

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from testing.oracle.oracle import Oracle
+from testing.runs.recorded import list_orchestrator_runs
 from testing.servers.ollama_script import Answer, ChatCall
 from testing.servers.ollama_server import DEFAULT_MODELS, OllamaServer
 
 from clean_room_agent.app.new_config import write_config
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.calls import list_calls
-from clean_room_agent.db.raw.runs import list_orchestrator_runs
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.training.gold_edits import GoldFile
 from clean_room_agent.workspace import Workspace

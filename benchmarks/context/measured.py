@@ -4,6 +4,8 @@ import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from testing.runs.recorded import list_orchestrator_runs
+
 from benchmarks.commits.commit_list import CommitEntry, CommitList
 from benchmarks.commits.solve_commit import gold_of
 from benchmarks.context.attention import reader_of
@@ -12,7 +14,6 @@ from benchmarks.oracle.page import kept_row
 from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.calls import list_calls
-from clean_room_agent.db.raw.runs import list_orchestrator_runs
 
 IMPLEMENT = "implement"
 

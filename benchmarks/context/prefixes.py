@@ -26,13 +26,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+from testing.runs.recorded import list_orchestrator_runs
 from testing.servers.llama_server import TAG, running, weak_server
 
 from benchmarks.results import table, write_section
 from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.calls import list_calls
-from clean_room_agent.db.raw.runs import list_orchestrator_runs
 from clean_room_agent.llm.window_probe import PROBE_NAME
 
 RESULTS = Path(__file__).with_name("RESULTS.md")

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.db.raw.integrity import record_faults
 from clean_room_agent.db.raw.runs import get_archive
 from clean_room_agent.db.session import archived_states
 from clean_room_agent.errors import CraError
@@ -28,6 +27,7 @@ from clean_room_agent.workspace import Workspace
 from testing.faults.cut_disk import Disk
 from testing.faults.cut_trace import STRACE, Step, read_trace
 from testing.faults.figures import Effort, Figure
+from testing.record_faults import record_faults
 from testing.repositories import make_repository
 from testing.runs.solving import TILL
 

@@ -20,10 +20,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw.integrity import record_faults
 from clean_room_agent.workspace import Workspace
 from testing.faults.acknowledged import acknowledging, count_rows
 from testing.faults.figures import Effort, Figure
+from testing.record_faults import record_faults
 from testing.runs.solving import Project, Script, make_project
 from testing.servers.ollama_server import OllamaServer
 

@@ -24,13 +24,14 @@ from clean_room_agent.db.raw.passes import (
     list_task_runs,
     list_validations,
 )
-from clean_room_agent.db.raw.runs import OrchestratorRunRow, list_orchestrator_runs
+from clean_room_agent.db.raw.runs import OrchestratorRunRow
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
 from clean_room_agent.workspace import Workspace
 from testing import repositories
+from testing.runs.recorded import list_orchestrator_runs
 from testing.runs.solving import MENDED_MONEY, MONEY, PROBE, RECEIPT, TILL, Project, edit, make_project
 from testing.servers.ollama_script import ChatCall
 

@@ -20,6 +20,7 @@ from clean_room_agent.db.raw.passes import (
     list_validations,
 )
 from clean_room_agent.db.raw.runs import (
+    ORCHESTRATOR_RUNS,
     EventRow,
     OrchestratorRunRow,
     get_orchestrator_run,
@@ -106,3 +107,8 @@ def recorded_newest(conn: Connection) -> Recorded:
         recoveries=list_recovery_decisions(conn, task),
         events=list_events(conn, task),
     )
+
+
+def list_orchestrator_runs(conn: Connection) -> tuple[OrchestratorRunRow, ...]:
+    """The newest 100 runs, newest first."""
+    return ORCHESTRATOR_RUNS.select(conn, "ORDER BY timestamp DESC, id DESC LIMIT 100")

@@ -4,13 +4,13 @@ import contextlib
 import json
 import re
 
+from testing.record_faults import record_faults
 from tests.architecture.eventful_run import UNREADABLE, Eventful, mark
 
 from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.artifacts.names import relative_pass
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.calls import CALLS
-from clean_room_agent.db.raw.integrity import record_faults
 from clean_room_agent.workspace import Workspace
 
 MARK = re.compile(r"Marked-(\d{3})-so\.")

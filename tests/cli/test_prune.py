@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 from testing.patience import PATIENCE
+from testing.record_faults import record_faults
 from testing.repositories import git
 from testing.runs.solving import Project, Script, serving
 from testing.servers.ollama_script import Answer, ChatCall
 
 from clean_room_agent import proc
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw.integrity import record_faults
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.folders import FRESH
 from clean_room_agent.workspace import Workspace, hold

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from testing.index_dump import list_entries
 
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.curated import postings
@@ -33,7 +34,7 @@ def file_of(terms: dict[str, list[int]]) -> SearchFile:
 
 
 def held(conn: sqlite3.Connection) -> dict[tuple[int, str], tuple[int, ...]]:
-    return {(file_id, term): counts for file_id, term, counts in postings.list_entries(conn)}
+    return {(file_id, term): counts for file_id, term, counts in list_entries(conn)}
 
 
 def clamped(counts: list[int]) -> tuple[int, ...]:

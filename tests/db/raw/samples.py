@@ -63,10 +63,12 @@ def run(task_id: str = TASK, timestamp: str = NOW) -> runs.OrchestratorRunRow:
     )
 
 
+INDEX_RUNS = Table("index_runs", indexing.IndexRunRow)
+
 # In an order in which no row refers to a later one.
 SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
     (
-        indexing.INDEX_RUNS,
+        INDEX_RUNS,
         indexing.IndexRunRow(
             repo_path="/r",
             files_scanned=3,

@@ -1,6 +1,6 @@
 import sqlite3
 
-from tests.db.raw.samples import sample
+from tests.db.raw.samples import INDEX_RUNS, sample
 
 from clean_room_agent.db.raw import indexing, runs
 
@@ -8,7 +8,7 @@ from clean_room_agent.db.raw import indexing, runs
 def test_a_run_is_kept_with_the_folders_that_it_left_out(conn: sqlite3.Connection) -> None:
     row = sample(indexing.IndexRunRow)
     run_id = indexing.append_index_run(conn, row, [("dist", "built")])
-    assert indexing.INDEX_RUNS.select(conn, "") == (sample(indexing.IndexRunRow, id=run_id),)
+    assert INDEX_RUNS.select(conn, "") == (sample(indexing.IndexRunRow, id=run_id),)
     (event,) = runs.list_events(conn, f"{indexing.OF_INDEX_RUN}{run_id}")
     assert (event.kind, event.detail) == (indexing.GENERATED, '[["dist", "built"]]')
 

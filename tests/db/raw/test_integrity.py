@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from testing.record_faults import record_faults
 from tests.db.raw.samples import PASS, SAMPLES, TASK, call, task_run
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.calls import append_call
-from clean_room_agent.db.raw.integrity import record_faults
 from clean_room_agent.db.raw.passes import (
     ATTEMPTS,
     AttemptRow,

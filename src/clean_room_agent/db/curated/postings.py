@@ -164,14 +164,6 @@ def read_chunks(conn: sqlite3.Connection, file_id: int) -> FileChunks | None:
     return FileChunks(row[0], row[1].decode("utf-16-le", "surrogatepass"))
 
 
-def list_entries(conn: sqlite3.Connection) -> Iterator[tuple[int, str, tuple[int, ...]]]:
-    """Every posting: file id, term, frequencies in `FIELDS`; by bucket and term."""
-    for row in conn.execute("SELECT bucket FROM postings ORDER BY bucket").fetchall():
-        for term, entries in _read_bucket(conn, row[0]).items():
-            for slot, *counts in _FILE.iter_unpack(entries):
-                yield row[0] * BUCKET + slot, term, tuple(counts)
-
-
 def _put_file(conn: sqlite3.Connection, file_id: int, file: SearchFile) -> None:
     numbers = "".join(
         [

@@ -38,9 +38,6 @@ class IndexRunRow:
     timestamp: str
 
 
-INDEX_RUNS = Table("index_runs", IndexRunRow)
-
-
 def append_index_run(conn: Connection, row: IndexRunRow, generated: Sequence[tuple[str, str]] = ()) -> int:
     """The run is stored; its id. `generated`: folders that it left out and what each is, kept as an event of the run."""
     # Written out: an index that found nothing changed is too short for what `Table` imports to encode a row.

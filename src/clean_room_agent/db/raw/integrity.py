@@ -164,11 +164,3 @@ def chain_faults(conn: Connection) -> tuple[str, ...]:
     ]
     broken = [message.format(*row) for message, query in CHAINS for row in conn.execute(query)]
     return (*dangling, *broken)
-
-
-def record_faults(conn: Connection) -> tuple[str, ...]:
-    """What is wrong with the record, a line each; nothing where it is sound. Whose file it is, the opening checked."""
-    try:
-        return page_faults(conn) or (*schema_faults(conn), *chain_faults(conn))
-    except sqlite3.DatabaseError as exc:
-        return (str(exc),)

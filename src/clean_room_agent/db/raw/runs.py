@@ -130,11 +130,6 @@ def get_orchestrator_run(conn: Connection, task_id: str) -> OrchestratorRunRow |
     return ORCHESTRATOR_RUNS.first(conn, "WHERE task_id = ?", (task_id,))
 
 
-def list_orchestrator_runs(conn: Connection, *, limit: int = 100) -> tuple[OrchestratorRunRow, ...]:
-    """The newest runs, newest first."""
-    return ORCHESTRATOR_RUNS.select(conn, "ORDER BY timestamp DESC, id DESC LIMIT ?", (limit,))
-
-
 def list_running(conn: Connection) -> tuple[OrchestratorRunRow, ...]:
     """The runs that stand as running, by id: some of them may have died."""
     return ORCHESTRATOR_RUNS.select(conn, "WHERE status = 'running' ORDER BY id")
