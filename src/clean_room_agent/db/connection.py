@@ -1,5 +1,6 @@
-"""The one place that opens databases: role, path, mode, pragmas, whether a file is ours and still the one that its path names,
-and whether trouble with it is a full disk.
+"""The one place that opens databases: their path, mode and pragmas, and whether a file is ours.
+
+It also notices when an open file was moved or replaced, and when an error is really a full disk.
 """
 
 import contextlib
@@ -39,7 +40,7 @@ NOT_A_DATABASE = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 
 
 def code_of(error: BaseException) -> int:
-    """SQLite's primary code; 0 where the error is not SQLite's."""
+    """SQLite's primary error code; 0 if it is not an error of SQLite."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
@@ -49,7 +50,7 @@ def file_of(conn: sqlite3.Connection) -> Path:
 
 
 def free_space_hint(error: BaseException, path: Path) -> str:
-    """What to do where the disk that holds `path` is full, or so nearly that this explains the error; else ""."""
+    """A hint if the disk that holds `path` is so full that this explains the error; else ""."""
     free = shutil.disk_usage(next(place for place in (path, *path.parents) if place.exists())).free
     full = code_of(error) in FULL or (
         isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}
@@ -60,7 +61,7 @@ def free_space_hint(error: BaseException, path: Path) -> str:
 
 
 class OpenFiles:
-    """The file of an open database and its journal, as they were when this was made, or as they were first seen."""
+    """The identity of an open database and its journal, as first seen."""
 
     def __init__(self, path: Path) -> None:
         self._paths = (path, path.with_name(f"{path.name}-wal"))
@@ -69,10 +70,10 @@ class OpenFiles:
             self._look_at(each)
 
     def require(self) -> None:
-        """The files are where they were.
+        """Check that the files are still where they were.
 
         Raises:
-            RecordError: one is gone, has become shorter, or another stands in its place.
+            RecordError: one is gone, has become shorter, or was replaced by another.
         """
         for path in self._paths:
             known = self._known.get(path)
@@ -94,10 +95,10 @@ class OpenFiles:
 
 
 def database_path(role: Role, repo_path: Path, task_id: str | None = None) -> Path:
-    """Where the database stands; for role curated, a task's id means that run's own copy.
+    """Path of the database of a role; for role curated, a task id selects that run's own copy.
 
     Raises:
-        UsageError: a session was asked for without a task, or the id cannot be a task's.
+        UsageError: a session was asked for without a task, or the task id is malformed.
     """
     workspace = Workspace(repo=repo_path)
     if role == "raw":
@@ -112,9 +113,9 @@ def database_path(role: Role, repo_path: Path, task_id: str | None = None) -> Pa
 def get_connection(
     role: Role, *, repo_path: Path, task_id: str | None = None, read_only: bool = False
 ) -> sqlite3.Connection:
-    """An open connection to the role's database, of this program's schema; see `connect_file`.
+    """Open the role's database with this program's schema; see `connect_file`.
 
-    An older record is brought up to date also for one who only reads: it can be made again by nobody.
+    An older record is migrated even for a reader, because nobody could rebuild it.
 
     Raises:
         UsageError: read-only, and the file does not exist.
@@ -130,7 +131,7 @@ def get_connection(
 
 
 def _complete(record: Path) -> None:
-    """The record has this program's schema if an earlier version of the program made it, or another process makes it now."""
+    """Migrate a record of an earlier version, or wait for the process that is just creating it."""
     if _schema_of(record) == 0:
         with _translated(record), hold(record.parent, timeout=BUSY_TIMEOUT):
             pass  # who makes a record holds its folder until all is there
@@ -139,7 +140,7 @@ def _complete(record: Path) -> None:
 
 
 def _schema_of(record: Path) -> int:
-    """The number of its last migration; 0 for a blank file, or one that is not a record of ours."""
+    """The number of its last migration; 0 for an empty file, or one that is not a record of ours."""
     with _translated(record), contextlib.closing(_open(record, read_only=True, any_thread=False)) as conn:
         ours = conn.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_IDS["raw"]
         return version_of(conn) if ours else 0
@@ -148,17 +149,17 @@ def _schema_of(record: Path) -> int:
 def connect_file(
     role: Role, path: Path, *, read_only: bool = False, any_thread: bool = False, schema: Path = SCHEMA_FOLDER
 ) -> sqlite3.Connection:
-    """An open connection to the database at `path`, in autocommit mode with `sqlite3.Row`; its folder must exist.
+    """Open the database at `path` in autocommit mode with `sqlite3.Row`; its folder must exist.
 
-    Opened for writing, a missing file is made (0600) and an older one is brought up to date. Opened read-only,
-    nothing is made or changed, and an older one is an error.
+    When opened for writing, a missing file is created (0600) and an older one is migrated. When opened read-only,
+    nothing is created or changed, and an older file is an error.
 
     Args:
         role: what the file holds.
         path: the file.
-        read_only: whether writing is refused.
-        any_thread: whether threads other than this one may use the connection, one at a time.
-        schema: the folder of the roles' migrations.
+        read_only: refuse writes.
+        any_thread: let other threads use the connection, one at a time.
+        schema: the folder with the roles' migrations.
 
     Raises:
         UsageError: read-only, and the file does not exist.
@@ -168,7 +169,7 @@ def connect_file(
     if read_only and not path.exists():
         raise UsageError(f"there is no {role} database at {path}", hint=MISSING[role])
     with _translated(path), contextlib.ExitStack() as on_error:
-        # One process at a time in a folder: switching a new file to WAL does not wait for others by itself.
+        # One process at a time per folder: SQLite does not wait for others when it switches a new file to WAL.
         locked = contextlib.nullcontext() if read_only else hold(path.parent, timeout=BUSY_TIMEOUT)
         with locked:
             conn = _open(path, read_only=read_only, any_thread=any_thread)
@@ -183,9 +184,9 @@ def connect_file(
 
 
 def connect_memory(role: Role) -> sqlite3.Connection:
-    """An open, empty database of the role that stands nowhere on disk; it is gone when it is closed.
+    """Open a new in-memory database of the role; it is gone once closed.
 
-    Its rows may refer to rows that nobody kept.
+    Foreign keys are not enforced, since rows may refer to rows that nobody kept.
     """
     conn = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     _set_up(conn, role, read_only=False)
@@ -195,10 +196,10 @@ def connect_memory(role: Role) -> sqlite3.Connection:
 
 
 def connect_bare(path: Path) -> sqlite3.Connection:
-    """A connection in autocommit mode to a database in the making: nothing is checked, made or set up.
+    """Connect in autocommit mode to a database under construction, without checks, migrations or pragmas.
 
     Raises:
-        RecordError: there is none.
+        RecordError: there is no such file.
     """
     try:
         return _open(path, read_only=False, any_thread=False, make=False)
@@ -207,10 +208,10 @@ def connect_bare(path: Path) -> sqlite3.Connection:
 
 
 def backup(source: sqlite3.Connection, target_path: Path) -> None:
-    """A whole copy of the database stands at `target_path` (0600), replacing what was there.
+    """Copy the database to `target_path` (0600), replacing what was there.
 
-    Copying the file would miss what still stands in the journal. It is not synced: a copy serves one run, and a machine
-    that loses power ends the run.
+    Copying the file alone would miss what is still in the journal. The copy is not synced: it serves a single run, which
+    a power failure would end anyway.
 
     Raises:
         RecordError: the copy cannot be written.
@@ -227,7 +228,7 @@ def backup(source: sqlite3.Connection, target_path: Path) -> None:
 
 
 def is_sound(role: Role, path: Path) -> bool:
-    """Whether there is a database of the role at `path`, of this program's schema, whose pages are whole."""
+    """Whether there is an undamaged database of the role at `path`, with this program's schema."""
     try:
         with contextlib.closing(connect_file(role, path, read_only=True)) as conn:
             return [row[0] for row in conn.execute("PRAGMA quick_check(1)")] == ["ok"]
@@ -236,10 +237,10 @@ def is_sound(role: Role, path: Path) -> bool:
 
 
 def backup_into(source: sqlite3.Connection, path: Path) -> None:
-    """The database at `path` holds what `source` holds; whoever reads it sees the old content or the new, never a mixture.
+    """Replace the content of the database at `path` by that of `source`; readers see either the old or the new.
 
     Raises:
-        RecordError: it cannot be written, or others kept it busy.
+        RecordError: it cannot be written, or other processes kept it busy.
     """
     with _translated(path), contextlib.closing(_open(path, read_only=False, any_thread=False)) as target:
         target.execute("PRAGMA journal_mode = WAL")
@@ -247,18 +248,20 @@ def backup_into(source: sqlite3.Connection, path: Path) -> None:
 
 
 def remove_database(path: Path) -> None:
-    """The database and its journal are gone; no matter whether they were there."""
+    """Delete the database and its journal, if they exist."""
     for name in (path.name, f"{path.name}-wal", f"{path.name}-shm", f"{path.name}-journal"):
         path.with_name(name).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
 def transaction(conn: sqlite3.Connection) -> Iterator[None]:
-    """All of it is committed, or, after an exception, none. IMMEDIATE: a deferred one fails as busy when it upgrades.
+    """Commit everything in the block, or nothing if it raises.
+
+    IMMEDIATE, because a deferred transaction fails as busy when it is upgraded.
 
     Raises:
-        RecordError: the machine failed: a full disk, a lock that was not given up, a file that cannot be written.
-        sqlite3.Error: whatever else the database refuses.
+        RecordError: the machine failed: a full disk, a lock that was not released, a file that cannot be written.
+        sqlite3.Error: anything else that the database refuses.
     """
     try:
         conn.execute("BEGIN IMMEDIATE")
@@ -276,7 +279,8 @@ def transaction(conn: sqlite3.Connection) -> Iterator[None]:
 
 def _open(path: Path, *, read_only: bool, any_thread: bool, make: bool = True) -> sqlite3.Connection:
     if not read_only:
-        # SQLite would make it by the umask; its journals inherit the file's mode, and it follows no link to them.
+        # SQLite would create it with the umask's mode. Its journals inherit the file's mode, and it follows no links
+        # to them.
         flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | (os.O_CREAT if make else 0)
         handle = os.open(path, flags, 0o600)
         try:

@@ -43,16 +43,16 @@ GONE = "SELECT count(*) FROM (SELECT path FROM old.files EXCEPT SELECT path FROM
 
 
 class Draft:
-    """A database in the making. The object crosses a fork; connections do not: each process opens its own."""
+    """A database under construction. The object survives a fork; connections do not, so each process opens its own."""
 
     def __init__(self, path: Path) -> None:
-        """`path`: of nobody else's draft, before or after: a worker that outlived its run must not find another there."""
+        """`path` must be unique to this run: a worker that outlived an earlier run must not find another draft there."""
         self._path = path
         self._lock = path.with_name(f"{path.name}.lock")
         self._indexes: dict[str, str] = {}
 
     def create(self) -> None:
-        """The file exists, with all tables and without indexes."""
+        """Create the file with all tables but no indexes."""
         with contextlib.closing(connect_file("curated", self._path)) as conn:
             conn.execute("PRAGMA journal_mode = OFF")
             self._indexes = {row[0]: row[1] for row in conn.execute(INDEXES)}
@@ -60,10 +60,10 @@ class Draft:
                 conn.execute(f'DROP INDEX "{name}"')
 
     def connect(self) -> sqlite3.Connection:
-        """A connection of this process, for bulk writing inside `writing`; the draft has been created.
+        """Open this process's connection for bulk writing inside `writing`; the draft must have been created.
 
         Raises:
-            RecordError: it is gone: another run has begun since.
+            RecordError: it is gone because another run has started since.
         """
         conn = connect_bare(self._path)
         for pragma in BULK:
@@ -72,7 +72,7 @@ class Draft:
 
     @contextlib.contextmanager
     def writing(self, conn: sqlite3.Connection) -> Iterator[None]:
-        """One transaction; other processes wait for it without polling."""
+        """Run the block in one transaction; other processes wait for it without polling."""
         handle = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
@@ -84,15 +84,15 @@ class Draft:
     def create_indexes(
         self, conn: sqlite3.Connection, names: Iterable[str] | None = None, *, without: tuple[str, ...] = ()
     ) -> None:
-        """The named indexes exist, or all that are missing; not those of the tables `without`."""
+        """Create the named indexes, or all missing ones except those of the tables in `without`."""
         wanted = sorted(self._indexes) if names is None else names
         for name in [one for one in wanted if not one.startswith(without)] if without else wanted:
             conn.execute(self._indexes.pop(name))
 
     def carry_over(self, conn: sqlite3.Connection, old: Path) -> tuple[int, int]:
-        """How many files are new or other than in the old database, and how many are gone.
+        """Count files that are new or changed compared with the old database, and files that are gone.
 
-        What is not derived stands here as there: adapters, and descriptions of files that are as they were.
+        What cannot be derived again is copied: adapters, and descriptions of unchanged files.
         """
         conn.execute("ATTACH ? AS old", (f"file:{quote(os.fspath(old))}?mode=ro",))
         for statement in CARRY:
@@ -102,26 +102,26 @@ class Draft:
         return changed, gone
 
     def publish(self, path: Path) -> None:
-        """What was made stands at `path`: as a file where there was none, else as the content of the one that is there."""
+        """Move the draft to `path`, or copy its content into the database that is already there."""
         with contextlib.closing(connect_bare(self._path)) as conn:
             if path.exists():
                 backup_into(conn, path)
                 return
             conn.execute("PRAGMA journal_mode = WAL")
         _sync(self._path)
-        # A journal that outlived its database would be played into the new one.
+        # SQLite would replay a journal that outlived its database into the new one.
         remove_database(path)
         self._path.replace(path)
         _sync(path.parent)
 
     def remove(self) -> None:
-        """Nothing is left of the draft."""
+        """Delete the draft's files."""
         remove_database(self._path)
         self._lock.unlink(missing_ok=True)
 
 
 def remove_draft(path: Path) -> None:
-    """Nothing is left of drafts of the database at `path` whose processes were killed; the caller holds its lock."""
+    """Delete drafts of the database at `path` whose processes were killed; the caller holds its lock."""
     for left in path.parent.glob(f"{glob.escape(path.name)}.*"):
         if DRAFT.search(left.name):
             left.unlink(missing_ok=True)
@@ -129,7 +129,7 @@ def remove_draft(path: Path) -> None:
 
 @contextlib.contextmanager
 def new_draft(path: Path) -> Iterator[Draft]:
-    """A draft of the database at `path`, still to be created; what is not published by the end of the block is gone."""
+    """Provide a draft of the database at `path`, not created yet; unless published, it is deleted after the block."""
     draft = Draft(path.with_name(f"{path.name}.{secrets.token_hex(4)}.new"))
     try:
         yield draft

@@ -42,7 +42,7 @@ class DependencyRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DependencyEdge:
-    """The source file needs the target file."""
+    """An import: the source file needs the target file."""
 
     source_file_id: int
     target_file_id: int
@@ -50,12 +50,12 @@ class DependencyEdge:
 
 
 def list_imports(conn: sqlite3.Connection, file_id: int) -> tuple[DependencyRow, ...]:
-    """What the file imports, by path."""
+    """The files that this file imports, by path."""
     return tuple(DependencyRow(file=file_from(row), kind=row[6]) for row in conn.execute(IMPORTS, (file_id,)))
 
 
 def list_importers(conn: sqlite3.Connection, file_id: int) -> tuple[DependencyRow, ...]:
-    """What imports the file, by path."""
+    """The files that import this file, by path."""
     return tuple(
         DependencyRow(file=file_from(row), kind=row[6]) for row in conn.execute(IMPORTERS, (file_id,))
     )
@@ -70,14 +70,14 @@ def list_edges(conn: sqlite3.Connection, file_id: int) -> tuple[DependencyEdge, 
 
 
 def insert_dependencies(conn: sqlite3.Connection, edges: Iterable[DependencyTuple]) -> None:
-    """The edges are in the database."""
+    """Insert the edges."""
     conn.executemany(
         "INSERT INTO dependencies (source_file_id, target_file_id, kind) VALUES (?, ?, ?)", edges
     )
 
 
 def replace_imports(conn: sqlite3.Connection, file_id: int, edges: Iterable[DependencyTuple]) -> None:
-    """The file imports just this; rows that say so already stay."""
+    """Replace the file's imports; rows that are already right are not touched."""
     missing = set(edges)
     gone = []
     for row_id, *edge in conn.execute(IMPORTS_OF, (file_id,)).fetchall():
@@ -91,7 +91,7 @@ def replace_imports(conn: sqlite3.Connection, file_id: int, edges: Iterable[Depe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReexportRow:
-    """A name that a module offers and another file defines."""
+    """A name that a module exports but another file defines."""
 
     name: str
     """As it is imported from the module; default for all of a CommonJS module."""
@@ -102,7 +102,7 @@ class ReexportRow:
 
 
 def list_reexports(conn: sqlite3.Connection, file_id: int) -> tuple[ReexportRow, ...]:
-    """What the file passes on, by name."""
+    """The names that the file re-exports, by name."""
     return tuple(
         ReexportRow(
             name=row[6], file=file_from(row), symbol=None if row[7] is None else get_symbol(conn, row[7])
@@ -112,14 +112,14 @@ def list_reexports(conn: sqlite3.Connection, file_id: int) -> tuple[ReexportRow,
 
 
 def insert_reexports(conn: sqlite3.Connection, rows: Iterable[ReexportTuple]) -> None:
-    """The files, of which nothing is stored, pass this on."""
+    """Insert re-exports of files that had none."""
     conn.executemany(
         "INSERT INTO reexports (file_id, name, target_file_id, symbol_id) VALUES (?, ?, ?, ?)", rows
     )
 
 
 def replace_reexports(conn: sqlite3.Connection, file_id: int, rows: Iterable[ReexportTuple]) -> None:
-    """The file passes on just this; rows that say so already stay."""
+    """Replace the file's re-exports; rows that are already right are not touched."""
     wanted = set(rows)
     stored = {tuple(row) for row in conn.execute(STORED, (file_id,))}
     gone = [(file_id, row[1]) for row in stored - wanted]

@@ -1,4 +1,4 @@
-"""The indexed repository, its files, and the state of their index: settings, last indexed commit, time of the last scan."""
+"""The indexed repository, its files, and the state of the index: settings, last commit, time of the last scan."""
 
 import sqlite3
 from collections.abc import Iterable
@@ -51,7 +51,7 @@ class FileRow:
 
 
 class FileStamp(NamedTuple):
-    """What tells, unread, whether a file is as it was; with its hash for when that does not suffice."""
+    """Metadata that shows, without reading it, whether a file is unchanged; its hash decides in case of doubt."""
 
     id: int
     path: str
@@ -62,7 +62,7 @@ class FileStamp(NamedTuple):
 
 
 class SkippedStamp(NamedTuple):
-    """What tells, unread, that a file still has no place in the index."""
+    """Metadata that shows, without reading it, that a file still does not belong in the index."""
 
     path: str
     size_bytes: int
@@ -73,7 +73,7 @@ class SkippedStamp(NamedTuple):
 
 
 class NewFile(NamedTuple):
-    """A file as it is written: all that `files` holds of it but its id and repository."""
+    """A row of `files` without id and repository."""
 
     path: str
     language: str
@@ -85,20 +85,20 @@ class NewFile(NamedTuple):
 
 
 def file_from(row: sqlite3.Row) -> FileRow:
-    """The file of a row that begins with `FILE_COLUMNS`."""
+    """Make a `FileRow` from a row that begins with `FILE_COLUMNS`."""
     return FileRow(
         id=row[0], path=row[1], language=row[2], content_hash=row[3], size_bytes=row[4], parse_error=row[5]
     )
 
 
 def get_repo(conn: sqlite3.Connection) -> RepoRow | None:
-    """The one repository of the database; None before the first index."""
+    """The only repository of the database; None before the first index."""
     row = conn.execute(REPO).fetchone()
     return None if row is None else RepoRow(id=row[0], path=row[1], remote_url=row[2], indexed_at=row[3])
 
 
 def put_repo(conn: sqlite3.Connection, *, path: str, remote_url: str | None, indexed_at: str) -> int:
-    """The id of the database's one repository, which is now described so."""
+    """Store the description of the database's only repository; return its id."""
     repo = get_repo(conn)
     if repo is None:
         cursor = conn.execute(
@@ -133,13 +133,13 @@ def get_file_by_id(conn: sqlite3.Connection, file_id: int) -> FileRow | None:
 
 
 def list_unparsed(conn: sqlite3.Connection) -> tuple[tuple[str, str], ...]:
-    """The source files that are text only, as the parser was stopped: path and why, by path."""
+    """(path, reason) of source files whose parsing was stopped, so that only their text is indexed; by path."""
     query = "SELECT path, substr(parse_error, ?1 + 1) FROM files WHERE substr(parse_error, 1, ?1) = ?2 ORDER BY path"
     return tuple((row[0], row[1]) for row in conn.execute(query, (len(NOT_PARSED), NOT_PARSED)))
 
 
 def count_languages(conn: sqlite3.Connection) -> tuple[tuple[str, int], ...]:
-    """How many files there are of each language, the most frequent first, then by name."""
+    """(language, number of files), most frequent first, then by name."""
     cursor = conn.execute(
         "SELECT language, count(*) AS n FROM files GROUP BY language ORDER BY n DESC, language"
     )
@@ -147,72 +147,72 @@ def count_languages(conn: sqlite3.Connection) -> tuple[tuple[str, int], ...]:
 
 
 def list_stamps(conn: sqlite3.Connection) -> tuple[FileStamp, ...]:
-    """The stamps of all files, by path."""
+    """The stamps of all indexed files, by path."""
     cursor = conn.cursor()
     cursor.row_factory = None
     return tuple(map(FileStamp._make, cursor.execute(STAMPS)))
 
 
 def list_skipped(conn: sqlite3.Connection) -> tuple[SkippedStamp, ...]:
-    """The stamps of all files that are known to have no place in the index, by path."""
+    """The stamps of all files known not to belong in the index, by path."""
     query = "SELECT path, size_bytes, mtime_ns, inode, reason FROM skipped_files ORDER BY path"
     return tuple(map(SkippedStamp._make, conn.execute(query)))
 
 
 def list_left_out(conn: sqlite3.Connection) -> tuple[tuple[str, str], ...]:
-    """Source files, by their names, that have no place in the index: path and why, by path."""
+    """(path, reason) of files that look like source code but are not in the index; by path."""
     query = "SELECT path, reason FROM skipped_files WHERE reason <> '' ORDER BY path"
     return tuple((row[0], row[1]) for row in conn.execute(query))
 
 
 def put_skipped(conn: sqlite3.Connection, stamps: Iterable[SkippedStamp]) -> None:
-    """These files are known to have no place in the index."""
+    """Remember that these files do not belong in the index."""
     conn.executemany("INSERT OR REPLACE INTO skipped_files VALUES (?, ?, ?, ?, ?)", stamps)
 
 
 def forget_skipped(conn: sqlite3.Connection, paths: Iterable[str]) -> None:
-    """Nothing is known of these files."""
+    """Forget that these files do not belong in the index."""
     conn.executemany("DELETE FROM skipped_files WHERE path = ?", [(path,) for path in paths])
 
 
 def list_ids(conn: sqlite3.Connection) -> dict[str, int]:
-    """Path -> id of all files, by path."""
+    """Path -> id of all files, in order of path."""
     return {row[0]: row[1] for row in conn.execute("SELECT path, id FROM files ORDER BY path")}
 
 
 def insert_files(conn: sqlite3.Connection, repo_id: int, rows: Iterable[tuple[int, NewFile]]) -> None:
-    """The files stand in the database under the ids given with them."""
+    """Insert the files under the given ids."""
     conn.executemany(INSERT_FILE, [(file_id, repo_id, *file) for file_id, file in rows])
 
 
 def update_file(conn: sqlite3.Connection, file_id: int, file: NewFile) -> None:
-    """The row of `file_id` describes the file as it is now; its path stays."""
+    """Replace what is stored of the file; its path stays."""
     conn.execute(UPDATE_FILE, (*file[1:], file_id))
 
 
 def update_stamp(conn: sqlite3.Connection, file_id: int, mtime_ns: int, inode: int) -> None:
-    """The file is known by its new stamp; its content is as it was."""
+    """Store the new stamp of a file whose content is unchanged."""
     conn.execute("UPDATE files SET mtime_ns = ?, inode = ? WHERE id = ?", (mtime_ns, inode, file_id))
 
 
 def delete_files(conn: sqlite3.Connection, file_ids: Iterable[int]) -> None:
-    """The files and all that was derived from them are gone."""
+    """Delete the files and everything derived from them."""
     conn.executemany("DELETE FROM files WHERE id = ?", ((file_id,) for file_id in file_ids))
 
 
 def next_file_id(conn: sqlite3.Connection) -> int:
-    """An id above all that files have."""
+    """An id greater than any in use."""
     return int(conn.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()[0])
 
 
 def get_index_state(conn: sqlite3.Connection, key: str) -> str | None:
-    """The value kept under `key`."""
+    """The value stored under `key`."""
     row = conn.execute("SELECT value FROM index_state WHERE key = ?", (key,)).fetchone()
     return None if row is None else str(row[0])
 
 
 def put_index_state(conn: sqlite3.Connection, key: str, value: str) -> None:
-    """`value` is kept under `key`."""
+    """Store `value` under `key`."""
     conn.execute(
         "INSERT INTO index_state (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
         (key, value),
@@ -230,5 +230,5 @@ def count_commits(conn: sqlite3.Connection) -> int:
 
 
 def seen_changes(conn: sqlite3.Connection) -> tuple[int, int]:
-    """Another value whenever the database was changed, by this connection or by another."""
+    """A value that differs whenever the database was changed, by this connection or another."""
     return conn.total_changes, int(conn.execute("PRAGMA data_version").fetchone()[0])

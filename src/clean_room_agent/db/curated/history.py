@@ -30,7 +30,7 @@ ORDER BY fc.commit_id DESC, fc.file_id
 
 
 class SaidCommit(NamedTuple):
-    """What the message of a past commit says, as search keeps it."""
+    """What the message of a past commit says, as search indexes it."""
 
     id: int
     files_changed: int
@@ -89,7 +89,7 @@ def list_commits_of_file(conn: sqlite3.Connection, file_id: int, limit: int) -> 
 def list_co_changes(
     conn: sqlite3.Connection, file_id: int, min_count: int, limit: int
 ) -> tuple[CoChangeRow, ...]:
-    """The files that changed with this one at least `min_count` times, the most frequent first, then by path."""
+    """Files that changed together with this one at least `min_count` times, most frequent first, then by path."""
     return tuple(
         CoChangeRow(file=file_from(row), count=row[6], last_commit_hash=row[7])
         for row in conn.execute(CO_CHANGES, (file_id, file_id, min_count, limit))
@@ -103,7 +103,7 @@ def newest_commit_time(conn: sqlite3.Connection) -> str | None:
 
 
 def list_said(conn: sqlite3.Connection) -> Iterator[SaidCommit]:
-    """The past commits that search knows, the newest first."""
+    """The past commits whose messages are searchable, newest first."""
     touched: dict[int, list[int]] = {}
     cursor = conn.cursor()
     cursor.row_factory = None
@@ -114,6 +114,6 @@ def list_said(conn: sqlite3.Connection) -> Iterator[SaidCommit]:
 
 
 def read_message(conn: sqlite3.Connection, commit_id: int) -> tuple[str, str]:
-    """The hash and the message of a commit that is indexed."""
+    """The hash and the message of an indexed commit."""
     row = conn.execute("SELECT hash, message FROM commits WHERE id = ?", (commit_id,)).fetchone()
     return str(row[0]), str(row[1])

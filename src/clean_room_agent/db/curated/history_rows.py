@@ -1,7 +1,7 @@
 """Writers of history: commits and what they touched, line counts, terms, and pairs of files.
 
-A path has its past under the file that has it today, or else under its name in `lost_paths`: its place. Commits are
-told by id; a larger one is newer.
+The commits that touched a path are stored with the file that has the path today or, if there is none, under its name
+in `lost_paths`. Commits are identified by id; a larger id is newer.
 """
 
 import os
@@ -52,7 +52,7 @@ PairTuple = tuple[int, int, int, int]
 
 
 class Touched(NamedTuple):
-    """A commit with the files of today that it touched."""
+    """A commit with the current files that it touched."""
 
     id: int
     files_changed: int
@@ -60,12 +60,12 @@ class Touched(NamedTuple):
 
 
 def insert_commits(conn: sqlite3.Connection, commits: Iterable[CommitTuple]) -> None:
-    """The commits are in the database."""
+    """Insert the commits."""
     conn.executemany(INSERT_COMMIT, commits)
 
 
 def insert_renames(conn: sqlite3.Connection, renames: Iterable[tuple[int, str, str]]) -> None:
-    """Each (commit, old path, new path) is in the database."""
+    """Insert each (commit, old path, new path)."""
     conn.executemany(
         "INSERT OR REPLACE INTO renames (commit_id, old_path, new_path) VALUES (?, ?, ?)",
         ((commit, os.fsencode(old), os.fsencode(new)) for commit, old, new in renames),
@@ -73,7 +73,7 @@ def insert_renames(conn: sqlite3.Connection, renames: Iterable[tuple[int, str, s
 
 
 def list_renames(conn: sqlite3.Connection, oldest: int) -> dict[int, list[tuple[str, str]]]:
-    """(old path, new path) by commit, from the commit `oldest` on."""
+    """Commit -> its (old path, new path), from the commit `oldest` on."""
     found: dict[int, list[tuple[str, str]]] = {}
     query = (
         "SELECT commit_id, old_path, new_path FROM renames WHERE commit_id >= ? ORDER BY commit_id, old_path"
@@ -84,12 +84,12 @@ def list_renames(conn: sqlite3.Connection, oldest: int) -> dict[int, list[tuple[
 
 
 def insert_file_commits(conn: sqlite3.Connection, touches: Iterable[tuple[int, int]]) -> None:
-    """Each (file, commit) is in the database."""
+    """Insert each (file, commit)."""
     conn.executemany("INSERT OR IGNORE INTO file_commits (file_id, commit_id) VALUES (?, ?)", touches)
 
 
 def insert_lost_commits(conn: sqlite3.Connection, touches: Mapping[str, Iterable[int]]) -> None:
-    """These paths, which no file has, were touched by these commits."""
+    """Insert the commits that touched paths which no longer have a file."""
     for path in sorted(touches):
         place = _lost_id(conn, path)
         conn.executemany(
@@ -99,14 +99,14 @@ def insert_lost_commits(conn: sqlite3.Connection, touches: Mapping[str, Iterable
 
 
 def list_lost_paths(conn: sqlite3.Connection) -> tuple[str, ...]:
-    """The paths that have a past and no file, by the order in which they were found."""
+    """The paths that have commits but no file, in the order they were found."""
     return tuple(os.fsdecode(row[0]) for row in conn.execute("SELECT path FROM lost_paths ORDER BY id"))
 
 
 def take_past(
     conn: sqlite3.Connection, path: str, file_id: int | None, *, oldest: int, newest: int
 ) -> list[int]:
-    """The commits of this span that touched the path; they are taken off its place."""
+    """Detach the commits of this span from the path, and return them."""
     span = (oldest, newest)
     if file_id is not None:
         where = "FROM file_commits WHERE file_id = ? AND commit_id BETWEEN ? AND ?"
@@ -124,7 +124,7 @@ def take_past(
 
 
 def put_past(conn: sqlite3.Connection, path: str, file_id: int | None, commits: Iterable[int]) -> None:
-    """These commits touched the path too."""
+    """Attach these commits to the path."""
     if file_id is None:
         insert_lost_commits(conn, {path: commits})
     else:
@@ -132,18 +132,18 @@ def put_past(conn: sqlite3.Connection, path: str, file_id: int | None, commits: 
 
 
 def forget_lost_path(conn: sqlite3.Connection, path: str) -> None:
-    """The path has no past but what a file holds."""
+    """Delete the path from `lost_paths`."""
     conn.execute("DELETE FROM lost_paths WHERE path = ?", (os.fsencode(path),))
 
 
 def drop_dead_lost(conn: sqlite3.Connection) -> None:
-    """No lost path is said to be touched by a commit that is gone, or by none."""
+    """Delete lost paths without commits, and their links to deleted commits."""
     conn.execute("DELETE FROM lost_commits WHERE commit_id NOT IN (SELECT id FROM commits)")
     conn.execute("DELETE FROM lost_paths WHERE id NOT IN (SELECT path_id FROM lost_commits)")
 
 
 def list_ids(conn: sqlite3.Connection, hashes: Iterable[str]) -> dict[str, int]:
-    """Hash -> id of those that are in the database."""
+    """Hash -> id of those of the commits that are in the database."""
     found = {}
     for name in hashes:
         row = conn.execute(ID_OF_HASH, (name,)).fetchone()
@@ -166,7 +166,7 @@ def oldest_ids(conn: sqlite3.Connection, limit: int) -> list[int]:
 
 
 def id_at(conn: sqlite3.Connection, rank: int) -> int | None:
-    """The id of the commit that has `rank` newer ones; None where there are fewer."""
+    """The id of the commit with exactly `rank` newer ones; None if there are fewer."""
     row = conn.execute("SELECT id FROM commits ORDER BY id DESC LIMIT 1 OFFSET ?", (rank,)).fetchone()
     return None if row is None else int(row[0])
 
@@ -188,24 +188,24 @@ def list_touched(conn: sqlite3.Connection, oldest: int, newest: int) -> tuple[To
 
 
 def delete_commits(conn: sqlite3.Connection, commit_ids: Iterable[int]) -> None:
-    """The commits are gone, and what files they touched; pairs stay as they are."""
+    """Delete the commits and what they touched; co-change counts stay as they are."""
     conn.executemany("DELETE FROM commits WHERE id = ?", ((commit_id,) for commit_id in commit_ids))
 
 
 def load_pairs(conn: sqlite3.Connection, pairs: Iterable[tuple[int, int, int, str]]) -> None:
-    """Each (file_a_id < file_b_id, count, newest commit's hash) is in the database, which had none of them."""
+    """Insert each (file_a_id < file_b_id, count, newest commit's hash) into the empty table."""
     conn.executemany(
         "INSERT INTO co_changes (file_a_id, file_b_id, count, last_commit_hash) VALUES (?, ?, ?, ?)", pairs
     )
 
 
 def add_pairs(conn: sqlite3.Connection, pairs: Iterable[PairTuple]) -> None:
-    """The counts are added to what is there."""
+    """Add the counts to the stored ones."""
     conn.executemany(ADD_PAIR, pairs)
 
 
 def remove_pairs(conn: sqlite3.Connection, pairs: Sequence[tuple[int, int, int]]) -> None:
-    """Each (first file, second file, count) is taken off what is there; a pair that reaches 0 is gone."""
+    """Subtract each (first file, second file, count); a pair that reaches 0 is deleted."""
     conn.executemany(
         "UPDATE co_changes SET count = count - ?3 WHERE file_a_id = ?1 AND file_b_id = ?2", pairs
     )
@@ -218,7 +218,7 @@ def remove_pairs(conn: sqlite3.Connection, pairs: Sequence[tuple[int, int, int]]
 def renew_newest(
     conn: sqlite3.Connection, pairs: Iterable[tuple[int, int]], gone: Collection[str], max_files: int
 ) -> None:
-    """Where a pair's newest commit is one of `gone`, which are no more in the database, it is the newest that is."""
+    """Find the newest commit again for pairs whose newest was one of the deleted `gone`."""
     for first, second in pairs:
         key = (first, second)
         row = conn.execute(
@@ -233,7 +233,7 @@ def renew_newest(
 
 
 def renew_pairs(conn: sqlite3.Connection, file_id: int, max_files: int) -> None:
-    """The file's pairs are what its commits of at most `max_files` files say."""
+    """Recompute the file's pairs from its commits of at most `max_files` files."""
     conn.execute("DELETE FROM co_changes WHERE file_a_id = ?1 OR file_b_id = ?1", (file_id,))
     found = conn.execute(PAIRS_OF_FILE, (file_id, max_files)).fetchall()
     pairs = ((*sorted((file_id, other)), count, newest) for other, count, newest in found)
@@ -241,24 +241,24 @@ def renew_pairs(conn: sqlite3.Connection, file_id: int, max_files: int) -> None:
 
 
 def put_terms(conn: sqlite3.Connection, terms: Iterable[tuple[int, str]]) -> None:
-    """Each (commit, JSON object of its message's terms) is in the database."""
+    """Store each (commit, JSON object of its message's terms)."""
     conn.executemany("INSERT INTO commit_terms (commit_id, terms) VALUES (?, ?)", terms)
 
 
 def drop_terms(conn: sqlite3.Connection, before: int) -> None:
-    """No commit older than `before` has terms."""
+    """Delete the terms of commits older than `before`."""
     conn.execute("DELETE FROM commit_terms WHERE commit_id < ?", (before,))
 
 
 def list_unread_messages(
     conn: sqlite3.Connection, oldest: int, max_files: int
 ) -> tuple[tuple[int, str], ...]:
-    """(id, message) of the commits from `oldest` on, of at most `max_files` files, whose terms are not known."""
+    """(id, message) of commits from `oldest` on that touched at most `max_files` files and have no terms yet."""
     return tuple((row[0], row[1]) for row in conn.execute(UNREAD, (oldest, max_files)))
 
 
 def put_line_counts(conn: sqlite3.Connection, counts: Iterable[tuple[int, int, int]]) -> None:
-    """Each (commit, lines added, lines deleted) is in the database."""
+    """Store each (commit, lines added, lines deleted)."""
     conn.executemany("UPDATE commits SET insertions = ?2, deletions = ?3 WHERE id = ?1", counts)
 
 
@@ -269,7 +269,7 @@ def list_uncounted(conn: sqlite3.Connection) -> dict[str, int]:
 
 
 def clear_history(conn: sqlite3.Connection) -> None:
-    """No commit, no pair and no lost path is left."""
+    """Delete all commits, pairs and lost paths."""
     tables = (
         "co_changes",
         "commit_terms",

@@ -1,4 +1,4 @@
-"""Stored names of each file (imports, interface, uses), where its imports lead, and which names it looked up in others."""
+"""The names stored for each file (imports, interface, uses), where its imports lead, and what it looked up elsewhere."""
 
 import json
 import sqlite3
@@ -21,7 +21,7 @@ ImportTargets = Mapping[str, int | None]
 
 
 class StoredNames(NamedTuple):
-    """JSON texts of one file; `interface` and `uses` are None where the language has no references."""
+    """JSON texts of one file; `interface` and `uses` are None if the language has no references."""
 
     imports: str
     interface: str | None
@@ -29,35 +29,35 @@ class StoredNames(NamedTuple):
 
 
 def insert_names(conn: sqlite3.Connection, rows: Iterable[tuple[int, StoredNames]]) -> None:
-    """The files say this of names, whatever they said before."""
+    """Insert or replace the names of these files."""
     conn.executemany(PUT, [(file_id, *names) for file_id, names in rows])
 
 
 def get_names(conn: sqlite3.Connection, file_id: int) -> StoredNames | None:
-    """What the file says; None where it says nothing of names."""
+    """The file's names, if any are stored."""
     row = conn.execute(GET, (file_id,)).fetchone()
     return None if row is None else StoredNames(row[0], row[1], row[2])
 
 
 def delete_names(conn: sqlite3.Connection, file_id: int) -> None:
-    """The file says nothing of names."""
+    """Delete the file's names."""
     conn.execute("DELETE FROM file_names WHERE file_id = ?", (file_id,))
 
 
 def list_imports(conn: sqlite3.Connection) -> Iterator[tuple[int, str, str]]:
-    """File id, path and imports (JSON) of every file that says something of names, by id."""
+    """(file id, path, imports as JSON) of every file with names, by id."""
     for row in conn.execute(IMPORTS):
         yield row[0], row[1], row[2]
 
 
 def insert_targets(conn: sqlite3.Connection, file_id: int, targets: ImportTargets) -> None:
-    """The file's imports lead there, wherever they led before; a file without any is left out."""
+    """Insert or replace where the file's imports lead; a file without imports gets no row."""
     if targets:
         conn.execute(PUT_TARGETS, (file_id, _targets_text(targets)))
 
 
 def replace_targets(conn: sqlite3.Connection, file_id: int, targets: ImportTargets) -> None:
-    """The file's imports lead there and nowhere else; a row that says so already stays."""
+    """Replace where the file's imports lead; a row that is already right is not touched."""
     if not targets:
         conn.execute("DELETE FROM import_targets WHERE file_id = ?", (file_id,))
     elif get_targets(conn, file_id) != targets:
@@ -65,7 +65,7 @@ def replace_targets(conn: sqlite3.Connection, file_id: int, targets: ImportTarge
 
 
 def get_targets(conn: sqlite3.Connection, file_id: int) -> ImportTargets:
-    """Where the file's imports lead; empty where it has none, or is Python's."""
+    """Where the file's imports lead; empty if it has none or is a Python file."""
     row = conn.execute("SELECT targets FROM import_targets WHERE file_id = ?", (file_id,)).fetchone()
     found: ImportTargets = {} if row is None else json.loads(row[0])
     return found
@@ -78,7 +78,7 @@ def _targets_text(targets: ImportTargets) -> str:
 def insert_lookups(
     conn: sqlite3.Connection, source_file_id: int, lookups: Mapping[int, Collection[str]]
 ) -> None:
-    """The source file, of which nothing is stored, looked up these names, by id of the file asked or `ANYWHERE`."""
+    """Insert the names that a file looked up, by id of the file asked (or `ANYWHERE`); it must have had none."""
     conn.executemany(
         PUT_LOOKUPS,
         [(target, source_file_id, json.dumps(sorted(lookups[target]))) for target in sorted(lookups)],
@@ -88,7 +88,7 @@ def insert_lookups(
 def replace_lookups(
     conn: sqlite3.Connection, source_file_id: int, lookups: Mapping[int, Collection[str]]
 ) -> None:
-    """The source file looked up just these names; rows that say so already stay."""
+    """Replace the names that a file looked up; rows that are already right are not touched."""
     missing = {target: json.dumps(sorted(looked_up)) for target, looked_up in lookups.items()}
     gone = []
     for target, stored in conn.execute(LOOKUPS_OF, (source_file_id,)).fetchall():

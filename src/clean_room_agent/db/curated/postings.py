@@ -1,7 +1,7 @@
-"""Lexical search: how often a term stands in each field of a file, and the words of its chunks.
+"""Full-text search: how often a term occurs in each field of a file, and the words of its chunks.
 
-Postings of 64 files share a row, packed: a row for each term and file would cost many times the time and space. The
-chunks of a file stand with the file, as the numbers of its words: they are read for files that the fields found.
+The postings of 64 files are packed into one row: a row for each term and file would take many times the time and
+space. A file's chunks are stored with the file, as numbers of its words; they are read only for files found by field.
 """
 
 import sqlite3
@@ -39,7 +39,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
 
 class SearchFile(NamedTuple):
-    """All that search holds of one file."""
+    """Everything that search stores about one file."""
 
     terms: FileTerms
     words: Sequence[str]
@@ -58,7 +58,7 @@ class FileChunks(NamedTuple):
     first), then the words'."""
 
     def each(self) -> Iterator[tuple[int, str]]:
-        """The place of each chunk's symbol, and its words in order, each as the character of its number."""
+        """Yield the place of each chunk's symbol, and its words in order (each as a character, its number)."""
         at = 0
         while at < len(self.numbers):
             place, low, high = map(ord, self.numbers[at : at + 3])
@@ -69,7 +69,7 @@ class FileChunks(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldLengths:
-    """The fields' lengths of all files, and their means over the files, in the order of `FIELDS`."""
+    """Field lengths of all files, and their means over all files, in the order of `FIELDS`."""
 
     by_file: dict[int, tuple[int, ...]] = field(repr=False)
     mean: tuple[float, ...]
@@ -84,14 +84,14 @@ class Postings:
         ]
 
     def of_term(self, term: str) -> Iterator[tuple[int, Iterator[Entry]]]:
-        """The files that hold the term: for each bucket of which some do, the id of its first file, and entries by file."""
+        """Yield, for each bucket with the term, the id of its first file and the entries by file."""
         for bucket in self._buckets:
             entries = bucket.of_term(term)
             if entries:
                 yield bucket.first_id, _FILE.iter_unpack(entries)
 
     def count(self, term: str) -> int:
-        """How many files hold the term."""
+        """Number of files that contain the term."""
         return sum(len(bucket.of_term(term)) for bucket in self._buckets) // _FILE.size
 
 
@@ -106,7 +106,7 @@ class _Bucket:
         self._files = files
 
     def of_term(self, term: str) -> bytes:
-        """The packed entries; empty where no file holds the term."""
+        """The packed entries; empty if no file contains the term."""
         at = bisect_left(self._terms, term)
         if at == len(self._terms) or self._terms[at] != term:
             return b""
@@ -117,7 +117,7 @@ class _Bucket:
 
 
 def insert_bucket(conn: sqlite3.Connection, bucket: int, files: Iterable[tuple[int, SearchFile]]) -> None:
-    """Search holds these files, all of one bucket of which it held nothing; ids ascend."""
+    """Insert files of one bucket that was empty; ids must ascend."""
     packed: dict[str, bytes] = {}
     for file_id, file in files:
         _put_file(conn, file_id, file)
@@ -126,7 +126,7 @@ def insert_bucket(conn: sqlite3.Connection, bucket: int, files: Iterable[tuple[i
 
 
 def replace_files(conn: sqlite3.Connection, files: Mapping[int, SearchFile | None]) -> None:
-    """Search holds these files as given; of those given as None, nothing."""
+    """Replace these files in the search index, or delete those given as None."""
     by_bucket: dict[int, list[int]] = {}
     for file_id in sorted(files):
         by_bucket.setdefault(file_id // BUCKET, []).append(file_id)
@@ -147,7 +147,7 @@ def replace_files(conn: sqlite3.Connection, files: Mapping[int, SearchFile | Non
 
 
 def read_lengths(conn: sqlite3.Connection) -> FieldLengths:
-    """The lengths of all files."""
+    """The field lengths of all files."""
     cursor = conn.cursor()
     cursor.row_factory = None
     by_file = {row[0]: row[1:] for row in cursor.execute(LENGTHS)}
@@ -157,7 +157,7 @@ def read_lengths(conn: sqlite3.Connection) -> FieldLengths:
 
 
 def read_chunks(conn: sqlite3.Connection, file_id: int) -> FileChunks | None:
-    """The chunks of a file; None where it has none."""
+    """The chunks of a file, if it has any."""
     row = conn.execute(CHUNKS, (file_id,)).fetchone()
     if row is None or not row[0]:
         return None
@@ -177,7 +177,7 @@ def _put_file(conn: sqlite3.Connection, file_id: int, file: SearchFile) -> None:
 
 
 def _pack(packed: dict[str, bytes], slot: int, terms: FileTerms) -> None:
-    """The terms' entries stand at the end of `packed`."""
+    """Append the terms' entries to `packed`."""
     path, symbols, docstrings, comments, body = terms
     head = slot.to_bytes() + bytes(len(FIELDS) - 1)
     entries = _BodyEntries(head)
@@ -202,7 +202,7 @@ def _pack(packed: dict[str, bytes], slot: int, terms: FileTerms) -> None:
 
 
 class _BodyEntries(dict[int, bytes]):
-    """How often a term stands in the body of a file, and nowhere else there -> its entry."""
+    """Frequency of a term that occurs only in a file's body -> its packed entry."""
 
     def __init__(self, head: bytes) -> None:
         super().__init__()
@@ -214,7 +214,7 @@ class _BodyEntries(dict[int, bytes]):
 
 
 def _read_bucket(conn: sqlite3.Connection, bucket: int) -> dict[str, bytes]:
-    """The packed entries of each term of a bucket, by term."""
+    """Term -> packed entries of a bucket."""
     row = conn.execute(ONE_BUCKET, (bucket,)).fetchone()
     if row is None:
         return {}
@@ -229,7 +229,7 @@ def _read_bucket(conn: sqlite3.Connection, bucket: int) -> dict[str, bytes]:
 
 
 def _put_bucket(conn: sqlite3.Connection, bucket: int, packed: Mapping[str, bytes]) -> None:
-    """The bucket holds these entries by term, and is gone where there are none."""
+    """Store the bucket's entries by term, or delete an empty bucket."""
     if not packed:
         conn.execute("DELETE FROM postings WHERE bucket = ?", (bucket,))
         return
@@ -240,7 +240,7 @@ def _put_bucket(conn: sqlite3.Connection, bucket: int, packed: Mapping[str, byte
 
 
 def _without(held: Mapping[str, bytes], slots: frozenset[int]) -> dict[str, bytes]:
-    """What is left when the files in these slots go."""
+    """Drop the entries of the files in these slots."""
     size = _FILE.size
     left: dict[str, bytes] = {}
     for term, entries in held.items():
@@ -258,7 +258,7 @@ def _without(held: Mapping[str, bytes], slots: frozenset[int]) -> dict[str, byte
 
 
 def _merged(one: bytes, other: bytes) -> bytes:
-    """The entries of both, by slot, in which each of them is ordered."""
+    """Merge two runs of entries that are each sorted by slot."""
     size = _FILE.size
     if one[-size] < other[0]:
         return one + other

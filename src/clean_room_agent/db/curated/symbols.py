@@ -1,4 +1,4 @@
-"""Symbols, references from one symbol to another, and what is said of them in docstrings and comments."""
+"""Symbols, references from one symbol to another, and their docstrings and comments."""
 
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -110,7 +110,7 @@ class NeighborRow:
 
 
 def symbol_from(row: sqlite3.Row) -> SymbolRow:
-    """The symbol of a row that begins with `COLUMNS`."""
+    """Make a `SymbolRow` from a row that begins with `COLUMNS`."""
     return SymbolRow(
         id=row[0],
         file_id=row[1],
@@ -125,7 +125,7 @@ def symbol_from(row: sqlite3.Row) -> SymbolRow:
 
 
 def list_symbols(conn: sqlite3.Connection, file_id: int) -> tuple[SymbolRow, ...]:
-    """The symbols of a file by first line, the enclosing before the enclosed."""
+    """The symbols of a file by first line, each after the one that encloses it."""
     return tuple(symbol_from(row) for row in conn.execute(OF_FILE, (file_id,)))
 
 
@@ -141,17 +141,17 @@ def find_symbols(conn: sqlite3.Connection, name: str) -> tuple[SymbolRow, ...]:
 
 
 def list_callers(conn: sqlite3.Connection, symbol_id: int) -> tuple[NeighborRow, ...]:
-    """The symbols that use this one, the surest first."""
+    """The symbols that use this one, highest confidence first."""
     return _neighbors(conn, CALLERS, symbol_id, "caller")
 
 
 def list_callees(conn: sqlite3.Connection, symbol_id: int) -> tuple[NeighborRow, ...]:
-    """The symbols that this one uses, the surest first."""
+    """The symbols that this one uses, highest confidence first."""
     return _neighbors(conn, CALLEES, symbol_id, "callee")
 
 
 def count_kinds(conn: sqlite3.Connection) -> tuple[tuple[str, int], ...]:
-    """How many symbols there are of each kind, by kind."""
+    """(kind, number of symbols), by kind."""
     return tuple(
         (row[0], row[1])
         for row in conn.execute("SELECT kind, count(*) FROM symbols GROUP BY kind ORDER BY kind")
@@ -159,17 +159,17 @@ def count_kinds(conn: sqlite3.Connection) -> tuple[tuple[str, int], ...]:
 
 
 def first_symbol_id(file_id: int) -> int:
-    """The first of the ids that are the file's; the next file's first is beyond the last."""
+    """The first id reserved for the file's symbols; the range ends before the next file's first."""
     return file_id << PLACE_BITS
 
 
 def insert_symbols(conn: sqlite3.Connection, symbols: Iterable[SymbolTuple]) -> None:
-    """The symbols are in the database, which had none of these ids; a parent comes before its children."""
+    """Insert symbols whose ids are unused; a parent comes before its children."""
     conn.executemany(INSERT_SYMBOL, symbols)
 
 
 def replace_symbols(conn: sqlite3.Connection, file_id: int, symbols: Sequence[SymbolTuple]) -> None:
-    """The file has these symbols and no others; what refers to an id that stays goes on to."""
+    """Replace the file's symbols; references to an id that stays remain valid."""
     cursor = conn.cursor()
     cursor.row_factory = None
     gone: dict[int, SymbolTuple] = {row[0]: row for row in cursor.execute(STORED, (file_id,))}
@@ -181,19 +181,19 @@ def replace_symbols(conn: sqlite3.Connection, file_id: int, symbols: Sequence[Sy
         elif before != one:
             moved.append((one[2], *one[6:9], one[0]))
     conn.executemany(PUT_SYMBOL, changed)
-    # Most symbols of a changed file stand on other lines and nothing else: no index is touched for these.
+    # Most symbols of a changed file only move to other lines, which touches no index.
     conn.executemany(MOVE_SYMBOL, moved)
     _delete(conn, list(gone))
 
 
 def delete_symbols(conn: sqlite3.Connection, file_id: int) -> None:
-    """The file has no symbols."""
+    """Delete the file's symbols."""
     _delete(conn, [one for one, _ in list_symbol_ids(conn, file_id)])
 
 
 def _delete(conn: sqlite3.Connection, ids: Sequence[int]) -> None:
-    """These symbols of one file are gone; `ids` by place."""
-    # The enclosed before the enclosing: SQLite follows a deletion from one to the next a thousand times, no more.
+    """Delete these symbols of one file; `ids` by place."""
+    # Inner symbols first: SQLite follows cascading deletions only a thousand levels deep.
     conn.executemany("DELETE FROM symbols WHERE id = ?", [(one,) for one in reversed(ids)])
 
 
@@ -211,8 +211,9 @@ def list_callables(conn: sqlite3.Connection, file_id: int) -> dict[str, tuple[st
 
 
 def find_unique(conn: sqlite3.Connection, name: str, *, python: bool) -> tuple[int, int] | None:
-    """File id and place of the only function, method or class of this name, in Python or in JavaScript and TypeScript;
-    None where there is not just one.
+    """File id and place of the only function, method or class of this name; None unless there is exactly one.
+
+    Python counts separately from JavaScript and TypeScript.
     """
     found = conn.execute(UNIQUE, (name, python)).fetchall()
     return (found[0][0], found[0][1]) if len(found) == 1 else None
@@ -224,7 +225,7 @@ def count_named(conn: sqlite3.Connection, name: str, *, python: bool) -> int:
 
 
 def insert_references(conn: sqlite3.Connection, references: Iterable[ReferenceTuple]) -> None:
-    """The uses of symbols are in the database."""
+    """Insert the references."""
     conn.executemany(
         "INSERT INTO symbol_references (caller_symbol_id, callee_symbol_id, reference_kind, confidence)"
         " VALUES (?, ?, ?, ?)",
@@ -233,7 +234,7 @@ def insert_references(conn: sqlite3.Connection, references: Iterable[ReferenceTu
 
 
 def replace_references(conn: sqlite3.Connection, file_id: int, references: Iterable[ReferenceTuple]) -> None:
-    """The symbols of the file use just these others; rows that say so already stay."""
+    """Replace the references from the file's symbols; rows that are already right are not touched."""
     missing = {one[:3]: one for one in references}
     gone = []
     for row_id, *one in conn.execute(
@@ -258,7 +259,7 @@ def _neighbors(
 
 
 def files_defining(conn: sqlite3.Connection, name: str) -> list[int]:
-    """The files that define a symbol of this plain name, by id."""
+    """Ids of the files that define a symbol with this unqualified name, sorted."""
     return [
         row[0]
         for row in conn.execute(
@@ -285,7 +286,7 @@ class DocstringRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommentRow:
-    """A comment that documents nothing."""
+    """A comment that is not documentation."""
 
     id: int
     file_id: int
@@ -300,7 +301,7 @@ class CommentRow:
 
 
 def list_docstrings(conn: sqlite3.Connection, file_id: int) -> tuple[DocstringRow, ...]:
-    """The file's documentation: the module's first, then in the order of the symbols."""
+    """The file's docstrings: the module's first, then in the order of the symbols."""
     return tuple(
         DocstringRow(
             id=row[0], symbol_id=row[1], file_id=row[2], content=row[3], format=row[4], parsed_fields=row[5]
@@ -315,17 +316,17 @@ def list_rationale(conn: sqlite3.Connection, file_id: int) -> tuple[CommentRow, 
 
 
 def insert_docstrings(conn: sqlite3.Connection, docstrings: Iterable[DocstringTuple]) -> None:
-    """The documentation is in the database."""
+    """Insert the docstrings."""
     conn.executemany(INSERT_DOCSTRING, docstrings)
 
 
 def insert_comments(conn: sqlite3.Connection, comments: Iterable[CommentTuple]) -> None:
-    """The comments are in the database."""
+    """Insert the comments."""
     conn.executemany(INSERT_COMMENT, comments)
 
 
 def delete_prose(conn: sqlite3.Connection, file_id: int) -> None:
-    """The file's documentation and comments are gone."""
+    """Delete the file's docstrings and comments."""
     conn.execute("DELETE FROM docstrings WHERE file_id = ?", (file_id,))
     conn.execute("DELETE FROM inline_comments WHERE file_id = ?", (file_id,))
 

@@ -47,7 +47,7 @@ FROM retrieval_llm_calls AS c
 JOIN call_readings AS r ON r.id = (SELECT max(id) FROM call_readings WHERE call_id = c.id)
 WHERE {OF_TASK.replace("task_id", "c.task_id")} AND c.call_type = ? ORDER BY c.id
 """  # noqa: S608
-# A call without a count of its own counts as it was estimated, a failed one as nothing.
+# Without a count from the server, the estimate counts; a failed call counts as nothing.
 COSTS = """
 SELECT o.task_id, o.status, o.task_description, o.timestamp, o.completed_at,
     coalesce(CASE WHEN json_valid(o.config) THEN json_extract(o.config, '$.models.coding') END, ''),
@@ -64,7 +64,7 @@ WHERE o.command = 'solve' ORDER BY o.timestamp, o.id
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSums:
-    """The calls of one prompt by one model. Tokens are those that the server counted."""
+    """The calls of one prompt to one model. Tokens are as the server counted them."""
 
     prompt: str
     model: str
@@ -86,7 +86,7 @@ class CallSums:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedRun:
-    """A solve that came to an end; a replay of one is none."""
+    """A solve that has ended; replays do not count."""
 
     task_id: str
     repo_path: str
@@ -126,7 +126,7 @@ class EndedPass:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedAttempt:
-    """An attempt without its texts; `call_id` is 0 where no call is known."""
+    """An attempt without its texts; `call_id` is 0 if the call is unknown."""
 
     pass_id: str
     outcome: AttemptOutcome
@@ -136,14 +136,14 @@ class EndedAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadCall:
-    """A call, and how its answer was read; None where nobody read it."""
+    """A call and how its answer was read; None if it was not."""
 
     call: ModelCall
     read: CallReading | None
 
     @property
     def is_readable(self) -> bool:
-        """Whether its answer was of use."""
+        """Whether its answer was usable."""
         return self.read is not None and self.read.reading is not AnswerReading.UNREADABLE
 
 
@@ -184,7 +184,7 @@ def list_ended_runs(conn: Connection) -> tuple[EndedRun, ...]:
 
 
 def list_judged_items(conn: Connection, task_id: str) -> tuple[JudgedItem, ...]:
-    """What was decided about files in a task, by id."""
+    """The decisions of a task about files, by id."""
     return tuple(
         JudgedItem(
             pass_id=row[0],
@@ -248,10 +248,10 @@ class RunCost:
 
 
 def list_run_costs(conn: Connection) -> tuple[RunCost, ...]:
-    """Every solve, ended or not, oldest first; replays are none.
+    """Every solve, ended or not, oldest first; replays do not count.
 
     Raises:
-        RecordError: a column holds what no row of ours does.
+        RecordError: a column holds a value that this program never writes.
     """
     return tuple(
         RunCost(

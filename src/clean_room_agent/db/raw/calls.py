@@ -27,7 +27,7 @@ CALLS = Table(
         "request.spans": "prompt_spans",
     },
 )
-# total() has no largest number, as sum() has: one row of a spoiled record is enough for that.
+# total() cannot overflow, unlike sum(): a single damaged row would be enough for that.
 TOTALS = """
 SELECT count(*), total(CASE WHEN error = '' THEN coalesce(prompt_tokens, estimated_tokens) ELSE 0 END),
     total(completion_tokens), total(latency_ms)
@@ -39,7 +39,7 @@ COPYING = f"""
 SELECT DISTINCT model FROM retrieval_llm_calls WHERE {OF_TASK} AND task_id <> ?
     AND id IN (SELECT call_id FROM call_readings WHERE fault LIKE ?) ORDER BY model
 """  # noqa: S608 - a constant condition
-# The newest reading counts: a call is read once, or again after a repair.
+# The newest reading counts: an answer is read once, or again after a repair.
 SUMMARIES = f"""
 SELECT c.id, c.task_id, c.call_type, c.stage_name, c.item, c.attempt, c.model, c.role, c.provider, c.model_digest,
     c.finish, c.error, c.replayed_from,
@@ -74,7 +74,7 @@ class _SpansRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallTotals:
-    """What some calls came to. A call without a count of its own counts as it was estimated, a failed one as nothing."""
+    """Totals over some calls. If the server gave no token count, the estimate counts; a failed call counts as nothing."""
 
     calls: int
     prompt_tokens: int
@@ -87,22 +87,22 @@ READINGS = Table("call_readings", ReadingRow)
 
 
 def append_call(conn: Connection, call: ModelCall) -> int:
-    """The call is stored; its id."""
+    """Insert the call and return its id."""
     return CALLS.insert(conn, call)
 
 
 def append_reading(conn: Connection, row: ReadingRow) -> int:
-    """How the call was read is stored; its id."""
+    """Insert how an answer was read and return its id."""
     return READINGS.insert(conn, row)
 
 
 def total_of_pass(conn: Connection, pass_id: str) -> CallTotals:
-    """What exactly this pass asked."""
+    """Totals of exactly this pass."""
     return _total(conn, "task_id = ?", (pass_id,))
 
 
 def total_of_task(conn: Connection, task_id: str) -> CallTotals:
-    """What the task and all its passes asked."""
+    """Totals of the task and all its passes."""
     return _total(conn, OF_TASK, task_range(task_id))
 
 
@@ -113,17 +113,17 @@ def _total(conn: Connection, condition: str, parameters: tuple[str, ...]) -> Cal
 
 
 def get_call(conn: Connection, call_id: int) -> ModelCall | None:
-    """The call of this id."""
+    """The call with this id."""
     return CALLS.first(conn, "WHERE id = ?", (call_id,))
 
 
 def list_calls(conn: Connection, task_id: str) -> tuple[ModelCall, ...]:
-    """All calls of a task and its passes (or of one pass and what stands under it), by id."""
+    """All calls of a task and its passes (or of one pass and those below it), by id."""
     return CALLS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
 
 
 def list_prompt_spans(conn: Connection, task_id: str) -> dict[int, tuple[PromptSpan, ...] | None]:
-    """Where the lines of the prompts of a task and its passes come from, by call; None where that was not kept yet."""
+    """Call -> where the lines of its prompt come from; None for calls recorded before spans were stored."""
     return {row.id: row.prompt_spans for row in SPANS.select(conn, f"WHERE {OF_TASK}", task_range(task_id))}
 
 
@@ -134,13 +134,13 @@ def list_readings(conn: Connection, task_id: str) -> tuple[ReadingRow, ...]:
 
 
 def copying_models(conn: Connection, task_id: str, *, beside: str) -> tuple[str, ...]:
-    """The models whose answers in a task and its passes copied a prompt's example, but for the pass `beside`."""
+    """The models whose answers copied a prompt's example, in a task and its passes except the pass `beside`."""
     parameters = (*task_range(task_id), beside, f"{COPIED}%")
     return tuple(model for (model,) in conn.execute(COPYING, parameters))
 
 
 def list_call_summaries(conn: Connection, task_id: str) -> tuple[CallSummary, ...]:
-    """The calls of a task and its passes (or of one pass and what stands under it), by id."""
+    """The calls of a task and its passes (or of one pass and those below it), by id."""
     return tuple(_summary(row) for row in conn.execute(SUMMARIES, task_range(task_id)))
 
 

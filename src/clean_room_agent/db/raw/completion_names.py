@@ -1,4 +1,4 @@
-"""Names that a person may be about to type, for the shell to complete: read quickly, and from an index."""
+"""Names to offer for shell completion: read quickly, and from an index."""
 
 from clean_room_agent.db.rows import OF_TASK, Connection, task_range
 
@@ -24,17 +24,17 @@ SELECT model_tag, stage_name || CASE deployed WHEN 1 THEN ', deployed' ELSE '' E
 
 
 def name_runs(conn: Connection, prefix: str, *, limit: int) -> Named:
-    """The newest runs whose id begins with `prefix`, as `@`, `@~1`, ... count them where it is empty; with their tasks."""
+    """The newest runs whose id begins with `prefix`, with their tasks; for an empty prefix, as `@`, `@~1`, ..."""
     return tuple((row[0], row[1]) for row in conn.execute(RUNS, (prefix, limit)))
 
 
 def name_paths(conn: Connection, task_id: str) -> Named:
-    """The files that a task decided on, those that a model was shown first."""
+    """The files that a task decided on, those that the model was shown first."""
     return tuple((row[0], row[1]) for row in conn.execute(PATHS, task_range(task_id)))
 
 
 def name_places(conn: Connection, task_id: str) -> Named:
-    """What may stand behind `RUN/`: passes in their order, and the parts and steps that they belong to."""
+    """What may follow `RUN/`: passes in order, and the parts and steps that they belong to."""
     places: dict[str, str] = {}
     for pass_id, kind, part, step in conn.execute(PASSES, task_range(task_id)):
         if kind != "implement":
@@ -46,5 +46,5 @@ def name_places(conn: Connection, task_id: str) -> Named:
 
 
 def name_adapters(conn: Connection) -> Named:
-    """Tags of trained adapters, the newest first, with the prompt that each is for."""
+    """Tags of trained adapters, newest first, with the prompt that each is for."""
     return tuple((row[0], row[1]) for row in conn.execute(ADAPTERS))

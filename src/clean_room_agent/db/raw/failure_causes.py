@@ -1,4 +1,4 @@
-"""Counting a task's calls and attempts by cause: the one place that says why answers were of no use."""
+"""Counts a task's calls and attempts by cause: the one place that says why answers were not usable."""
 
 import json
 from collections import Counter
@@ -10,7 +10,7 @@ from clean_room_agent.db.rows import OF_TASK, Connection, task_range
 
 
 class Cause(StrEnum):
-    """Why an answer or an attempt came to nothing."""
+    """Why an answer or an attempt was not usable."""
 
     LIMIT = "ran to its limit"
     RUNAWAY = "repeated itself and was closed"
@@ -26,13 +26,13 @@ class Cause(StrEnum):
 
     @property
     def is_of_model(self) -> bool:
-        """Whether the model's answer was of no use, whatever the server, the repository and the tests do."""
+        """Whether the model's answer itself was the cause, whatever server, repository and tests do."""
         return self in {Cause.LIMIT, Cause.RUNAWAY, Cause.UNREADABLE, Cause.EXAMPLE, Cause.NO_EDITS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CauseCount:
-    """`count` of `total` came to nothing for this cause."""
+    """`count` of `total` failed for this cause."""
 
     cause: Cause
     subject: str
@@ -45,7 +45,7 @@ class CauseCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Causes:
-    """What came to nothing in a task, most frequent first, among all that was asked."""
+    """Everything in a task that failed, most frequent cause first, out of everything that was asked."""
 
     counts: tuple[CauseCount, ...] = ()
     asked: tuple[tuple[str, int], ...] = ()
@@ -67,7 +67,7 @@ OUTCOMES = {
 }
 """Outcomes of attempts; an answer that was cut or unreadable is counted as a call."""
 
-# The newest reading counts. A call that was asked again after an error counts as often as it was asked.
+# The newest reading counts. A call that was repeated after an error counts each time.
 CALLS = f"""
 SELECT c.call_type, c.finish, coalesce(r.reading, ''), coalesce(r.fault, ''), count(*)
 FROM retrieval_llm_calls AS c
@@ -85,9 +85,9 @@ SELECT coalesce(sum(shown = 0), 0), count(*) FROM (
 
 
 def count_causes(conn: Connection, task_id: str, *, probe: str) -> Causes:
-    """Why calls, attempts and searches of a task and its passes came to nothing.
+    """Count why calls, attempts and searches of a task and its passes failed.
 
-    `probe` is the call type of the requests that a server has to refuse; they are not counted.
+    `probe` is the call type of requests that a server is supposed to refuse; they are not counted.
     """
     empty, searches = conn.execute(SEARCHES, task_range(task_id)).fetchone()
     scope = CauseCount(cause=Cause.NOTHING_IN_SCOPE, subject="", count=empty, total=searches)
@@ -102,7 +102,7 @@ def count_causes(conn: Connection, task_id: str, *, probe: str) -> Causes:
 
 
 def _of_calls(conn: Connection, task_id: str, probe: str, totals: Counter[str]) -> list[CauseCount]:
-    """Counts by prompt and cause; `totals` then has the calls of each prompt."""
+    """Count by prompt and cause; `totals` receives the number of calls of each prompt."""
     counts: Counter[tuple[str, Cause]] = Counter()
     for prompt, finish, reading, fault, number in conn.execute(CALLS, (*task_range(task_id), probe)):
         totals[prompt] += number

@@ -1,4 +1,4 @@
-"""Runs of the indexer, and what a model said of a file when `cra enrich` asked."""
+"""Runs of the indexer, and descriptions of files that a model wrote for `cra enrich`."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -39,8 +39,11 @@ class IndexRunRow:
 
 
 def append_index_run(conn: Connection, row: IndexRunRow, generated: Sequence[tuple[str, str]] = ()) -> int:
-    """The run is stored; its id. `generated`: folders that it left out and what each is, kept as an event of the run."""
-    # Written out: an index that found nothing changed is too short for what `Table` imports to encode a row.
+    """Insert the run and return its id.
+
+    `generated`: folders that were left out as generated, and what each is; stored as an event of the run.
+    """
+    # Written out because `Table` imports an encoder, which takes longer than finding that nothing changed.
     cursor = conn.execute(
         INSERT,
         (
@@ -65,7 +68,7 @@ def append_index_run(conn: Connection, row: IndexRunRow, generated: Sequence[tup
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnrichmentRow:
-    """One description; `file_id` is that of curated.sqlite at the time."""
+    """One description; `file_id` is its id in curated.sqlite at that time."""
 
     id: int = 0
     file_id: int
@@ -86,7 +89,7 @@ class EnrichmentRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescriptionRow:
-    """A description without the texts that it came from, which are long."""
+    """A description without the long texts that it was made from."""
 
     id: int
     path: str
@@ -105,18 +108,18 @@ DESCRIPTIONS = Table("enrichment_outputs", DescriptionRow)
 
 
 def append_enrichment(conn: Connection, row: EnrichmentRow) -> int:
-    """The description is stored; its id."""
+    """Insert the description and return its id."""
     return ENRICHMENT_OUTPUTS.insert(conn, row)
 
 
 def mark_promoted(conn: Connection, enrichment_ids: Iterable[int]) -> None:
-    """The record says that these descriptions were promoted."""
+    """Mark these descriptions as promoted into the index."""
     for enrichment_id in enrichment_ids:
         ENRICHMENT_OUTPUTS.update(conn, enrichment_id, promoted=True)
 
 
 def list_descriptions(conn: Connection) -> tuple[DescriptionRow, ...]:
-    """The newest description of each content of each path, by path, the newest of a path last."""
+    """The newest description of each version of each file, by path; of one path, newest last."""
     return DESCRIPTIONS.select(conn, NEWEST)
 
 

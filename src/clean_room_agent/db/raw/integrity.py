@@ -34,7 +34,7 @@ CHAINS = (
         ORDER BY a.id""",
     ),
     (
-        # A retry is shown the context of the first attempt: the decisions stand under the pass without its ":retry_<n>".
+        # A retry gets the context of the first attempt, whose decisions belong to the pass without ":retry_<n>".
         "attempt {1} of {0} was accepted and its pass records no decision on what it was shown",
         """SELECT t.task_id, a.attempt FROM run_attempts AS a JOIN task_runs AS t ON t.id = a.task_run_id
         WHERE a.outcome = 'applied_and_passed' AND NOT EXISTS (
@@ -52,7 +52,7 @@ CHAINS = (
         ORDER BY a.id""",  # noqa: S608 - a constant condition
     ),
     (
-        # A process that ended between an answer and its reading may have asked again, or have kept what it had read.
+        # A process that ended between an answer and its reading may have asked again, or kept what it had read.
         "call {0} of {1} was answered, and how the answer was read is not recorded",
         f"""SELECT c.id, c.task_id FROM retrieval_llm_calls AS c
         WHERE c.finish NOT LIKE 'error:%' AND instr(c.task_id, ':') > 0
@@ -87,7 +87,7 @@ PROMPTS = "SELECT id, system_prompt, prompt, prompt_hash FROM retrieval_llm_call
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """How a run ended, or that it did not."""
+    """How a run ended, if it did."""
 
     task_id: str
     command: str
@@ -100,7 +100,7 @@ class Ending:
 
 
 def page_faults(conn: Connection, *, thorough: bool = False) -> tuple[str, ...]:
-    """What SQLite finds wrong with the file, a line each; `thorough` compares the indexes with their tables, too."""
+    """What SQLite's own check finds, a line each; `thorough` also compares indexes with their tables."""
     try:
         check = "integrity_check" if thorough else "quick_check"
         return tuple(str(row[0]) for row in conn.execute(f"PRAGMA {check}") if row[0] != "ok")
@@ -109,7 +109,7 @@ def page_faults(conn: Connection, *, thorough: bool = False) -> tuple[str, ...]:
 
 
 def schema_faults(conn: Connection) -> tuple[str, ...]:
-    """In what the record's tables, indexes and triggers differ from what the program's migrations make, a line each."""
+    """How tables, indexes and triggers differ from what the migrations create, a line each."""
     right = sqlite3.connect(":memory:", isolation_level=None)
     try:
         for migration in migrations(SCHEMA_FOLDER / "raw")[: version_of(conn)]:
@@ -132,7 +132,10 @@ def schema_faults(conn: Connection) -> tuple[str, ...]:
 
 
 def prompt_faults(conn: Connection, hash_of: Callable[[str, str], str]) -> tuple[str, ...]:
-    """Calls whose prompt is not the one that was hashed when it was sent, a line each; `hash_of` takes system and prompt."""
+    """Calls whose prompt no longer matches the hash taken when it was sent, a line each.
+
+    `hash_of` maps system prompt and prompt to the hash.
+    """
     return tuple(
         f"the prompt of call {row[0]} is not the one that was sent"
         for row in conn.execute(PROMPTS)
@@ -141,7 +144,7 @@ def prompt_faults(conn: Connection, hash_of: Callable[[str, str], str]) -> tuple
 
 
 def list_endings(conn: Connection) -> tuple[Ending, ...]:
-    """How every run ended, the oldest first."""
+    """How every run ended, oldest first."""
     return tuple(
         Ending(
             task_id=row[0],

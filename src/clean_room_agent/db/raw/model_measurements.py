@@ -1,6 +1,4 @@
-"""What was measured of a model: how many tokens it makes of a text, what it answers when it is asked about nothing, and
-whether its server refuses a prompt beyond its window.
-"""
+"""Measurements of models: tokens per text, answers to empty questions, and whether the server enforces its window."""
 
 from dataclasses import dataclass
 
@@ -8,7 +6,7 @@ from clean_room_agent.db.rows import Connection, Table
 
 LOOKED_AT = 2_000
 """Of so many calls, the newest of all models, those of one model are looked at."""
-# A call is of use that a server answered: not replayed, not failed, not the probe, and counted.
+# Usable are calls that a server answered and counted: not replayed, not failed, not the probe.
 USEFUL = f"""
 id > (SELECT max(id) FROM retrieval_llm_calls) - {LOOKED_AT} AND model = ? AND replayed_from IS NULL AND provider NOT IN ('replay', 'none') AND finish NOT LIKE 'error:%'
     AND call_type <> 'window_probe' AND prompt_tokens > 0
@@ -22,7 +20,7 @@ COUNT_SINCE = f"SELECT count(DISTINCT prompt_hash) FROM retrieval_llm_calls WHER
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedPair:
-    """A prompt, and what the server counted."""
+    """A prompt, and its number of tokens as the server counted them."""
 
     call_id: int
     system_prompt: str
@@ -48,7 +46,7 @@ class CalibrationRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEstimatorRow:
-    """What a task's prompts for one model were measured with."""
+    """The estimator that a task's prompts for one model were measured with."""
 
     id: int = 0
     task_id: str
@@ -63,38 +61,38 @@ TASK_ESTIMATORS = Table("task_gauges", TaskEstimatorRow)
 
 
 def append_calibration(conn: Connection, row: CalibrationRow) -> int:
-    """The calibration is stored; its id."""
+    """Insert the calibration and return its id."""
     return CALIBRATIONS.insert(conn, row)
 
 
 def append_task_estimators(conn: Connection, rows: tuple[TaskEstimatorRow, ...]) -> None:
-    """The rows are stored."""
+    """Insert the rows."""
     for row in rows:
         TASK_ESTIMATORS.insert(conn, row)
 
 
 def newest_calibration(conn: Connection, model: str) -> CalibrationRow | None:
-    """The model's last calibration."""
+    """The model's latest calibration."""
     return CALIBRATIONS.first(conn, "WHERE model = ? ORDER BY id DESC", (model,))
 
 
 def get_calibration(conn: Connection, calibration_id: int) -> CalibrationRow | None:
-    """The calibration of this id."""
+    """The calibration with this id."""
     return CALIBRATIONS.first(conn, "WHERE id = ?", (calibration_id,))
 
 
 def list_task_estimators(conn: Connection, task_id: str) -> tuple[TaskEstimatorRow, ...]:
-    """What the task was measured with, by id: one row a model."""
+    """The task's estimators, one per model, by id."""
     return TASK_ESTIMATORS.select(conn, "WHERE task_id = ? ORDER BY id", (task_id,))
 
 
 def count_pairs_since(conn: Connection, model: str, call_id: int) -> int:
-    """How many different prompts the model was asked after that call, with a count."""
+    """Number of distinct prompts, with a token count, that the model was sent after that call."""
     return int(conn.execute(COUNT_SINCE, (call_id, model)).fetchone()[0])
 
 
 def list_pairs(conn: Connection, model: str, *, limit: int) -> tuple[LoggedPair, ...]:
-    """The newest different prompts of the model as it is now (by its digest), oldest first."""
+    """The newest distinct prompts sent to the model's current version (by digest), oldest first."""
     rows = conn.execute(PAIRS, (model, limit)).fetchall()
     pairs = (
         LoggedPair(
@@ -124,14 +122,14 @@ ANSWER_BIASES = Table("answer_biases", AnswerBiasRow)
 
 
 def append_bias(conn: Connection, row: AnswerBiasRow) -> int:
-    """The measurement is stored; its id."""
+    """Insert the measurement and return its id."""
     return ANSWER_BIASES.insert(conn, row)
 
 
 def newest_bias(
     conn: Connection, *, base_url: str, model: str, model_digest: str, prompt: str, prompt_hash: str
 ) -> AnswerBiasRow | None:
-    """The last measurement of this model with this prompt."""
+    """The latest measurement of this model with this prompt."""
     return ANSWER_BIASES.first(
         conn,
         "WHERE base_url = ? AND model = ? AND model_digest = ? AND prompt = ? AND prompt_hash = ? ORDER BY id DESC",
@@ -157,14 +155,14 @@ WINDOW_PROOFS = Table("window_proofs", WindowProofRow)
 
 
 def append_proof(conn: Connection, row: WindowProofRow) -> int:
-    """The proof is stored; its id."""
+    """Insert the proof and return its id."""
     return WINDOW_PROOFS.insert(conn, row)
 
 
 def newest_proof(
     conn: Connection, *, provider: str, base_url: str, model: str, model_digest: str, window: int
 ) -> WindowProofRow | None:
-    """The last proof of this server with this model and window."""
+    """The latest proof for this server, model and window."""
     return WINDOW_PROOFS.first(
         conn,
         "WHERE provider = ? AND base_url = ? AND model = ? AND model_digest = ? AND window = ? ORDER BY id DESC",

@@ -30,7 +30,7 @@ PASSES = Table("orchestrator_passes", PassRow)
 
 
 def append_pass(conn: Connection, row: PassRow) -> int:
-    """The pass belongs to the run; its id. One that already does (a resumed run) is left as it is."""
+    """Insert the pass and return its id; a resumed run may insert it again, which changes nothing."""
     tail = "WHERE orchestrator_run_id = ? AND task_run_id = ?"
     known = PASSES.first(conn, tail, (row.orchestrator_run_id, row.task_run_id))
     return PASSES.insert(conn, row) if known is None else known.id
@@ -43,7 +43,7 @@ def list_passes(conn: Connection, run_id: int) -> tuple[PassRow, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRunRow:
-    """One pass; `task_id` is the pass's id. What has no value yet is None."""
+    """One pass; `task_id` is the pass's id. Values that are not known yet are None."""
 
     id: int = 0
     task_id: str
@@ -81,13 +81,13 @@ TASK_RUNS = Table("task_runs", TaskRunRow)
 
 
 def append_task_run(conn: Connection, row: TaskRunRow) -> int:
-    """The pass stands in the record; its id. A pass that already stands there (a resumed run) is left as it is."""
+    """Insert the pass and return its id; a resumed run may insert it again, which changes nothing."""
     known = get_task_run(conn, row.task_id)
     return TASK_RUNS.insert(conn, row) if known is None else known.id
 
 
 def finish_task_run(conn: Connection, task_run_id: int, outcome: TaskRunOutcome) -> None:
-    """The pass's outcome columns hold `outcome`."""
+    """Store how the pass ended."""
     TASK_RUNS.update(
         conn,
         task_run_id,
@@ -102,12 +102,12 @@ def finish_task_run(conn: Connection, task_run_id: int, outcome: TaskRunOutcome)
 
 
 def get_task_run(conn: Connection, pass_id: str) -> TaskRunRow | None:
-    """The pass of exactly this id."""
+    """The pass with exactly this id."""
     return TASK_RUNS.first(conn, "WHERE task_id = ?", (pass_id,))
 
 
 def list_task_runs(conn: Connection, task_id: str) -> tuple[TaskRunRow, ...]:
-    """A task's own row and those of its passes, by id: the order in which they began."""
+    """A task's own row and those of its passes, by id, which is the order they began in."""
     return TASK_RUNS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
 
 
@@ -134,7 +134,7 @@ class AttemptRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidationRow:
-    """One run of the test commands; `task_id` is the pass, or the task for baseline and final run."""
+    """One run of the test commands; `task_id` is the pass, or the task itself for its baseline and final run."""
 
     id: int = 0
     attempt_id: int | None
@@ -160,12 +160,12 @@ VALIDATIONS = Table("validation_results", ValidationRow)
 
 
 def append_attempt(conn: Connection, row: AttemptRow) -> int:
-    """The attempt is stored; its id. One that is (a resumed run) is left as it is."""
+    """Insert the attempt and return its id; a resumed run may insert it again, which changes nothing."""
     return ATTEMPTS.insert_once(conn, row, "task_run_id", "attempt", "call_id", "commit_hash")
 
 
 def append_judged(conn: Connection, row: AttemptRow, judged: ValidationRow | None) -> int:
-    """The attempt is stored with the test run that judged it, where there was one; the attempt's id."""
+    """Insert the attempt and the test run that judged it, if there was one; return the attempt's id."""
     attempt_id = append_attempt(conn, row)
     if judged is not None:
         append_validation(conn, replace(judged, attempt_id=attempt_id))
@@ -173,7 +173,7 @@ def append_judged(conn: Connection, row: AttemptRow, judged: ValidationRow | Non
 
 
 def append_validation(conn: Connection, row: ValidationRow) -> int:
-    """The test run is stored; its id. One that is (a resumed run) is left as it is."""
+    """Insert the test run and return its id; a resumed run may insert it again, which changes nothing."""
     same = ("task_id", "kind", "attempt_id", "command", "duration_ms", "exit_code", "test_output")
     return VALIDATIONS.insert_once(conn, row, *same)
 
@@ -191,7 +191,7 @@ def list_validations(conn: Connection, task_id: str) -> tuple[ValidationRow, ...
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionRow:
-    """One candidate at one stage; `task_id` is the id of the pass. In JSON the parts are flat, as in the table."""
+    """One candidate at one stage; `task_id` is the id of the pass. In JSON its parts are flat, as in the table."""
 
     id: int = 0
     task_id: str
@@ -208,7 +208,7 @@ DECISIONS = Table("retrieval_decisions", DecisionRow)
 
 
 def append_decisions(conn: Connection, rows: tuple[DecisionRow, ...]) -> tuple[int, ...]:
-    """All decisions are stored, in order; their ids."""
+    """Insert the decisions in order and return their ids."""
     return tuple(DECISIONS.insert(conn, row) for row in rows)
 
 
@@ -240,7 +240,7 @@ PLAN_DECISIONS = Table("plan_decisions", PlanDecisionRow)
 
 
 def append_plan_decisions(conn: Connection, rows: tuple[PlanDecisionRow, ...]) -> tuple[int, ...]:
-    """All decisions are stored, in order; their ids. One that is (a resumed run) is left as it is."""
+    """Insert the decisions in order and return their ids; one that a resumed run repeats is not changed."""
     return tuple(
         PLAN_DECISIONS.insert_once(conn, row, "task_id", "question", "item", "reason", "call_id")
         for row in rows
@@ -248,13 +248,13 @@ def append_plan_decisions(conn: Connection, rows: tuple[PlanDecisionRow, ...]) -
 
 
 def list_plan_decisions(conn: Connection, task_id: str) -> tuple[PlanDecisionRow, ...]:
-    """All such decisions of a task and its passes (or of one pass), by id."""
+    """All yes/no decisions about plans of a task and its passes (or of one pass), by id."""
     return PLAN_DECISIONS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefinementRow:
-    """One refinement; `request` and `evidence` are JSON text, `added` are paths and symbols that came in."""
+    """One refinement; `request` and `evidence` are JSON text, `added` lists the paths and symbols it added."""
 
     id: int = 0
     task_id: str
@@ -266,7 +266,7 @@ class RefinementRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryRow:
-    """One decision about a step that did not work; `state` is JSON text."""
+    """One decision about a step that failed; `state` is JSON text."""
 
     id: int = 0
     task_id: str
@@ -282,12 +282,12 @@ RECOVERY_DECISIONS = Table("recovery_decisions", RecoveryRow)
 
 
 def append_refinement(conn: Connection, row: RefinementRow) -> int:
-    """The refinement is stored; its id. One that is (a resumed run) is left as it is."""
+    """Insert the refinement and return its id; a resumed run may insert it again, which changes nothing."""
     return REFINEMENTS.insert_once(conn, row, "task_id", "request")
 
 
 def append_recovery_decision(conn: Connection, row: RecoveryRow) -> int:
-    """The decision is stored; its id. One that is (a resumed run) is left as it is."""
+    """Insert the decision and return its id; a resumed run may insert it again, which changes nothing."""
     return RECOVERY_DECISIONS.insert_once(conn, row, "task_id", "rule", "action")
 
 

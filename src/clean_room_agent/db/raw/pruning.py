@@ -1,4 +1,4 @@
-"""Deleting whole runs from the record, all in one transaction, and how many bytes each takes."""
+"""Deletes whole runs from the record in one transaction, and measures how many bytes each takes."""
 
 import sqlite3
 from collections.abc import Collection, Mapping
@@ -37,7 +37,7 @@ UPDATE retrieval_llm_calls SET task_id = '{MEASUREMENTS}' WHERE {OF_TASK} AND id
     SELECT call_id FROM answer_biases UNION SELECT call_id FROM window_proofs
     UNION SELECT newest_call_id FROM token_calibrations)
 """  # noqa: S608
-# A calibration names the newest call that it has seen: any older one says the same, and holds nothing of this run.
+# A calibration names the newest call it has seen; an older call does as well, and keeps nothing of this run.
 OLDER_CALL = f"""
 UPDATE token_calibrations SET newest_call_id = coalesce(
     (SELECT max(c.id) FROM retrieval_llm_calls AS c WHERE c.id <= newest_call_id AND NOT {OF_TASK}), newest_call_id)
@@ -48,9 +48,9 @@ TRIGGERS = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_n
 
 
 def delete_tasks(conn: Connection, task_ids: Collection[str]) -> None:
-    """The record holds nothing of these tasks; what was learned from their calls stays, with those few calls.
+    """Delete everything about these tasks, except the few calls that a calibration still refers to.
 
-    An event for `Record.write`. The triggers that keep every row are away within its transaction alone.
+    An event for `Record.write`. The triggers that forbid deleting rows are dropped within its transaction only.
     """
     conn.execute("PRAGMA defer_foreign_keys = ON")
     triggers = [tuple(row) for table in CHANGED for row in conn.execute(TRIGGERS, (table,))]
@@ -67,7 +67,7 @@ def delete_tasks(conn: Connection, task_ids: Collection[str]) -> None:
 
 
 def record_bytes(conn: Connection, task_id: str) -> int:
-    """Bytes of all that the record holds of the task, without the database's own."""
+    """Bytes of everything the record holds about the task, without SQLite's overhead."""
     return sum(_bytes_in(conn, table, condition, task_id) for table, condition in ROWS.items())
 
 
@@ -79,10 +79,10 @@ def _bytes_in(conn: Connection, table: str, condition: str, task_id: str) -> int
 
 
 def compact_record(workspace: Workspace) -> bool:
-    """The record's file is no larger than what it holds, or, where another process has it open, as it was; which of them.
+    """Shrink the record's file to what it holds; returns False, and leaves it, if another process has it open.
 
     Raises:
-        RecordError: there is no room to write it anew; it is as it was.
+        RecordError: there is no room to rewrite it; it is unchanged.
     """
     with hold(workspace.raw_lock, timeout=LOCK_TIMEOUT, what="the record"):
         conn = connect_bare(workspace.raw)
@@ -109,6 +109,6 @@ def compact_record(workspace: Workspace) -> bool:
 
 
 def file_bytes(database: Path) -> int:
-    """Bytes of a database's file and of its journal; 0 where it is not there."""
+    """Bytes of a database's file and its journal; 0 if it does not exist."""
     names = (database.name, f"{database.name}-wal")
     return sum(path.stat().st_size for name in names if (path := database.with_name(name)).exists())

@@ -1,4 +1,4 @@
-"""Writing to raw.sqlite: one writer thread, any number of callers, and one synced commit for all that waits."""
+"""Writes to raw.sqlite: one writer thread, any number of callers, and one synced commit for all waiting events."""
 
 import sqlite3
 import threading
@@ -30,7 +30,7 @@ POST_DELAY = 0.05
 
 
 class _Item:
-    """One event in the queue; `done` is None where nobody waits."""
+    """One event in the queue; `done` is None if nobody waits for it."""
 
     __slots__ = ("done", "error", "event", "result")
 
@@ -42,10 +42,10 @@ class _Item:
 
 
 class Record:
-    """The record of a repository, open for writing. Usable by any number of threads; other processes may write too.
+    """The record of a repository, open for writing by any number of threads; other processes may write, too.
 
-    Events (functions of `db.raw` that take a connection first) are carried out in the order of their submission.
-    Each stands in a savepoint: one that fails leaves nothing behind and does not disturb the others.
+    Events (functions of `db.raw` that take a connection first) run in the order they are submitted, each in a savepoint:
+    one that fails leaves nothing behind and does not affect the others.
     """
 
     def __init__(
@@ -74,10 +74,10 @@ class Record:
 
     @classmethod
     def open(cls, repo_path: Path, *, clock: Callable[[], str], patience: float = LOCK_TIMEOUT) -> Self:
-        """The repository's record, made where it is missing.
+        """Open the repository's record, and create it if it is missing.
 
         Args:
-            repo_path: the working tree's root.
+            repo_path: top of the work tree.
             clock: the time as UTC, ISO 8601.
             patience: seconds that a commit waits for another process that writes.
 
@@ -93,7 +93,7 @@ class Record:
 
     @classmethod
     def in_memory(cls, lock: Path, *, clock: Callable[[], str]) -> Self:
-        """A record of what nobody will ask about: it is gone when it is closed. `lock` is a file of nobody else's."""
+        """A record that nobody will read: it is gone once closed. `lock` is a file that nobody else uses."""
         return cls(connect_memory("raw"), lock=lock, clock=clock, patience=LOCK_TIMEOUT)
 
     def now(self) -> str:
@@ -103,11 +103,11 @@ class Record:
     def write(
         self, event: Callable[Concatenate[Connection, P], ResultT], *args: P.args, **kwargs: P.kwargs
     ) -> ResultT:
-        """The event's result, once it is committed and synced.
+        """Return the event's result, once it is committed and synced.
 
         Raises:
-            RecordError: the database refused it, could not commit it, or an event posted before it was lost.
-            Whatever the event itself raises.
+            RecordError: the database refused it or could not commit it, or an event posted before it was lost.
+            Exception: whatever the event itself raises.
         """
         if threading.current_thread() is self._thread:
             raise RecordError("an event cannot write to the record: it is given the connection")
@@ -118,14 +118,14 @@ class Record:
     def post(
         self, event: Callable[Concatenate[Connection, P], object], *args: P.args, **kwargs: P.kwargs
     ) -> None:
-        """The event is queued, and committed no later than the next write or the close, which tells if it failed."""
+        """Queue the event. It is committed by the next `write` or `close` at the latest, which also reports a failure."""
         self._submit(_Item(lambda conn: event(conn, *args, **kwargs), None))
 
     def close(self) -> None:
-        """Everything submitted is committed and the file is closed; closing twice is closing once.
+        """Commit everything submitted and close the file; may be called more than once.
 
         Raises:
-            RecordError: a posted event was lost, or the record is not where it was.
+            RecordError: a posted event was lost, or the record was moved or replaced.
         """
         with self._changed:
             self._closing = True
@@ -162,7 +162,7 @@ class Record:
         self._shut()
 
     def _next_group(self) -> list[_Item]:
-        """What to commit next; nothing once the record is closing and the queue is empty."""
+        """The events to commit next; empty once the record is closing and nothing is queued."""
         with self._changed:
             self._changed.wait_for(lambda: self._queue or self._closing)
             self._changed.wait_for(lambda: self._waiting or self._closing, timeout=POST_DELAY)
@@ -171,7 +171,7 @@ class Record:
             return group
 
     def _carry_out(self, group: list[_Item]) -> None:
-        """Every item has its result or its error, and what has a result is committed."""
+        """Give every item its result or error, and commit those with a result."""
         try:
             self._require_files()
             with hold(self._lock, timeout=self._patience, what="the record"), transaction(self._conn):
@@ -197,7 +197,7 @@ class Record:
         except BaseException as exc:  # noqa: BLE001 - it is its submitter's to handle, in the submitter's thread
             self._fail(item, exc)
         if item.error is not None:
-            # Where SQLite itself gave up the whole transaction (disk full), this fails, and with it the group.
+            # If SQLite itself rolled back the whole transaction (disk full), this fails, and the group with it.
             self._conn.execute("ROLLBACK TO event")
         self._conn.execute("RELEASE event")
 
@@ -227,7 +227,7 @@ class Record:
         except RecordError as exc:
             self._lost = self._lost or exc
         try:
-            # The last connection moves the journal into the file, which is a write as well.
+            # Closing the last connection moves the journal into the file, which is a write, too.
             with hold(self._lock, timeout=self._patience, what="the record"):
                 self._conn.close()
         except (RecordError, OSError):

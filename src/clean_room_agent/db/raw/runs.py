@@ -8,7 +8,7 @@ from clean_room_agent.db.rows import OF_TASK, Connection, Table, strange_value, 
 from clean_room_agent.errors import UsageError
 
 SHOWN_CANDIDATES = 10
-# A pass's task is what stands before its first colon; passes of an orchestrated run are not listed by themselves.
+# A pass's id is its task's id, a colon and more. Passes of an orchestrated run are not listed on their own.
 LIST_RUNS = """
 SELECT task_id, command, status, task_description, timestamp, completed_at FROM orchestrator_runs
 UNION ALL
@@ -74,7 +74,7 @@ class RunProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOutcome:
-    """How a run ended, or where it waits (`completed_at` is None where it can go on)."""
+    """How a run ended, or what it waits for (`completed_at` is None if it can be resumed)."""
 
     status: RunStatus
     completed_at: str | None
@@ -87,21 +87,21 @@ ORCHESTRATOR_RUNS = Table("orchestrator_runs", OrchestratorRunRow)
 
 
 def append_orchestrator_run(conn: Connection, row: OrchestratorRunRow) -> int:
-    """The run is stored; its id.
+    """Insert the run and return its id.
 
     Raises:
-        RecordError: (through the record) a run of this task already stands there.
+        RecordError: (through the record) this task already has a run.
     """
     return ORCHESTRATOR_RUNS.insert(conn, row)
 
 
 def set_snapshot(conn: Connection, run_id: int, *, commit: str, snapshot: str) -> None:
-    """The run knows the commit that it starts from and the account (JSON) of what is in it. Only once a run."""
+    """Store the commit that the run starts from, and a JSON account of what is in it. Only once per run."""
     ORCHESTRATOR_RUNS.update(conn, run_id, snapshot_commit=commit, snapshot=snapshot)
 
 
 def set_progress(conn: Connection, run_id: int, progress: RunProgress) -> None:
-    """The run's counts are these."""
+    """Store how far the run has come."""
     ORCHESTRATOR_RUNS.update(
         conn,
         run_id,
@@ -113,7 +113,7 @@ def set_progress(conn: Connection, run_id: int, progress: RunProgress) -> None:
 
 
 def set_outcome(conn: Connection, run_id: int, outcome: RunOutcome) -> None:
-    """The run's status, reason, branch, result and end are these; also for a run that goes on."""
+    """Store how the run ended or why it waits; also used when it is resumed."""
     ORCHESTRATOR_RUNS.update(
         conn,
         run_id,
@@ -131,13 +131,13 @@ def get_orchestrator_run(conn: Connection, task_id: str) -> OrchestratorRunRow |
 
 
 def list_running(conn: Connection) -> tuple[OrchestratorRunRow, ...]:
-    """The runs that stand as running, by id: some of them may have died."""
+    """The runs recorded as running, by id; some of their processes may have died."""
     return ORCHESTRATOR_RUNS.select(conn, "WHERE status = 'running' ORDER BY id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventRow:
-    """One event; `detail` is plain words, or JSON text where the kind has fields."""
+    """One event; `detail` is plain words, or JSON text if the kind has fields."""
 
     id: int = 0
     task_id: str
@@ -150,12 +150,12 @@ EVENTS = Table("events", EventRow)
 
 
 def append_event(conn: Connection, row: EventRow) -> int:
-    """The event is stored; its id."""
+    """Insert the event and return its id."""
     return EVENTS.insert(conn, row)
 
 
 def append_event_once(conn: Connection, row: EventRow) -> int:
-    """The event is stored, unless the task or pass has the same; its id."""
+    """Insert the event unless the task or pass already has the same one; return its id."""
     return EVENTS.insert_once(conn, row, "task_id", "kind", "detail")
 
 
@@ -166,7 +166,7 @@ def list_events(conn: Connection, task_id: str) -> tuple[EventRow, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveRow:
-    """One session's file."""
+    """The archived file of one session."""
 
     id: int = 0
     task_id: str
@@ -178,7 +178,7 @@ ARCHIVES = Table("session_archives", ArchiveRow)
 
 
 def append_archive(conn: Connection, row: ArchiveRow) -> int:
-    """The session is stored; its id."""
+    """Insert the session and return its id."""
     return ARCHIVES.insert(conn, row)
 
 
@@ -203,18 +203,18 @@ TIME_SPANS = Table("time_spans", TimeSpanRow)
 
 
 def append_time_span(conn: Connection, row: TimeSpanRow) -> int:
-    """The span is stored; its id."""
+    """Insert the span and return its id."""
     return TIME_SPANS.insert(conn, row)
 
 
 def list_time_spans(conn: Connection, task_id: str) -> tuple[TimeSpanRow, ...]:
-    """All spans of a task, in the order in which they began."""
+    """All spans of a task, in the order they began."""
     return TIME_SPANS.select(conn, f"WHERE {OF_TASK} ORDER BY began_at, id", task_range(task_id))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunListing:
-    """One line of `cra runs`: an orchestrated run, or a pass that stands alone (a retrieval)."""
+    """One line of `cra runs`: an orchestrated run, or a single pass (a retrieval)."""
 
     task_id: str
     command: str
@@ -230,7 +230,7 @@ def list_runs(conn: Connection, *, limit: int = 100) -> tuple[RunListing, ...]:
     """The newest runs, newest first.
 
     Raises:
-        RecordError: a column holds what no row of ours does.
+        RecordError: a column holds a value that this program never writes.
     """
     return tuple(
         RunListing(
@@ -253,11 +253,12 @@ def _status(value: str) -> RunStatus:
 
 
 def find_task(conn: Connection, run: str) -> str:
-    """The id of the one task that `run` names, as `parse_run` reads it; a whole id wins over longer ones. Only solves, plans
-    and replays are named by age.
+    """The id of the one task that `run` refers to, as `parse_run` reads it; a complete id wins over longer ones.
+
+    Only solves, plans and replays can be referred to by age.
 
     Raises:
-        UsageError: no task begins so, or several do; then the message names them. Or there are not so many.
+        UsageError: no task begins like this, or several do (the message lists them), or there are not that many.
     """
     named = parse_run(run)
     if named.age is not None:
@@ -299,7 +300,7 @@ class FinalTests:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOverview:
-    """What `cra runs` says of one run."""
+    """What `cra runs` shows of one run."""
 
     listing: RunListing
     run: OrchestratorRunRow | None

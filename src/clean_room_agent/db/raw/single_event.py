@@ -1,4 +1,4 @@
-"""Writing one event to the record, for a command that writes no other: no thread, no queue, few imports."""
+"""Writes a single event to the record, for commands that write no other: no thread, no queue, few imports."""
 
 import contextlib
 import sqlite3
@@ -18,7 +18,7 @@ P = ParamSpec("P")
 def write_event(
     repo_path: Path, event: Callable[Concatenate[Connection, P], ResultT], *args: P.args, **kwargs: P.kwargs
 ) -> ResultT:
-    """The event's result, once it is committed and synced in the repository's record.
+    """Return the event's result, once it is committed and synced in the repository's record.
 
     Raises:
         SchemaError: the record is newer than the program, or not ours.

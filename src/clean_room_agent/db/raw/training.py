@@ -27,7 +27,7 @@ class TrainingPlanRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetRow:
-    """One data set on disk."""
+    """One dataset on disk."""
 
     id: int = 0
     training_plan_id: int
@@ -77,7 +77,7 @@ class EvaluationRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeploymentRow:
-    """One change of what answers for a prompt, written before the configuration changes; a tag is "" for none."""
+    """One change of what answers a prompt, recorded before the configuration changes; a tag is "" for none."""
 
     id: int = 0
     adapter_id: int
@@ -98,66 +98,66 @@ ADAPTER_DEPLOYMENTS = Table("adapter_deployments", DeploymentRow)
 
 
 def append_training_plan(conn: Connection, row: TrainingPlanRow) -> int:
-    """The plan is stored; its id."""
+    """Insert the plan and return its id."""
     return TRAINING_PLANS.insert(conn, row)
 
 
 def append_dataset(conn: Connection, row: DatasetRow) -> int:
-    """The data set is stored; its id."""
+    """Insert the dataset and return its id."""
     return TRAINING_DATASETS.insert(conn, row)
 
 
 def append_adapter(conn: Connection, row: AdapterRow) -> int:
-    """The adapter is stored; its id."""
+    """Insert the adapter and return its id."""
     return ADAPTER_REGISTRY.insert(conn, row)
 
 
 def append_evaluation(conn: Connection, row: EvaluationRow) -> int:
-    """The comparison is stored; its id."""
+    """Insert the evaluation and return its id."""
     return ADAPTER_EVALUATIONS.insert(conn, row)
 
 
 def append_deployment(conn: Connection, row: DeploymentRow) -> int:
-    """The change is announced; its id."""
+    """Announce the change: insert it and return its id."""
     return ADAPTER_DEPLOYMENTS.insert(conn, row)
 
 
 def set_deployed(conn: Connection, adapter_id: int, *, deployed: bool) -> None:
-    """The record says whether this adapter is in use."""
+    """Record whether this adapter is in use."""
     ADAPTER_REGISTRY.update(conn, adapter_id, deployed=deployed)
 
 
 def get_training_plan(conn: Connection, plan_id: int) -> TrainingPlanRow | None:
-    """The plan of this id."""
+    """The plan with this id."""
     return TRAINING_PLANS.first(conn, "WHERE id = ?", (plan_id,))
 
 
 def list_datasets_of_stage(conn: Connection, stage: str, source: Source) -> tuple[DatasetRow, ...]:
-    """The data sets for a prompt from one source, by id."""
+    """The datasets for a prompt from one source, by id."""
     tail = "WHERE stage_name = ? AND source = ? ORDER BY id"
     return TRAINING_DATASETS.select(conn, tail, (stage, source))
 
 
 def list_adapters(conn: Connection) -> tuple[AdapterRow, ...]:
-    """Every adapter, by prompt, the newest of each last."""
+    """Every adapter, by prompt; of one prompt, newest last."""
     return ADAPTER_REGISTRY.select(conn, "ORDER BY stage_name, id")
 
 
 def list_evaluations(conn: Connection, adapter_id: int) -> tuple[EvaluationRow, ...]:
-    """The comparisons of an adapter, by id."""
+    """The evaluations of an adapter, by id."""
     return ADAPTER_EVALUATIONS.select(conn, "WHERE adapter_id = ? ORDER BY id", (adapter_id,))
 
 
 def get_adapter(conn: Connection, adapter_id: int) -> AdapterRow | None:
-    """The adapter of this id."""
+    """The adapter with this id."""
     return ADAPTER_REGISTRY.first(conn, "WHERE id = ?", (adapter_id,))
 
 
 def get_dataset(conn: Connection, dataset_id: int) -> DatasetRow | None:
-    """The data set of this id."""
+    """The dataset with this id."""
     return TRAINING_DATASETS.first(conn, "WHERE id = ?", (dataset_id,))
 
 
 def list_deployments(conn: Connection, stage: str) -> tuple[DeploymentRow, ...]:
-    """What was announced for a prompt, oldest first."""
+    """The announced changes for a prompt, oldest first."""
     return ADAPTER_DEPLOYMENTS.select(conn, "WHERE stage_name = ? ORDER BY id", (stage,))
