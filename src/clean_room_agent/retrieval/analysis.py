@@ -43,7 +43,7 @@ TEST_TOKENS = 1200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """The analysed task, and what was dropped because the index does not know it."""
+    """The analysed task, and what was dropped because it is not in the index."""
 
     query: TaskQuery
     decisions: tuple[Decision, ...]
@@ -51,7 +51,7 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nearest:
-    """The files and definitions nearest to a task, the best first."""
+    """The files and definitions closest to a task, best first."""
 
     files: tuple[str, ...]
     symbols: tuple[str, ...]
@@ -59,7 +59,7 @@ class Nearest:
 
 
 def analyse(request: ContextRequest, source: RepositorySource) -> Analysis:
-    """What the task, its focus and its evidence name and the index knows."""
+    """Collect what the task, its focus and its evidence mention and the index contains."""
     mentions = find_mentions(f"{request.task}\n\n{request.focus}")
     in_messages = find_mentions("\n\n".join(request.evidence.messages))
     return _check_mentions(mentions, in_messages, request, source)
@@ -73,8 +73,9 @@ def add_model_hints(
     *,
     available_tokens: int,
 ) -> Analysis:
-    """`found` with the areas, keywords and symbols that a model names and the index knows; unchanged if its answer cannot
-    be read.
+    """Extend `found` with the areas, keywords and symbols that a model suggests and the index contains.
+
+    If the model's answer cannot be read, `found` only gets a note.
     """
     from clean_room_agent.retrieval.prompts.task_analysis import (
         TASK_ANALYSIS,
@@ -107,10 +108,10 @@ def add_model_hints(
 def find_nearest(
     request: ContextRequest, query: TaskQuery, source: RepositorySource, *, available_tokens: int
 ) -> Nearest:
-    """The best files of the ranking, and in them the definitions that hold most of what the task asks for.
+    """Return the best files of the ranking and, in them, the definitions with most of the task's terms.
 
     Raises:
-        RepositoryError: a file is not what was indexed.
+        RepositoryError: a file differs from what was indexed.
     """
     candidates, _ = find_candidates(request, query, source)
     wanted = [entry.path for entry in candidates if asks_for_tests(query) or not is_test_file(entry.path)]
@@ -141,13 +142,13 @@ def find_nearest(
 
 
 def note_no_model(found: Analysis) -> Analysis:
-    """`found` with a note that no model was asked."""
+    """Add a note that no model was asked."""
     note = Decision(stage=STAGE, subject=Subject(), included=False, reason="no model was asked (--no-model)")
     return Analysis(query=found.query, decisions=(*found.decisions, note))
 
 
 def _test_source(tests: Sequence[TestCode], source: RepositorySource) -> SourcedText:
-    """The source of the tests, framed, as far as they fit."""
+    """The source of the tests, framed, as many as fit."""
     shown: list[TestCode] = []
     for test in tests:
         if source.count("\n".join(one.text for one in (*shown, test))) <= TEST_TOKENS:
@@ -165,7 +166,10 @@ def _framed(test: TestCode, fence: str) -> SourcedText:
 def _check_mentions(
     mentions: Mentions, in_messages: Mentions, request: ContextRequest, source: RepositorySource
 ) -> Analysis:
-    """`mentions`: of the task itself. `in_messages`: of the messages of its tests, which count for paths and frames alone."""
+    """Check mentions against the index.
+
+    `mentions` are those of the task itself; of `in_messages`, those of its tests' messages, only paths and frames count.
+    """
     decisions: list[Decision] = []
     paths: list[str] = []
     for name in unique((*mentions.paths, *in_messages.paths)):
@@ -192,7 +196,7 @@ def _check_mentions(
 def _frames_in_index(
     evidence: Evidence, mentioned: Sequence[StackFrame], source: RepositorySource
 ) -> tuple[StackFrame, ...]:
-    """The frames in indexed files, with the index's path; those in libraries are dropped."""
+    """The frames in indexed files, with the index's path; frames in libraries are dropped."""
     frames: list[StackFrame] = []
     for one in (*evidence.frames, *mentioned):
         matches = source.resolve_path(one.path, most=1)
@@ -201,7 +205,7 @@ def _frames_in_index(
 
 
 def _completed(name: str, near: Nearest) -> tuple[str, ...]:
-    """The definitions shown to the model that `name`, given without its class, may mean; nothing where they are too many."""
+    """The definitions shown to the model that `name` without its class may refer to; empty if there are too many."""
     shown = unique(entry.rpartition(" (")[0] for entry in near.symbols)
     meant = tuple(entry for entry in shown if entry.endswith(f".{name}"))
     return meant if len(meant) <= MAX_SAME_NAME else ()

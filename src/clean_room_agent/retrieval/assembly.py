@@ -1,4 +1,4 @@
-"""The last step of a retrieval: the selections that fit become the context package, and the rest is accounted for."""
+"""The last step of a retrieval: the selections that fit become the context package, and the rest is recorded."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -47,7 +47,7 @@ class Assembled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rendered:
-    """A selection with the item that would show it."""
+    """A selection and the item that would show it."""
 
     selection: Selection
     item: ContextItem
@@ -56,14 +56,14 @@ class _Rendered:
 
     @property
     def rank(self) -> tuple[int, int, int, float, str, int]:
-        """By section, detail, tier, score; then by place, so that the order is total."""
+        """By section, detail, tier and score, then by place to make the order total."""
         chosen = self.selection
         order = (SECTION_ORDER[chosen.section], DETAIL_ORDER[chosen.detail], chosen.tier)
         return (*order, -chosen.score, chosen.path, chosen.start_line)
 
 
 class _Budget:
-    """The tokens for the package, what is in so far, and what was left out."""
+    """The tokens available for the package, what it contains so far, and what was left out."""
 
     def __init__(self, tokens: int) -> None:
         self.tokens = tokens
@@ -83,14 +83,14 @@ class _Budget:
         self.left_out.append((one, reason))
 
     def offer(self, one: _Rendered) -> bool:
-        """Adds it if it fits what is left; whether it did."""
+        """Add the item if it fits the remaining tokens; returns whether it did."""
         fits = one.item.tokens <= self.left
         if fits:
             self.add(one)
         return fits
 
     def shows(self, selection: Selection) -> bool:
-        """Whether a primary item that is in already holds the selection's lines."""
+        """Whether a primary item that is already included contains the selection's lines."""
         return any(
             one.item.detail == "primary"
             and one.item.path == selection.path
@@ -101,13 +101,13 @@ class _Budget:
 
 
 def assemble(context: StageContext, source: RepositorySource, window: Window, judge: Judge) -> Assembled:
-    """The package by section; in each primary items first, then supporting ones, then signatures, by tier and score.
+    """Build the package: in each section first primary items, then supporting ones, then signatures, by tier and score.
 
-    What does not fit is left out whole, the last first, and recorded; the rest of the window stays empty.
+    An item that does not fit is left out entirely, lowest rank first, and recorded; the rest of the window stays empty.
 
     Raises:
-        WindowExceeded: code that has to be changed is alone too large for the window, or none of it fits.
-        RepositoryError: a file is not what was indexed.
+        WindowExceeded: code that must be changed is by itself too large for the window, or none of it fits.
+        RepositoryError: a file differs from what was indexed.
     """
     budget = _Budget(context.available_tokens)
     rendered = _render_all(context.selections, source)
@@ -126,10 +126,10 @@ def assemble(context: StageContext, source: RepositorySource, window: Window, ju
 def _add_primary(
     wanted: Sequence[_Rendered], budget: _Budget, context: StageContext, judge: Judge
 ) -> list[_Rendered]:
-    """Adds the primary items that fit; returns those that do not, in order.
+    """Add the primary items that fit; return the others, in order.
 
-    If all that a plan names fits, it is in before anything is judged. What the refilter let go is offered after what it
-    kept: where it fits all the same, it does no harm.
+    If everything that a plan names fits, it is added without asking. What the refilter rejected is offered last: if it
+    fits after all, it does no harm.
     """
     fitting = [one for one in wanted if one.item.tokens <= budget.tokens]
     large = [one for one in wanted if one.item.tokens > budget.tokens]
@@ -172,9 +172,9 @@ def _refuse_large(one: _Rendered, budget: _Budget) -> NoReturn:
 def _refilter(
     fitting: Sequence[_Rendered], budget: _Budget, judge: Judge
 ) -> tuple[list[_Rendered], list[_Rendered]]:
-    """Those that were judged to stay, and those that were let go, each best first.
+    """Return those judged to stay and those rejected, each best first.
 
-    If nothing was judged to stay, or the answer cannot be read, all stay, and their rank decides.
+    If none is judged to stay, or the answer cannot be read, all stay and compete by rank.
     """
     options = [
         Option(
@@ -240,7 +240,7 @@ def _finish(context: StageContext, budget: _Budget, source: RepositorySource, wi
 
 
 def _render_all(selections: Iterable[Selection], source: RepositorySource) -> list[_Rendered]:
-    """One for each selection (the most detailed where one thing was selected twice), by rank."""
+    """One for each selection, by rank; if a thing was selected twice, the more detailed one."""
     best: dict[tuple[str, str | None, int, int, Section], _Rendered] = {}
     for selection in selections:
         one = _render(selection, source)
@@ -288,7 +288,7 @@ def _item_tokens(item: ContextItem, count: Callable[[str], int]) -> int:
 
 
 def _display_order(rendered: Iterable[_Rendered]) -> tuple[ContextItem, ...]:
-    """By section; within one, the file of the best item first, the outline of a file before its code, and that by line."""
+    """By section; within one, files by their best item, and in a file its outline first, then code by line."""
     ordered = sorted(rendered, key=lambda one: one.rank)
     first: dict[tuple[Section, str], int] = {}
     for place, one in enumerate(ordered):
@@ -306,8 +306,9 @@ def _display_order(rendered: Iterable[_Rendered]) -> tuple[ContextItem, ...]:
 
 
 def _with_neighbours(items: Sequence[ContextItem], source: RepositorySource) -> tuple[ContextItem, ...]:
-    """The items, those marked that share a frame with the one before: of code, where only empty lines stand between; of
-    what is read only, where it is of the same file and kind.
+    """Mark items that share a frame with the one before.
+
+    For code, only blank lines may be in between; for what is only read, both must be of the same file and kind.
     """
     marked: list[ContextItem] = []
     for item in items:

@@ -13,7 +13,7 @@ Route = Literal["each", "batch"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """How many of a ranked list are judged."""
+    """How many items of a ranked list are judged, and why no more."""
 
     count: int
     reason: str
@@ -21,12 +21,12 @@ class Bound:
 
 
 class StagesConfig(ConfigSlice):
-    """Which retrieval stages run, in which order."""
+    """Which retrieval stages run, and in which order."""
 
     default: str = Field(default="scope,precision", description="retrieval stages in order, by comma")
 
     def names(self) -> tuple[str, ...]:
-        """The names of the stages, stripped."""
+        """The names of the stages, without surrounding spaces."""
         return split_stages(self.default)
 
 
@@ -60,12 +60,12 @@ class JudgmentsConfig(ConfigSlice):
 
     @property
     def files_in_one_question(self) -> bool:
-        """Whether files are judged by one question for many."""
+        """Whether many files are judged in one question."""
         return (self.scope_route or self.route) == "batch"
 
     @property
     def symbols_in_one_question(self) -> bool:
-        """Whether symbols are judged so."""
+        """Whether many symbols are judged in one question."""
         return (self.precision_route or self.route) == "batch"
 
     def files_to_judge(self, scores: Sequence[float]) -> Bound:
@@ -81,7 +81,7 @@ class JudgmentsConfig(ConfigSlice):
         return _near(scores, self.each_symbols, self.each_share)
 
     def sorting(self) -> Self:
-        """The same with the batch route everywhere, as scores stand in for a model."""
+        """The same with batch questions everywhere, for when scores replace the model."""
         return self.model_copy(update={"route": "batch", "scope_route": None, "precision_route": None})
 
 
@@ -115,7 +115,7 @@ def _first(count: int, most: int) -> Bound:
 
 
 def _near(scores: Sequence[float], most: int, share: float) -> Bound:
-    """Up to the last of the first `most` that has this share of the best score."""
+    """Up to the last of the first `most` whose score is at least this share of the best."""
     least = share * max(scores, default=0.0)
     near = [place for place, score in enumerate(scores[:most], start=1) if score >= least]
     count = near[-1] if near else 0

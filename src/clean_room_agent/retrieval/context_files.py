@@ -1,4 +1,4 @@
-"""Reading the files that a context shows, checked against the hashes in the index."""
+"""Reads the files that a context shows, and checks them against the hashes in the index."""
 
 import hashlib
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ REFRESH = "the index no longer describes the files: run `cra index`, then start 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileText:
-    """A file as it stands in the folder."""
+    """A file as it is on disk."""
 
     path: str
     lines: tuple[str, ...]
@@ -24,7 +24,7 @@ class FileText:
     """Hex SHA-256 of the whole file's bytes."""
 
     def span(self, start_line: int, end_line: int) -> str:
-        """Lines `start_line..end_line` (1-based, inclusive), each with a line end."""
+        """Lines `start_line..end_line` (1-based, inclusive), each with a line break."""
         return "".join(f"{line}\n" for line in self.lines[start_line - 1 : end_line])
 
 
@@ -48,7 +48,7 @@ class ContextFiles:
 
         Raises:
             GitError: the whole work tree is gone.
-            RepositoryError: it is gone, or it is not the file that was indexed (its symbols' lines would be wrong).
+            RepositoryError: the file is gone or differs from what was indexed, so that its symbols' lines would be wrong.
         """
         known = self._read.get(path)
         if known is None:

@@ -25,12 +25,13 @@ Lines = tuple[int, int]
 def find_conventions(
     source: RepositorySource, config: ConventionsConfig
 ) -> tuple[tuple[Selection, ...], tuple[Decision, ...]]:
-    """The first of the configured files that exists, whole or the sections of it that fit, and a note for the record.
+    """Select the first of the configured files that exists, entirely or by the sections that fit.
 
-    Sections whose titles are about code come first. None is cut, except the first if it is too long by itself.
+    Sections whose titles are about code come first. None is cut, except the first if it alone is too long. The second
+    result is a note for the record.
 
     Raises:
-        RepositoryError: the file is not what was indexed.
+        RepositoryError: the file differs from what was indexed.
     """
     if not config.max_tokens:
         return (), ()
@@ -50,7 +51,7 @@ def find_conventions(
 
 
 def sections_of(lines: Sequence[str]) -> tuple[tuple[str, Lines], ...]:
-    """(title, lines) of each section of a Markdown text in order; the text before the first heading has the title ""."""
+    """(title, lines) of each section of a Markdown text in order; text before the first heading has the title ""."""
     starts = [(1, "")]
     fenced = False
     for number, line in enumerate(lines, start=1):

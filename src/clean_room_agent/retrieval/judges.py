@@ -1,5 +1,6 @@
-"""Who decides whether a file or a piece of code is needed: a model, or a threshold on scores where none is asked. The prompts
-of all judgments begin alike.
+"""Who decides whether a file or a piece of code is needed: a model or, without one, a threshold on scores.
+
+All judgment prompts begin alike, so that a server can cache their common prefix.
 """
 
 import hashlib
@@ -36,7 +37,7 @@ NOTHING_ASKED: Final = SingleInputs(
 
 
 def question_text(request: ContextRequest, missing: RefinementRequest | None = None) -> SourcedText:
-    """Task, evidence, focus and what a failed attempt missed, under headings; no newline at the end."""
+    """Task, evidence, focus and what a failed attempt lacked, under headings; without a line break at the end."""
     task, focus = request.task.strip(), request.focus.strip()
     parts = [(CONTEXT, sourced(task, PromptSource.TASK))]
     if evidence := describe_evidence(request.evidence, bound=LEAST_CHARACTERS):
@@ -51,9 +52,7 @@ def question_text(request: ContextRequest, missing: RefinementRequest | None = N
 
 
 class VerdictMemory:
-    """Keeps a model's verdicts in the task's session. Each holds until the question, or what is shown of the option,
-    changes.
-    """
+    """Keeps a model's verdicts in the task's session; each is valid until the question or the shown option changes."""
 
     def __init__(self, states: States, *, question: str) -> None:
         """`states`: the task's, which outlive a pass."""
@@ -61,12 +60,12 @@ class VerdictMemory:
         self._question = question
 
     def recall(self, asked: str, option: Option) -> Verdict | None:
-        """The verdict given when the option was `asked` about in the same way; None where there is none."""
+        """The verdict given when the same was `asked` about the option, if there is one."""
         kept = self._states.get_state(self._key(asked, option))
         return None if kept is None else VERDICT.validate_python(kept)
 
     def keep(self, asked: str, options: Sequence[Option], verdicts: Sequence[Verdict]) -> None:
-        """Keep a model's verdicts, all at once: resumed with only some of them, a run would word its next question differently."""
+        """Store a model's verdicts all at once: if a run resumed with only some, its next question would differ."""
         self._states.set_states(
             {
                 self._key(asked, option): VERDICT.dump_python(verdict, mode="json")
@@ -81,7 +80,7 @@ class VerdictMemory:
 
 
 class ModelJudge:
-    """Asks a model about one pass's question; what was judged before in the task is not asked again."""
+    """Asks a model on behalf of one pass; what was judged earlier in the task is not asked again."""
 
     def __init__(
         self,
@@ -111,7 +110,7 @@ class ModelJudge:
         chosen: tuple[str, ...] = (),
         remark: str = "",
     ) -> tuple[Verdict, ...]:
-        """Spreads the options evenly over as few calls as the window and the batch size allow.
+        """Spread the options evenly over as few calls as the window and the batch size allow.
 
         Raises:
             WindowExceeded: a single option does not fit beside the question.
@@ -145,8 +144,10 @@ class ModelJudge:
         stage: str,
         chosen: tuple[str, ...] = (),
     ) -> tuple[Verdict, ...]:
-        """Where the server gives probabilities, what counts is how far they are from those of the same question about
-        nothing; elsewhere, the word.
+        """Ask one question per option.
+
+        If the server gives probabilities, what counts is how far they are from those of the same question about nothing;
+        otherwise, the word counts.
         """
         known = [self._memory.recall(prompt.name, option) for option in options]
         new = _without_verdict(options, known)
@@ -226,7 +227,7 @@ class ModelJudge:
 
 
 def frame_option(option: Option) -> str:
-    """The option as it is shown in a question about it alone."""
+    """The option as a question about it alone shows it."""
     return _framed("candidate", option, fence_for((option.text,)))
 
 
@@ -252,7 +253,7 @@ class ThresholdJudge:
         chosen: tuple[str, ...] = (),  # noqa: ARG002
         remark: str = "",  # noqa: ARG002
     ) -> tuple[Verdict, ...]:
-        """As `Judge.sort`: the first label from the threshold on, the others at even steps below it."""
+        """Give the first label from the threshold on, and the others at even steps below it."""
         return tuple(self._by_score(option, labels) for option in options)
 
     def choose(
@@ -264,7 +265,7 @@ class ThresholdJudge:
         stage: str,  # noqa: ARG002
         chosen: tuple[str, ...] = (),  # noqa: ARG002
     ) -> tuple[Verdict, ...]:
-        """As `Judge.choose`: like `sort`."""
+        """Judge like `sort`."""
         return tuple(self._by_score(option, labels) for option in options)
 
     def _by_score(self, option: Option, labels: tuple[str, ...]) -> Verdict:
@@ -282,7 +283,7 @@ def _without_verdict(options: Sequence[Option], known: Sequence[Verdict | None])
 
 
 def _completed(known: Sequence[Verdict | None], new: Iterable[Verdict]) -> tuple[Verdict, ...]:
-    """The known verdicts, with the new ones in the gaps between them."""
+    """Fill the gaps between known verdicts with the new ones."""
     following = iter(new)
     return tuple(verdict if verdict is not None else next(following) for verdict in known)
 
@@ -317,10 +318,10 @@ def _verdicts_of(numbers: tuple[tuple[str, tuple[int, ...]], ...], count: int, c
 def take_best(
     options: Sequence[Option], verdicts: Sequence[Verdict], label: str, *, threshold: float
 ) -> tuple[Verdict, ...]:
-    """The verdicts; if none lets anything in, the best options are let in after all, and their reasons say so.
+    """Return the verdicts; if none lets anything in, let in the best options anyway and give that as the reason.
 
-    They are as many as have a ranking score of at least the threshold, or one: those with the best calibrated score of
-    the model, or where it gave none, of the ranking.
+    These are all options whose ranking score reaches the threshold, but at least one: those with the model's best
+    calibrated scores or, without these, the best ranking scores.
     """
     if any(verdict.label for verdict in verdicts):
         return tuple(verdicts)

@@ -1,4 +1,4 @@
-"""What a retrieval leaves behind: its decisions in the record, each once, and in the session what a refinement starts from."""
+"""What a retrieval leaves behind: its decisions in the record, and in the session what a refinement starts from."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -30,7 +30,7 @@ class DecisionLog:
         """By pass: the rows that an interrupted try left in the record and this one has not come to yet."""
 
     def post(self, pass_id: str, decisions: Iterable[Decision]) -> None:
-        """Queue the decisions for the record, in their order."""
+        """Queue the decisions for the record, in order."""
         rows = self._new_rows(pass_id, decisions)
         if rows:
             self._record.post(append_decisions, rows)
@@ -103,37 +103,37 @@ OUTPUTS: Final = TypeAdapter(StageOutputs)
 
 
 def remember_query(states: States, query: TaskQuery) -> None:
-    """The understood task is kept."""
+    """Store the analysed task."""
     states.set_state("task_query", QUERY.dump_python(query, mode="json"))
 
 
 def remember_outputs(states: States, context: StageContext) -> None:
-    """What the stages decided is kept."""
+    """Store what the stages decided."""
     outputs = StageOutputs(files=context.files, selections=context.selections)
     states.set_state("stage_outputs", OUTPUTS.dump_python(outputs, mode="json"))
 
 
 def remember_package(states: States, package: ContextPackage) -> None:
-    """The package is kept."""
+    """Store the package."""
     states.set_state("final_context", PACKAGE.dump_python(package, mode="json"))
 
 
 def remember_changes(states: States, changes: Collection[tuple[str, str]]) -> None:
-    """Path and name of the pieces that the pass judged to be changed are kept."""
+    """Store (path, name) of the pieces that the pass judged to be changed."""
     states.set_state(CHANGES, [list(change) for change in sorted(changes)])
 
 
 def recall_changes(session: Session, task_id: str) -> frozenset[tuple[str, str]]:
-    """What the task's planning passes judged to be changed."""
+    """(path, name) of the pieces that the task's planning passes judged to be changed."""
     keys = [key for key in session.list_keys(f"{task_id}:") if key.endswith(f"/{CHANGES}")]
     return frozenset(change for key in keys for change in CHANGED.validate_python(session.get_state(key)))
 
 
 def recall(session: Session, pass_id: str) -> Remembered:
-    """The retrieval of the pass, or else of the newest attempt before it (`…:retry_2`, `…:retry_1`, `…`).
+    """The retrieval of the pass or, failing that, of the latest attempt before it (`…:retry_2`, `…:retry_1`, `…`).
 
     Raises:
-        RecordError: none of them left a package in the session, or what is there cannot be read.
+        RecordError: none of them stored a package in the session, or what is there cannot be read.
     """
     for earlier in reversed(attempts_up_to(pass_id)):
         states = session.for_pass(earlier)

@@ -88,10 +88,10 @@ def split_file(
     max_lines: int,
     imports: Sequence[tuple[int, int]] = (),
 ) -> tuple[Piece, ...]:
-    """The file's pieces by line. Consecutive overloads of one name are one piece.
+    """Divide the file into pieces, by line. Consecutive overloads of one name form one piece.
 
     Args:
-        lines: of the file, without line ends.
+        lines: of the file, without line breaks.
         definitions: of the file, in any order.
         max_lines: a longer definition that has members is divided, whatever its kind.
         imports: first and last lines of the file's imports, in order.
@@ -105,14 +105,14 @@ def split_file(
 
 
 def enclosing_head(pieces: Iterable[Piece], piece: Piece) -> Piece | None:
-    """The head of the class that `piece` is a member of, where the class was divided."""
+    """The head of the class that `piece` is a member of, if that class was divided."""
     owner = definition_name(piece).rpartition(".")[0] if piece.kind in {"symbol", "part"} else ""
     heads = {entry.name: entry for entry in pieces if entry.kind == "head"}
     return heads.get(head_name(owner)) if owner else None
 
 
 def definition_name(piece: Piece) -> str:
-    """The qualified name of the definition that a piece is, heads or is a part of; "" for other code."""
+    """The qualified name of the definition that the piece is, begins or is a part of; "" for other code."""
     if piece.kind in OTHER_KINDS:
         return ""
     if piece.kind == "part":
@@ -126,7 +126,7 @@ def head_name(owner: str) -> str:
 
 
 def _with_overloads(pieces: Iterable[Piece]) -> list[Piece]:
-    """The pieces; consecutive ones of the same name are one."""
+    """Join consecutive pieces of the same name."""
     joined: list[Piece] = []
     for piece in pieces:
         before = joined[-1] if joined else None
@@ -142,7 +142,7 @@ def _with_overloads(pieces: Iterable[Piece]) -> list[Piece]:
 def _with_imports(
     pieces: Iterable[Piece], lines: Sequence[str], imports: Sequence[tuple[int, int]]
 ) -> Iterator[Piece]:
-    """The pieces; imports within other code are pieces of their own."""
+    """Make imports inside other code pieces of their own."""
     for piece in pieces:
         inside = (
             [span for span in imports if piece.start_line <= span[0] and span[1] <= piece.end_line]
@@ -235,7 +235,7 @@ def _definition(
 
 
 def _code(lines: Sequence[str], first: int, last: int, *, owner: str) -> list[Piece]:
-    """The lines between definitions, cut at blank lines; nothing where all are blank."""
+    """The lines between definitions, cut at blank lines; nothing if all are blank."""
     bounds = [first]
     for number in range(first, last):
         if number - bounds[-1] >= CODE_LINES and not lines[number - 1].strip():
@@ -295,15 +295,15 @@ def divide_large(
     part: int,
     cuts: Callable[[], Sequence[Cut]],
 ) -> tuple[Piece, ...]:
-    """The pieces; one of more than `most` tokens is replaced by parts of at most `part`, where the cuts allow it.
+    """Replace each piece of more than `most` tokens by parts of at most `part`, if the cuts allow it.
 
-    A single statement that is larger stays whole. `cuts` is called only if a piece is too large.
+    A single statement that is larger stays in one part. `cuts` is called only if a piece is too large.
     """
     divided: list[Piece] = []
     known: Sequence[Cut] | None = None
     for piece in pieces:
         text = lines[piece.start_line - 1 : piece.end_line]
-        # No text has more tokens than characters, and counting takes time.
+        # A text never has more tokens than characters, and counting tokens is slow.
         if sum(map(len, text)) + len(text) <= most or count("\n".join(text)) <= most:
             divided.append(piece)
             continue
@@ -315,7 +315,7 @@ def divide_large(
 
 
 def text_cuts(lines: Sequence[str]) -> tuple[Cut, ...]:
-    """Cuts for a text without a grammar: after blank lines first, then before the least indented lines."""
+    """Cuts for a text without a grammar: preferably after blank lines, then before the least indented lines."""
     cuts = []
     for number, line in enumerate(lines, start=1):
         if line.strip():
@@ -333,7 +333,7 @@ class _Division:
         self._part = part
 
     def spans(self, last: int, cuts: Sequence[Cut]) -> list[tuple[int, int]]:
-        """The spans up to line `last`; neighbours that fit together are one span."""
+        """The spans up to line `last`; neighbours that fit together are merged."""
         joined: list[tuple[int, int]] = []
         for start, end in self._divide(self._first, last, cuts):
             if joined and self._fits(joined[-1][0], end):

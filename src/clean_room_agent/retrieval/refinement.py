@@ -1,4 +1,4 @@
-"""Refinement: what a failed attempt lacked is judged and merged into the context that it had."""
+"""Refinement: what a failed attempt lacked is judged and merged into the context it had."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ Place = tuple[str, int, bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
-    """The context that is to be assembled, and the query with what the failure added."""
+    """The context to assemble, and the query with what the failure added."""
 
     context: StageContext
     query: TaskQuery
@@ -42,10 +42,11 @@ def merge_request(
     config: JudgmentsConfig,
     available_tokens: int,
 ) -> Merged:
-    """The earlier selections with what the refinement names: its files like those of a plan (whole where they fit), the
-    files of its symbols as they are judged (the symbols at least as supporting code), its tests to be read.
+    """Merge what the refinement names into the earlier selections.
 
-    Of the earlier files, only those that changed since are judged again. The decisions are those of the merge alone.
+    Its files are treated like those of a plan (shown entirely if they fit), files of its symbols are judged (but the
+    symbols are at least supporting code), and its tests are shown to be read. Earlier files are judged again only if
+    they changed since. The result's decisions are those of this merge alone.
     """
     additions, notes = _additions(refinement, earlier, source)
     renewed = {path for path, *_ in _changed_files(earlier, source)}
@@ -89,7 +90,7 @@ def merge_request(
 def _merged(
     kept: Sequence[Selection], judged: Sequence[Selection]
 ) -> tuple[tuple[Selection, ...], tuple[Selection, ...]]:
-    """What stays of the earlier selections and of the new ones: each piece once, in the greater of its details."""
+    """What remains of the earlier and of the new selections: each piece once, in its greater detail."""
     whole = {entry.path for entry in (*kept, *judged) if _is_whole(entry)}
     before = {_place(entry): DETAILS.index(entry.detail) for entry in kept}
     after = {_place(entry): DETAILS.index(entry.detail) for entry in judged}
@@ -134,7 +135,7 @@ def _additions(
 def _named_places(
     refinement: RefinementRequest, source: RepositorySource, notes: list[Decision]
 ) -> Iterator[tuple[str, int, str]]:
-    """Path, tier and reason of each file that the refinement leads to; a name that leads nowhere is added to `notes`."""
+    """Yield path, tier and reason of each file the refinement leads to; names that lead nowhere go to `notes`."""
     for name in refinement.missing_files:
         paths = source.resolve_path(name, most=1)
         yield from ((path, 0, "named by the failure") for path in paths)
@@ -169,7 +170,7 @@ def _unknown(name: str, what: str) -> Decision:
 def _whole_files(
     refinement: RefinementRequest, kept: Sequence[Selection], source: RepositorySource, available_tokens: int
 ) -> tuple[list[Selection], list[Decision]]:
-    """The files that are to be shown whole and fit, with a note for the record on each."""
+    """The files to show entirely that fit, with a note for the record on each."""
     chosen: list[Selection] = []
     notes: list[Decision] = []
     for path in refinement.whole_files:
@@ -205,7 +206,7 @@ def _whole_files(
 def _named_symbols(
     refinement: RefinementRequest, selections: Sequence[Selection], source: RepositorySource
 ) -> tuple[list[Selection], list[Decision]]:
-    """The symbols that the failure names and no selection shows, as supporting code, whatever was judged of them."""
+    """Symbols that the failure names and no selection shows, as supporting code whatever the verdicts."""
     chosen: list[Selection] = []
     for name in refinement.missing_symbols:
         for symbol in source.meant_by(name):

@@ -24,10 +24,10 @@ STAGES: Mapping[str, StageFactory] = {
 def build_stages(
     names: Sequence[str], config: JudgmentsConfig
 ) -> tuple[RetrievalStage[RepositorySource], ...]:
-    """The named retrieval stages, in the caller's order.
+    """Build the named retrieval stages, in the given order.
 
     Raises:
-        ConfigError: a name is unknown, stands twice, or there is none.
+        ConfigError: a name is unknown or appears twice, or there is none.
     """
     return stages_named(names, STAGES, config)
 
@@ -35,10 +35,10 @@ def build_stages(
 def stages_named(
     names: Sequence[str], known: Mapping[str, Callable[[ConfigT], StageT]], config: ConfigT
 ) -> tuple[StageT, ...]:
-    """The named stages of a registry, in the caller's order.
+    """Build the named stages of a registry, in the given order.
 
     Raises:
-        ConfigError: a name is unknown, stands twice, or there is none.
+        ConfigError: a name is unknown or appears twice, or there is none.
     """
     if not names:
         raise ConfigError("no stage is named", hint=f"stages: {', '.join(known)}")

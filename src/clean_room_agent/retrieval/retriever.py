@@ -1,4 +1,4 @@
-"""A retrieval from end to end: task analysis, candidates, the stages in the caller's order, assembly."""
+"""A retrieval from end to end: task analysis, candidates, the stages in order, assembly."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,7 +36,7 @@ class Retrieved:
 class Retriever:
     """Makes context packages for the passes of one task.
 
-    A knowledge base describes one state of the index: after a refresh, the next packages need a new retriever.
+    It reads one state of the index: after the index is refreshed, make a new retriever.
     """
 
     def __init__(
@@ -70,13 +70,13 @@ class Retriever:
         self._config = config
 
     def retrieve(self, request: ContextRequest) -> Retrieved:
-        """The package for one pass, and the candidates; when it returns, all decisions are committed.
+        """Return the package for one pass, and the candidates; all decisions are committed by then.
 
         Raises:
             UsageError: there is no index.
-            RepositoryError: a file is not what was indexed.
-            WindowExceeded: what has to be shown does not fit the model's window.
-            ModelError: the server.
+            RepositoryError: a file differs from what was indexed.
+            WindowExceeded: what must be shown does not fit the model's window.
+            ModelError: the server failed.
         """
         source = self._source(request)
         states = self._session.for_pass(request.pass_id)
@@ -106,7 +106,7 @@ class Retriever:
         return Retrieved(package=self._assemble(context, source, judge), candidates=candidates)
 
     def _analysis(self, request: ContextRequest, source: RepositorySource) -> Analysis:
-        """What the task names; unless a plan names its files, a model adds to that."""
+        """What the task names; a model adds to it unless a plan names the files."""
         found = analyse(request, source)
         if not self._config.use_model:
             return note_no_model(found)
@@ -117,11 +117,12 @@ class Retriever:
         )
 
     def refine(self, refinement: RefinementRequest, request: ContextRequest) -> ContextPackage:
-        """The earlier package of this pass, or of the attempt before, with what `refinement` names judged and added.
+        """Return the earlier package of this pass (or of the attempt before) extended by what `refinement` names.
+
+        Raises the same as `retrieve`, and:
 
         Raises:
-            RecordError: the session holds no package to go on from.
-            And what `retrieve` raises.
+            RecordError: the session holds no package to extend.
         """
         from clean_room_agent.retrieval.refinement import merge_request
 
@@ -178,7 +179,7 @@ class Retriever:
         return window.context - window.reserved
 
     def _window(self, request: ContextRequest) -> Window:
-        """The window of the model that reads the package; the reserve includes what the request adds to it."""
+        """The window of the model that reads the package; the reserve includes what the request adds."""
         window = self._models.window(request.role)
         reserved = min(window.reserved + request.extra_reserved, window.context - 1)
         return Window(context=window.context, reserved=reserved)

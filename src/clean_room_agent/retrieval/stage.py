@@ -1,8 +1,8 @@
 """The Protocol of a retrieval stage, and the types that pass from one stage to the next.
 
-A stage narrows the context: it gets the context so far, its data source, the analysed task and a judge, and
-returns the context for the next stage. It keeps no state. To add one: write `stages/<name>.py`, add its
-line to `registry.py`, add `tests/retrieval/stages/test_<name>.py`.
+A stage narrows the context: it gets the context so far, its data source, the analysed task and a judge, and returns the
+context for the next stage. It keeps no state. To add one: write `stages/<name>.py`, add its line to `registry.py`,
+and add `tests/retrieval/stages/test_<name>.py`.
 """
 
 from collections.abc import Sequence
@@ -32,13 +32,13 @@ class Candidate:
 
     @property
     def subject(self) -> "Subject":
-        """The file, for a decision about it."""
+        """The file, as the subject of a decision."""
         return Subject(path=self.path, file_id=self.file_id, tier=self.tier, score=self.score)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """A file or a piece of one that is to be shown, if it fits."""
+    """A file, or a piece of one, to be shown if it fits."""
 
     path: str
     symbol: str | None
@@ -55,7 +55,7 @@ class Selection:
     section: Section = "code"
 
     def subject(self, file_id: int | None = None) -> Subject:
-        """The file or piece, for a decision about it."""
+        """The file or piece, as the subject of a decision."""
         return Subject(path=self.path, symbol=self.symbol, file_id=file_id, tier=self.tier, score=self.score)
 
 
@@ -87,7 +87,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """For the record: what was let in or kept out, by whom, and why."""
+    """For the record: what was included or excluded, by whom, and why."""
 
     stage: str
     subject: Subject
@@ -163,14 +163,14 @@ class Sorted(Protocol):
     """The answer to a batch prompt."""
 
     def numbers(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """Each label with the numbers of its options; where a number stands twice, the first label counts."""
+        """Each label with the numbers of its options; if a number is listed twice, the first label counts."""
 
 
 SortedT = TypeVar("SortedT", bound=Sorted)
 
 
 class Judge(Protocol):
-    """Decides what rules and search could not: a model, or a score threshold in its place."""
+    """Decides what rules and search cannot: a model, or a score threshold in its place."""
 
     def sort(
         self,
@@ -182,9 +182,9 @@ class Judge(Protocol):
         chosen: tuple[str, ...] = (),
         remark: str = "",
     ) -> tuple[Verdict, ...]:
-        """One verdict for each option, in order; an option without a readable verdict is out.
+        """Give one verdict per option, in order; an option without a readable verdict is out.
 
-        `labels` are those of the answer, from the one that says most for an option to the one that says least.
+        `labels` are those of the answer, from the strongest in favour of an option to the weakest.
         """
 
     def choose(
@@ -196,7 +196,7 @@ class Judge(Protocol):
         stage: str,
         chosen: tuple[str, ...] = (),
     ) -> tuple[Verdict, ...]:
-        """The same with one question for each option. The answer is one word: one of `labels`, or one that means out."""
+        """Like `sort`, with one question per option. The answer is one word: one of `labels`, or one that means out."""
 
 
 class RetrievalStage(Protocol[SourceT_contra]):
@@ -209,4 +209,4 @@ class RetrievalStage(Protocol[SourceT_contra]):
     def run(
         self, context: StageContext, source: SourceT_contra, query: TaskQuery, judge: Judge
     ) -> StageContext:
-        """The context after this stage; what it decided is appended to the decisions."""
+        """Return the context after this stage, with this stage's decisions appended."""

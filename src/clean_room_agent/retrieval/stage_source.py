@@ -1,4 +1,4 @@
-"""What the stages of a code task read from: the index, and the files that it describes, divided into pieces."""
+"""What the stages of a code task read: the index, and the files it describes, divided into pieces."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ class RepositorySource:
     """A repository in one state: its index, and the folder that was indexed."""
 
     def __init__(self, kb: KnowledgeBase, files: ContextFiles, count: Callable[[str], int]) -> None:
-        """`count` gives the estimated tokens of a text for the model that will read the package."""
+        """`count` estimates the tokens of a text for the model that will read the package."""
         self.kb = kb
         self.files = files
         self.count = count
@@ -52,9 +52,9 @@ class RepositorySource:
         return self._by_path().get(path)
 
     def resolve_path(self, name: str, *, most: int) -> tuple[str, ...]:
-        """The indexed paths that `name` may mean, sorted: itself, what ends with it, or what it ends with.
+        """Indexed paths that `name` may refer to, sorted: itself, what ends with it, or what it ends with.
 
-        Nothing where more than `most` fit.
+        Empty if more than `most` match.
         """
         wanted = name.replace("\\", "/").removeprefix("./")
         if not wanted.strip("/"):
@@ -73,13 +73,13 @@ class RepositorySource:
         return ()
 
     def find_symbols(self, name: str) -> tuple[SymbolRow, ...]:
-        """The symbols that a plain or dotted name names, by path and line."""
+        """The symbols that a plain or dotted name refers to, by path and line."""
         if name not in self._symbols:
             self._symbols[name] = self.kb.search_symbols_by_name(name)
         return self._symbols[name]
 
     def meant_by(self, name: str) -> tuple[SymbolRow, ...]:
-        """The same; nothing where there are so many that the name does not tell which one is meant."""
+        """Like `find_symbols`, but empty if there are too many to tell which one is meant."""
         symbols = self.find_symbols(name)
         return symbols if len(symbols) <= MAX_SAME_NAME else ()
 
@@ -95,11 +95,13 @@ class RepositorySource:
         return row.path
 
     def view(self, path: str, *, max_lines: int, available_tokens: int) -> FileView | NotEditable:
-        """The file at an indexed path, divided. Definitions with members that are longer than `max_lines` are divided
-        into these; what would still fill most of the context is divided at whole statements.
+        """The file at an indexed path, divided into pieces.
+
+        Definitions with members that are longer than `max_lines` are divided into these; a piece that would still fill most
+        of the context is divided between statements.
 
         Raises:
-            RepositoryError: the file is not what was indexed.
+            RepositoryError: the file differs from what was indexed.
             KeyError: the path is not indexed.
         """
         row = self._by_path()[path]
@@ -118,7 +120,7 @@ class RepositorySource:
         return FileView(row=row, text=text, definitions=definitions, pieces=self._noted(row, pieces))
 
     def _noted(self, row: FileRow, pieces: Sequence[Piece]) -> tuple[Piece, ...]:
-        """The pieces, with the comments in them that state a reason."""
+        """Add to the pieces those of their comments that state a reason."""
         notes = [
             (comment.line, f"(line {comment.line}: {' '.join(comment.content.split())})")
             for comment in self.kb.get_rationale_comments(row.id)
@@ -149,7 +151,7 @@ class RepositorySource:
         )
 
     def definitions_at(self, path: str) -> tuple[Definition, ...]:
-        """The definitions of the file at a path; nothing where it is not indexed."""
+        """The definitions of the file at a path; empty if it is not indexed."""
         if path not in self._definitions:
             row = self._by_path().get(path)
             self._definitions[path] = self.definitions(row) if row is not None else ()
@@ -171,7 +173,7 @@ def _cuts(text: FileText) -> Sequence[Cut]:
 
 
 def top_names(definitions: Sequence[Definition], *, most: int) -> tuple[str, ...]:
-    """The first names that a file defines at its top level; classes and functions before variables."""
+    """The first `most` names that a file defines at its top level; classes and functions before variables."""
     top = [entry for entry in definitions if "." not in entry.name]
     top.sort(key=lambda entry: entry.kind == "variable")
     return tuple(dict.fromkeys(entry.name for entry in top))[:most]

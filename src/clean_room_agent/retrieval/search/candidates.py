@@ -1,4 +1,4 @@
-"""The candidate files of a task: found by the ranking, and by what is named, imported or often changed together."""
+"""Finds the candidate files of a task: by ranking, and by what is named, imported or often changed together."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -62,7 +62,7 @@ MAX_GAIN = 2.0
 
 @dataclass(slots=True)
 class _Found:
-    """A file while the evidence for it is collected."""
+    """A file and the evidence for it, while it is being collected."""
 
     file_id: int
     weight: float
@@ -99,7 +99,7 @@ class _Pool:
             found.gain += gain
 
     def best(self, paths: Iterable[str]) -> list[str]:
-        """These files, the best first, then by path."""
+        """These files, best first, then by path."""
         return sorted(paths, key=lambda path: (-self.files[path].score, path))
 
     def in_tier(self, most: int) -> list[str]:
@@ -109,7 +109,7 @@ class _Pool:
 def find_candidates(
     request: ContextRequest, query: TaskQuery, source: RepositorySource
 ) -> tuple[tuple[Candidate, ...], tuple[Decision, ...]]:
-    """The files that may matter, those of tier 0 first, then by score and path; and decisions about what was left out."""
+    """Return the files that may matter, tier 0 first, then by score and path; and notes on what was left out."""
     search = _search_query(request, query)
     pool = _Pool(source, search.wanted)
     decisions = _add_planned(request, pool, source)
@@ -157,7 +157,7 @@ def _search_query(request: ContextRequest, query: TaskQuery) -> SearchQuery:
 
 
 def _message_words(messages: Iterable[str]) -> list[str]:
-    """The words of test failures, without those of the runner."""
+    """The words of test failures, without the test runner's own."""
     return [
         word
         for message in messages
@@ -212,7 +212,7 @@ def test_files(query: TaskQuery, source: RepositorySource) -> tuple[str, ...]:
 
 
 def _add_tested(query: TaskQuery, pool: _Pool, source: RepositorySource) -> None:
-    """Adds what the failing tests import, above all files that define a name they use."""
+    """Add what the failing tests import, above all the files that define a name they use."""
     for test in find_tests(query, source):
         row = source.file(test.path)
         if row is None:
@@ -233,7 +233,7 @@ def _add_tested(query: TaskQuery, pool: _Pool, source: RepositorySource) -> None
 
 
 def _imported(file_id: int, source: RepositorySource) -> list[str]:
-    """The files that a file imports, and the files behind those that only re-export."""
+    """The files that a file imports, with files that only re-export replaced by those behind them."""
     paths: dict[str, None] = {}
     waiting = [(file_id, 0)]
     while waiting:
@@ -278,7 +278,7 @@ def _add_neighbors(pool: _Pool, source: RepositorySource) -> None:
 
 
 def _seeds(pool: _Pool) -> list[tuple[str, float]]:
-    """The files whose neighbours are added, with weights: 1 for named ones, for the best of the rest their relative score."""
+    """The files whose neighbours are added, with weights: 1 if named, relative scores for the best of the rest."""
     named = pool.in_tier(1)
     rest = pool.best(path for path, found in pool.files.items() if found.tier > 1 and found.ranked > 0)
     top = max((found.score for found in pool.files.values()), default=0.0) or 1.0
@@ -308,7 +308,7 @@ def _candidate(path: str, found: _Found, top: float) -> Candidate:
 
 
 def _strongest_first(reasons: Iterable[str]) -> list[str]:
-    """Reasons of being named first, then those of the ranking, then neighbours; each as they were found."""
+    """First reasons of being named, then of the ranking, then of neighbours; each in the order found."""
     named = ("named by ", "defines ", "in a stack trace", "holds a failing test")
     neighbors = ("imported by ", "imports ", "changed together ")
     return sorted(reasons, key=lambda reason: (reason.startswith(neighbors), not reason.startswith(named)))

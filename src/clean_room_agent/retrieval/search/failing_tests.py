@@ -1,6 +1,4 @@
-"""Finding named tests in the code, with the fixtures, hooks and helpers that they use, and the names that a test file imports
-and the repository does not define yet.
-"""
+"""Finds named tests in the code, with the fixtures, hooks and helpers they use, and their missing imports."""
 
 import ast
 import posixpath
@@ -41,7 +39,7 @@ MAX_FILES_MEANT = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HelperCode:
-    """A fixture, a hook, a helper or a constant that a test uses, decorators included."""
+    """A fixture, hook, helper or constant that a test uses, including decorators."""
 
     path: str
     name: str
@@ -68,7 +66,7 @@ class TestCode:
 
 
 def file_of_test(name: str, source: RepositorySource) -> str:
-    """The indexed file that a test's name contains; "" where it contains none, or one that is not indexed."""
+    """The indexed file that a test's name contains; "" if there is none."""
     for path in files_meant(name):
         if ("/" in path or "." in path) and (found := source.resolve_path(path, most=1)):
             return found[0]
@@ -76,10 +74,10 @@ def file_of_test(name: str, source: RepositorySource) -> str:
 
 
 def find_tests(query: TaskQuery, source: RepositorySource) -> tuple[TestCode, ...]:
-    """The named tests that can be found, without repeats, in the order they are named.
+    """The named tests that exist, without repeats, in the order they are named.
 
     Raises:
-        RepositoryError: a test's file is not what was indexed.
+        RepositoryError: a test's file differs from what was indexed.
     """
     return find_named_tests(
         query.test_names, source, files=(*(frame.path for frame in query.frames), *query.paths)
@@ -89,10 +87,10 @@ def find_tests(query: TaskQuery, source: RepositorySource) -> tuple[TestCode, ..
 def find_named_tests(
     names: Iterable[str], source: RepositorySource, *, files: Iterable[str] = ()
 ) -> tuple[TestCode, ...]:
-    """The first `MAX_TESTS` tests with these names; `files` are searched where a name does not tell its file.
+    """The first `MAX_TESTS` tests with these names; `files` are searched if a name does not tell its file.
 
     Raises:
-        RepositoryError: a test's file is not what was indexed.
+        RepositoryError: a test's file differs from what was indexed.
     """
     finder = _Finder(source, tuple(unique(path for path in files if is_test_file(path)))[:MAX_FILES])
     found: dict[tuple[str, int], TestCode] = {}
@@ -105,7 +103,7 @@ def find_named_tests(
 
 
 class _Finder:
-    """Looks tests up, each file read and parsed once."""
+    """Looks tests up; each file is read and parsed once."""
 
     def __init__(self, source: RepositorySource, files: Sequence[str]) -> None:
         self._source = source
@@ -113,7 +111,7 @@ class _Finder:
         self._known: dict[str, tuple[FileText, Outline] | None] = {}
 
     def find(self, name: str) -> Iterator[TestCode]:
-        """The tests of this name: one, or several where it is not unique."""
+        """The tests of this name: several if it is not unique."""
         path = file_of_test(name, self._source)
         if path and is_of_file(name):
             yield from self._unloaded(path)
@@ -131,7 +129,7 @@ class _Finder:
                 return
 
     def _unloaded(self, path: str) -> Iterator[TestCode]:
-        """Of a file that could not be loaded, the tests that use an import that the repository does not have yet."""
+        """In a file that could not be loaded, the tests that use an import which does not exist yet."""
         known = self._file(path)
         missing = frozenset() if known is None else missing_imports(known[0], self._source)
         for one in self._source.definitions_at(path) if missing else ():
@@ -140,7 +138,7 @@ class _Finder:
                 yield self._code(path, one.name, span)
 
     def _uses(self, path: str, span: Span, names: frozenset[str]) -> bool:
-        """Whether the lines use one of the names, themselves or by a helper of their file."""
+        """Whether the lines use one of the names, directly or through a helper of their file."""
         known = self._file(path)
         if known is None:
             return False
@@ -149,9 +147,9 @@ class _Finder:
         return any(one & names for one in used)
 
     def _places(self, path: str, titles: str) -> Iterator[tuple[str, str]]:
-        """The files in which a test with these titles may be declared, and the titles to look for there.
+        """Files in which a test with these titles may be declared, and the titles to look for there.
 
-        A test file may call a function in another file that declares tests: the first titles are missing there.
+        A test file may call a function in another file that declares tests; there, the first titles are missing.
         """
         if path:
             yield path, titles
@@ -163,7 +161,7 @@ class _Finder:
                     rest = titles_of(rest)
 
     def _definitions(self, name: str, path: str) -> Iterator[TestCode]:
-        """Python definitions, from the index; a bare name of several definitions means none of them."""
+        """Python definitions, from the index; none if several match a bare name."""
         stated, qualified = split_pytest_id(name)
         symbols = self._source.find_symbols(qualified)
         if path and not stated:
@@ -261,7 +259,7 @@ class _Finder:
             folder = posixpath.dirname(folder)
 
     def _file(self, path: str) -> tuple[FileText, Outline] | None:
-        """An indexed file with its outline, which is empty where it cannot be parsed; None where it has no text."""
+        """An indexed file with its outline (empty if it cannot be parsed); None if it is not text."""
         if path not in self._known:
             row = self._source.file(path)
             text = self._source.files.read(path, row.content_hash) if row is not None else None
@@ -273,7 +271,7 @@ class _Finder:
 
 
 def _fit(titles: Sequence[Sequence[str]], wanted: str) -> int:
-    """The length of the titles' fixed text if they fit `wanted`; -1 if not."""
+    """The length of the titles' fixed text if they match `wanted`, else -1."""
     pieces = [""]
     for place, title in enumerate(titles):
         pieces[-1] += (SEPARATOR if place else "") + title[0]
@@ -301,12 +299,12 @@ def _length(span: Span) -> int:
 
 
 def missing_imports(text: FileText, source: RepositorySource) -> frozenset[str]:
-    """The names that a Python file imports from this repository, where the module or the name does not exist.
+    """Names that a Python file imports from this repository although the module or the name does not exist.
 
-    Imports from other packages are taken to exist. Empty for a file in another language.
+    Imports from other packages are assumed to exist. Empty for other languages.
 
     Raises:
-        RepositoryError: an imported file is not what was indexed.
+        RepositoryError: an imported file differs from what was indexed.
     """
     try:
         tree = ast.parse("\n".join(text.lines)) if text.path.endswith(".py") else ast.Module([], [])
@@ -343,7 +341,7 @@ def _place(folder: str, level: int, module: str) -> str:
 
 
 def _is_ours(module: str, source: RepositorySource) -> bool:
-    """Whether the repository has the module's top-level package, at its root or below src, as a folder or a file."""
+    """Whether the repository has the module's top-level package, at its root or in src, as a folder or a file."""
     root = module.partition(".")[0]
     begins = (f"{root}/", f"src/{root}/")
     return bool(root) and any(
@@ -353,7 +351,7 @@ def _is_ours(module: str, source: RepositorySource) -> bool:
 
 
 def _files(place: str, source: RepositorySource) -> tuple[str, ...]:
-    """The files that a module of this path may be."""
+    """The files that a module with this path may be in."""
     ways = (f"{place}.py", f"{place}/__init__.py", f"{place}.pyi") if place else ("__init__.py",)
     return tuple(path for way in ways for path in source.resolve_path(way, most=MAX_FILES_MEANT))
 

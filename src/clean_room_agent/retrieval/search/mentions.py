@@ -74,7 +74,7 @@ FIRST_LINE_WEIGHT = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mentions:
-    """What a text mentions, each list without repeats, in order of first appearance; nothing is checked against the index."""
+    """What a text mentions, without repeats, in order of first appearance; not checked against the index."""
 
     paths: tuple[str, ...] = ()
     identifiers: tuple[str, ...] = ()
@@ -122,7 +122,10 @@ def find_frames(text: str) -> tuple[StackFrame, ...]:
 
 
 def kind_of_task(text: str) -> str:
-    """bug, feature, refactoring, test, docs or performance, by the words used; "" where none is; ties go to the first."""
+    """bug, feature, refactoring, test, docs or performance, judging by the words; "" if none fits.
+
+    The first of several that fit equally well wins.
+    """
     first, _, rest = text.strip().partition("\n")
     best, best_score = "", 0
     for kind, pattern in KINDS:

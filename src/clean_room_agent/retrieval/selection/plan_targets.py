@@ -46,12 +46,12 @@ class Target:
 
 
 def target_of(pieces: Sequence[ScoredPiece], hints: Hints, changed: Collection[tuple[str, str]]) -> Target:
-    """Which pieces of the file are in without asking, and which have to be asked about.
+    """Decide which pieces of the file are included without asking, and which must be judged.
 
     Args:
         pieces: the file's.
         hints: what the plan names.
-        changed: path and name of the pieces that were judged to be changed when the task was planned.
+        changed: (path, name) of the pieces that were judged to be changed when the task was planned.
     """
     chosen: dict[int, tuple[ScoredPiece, str]] = {}
     view = pieces[0].view
@@ -77,7 +77,7 @@ def target_of(pieces: Sequence[ScoredPiece], hints: Hints, changed: Collection[t
 
 
 def is_small(view: FileView, source: RepositorySource, available_tokens: int) -> bool:
-    """Whether the file is shown whole."""
+    """Whether the file is shown entirely."""
     lines = len(view.text.lines)
     return (
         lines <= SMALL_FILE_LINES
@@ -86,8 +86,9 @@ def is_small(view: FileView, source: RepositorySource, available_tokens: int) ->
 
 
 def around(target: Target, shown: Collection[ScoredPiece]) -> list[Selection]:
-    """What is shown along with the shown pieces of a target: the file's imports (or its short beginning) and a few lines
-    after them, the heads of the pieces' classes, and the comments right above the pieces.
+    """What accompanies the shown pieces: imports, heads of their classes, and comments right above them.
+
+    The imports are those of the file (or its short beginning) with a few lines after them.
     """
     pieces = [scored.piece for scored in target.pieces]
     heads = {
@@ -122,7 +123,7 @@ def around(target: Target, shown: Collection[ScoredPiece]) -> list[Selection]:
 
 
 def _named(piece: Piece, view: FileView, planned: frozenset[str]) -> str:
-    """Why the plan means the piece; "" where it does not."""
+    """Why the plan refers to the piece; "" if it does not."""
     if is_named(piece, planned):
         return "named by the plan"
     inside = [

@@ -1,7 +1,7 @@
-"""Code related to what is to be changed: what it overrides and uses, the lines that use it, the tests that exercise it.
+"""Code related to what is to be changed: what it overrides and uses, lines that use it, tests that exercise it.
 
-Uses come from the index's references. A name that they do not resolve, such as a constant, is looked up in the file and
-in the files that it imports.
+Uses come from the index's references. A name without a resolved reference, such as a constant, is looked up in the
+file and in the files that it imports.
 """
 
 import re
@@ -71,16 +71,17 @@ def related_selections(
     shown: Sequence[Span],
     goal_tests: Iterable[tuple[str, int]],
 ) -> tuple[Selection, ...]:
-    """What is shown to be read: used definitions, then lines of callers, then tests that must stay green.
+    """What is shown for reading: used definitions, then lines of callers, then tests that must keep passing.
 
     Args:
         changed: the code to be changed.
         source: where related code is looked for.
-        shown: all code that is shown already.
-        goal_tests: path and first line of the tests that fail and are the goal; these are not among the green ones.
+        shown: all code that is already shown.
+        goal_tests: (path, first line) of the failing tests that are the goal; they are not among those that must keep
+            passing.
 
     Raises:
-        RepositoryError: a file is not what was indexed.
+        RepositoryError: a file differs from what was indexed.
     """
     own = list(_definitions(changed))[:MAX_DEFINITIONS]
     uses = _uses(changed, own, shown, source)
@@ -121,8 +122,9 @@ def _uses(
     shown: Sequence[Span],
     source: RepositorySource,
 ) -> list[_Found]:
-    """What the code overrides or uses and is not shown: overridden methods first, then functions and methods, classes, values;
-    the surest first.
+    """What the code overrides or uses and is not shown, most certain first within each kind.
+
+    Overridden methods come first, then functions and methods, classes, values.
     """
     found: dict[int, _Found] = {}
     for _, definition in own:
@@ -147,7 +149,7 @@ def _uses(
 def _overridden(
     own: Sequence[tuple[Span, Definition]], source: RepositorySource
 ) -> Iterator[tuple[Definition, SymbolRow]]:
-    """Each method with the one that it overrides: of the nearest base class that has one of its name."""
+    """Each method with the one it overrides: the nearest base class's method of the same name."""
     for span, definition in own:
         owner, _, name = definition.name.rpartition(".")
         symbols = source.kb.get_symbols_for_file(span.view.row.id) if owner else ()
@@ -218,7 +220,7 @@ def _imported_names(view: FileView) -> frozenset[str]:
 def _callers(
     own: Sequence[tuple[Span, Definition]], shown: Sequence[Span], source: RepositorySource
 ) -> list[_Found]:
-    """The definitions that use the code from outside of it, the surest first, then by place."""
+    """Definitions outside the code that use it, most certain first, then by place."""
     found: dict[int, _Found] = {}
     for _, definition in own:
         for row in source.kb.get_symbol_neighbors(definition.symbol_id, direction="callers"):
@@ -275,8 +277,9 @@ def _names_only(uses: Sequence[_Found], source: RepositorySource) -> Iterator[Se
 
 
 def _in_short(symbol: SymbolRow, source: RepositorySource, *, most: int = 0) -> str:
-    """The signature in one line, and the first line of the documentation; a short value or class whole, and whatever has
-    at most so many lines.
+    """The signature in one line and the first line of the documentation.
+
+    A short value or class, and anything of at most `most` lines, is given in full.
     """
     path = source.path_of(symbol.file_id)
     owner = symbol.qualified_name.rpartition(".")[0]
@@ -294,7 +297,7 @@ def _in_short(symbol: SymbolRow, source: RepositorySource, *, most: int = 0) -> 
 
 
 def quoted_doc(line: str, path: str) -> str:
-    """A line of documentation between the marks of its language."""
+    """A line of documentation in the quotes of its language."""
     return f'''"""{line}"""''' if path.endswith((".py", ".pyi")) else f"/** {line} */"
 
 
@@ -341,7 +344,7 @@ def _caller_selections(callers: Sequence[_Found], source: RepositorySource) -> l
 
 
 def _first_use(text: FileText, found: _Found) -> tuple[int, str] | None:
-    """Number and text of the first line of the caller that calls what it uses, else of the first that names it."""
+    """Number and text of the caller's first line that calls what it uses, or else names it."""
     wanted = {name.rpartition(".")[2] for name in found.names}
     if "__init__" in wanted:
         wanted |= {name.split(".")[-2] for name in found.names if name.count(".")}

@@ -1,5 +1,6 @@
-"""The pieces of the files in scope, scored by how near they are to a task: what the precision stage chooses from. And code in
-short: signatures, outlines, the lines nearest to a task.
+"""The pieces of the files in scope, scored by how close they are to a task: what the precision stage chooses from.
+
+Also, code in short: signatures, outlines, and the lines closest to a task.
 """
 
 import math
@@ -51,7 +52,7 @@ PieceKey = tuple[str, int]
 
 
 def summary(piece: Piece) -> str:
-    """Signature, documentation, and the first comments that give a reason."""
+    """The signature, the documentation, and the first comments that give a reason."""
     parts = [piece.signature]
     if piece.doc:
         parts.append(indent(piece.doc, "    "))
@@ -67,8 +68,9 @@ def short_summary(piece: Piece) -> str:
 
 
 def names_outline(view: FileView, nearness: Callable[[Definition], float], *, most: int) -> str:
-    """The names and lines of the file's classes, functions and methods, in order; of more than `most`, the nearest, and
-    how many more there are.
+    """Names and lines of the file's classes, functions and methods, in order.
+
+    Of more than `most`, the nearest are listed, and how many more there are.
     """
     functions = {entry.name for entry in view.definitions if entry.kind in {"function", "method"}}
     named = [
@@ -87,17 +89,21 @@ def names_outline(view: FileView, nearness: Callable[[Definition], float], *, mo
 
 
 def first_line(text: str) -> str:
-    """The first line that is not blank, shortened, with its end."""
+    """The first line that is not blank, shortened, with a line break."""
     return _shorten(next((line for line in text.split("\n") if line.strip()), ""), MOST_CHARS) + "\n"
 
 
 def nearest_lines(
     lines: Sequence[str], terms: Mapping[str, float], *, most: int, first: int = 1
 ) -> tuple[tuple[int, str], ...]:
-    """Number and text of up to `most` lines that hold wanted terms, in the order of the file.
+    """(number, text) of up to `most` lines with wanted terms, in the order of the file.
 
-    The rarer a term is among the lines, the more it counts; of equal lines the first. `first` is the number of the
-    first line given.
+    The rarer a term is among the lines, the more it counts; among equal lines, the first wins. `first` is the number of
+    the first line given. For {"price": 1, "round": 1} and most=1:
+
+        for price in prices:     "price" is in two lines
+            total += price
+        return round(total)      (3, "return round(total)"): "round" is in one line only
     """
     bags = [frozenset(count_terms(line)) & terms.keys() for line in lines]
     held = Counter(term for bag in bags for term in bag)
@@ -135,14 +141,14 @@ def _one_line(text: str) -> str:
 
 
 def _shorten(text: str, most: int) -> str:
-    """The text in one line; from a longer one as many characters as are allowed, and how many more there are."""
+    """The text in one line; if too long, its first `most` characters and how many more there are."""
     line = _one_line(text)
     return line if len(line) <= most else f"{line[:most]} (and {len(line) - most} more characters)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hints:
-    """What makes a piece likely beside its words."""
+    """What makes a piece likely, apart from its words."""
 
     planned: frozenset[str]
     """Symbols that a plan names."""
@@ -159,7 +165,7 @@ class Hints:
 def score_pieces(
     views: Sequence[FileView], terms: Mapping[str, float], hints: Hints
 ) -> dict[PieceKey, float]:
-    """A score from 0 to 1 for every piece; the best has 1 (where any has more than 0)."""
+    """Score every piece from 0 to 1; the best has 1 (if any has more than 0)."""
     bags = {
         (view.row.path, piece.start_line): _bag(view, piece, terms) for view in views for piece in view.pieces
     }
@@ -181,7 +187,7 @@ def score_pieces(
 
 
 def is_named(piece: Piece, names: frozenset[str]) -> bool:
-    """Whether any of the plain or dotted names means the piece (or, for a head, its class)."""
+    """Whether any of the plain or dotted names refers to the piece (or, for a head, to its class)."""
     own = definition_name(piece)
     return bool(own) and matches_name(own, names)
 
@@ -192,12 +198,12 @@ def is_named_outright(piece: Piece, hints: Hints) -> bool:
 
 
 def matches_name(own: str, names: frozenset[str]) -> bool:
-    """Whether any of the plain or dotted names means the definition with the qualified name `own`."""
+    """Whether any of the plain or dotted names refers to the definition with the qualified name `own`."""
     return any(own == name or own.endswith("." + name) for name in names)
 
 
 def holds_frame(path: str, piece: Piece, frames: Sequence[StackFrame]) -> bool:
-    """Whether a stack frame lies in the piece."""
+    """Whether a stack frame is in the piece."""
     return any(frame.path == path and piece.start_line <= frame.line <= piece.end_line for frame in frames)
 
 
@@ -216,7 +222,7 @@ def _gain(view: FileView, piece: Piece, hints: Hints) -> float:
 
 
 def _defines(view: FileView, piece: Piece, words: frozenset[str]) -> bool:
-    """Whether the piece is, or holds, a definition of one of these plain names."""
+    """Whether the piece is or contains a definition with one of these unqualified names."""
     return any(
         entry.name.rpartition(".")[2] in words
         for entry in view.definitions
@@ -225,7 +231,7 @@ def _defines(view: FileView, piece: Piece, words: frozenset[str]) -> bool:
 
 
 def _bag(view: FileView, piece: Piece, wanted: Mapping[str, float]) -> dict[str, float]:
-    """How often each wanted term stands in the piece; its name counts more."""
+    """How often each wanted term occurs in the piece; its name counts more."""
     found = count_terms(view.text.span(piece.start_line, piece.end_line))
     bag = {term: float(count) for term, count in found.items() if term in wanted}
     if piece.kind not in OTHER_KINDS:
@@ -256,7 +262,7 @@ class ScoredPiece:
 
     @property
     def rank(self) -> tuple[float, PieceKey]:
-        """The order in which pieces are judged; total."""
+        """The order in which pieces are judged (total)."""
         return (-self.score - TIER_GAIN.get(self.entry.tier, 0.0), self.key)
 
     @property
@@ -265,7 +271,7 @@ class ScoredPiece:
         return self.view.text.span(self.piece.start_line, self.piece.end_line)
 
     def as_option(self, terms: Mapping[str, float]) -> Option:
-        """The piece as a judge is shown it."""
+        """The piece as a judge sees it."""
         piece, path = self.piece, self.entry.path
         text = self.text
         if piece.end_line - piece.start_line >= BODY_LINES or len(text) > BODY_CHARS:
@@ -313,10 +319,10 @@ class FilesInScope:
 
 
 def files_in_scope(context: StageContext, source: RepositorySource, query: TaskQuery) -> FilesInScope:
-    """The context's files with all their pieces.
+    """Divide the context's files into scored pieces.
 
     Raises:
-        RepositoryError: a file in scope is not what was indexed.
+        RepositoryError: a file in scope differs from what was indexed.
     """
     views: list[tuple[Candidate, FileView]] = []
     unreadable: list[tuple[Candidate, NotEditable]] = []
@@ -353,10 +359,10 @@ def files_in_scope(context: StageContext, source: RepositorySource, query: TaskQ
 
 
 def read_view(path: str, source: RepositorySource, available_tokens: int) -> FileView | NotEditable:
-    """The file, divided so that no piece fills what is available.
+    """The file, divided so that no piece fills the available tokens.
 
     Raises:
-        RepositoryError: the file is not what was indexed.
+        RepositoryError: the file differs from what was indexed.
     """
     max_lines = max(MIN_DIVIDED_LINES, available_tokens // TOKENS_PER_LINE)
     return source.view(path, max_lines=max_lines, available_tokens=available_tokens)
@@ -376,5 +382,5 @@ def weighted_terms(request: ContextRequest, query: TaskQuery, tests: Sequence[Te
 
 
 def is_test(entry: Candidate) -> bool:
-    """Whether the file holds tests."""
+    """Whether the file contains tests."""
     return is_test_file(entry.path)

@@ -65,7 +65,7 @@ DETAILS: dict[str, Detail] = {CHANGE: "primary", READ: "supporting"}
 
 
 class PrecisionStage:
-    """Named pieces are shown; of the others, those that are judged to be needed."""
+    """Shows the named pieces and, of the others, those judged to be needed."""
 
     def __init__(self, config: JudgmentsConfig, *, name: str = STAGE) -> None:
         self.name = name
@@ -74,10 +74,10 @@ class PrecisionStage:
     def run(
         self, context: StageContext, source: RepositorySource, query: TaskQuery, judge: Judge
     ) -> StageContext:
-        """The context with what is to be shown, and a decision for each piece.
+        """Select what is shown, with a decision for each piece.
 
         Raises:
-            RepositoryError: a file in scope is not what was indexed.
+            RepositoryError: a file in scope differs from what was indexed.
         """
         files = files_in_scope(context, source, query)
         targets = [
@@ -143,7 +143,7 @@ class PrecisionStage:
         *,
         nothing_chosen: bool,
     ) -> tuple[list[tuple[ScoredPiece, Verdict]], list[Decision]]:
-        """The pieces with their verdicts, and a note for each file of which not all was judged.
+        """The pieces with their verdicts, and a note for each file that was only judged in part.
 
         `nothing_chosen`: no earlier retrieval of the task chose anything.
         """
@@ -207,7 +207,7 @@ def _by_file(files: FilesInScope) -> list[tuple[int, list[ScoredPiece]]]:
 
 
 def _uncertain(target: Target) -> Sequence[ScoredPiece]:
-    """The pieces to be asked about: where the plan names nothing of the file, or only a large class."""
+    """The pieces to ask about: if the plan names nothing of the file, or only a large class."""
     if names_a_large_class(target):
         heads = tuple(scored.piece.name.removesuffix("(head)").strip() + "." for scored, _ in target.chosen)
         return [scored for scored in target.pieces if scored.piece.name.startswith(heads)]
@@ -225,7 +225,7 @@ def _may_change(scored: ScoredPiece, files: FilesInScope) -> bool:
 def _without_asking(
     targets: Sequence[Target], source: RepositorySource, context: StageContext, files: FilesInScope
 ) -> tuple[list[Selection], list[Selection]]:
-    """Files that are shown whole, and pieces that are shown because they are named, or because there are so few."""
+    """Files that are shown entirely, and pieces that are shown because they are named or because there are so few."""
     whole, named = [], []
     available = context.available_tokens
     for target in targets:
@@ -314,7 +314,7 @@ def _test_selections(
 def _related(
     changed: Sequence[Selection], shown: Sequence[Selection], files: FilesInScope, source: RepositorySource
 ) -> tuple[Selection, ...]:
-    """The code related to what is to be changed that is not shown yet."""
+    """Code related to what is to be changed that is not shown yet."""
     views = {entry.path: view for entry, view in files.views}
 
     def spans(selections: Sequence[Selection]) -> list[Span]:
@@ -329,7 +329,7 @@ def _related(
 
 
 def _outlines_of_targets(targets: Sequence[Target], shown: Sequence[Selection]) -> list[Selection]:
-    """Outlines of the files to be changed: what they define already, and where new code can go."""
+    """Outlines of the files to be changed: what they already define, and where new code can go."""
     whole = {entry.path for entry in shown if entry.symbol is None}
     return [
         _file_selection(
@@ -369,7 +369,7 @@ def _outlines(files: FilesInScope, named: Sequence[Selection]) -> list[Selection
 
 
 def _nearness(view: FileView, scores: Mapping[PieceKey, float]) -> Callable[[Definition], float]:
-    """How near the piece that a definition begins is to the task."""
+    """How close the piece that begins a definition is to the task."""
     return lambda entry: scores.get((view.row.path, entry.start_line), 0.0)
 
 

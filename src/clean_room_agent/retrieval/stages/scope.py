@@ -26,7 +26,10 @@ MAX_ROUNDS = 2
 
 
 class ScopeStage:
-    """If a plan names files, they alone are in scope. Else, what the task names is; of the rest, the best are judged."""
+    """If a plan names files, only they are in scope.
+
+    Otherwise, what the task names is in scope, and the best of the rest are judged.
+    """
 
     name = "scope"
 
@@ -36,7 +39,7 @@ class ScopeStage:
     def run(
         self, context: StageContext, source: RepositorySource, query: TaskQuery, judge: Judge
     ) -> StageContext:
-        """The context with the files in scope, in the candidates' order."""
+        """Select the files in scope, in the candidates' order."""
         if any(entry.tier == 0 for entry in context.candidates):
             return self._named_by_plan(context)
         waiting = [entry for entry in context.candidates if entry.tier > 1]
