@@ -23,7 +23,7 @@ COMMANDS = {"npm test": "node --test tests/"}
 SAID = {
     "os._exit(0) at import (unittest)": "unittest ended before it printed its summary",
     "os._exit(0) in the code under test (unittest)": "unittest ended before it printed its summary",
-    "sys.exit(0) at import (unittest)": "unittest",
+    "sys.exit(0) at import (unittest)": "newly failing: unittest.loader._FailedTest.tests.test_money",
     "the parent killed at import (unittest)": "unittest ended before it printed its summary",
     "the report is written at exit": "pytest's report has no failure, and its last line says '1 failed, 3 passed in",
     "unittest's output is printed, then os._exit(0)": "the process of the tests ended before its time",
