@@ -21,8 +21,6 @@ from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.app.leftovers import task_lock
 from clean_room_agent.artifacts.names import new_task_id
-from clean_room_agent.db.connection import connect_file
-from clean_room_agent.db.raw.runs import list_events
 from clean_room_agent.errors import UsageError
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
@@ -216,7 +214,7 @@ def test_a_copy_of_the_index_that_is_lost_is_made_again(
 
 
 def test_a_hint_is_on_record_and_in_every_prompt_from_then_on(till: Project) -> None:
-    with till_broken_off(till, press, 1) as run:
+    with till_broken_off(till, press, 1, "--max-attempts", "2") as run:
         asked = len(run.mind.asked)
         told = run.resume("--hint", "Mind the cents.")
         assert told.code == 0, told.err
@@ -229,8 +227,15 @@ def test_a_hint_is_on_record_and_in_every_prompt_from_then_on(till: Project) -> 
         )
         assert any(shown[asked:])
         replayed = run.project.cra("replay", run.short)
-    assert [event.detail for event in told.recorded.events if event.kind == "hint"] == ["Mind the cents."]
+        shown_run = run.project.cra("show", run.short).out
     assert replayed.code == 0, replayed.err
+    noted = {event.kind: event.detail for event in told.recorded.events}
+    assert noted["hint"] == "Mind the cents."
+    assert json.loads(noted["flags"]) == {"max_attempts": 2}
+    assert noted["resumed"] == "with nothing configured otherwise"
+    assert json.loads(noted["resumed_with"])["config"]["solve"]["max_attempts"] == 2
+    assert "  resumed: with nothing configured otherwise\n" in shown_run
+    assert "resumed_with" not in shown_run
 
 
 def test_another_test_command_is_refused_and_the_run_can_still_go_on(till: Project) -> None:
@@ -240,6 +245,8 @@ def test_another_test_command_is_refused_and_the_run_can_still_go_on(till: Proje
         assert (told.code, told.traces) == (2, {})
         assert "what is done was judged by the other" in told.err
         assert told.recorded.ending[0] == "interrupted"
+        assert "leave out TASK" in till.cra("solve", "again", "--resume", run.short).err
+        assert "no task begins with 'zz'" in till.cra("solve", "--resume", "zz").err
         configured(run.project, run.server)
         assert run.resume().code == 0
 
@@ -275,9 +282,6 @@ def test_what_does_not_go_with_resume_is_refused(till: Project) -> None:
         configured(till, server)
         assert "--hint needs --resume" in till.cra("solve", "x", "--hint", "y").err
         assert "nothing has been recorded here yet" in till.cra("solve", "--resume", "abcd").err
-        short = run_of(till.cra("solve", till.task))[:8]
-        assert "leave out TASK" in till.cra("solve", "again", "--resume", short).err
-        assert "no task begins with 'zz'" in till.cra("solve", "--resume", "zz").err
 
 
 def test_a_run_that_somebody_has_in_hand_is_refused_and_not_put_away(tmp_path: Path) -> None:
@@ -329,17 +333,3 @@ def test_one_process_has_a_task_in_hand(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="holds run"):
             second.__enter__()
     assert list(workspace.sessions.iterdir()) == []
-
-
-def test_what_was_noted_of_a_resumed_run_is_in_its_events(till: Project) -> None:
-    with till_broken_off(till, press, 1, "--max-attempts", "2") as run:
-        run.resume()
-    raw = Workspace(repo=run.project.top).raw
-    with contextlib.closing(connect_file("raw", raw, read_only=True)) as conn:
-        events = {event.kind: event.detail for event in list_events(conn, run_of(run.told))}
-    assert json.loads(events["flags"]) == {"max_attempts": 2}
-    assert events["resumed"] == "with nothing configured otherwise"
-    assert json.loads(events["resumed_with"])["config"]["solve"]["max_attempts"] == 2
-    shown = run.project.cra("show", run.short).out
-    assert "  resumed: with nothing configured otherwise\n" in shown
-    assert "resumed_with" not in shown
