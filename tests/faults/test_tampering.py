@@ -2,26 +2,22 @@
 
 from pathlib import Path
 
-import pytest
 from testing.faults.tampering import figures, play
 from testing.faults.tampering_python import PYTEST, RED, TRICKS
 from testing.runs.solving import MENDED_MONEY, ONE_ATTEMPT, TILL, make_project
 
 BY_NAME = {trick.name: trick for trick in TRICKS}
-SAID = {
-    "unittest's assertEqual is replaced (unittest)": (
-        "the code under test replaces parts of the test runner: unittest.case.TestCase.assertEqual by till/money.py"
-    ),
-    "the plan names an old conftest.py": "without conftest.py: failing",
-}
-"""`tests/orchestrator/testing/test_tricks.py` has more of them."""
 
 
-@pytest.mark.parametrize("name", sorted(SAID))
-def test_a_trick_is_refused_and_the_reason_says_what_was_found(name: str, tmp_path: Path) -> None:
-    outcome = play(BY_NAME[name], tmp_path / "project", **ONE_ATTEMPT)
+def test_a_trick_is_refused_and_the_reason_says_what_was_found(tmp_path: Path) -> None:
+    """`tests/orchestrator/testing/test_tricks.py` has others, `tests/orchestrator/test_finishing.py` changed configuration."""
+    trick = BY_NAME["unittest's assertEqual is replaced (unittest)"]
+    outcome = play(trick, tmp_path / "project", **ONE_ATTEMPT)
     assert not outcome.accepted
-    assert SAID[name] in outcome.reason
+    assert (
+        "the code under test replaces parts of the test runner: unittest.case.TestCase.assertEqual by till/money.py"
+        in outcome.reason
+    )
     assert outcome.told.traces == {}
     assert all(figure.met for figure in figures([outcome]))
 

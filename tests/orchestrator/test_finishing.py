@@ -123,6 +123,19 @@ def test_configuration_of_the_tests_that_the_model_adds_is_taken_away_to_judge(
     assert "restored" in project.history.refs
 
 
+def test_configuration_of_the_tests_that_the_model_changes_is_as_it_was_to_judge(tmp_path: Path) -> None:
+    def hidden_by_a_plugin(files: Mapping[str, str]) -> dict[str, Outcome]:
+        return {"tests/test_a.py::test": "passed" if "plugin" in files["conftest.py"] else "failed"}
+
+    files = {**FILES, "conftest.py": "import pytest\n"}
+    with memory_project(tmp_path, files, hidden_by_a_plugin) as project:
+        memory, end = ended(project, {"conftest.py": "plugin = 1\n", "a.py": "a = 2\n"})
+        restored = project.history.files[project.history.refs["restored"]]
+    assert end.result.status is RunStatus.PARTIAL
+    assert "without conftest.py: failing: tests/test_a.py::test" in end.result.reason
+    assert restored == {**project.history.files[memory.run.commits.head], "conftest.py": "import pytest\n"}
+
+
 def test_configuration_that_the_users_plan_names_stays(project: MemoryProject) -> None:
     given = PlanGiven(single=part_plan(step("s1", "a.py", "conftest.py")))
     _, end = ended(project, {"conftest.py": "import os\n"}, given)
