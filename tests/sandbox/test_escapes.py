@@ -19,7 +19,8 @@ def test_holes_are_found() -> None:
         changed = replace(policy, mounts=mounts, git=None, scratch_bytes=policy.scratch_bytes * 4)
         return replace(sandbox, policy=changed, environment=("CRA_SECRET",))
 
-    out = {attempt.name for attempt in try_escapes(installed(), SYSTEM, weaken=weaken) if not attempt.blocked}
+    tried = try_escapes(installed(), SYSTEM, weaken=weaken, bounds=())
+    out = {attempt.name for attempt in tried if not attempt.blocked}
     assert {
         "read an ssh key",
         "read the user's .env",
