@@ -3,16 +3,20 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import pytest
 from testing.patience import PATIENCE
-from testing.runs.solving import MONEY, Project, Told
+from testing.repositories import copy_repository
+from testing.runs.solving import MONEY, TILL, Project, Told, make_project, project_at
 from testing.servers.describing import DescribingModel
 from testing.servers.ollama_script import Answer, ChatCall
 from testing.servers.ollama_server import OllamaServer
@@ -40,6 +44,36 @@ def enrich(
     with OllamaServer(model, **(server or {})) as running:
         till.configure(running.base_url, **{**ONE_AT_A_TIME, **tables})
         return till.cra("enrich", *flags)
+
+
+@pytest.fixture(scope="module")
+def described_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository all of whose files are described, and nothing of it in the index."""
+    till = make_project(tmp_path_factory.mktemp("described"))
+    assert enrich(till, DescribingModel()).code == 0
+    return till.top
+
+
+@pytest.fixture(scope="module")
+def promoted_once(described_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with the descriptions in the index."""
+    top = copy_repository(described_once, tmp_path_factory.mktemp("promoted") / "till")
+    assert enrich(project_at(top, TILL), DescribingModel(), "--promote").code == 0
+    return top
+
+
+@pytest.fixture
+def described(till: Project, described_once: Path) -> Project:
+    shutil.rmtree(till.top)
+    copy_repository(described_once, till.top)
+    return till
+
+
+@pytest.fixture
+def promoted(till: Project, promoted_once: Path) -> Project:
+    shutil.rmtree(till.top)
+    copy_repository(promoted_once, till.top)
+    return till
 
 
 def outputs(till: Project) -> tuple[EnrichmentRow, ...]:
@@ -90,9 +124,8 @@ def test_each_file_with_symbols_is_described_the_most_imported_first(till: Proje
     assert told.sessions == ()
 
 
-def test_every_call_and_its_reading_are_in_the_record(till: Project) -> None:
-    enrich(till, DescribingModel())
-    with contextlib.closing(connect_file("raw", Workspace(repo=till.top).raw, read_only=True)) as conn:
+def test_every_call_and_its_reading_are_in_the_record(described: Project) -> None:
+    with contextlib.closing(connect_file("raw", Workspace(repo=described.top).raw, read_only=True)) as conn:
         calls = CALLS.select(conn, "WHERE call_type = 'enrichment' ORDER BY id")
         readings = READINGS.select(conn, "ORDER BY id")
     assert [call.site.item for call in calls] == ORDER
@@ -111,45 +144,40 @@ def test_the_prompt_shows_what_the_index_knows_and_the_whole_file(till: Project)
     assert "def split(cents, people):\n" in prompt.split("## Its text")[0]
 
 
-def test_a_second_run_asks_nothing(till: Project) -> None:
-    enrich(till, DescribingModel())
+def test_a_second_run_asks_nothing(described: Project) -> None:
     again = DescribingModel()
-    told = enrich(till, again)
+    told = enrich(described, again)
     assert (told.code, again.asked) == (0, [])
     assert told.out == "3 of 3 files were described already\n"
 
 
-def test_nothing_is_asked_so_no_server_is_needed(till: Project) -> None:
-    enrich(till, DescribingModel())
-    till.configure(CLOSED)
-    assert till.cra("enrich", "--promote").code == 0
+def test_nothing_is_asked_so_no_server_is_needed(described: Project) -> None:
+    described.configure(CLOSED)
+    assert described.cra("enrich", "--promote").code == 0
 
 
-def test_one_changed_file_asks_about_one(till: Project) -> None:
-    enrich(till, DescribingModel())
-    (till.top / RECEIPT_PATH).write_text("def receipt():\n    return []\n")
+def test_one_changed_file_asks_about_one(described: Project) -> None:
+    (described.top / RECEIPT_PATH).write_text("def receipt():\n    return []\n")
     again = DescribingModel()
-    enrich(till, again)
+    enrich(described, again)
     assert again.asked == [RECEIPT_PATH]
 
 
-def test_a_content_that_was_described_before_is_not_asked_about_again(till: Project) -> None:
-    enrich(till, DescribingModel())
-    (till.top / MONEY_PATH).write_text("def split():\n    return []\n")
-    enrich(till, DescribingModel())
-    (till.top / MONEY_PATH).write_text(MONEY)
+def test_a_content_that_was_described_before_is_not_asked_about_again(described: Project) -> None:
+    (described.top / MONEY_PATH).write_text("def split():\n    return []\n")
+    enrich(described, DescribingModel())
+    (described.top / MONEY_PATH).write_text(MONEY)
     again = DescribingModel()
-    enrich(till, again)
+    enrich(described, again)
     assert again.asked == []
 
 
-def test_ids_of_files_may_change(till: Project) -> None:
-    enrich(till, DescribingModel())
-    workspace = Workspace(repo=till.top)
+def test_ids_of_files_may_change(described: Project) -> None:
+    workspace = Workspace(repo=described.top)
     workspace.curated.unlink()
-    (till.top / "a.py").write_text("def first():\n    pass\n")
+    (described.top / "a.py").write_text("def first():\n    pass\n")
     again = DescribingModel()
-    enrich(till, again)
+    enrich(described, again)
     assert again.asked == ["a.py"]
 
 
@@ -413,21 +441,20 @@ def test_a_window_that_holds_no_question_at_all_ends_the_run(till: Project) -> N
     assert "prompt enrichment needs about" in told.err
 
 
-def test_promoted_descriptions_can_be_searched(till: Project) -> None:
-    enrich(till, DescribingModel())
-    assert domain_of_money(till) == []
-    told = enrich(till, DescribingModel(), "--promote")
+def test_promoted_descriptions_can_be_searched(described: Project) -> None:
+    assert domain_of_money(described) == []
+    told = enrich(described, DescribingModel(), "--promote")
     assert told.code == 0
     assert "3 promoted, 0 were in the index already\n" in told.out
-    assert domain_of_money(till) == sorted(ORDER)
-    with index(till) as kb:
+    assert domain_of_money(described) == sorted(ORDER)
+    with index(described) as kb:
         overview = kb.get_repo_overview()
         assert overview is not None
         assert overview.described
         assert [file.path for file in kb.search_files_by_metadata(concept="cents", module="tests")] == [
             TESTS_PATH
         ]
-    assert all(row.promoted for row in outputs(till))
+    assert all(row.promoted for row in outputs(described))
 
 
 def test_asking_and_promoting_go_together(till: Project) -> None:
@@ -437,30 +464,27 @@ def test_asking_and_promoting_go_together(till: Project) -> None:
     assert "0 promoted, 3 were in the index already\n" in again.out
 
 
-def test_what_changed_since_is_not_promoted_and_loses_its_old_description(till: Project) -> None:
-    enrich(till, DescribingModel(), "--promote")
-    (till.top / MONEY_PATH).write_text("def split():\n    return []\n")
-    told = enrich(till, DescribingModel(), "--promote", "--limit", "0")
+def test_what_changed_since_is_not_promoted_and_loses_its_old_description(promoted: Project) -> None:
+    (promoted.top / MONEY_PATH).write_text("def split():\n    return []\n")
+    told = enrich(promoted, DescribingModel(), "--promote", "--limit", "0")
     assert told.code == 0
     assert "0 promoted, 2 were in the index already\n" in told.out
     assert "1 not promoted, because changed since described:\n  till/money.py\n" in told.out
-    assert domain_of_money(till) == [TESTS_PATH, RECEIPT_PATH]
-    asked = enrich(till, DescribingModel(), "--promote")
+    assert domain_of_money(promoted) == [TESTS_PATH, RECEIPT_PATH]
+    asked = enrich(promoted, DescribingModel(), "--promote")
     assert "1 promoted, 2 were in the index already\n" in asked.out
-    assert domain_of_money(till) == sorted(ORDER)
+    assert domain_of_money(promoted) == sorted(ORDER)
 
 
-def test_what_is_promoted_outlives_a_full_index(till: Project) -> None:
-    enrich(till, DescribingModel(), "--promote")
-    assert till.cra("index", "--full").code == 0
-    assert domain_of_money(till) == sorted(ORDER)
+def test_what_is_promoted_outlives_a_full_index(promoted: Project) -> None:
+    assert promoted.cra("index", "--full").code == 0
+    assert domain_of_money(promoted) == sorted(ORDER)
 
 
-def test_the_index_that_was_thrown_away_is_promoted_into_again(till: Project) -> None:
-    enrich(till, DescribingModel(), "--promote")
-    Workspace(repo=till.top).curated.unlink()
+def test_the_index_that_was_thrown_away_is_promoted_into_again(promoted: Project) -> None:
+    Workspace(repo=promoted.top).curated.unlink()
     model = DescribingModel()
-    told = enrich(till, model, "--promote")
+    told = enrich(promoted, model, "--promote")
     assert "3 promoted, 0 were in the index already\n" in told.out
     assert model.asked == []
 
