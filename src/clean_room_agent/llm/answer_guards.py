@@ -1,14 +1,13 @@
-"""Guards on an answer: whether it repeats itself without end, or copies the example in its prompt instead of saying
-something.
+"""Guards on an answer: whether it repeats itself endlessly, or copies the example in its prompt.
 
-An answer repeats itself when it ends in nothing but one text over and over, at least `TIMES` times and for at least
-`LEAST_CHARS`: a line, a whole edit, a list entry, blanks. Sources hardly do: tables of equal lines are shorter, and long ones have a
-number or a name that differs from line to line. An answer that counts on, or swaps a word now and then, is known by how little
-is new in it: its last `JUDGED_CHARS` compress to less than `LEAST_NEW` of their size, as Whisper knows its own loops
-(Radford et al. 2022, section 4.5). Figures in protocols/measuring.md.
+An answer repeats itself when it ends in one text over and over (a line, an edit, a list entry, blanks), at least
+`TIMES` times and for at least `LEAST_CHARS`. Source code hardly ever does: tables of equal lines are shorter, and the
+lines of long ones differ in a number or a name. An answer that counts on, or swaps a word now and then, is recognised by
+how little is new in it: its last `JUDGED_CHARS` compress to less than `LEAST_NEW` of their size, as Whisper detects its
+own loops (Radford et al. 2022, section 4.5). Figures: protocols/measuring.md.
 
-The examples speak of a zoo with `quokka` in each of its names and sentences, so that what stems from one is known by
-that word. A repository that has the word itself is not suspected: it stands in what was asked beside the example.
+The examples speak of a zoo, with `quokka` in every name and sentence, so that whatever stems from one can be recognised
+by that word. A repository that contains the word is not suspected: it then also occurs in the rest of the prompt.
 """
 
 import dataclasses
@@ -49,7 +48,7 @@ class RepetitionGuard:
         self._unseen = 0
 
     def feed(self, piece: str) -> bool:
-        """Whether the text repeats itself with `piece` at its end."""
+        """Append `piece`; returns whether the text now repeats itself."""
         self._tail = (self._tail + piece)[-TAIL_CHARS:]
         self._unseen += len(piece)
         if self._unseen >= CHECKED_EVERY and not self.tripped:
@@ -59,12 +58,12 @@ class RepetitionGuard:
 
 
 def describe_repetition(text: str) -> str:
-    """What was wrong with an answer that was closed, in words for the model: without what it repeated, or it does so again."""
+    """Tell the model why its answer was cut off, without quoting what it repeated, or it would do so again."""
     return f"the answer repeated itself and was stopped after {len(text)} characters"
 
 
 def _has_period(tail: str) -> bool:
-    """Whether the text's end is one text over and over."""
+    """Whether the end of the text is one text over and over."""
     if len(tail) < LEAST_CHARS:
         return False
     probe = tail[-PROBE_CHARS:]
@@ -73,7 +72,7 @@ def _has_period(tail: str) -> bool:
     while place >= 0:
         size = len(tail) - PROBE_CHARS - place
         length = max(LEAST_CHARS, TIMES * size)
-        # A text has the period `size` where it is the same, moved by so much.
+        # A text has period `size` if it equals itself shifted by that much.
         if length <= len(tail) and tail[-length + size :] == tail[-length:-size]:
             return True
         place = tail.rfind(probe, begin, place + PROBE_CHARS - 1)
@@ -81,7 +80,7 @@ def _has_period(tail: str) -> bool:
 
 
 def _says_little(tail: str) -> bool:
-    """Whether hardly anything at the text's end is new: of words, since a table of numbers may go on."""
+    """Whether the end of the text contains hardly anything new. Only words count, as a table of numbers may go on."""
     judged = tail[-JUDGED_CHARS:]
     if len(judged) < JUDGED_CHARS or 2 * sum(map(str.isalpha, judged)) < JUDGED_CHARS:
         return False
@@ -90,10 +89,10 @@ def _says_little(tail: str) -> bool:
 
 
 class CopyMemory(Protocol):
-    """What is known of answers in a task's earlier passes."""
+    """What is known about answers in a task's earlier passes."""
 
     def copiers(self, pass_id: str) -> Collection[str]:
-        """The tags of the models that copied an example in other passes of this pass's task."""
+        """Tags of the models that copied an example in other passes of this pass's task."""
 
 
 class Checked(NamedTuple):
@@ -106,10 +105,10 @@ class Checked(NamedTuple):
 
 
 class CopyGuard:
-    """Watches whether a text that grows begins as an example does, or speaks of its zoo at all."""
+    """Watches whether a growing text begins like an example, or mentions its zoo at all."""
 
     def __init__(self, opening: str) -> None:
-        """`opening` is without white space; "" is nothing's beginning, and `MARK` stands for any text that has it."""
+        """`opening` has no white space; "" matches nothing, and `MARK` matches any text that contains it."""
         self.tripped = False
         self._left = opening
         self._watches = bool(opening)
@@ -117,7 +116,7 @@ class CopyGuard:
         self._end = ""
 
     def feed(self, piece: str) -> bool:
-        """Whether the text, with `piece` at its end, is known to copy."""
+        """Append `piece`; returns whether the text is now known to be a copy."""
         if self._watches and self._anywhere:
             text = self._end + piece
             self._end = text[-len(MARK) :]
@@ -134,21 +133,21 @@ class CopyGuard:
 
 
 def opening_of(example: str) -> str:
-    """How an answer that copies the example begins, without white space; "" where others may begin so, too."""
+    """How an answer that copies the example begins, without white space; "" if other answers may begin so, too."""
     opening = "".join(example.split())[:OPENING_CHARS]
     return opening if mentions(opening) else ""
 
 
 def mentions(text: str) -> bool:
-    """Whether the text speaks of the examples' zoo."""
+    """Whether the text mentions the examples' zoo."""
     return MARK in text.casefold()
 
 
 def without_copies(value: Any) -> Checked:
-    """The answer without the texts of its own lists that stem from an example.
+    """Remove from the answer's own lists the texts that stem from an example.
 
-    Where anything else does (a sentence, a path of an edit, a part of a plan), or no list keeps a text, the answer says
-    nothing.
+    If anything else does (a sentence, the path of an edit, a part of a plan), or if no list keeps a text, the answer is
+    not usable.
     """
     taken = tuple(text for text in _texts(value) if mentions(text))
     if not taken:
@@ -167,7 +166,7 @@ def without_copies(value: Any) -> Checked:
 
 
 def describe(taken: tuple[str, ...]) -> str:
-    """What was taken, in words for the model."""
+    """Tell the model what was removed."""
     listed = list(dict.fromkeys(taken))
     names = ", ".join(repr(text[:SHOWN_CHARS]) for text in listed[:SHOWN])
     more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""

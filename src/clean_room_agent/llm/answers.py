@@ -1,5 +1,6 @@
-"""Reading a model's answer: a typed value, or a `BadAnswer` that says what is wrong with it and with which it is asked once
-more. Nothing here raises.
+"""Reads a model's answer: a typed value, or a `BadAnswer` that says what is wrong and is shown to the model once.
+
+Nothing here raises.
 """
 
 import json
@@ -46,13 +47,13 @@ class BadAnswer:
 
     @property
     def endless(self) -> bool:
-        """Whether it was closed since it repeated itself, or copied the prompt's example."""
+        """Whether it was cut off because it repeated itself or copied the prompt's example."""
         return self.kind in {"repeated", "copied"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenChoice:
-    """One generated token, with the likeliest tokens at its place and their natural-log probabilities."""
+    """One generated token, with the likeliest tokens at its position and their natural-log probabilities."""
 
     token: str
     top: tuple[tuple[str, float], ...]
@@ -75,15 +76,15 @@ class Choice:
 
 
 class AnswerReader(Protocol[AnswerT_co]):
-    """How the answer of a prompt is asked for and read."""
+    """How a prompt's answer is requested and read."""
 
     @property
     def schema(self) -> JsonSchema | None:
-        """What the server must hold the answer to; None for free text."""
+        """The JSON schema that the server must hold the answer to; None for free text."""
 
     @property
     def grammar(self) -> str:
-        """The same of free text in GBNF, for servers that take it; "" where its form depends on the prompt, or is free."""
+        """The same for free text, in GBNF, for servers that accept it; "" if its form is free or depends on the prompt."""
 
     @property
     def wants_logprobs(self) -> bool:
@@ -91,27 +92,27 @@ class AnswerReader(Protocol[AnswerT_co]):
 
     @property
     def reads_cut_answers(self) -> bool:
-        """Whether an answer that ended for length can still be whole."""
+        """Whether an answer that was cut off by its length limit can still be complete."""
 
     @property
     def repairs_truncated(self) -> bool:
-        """Whether asking again, for something shorter, is of use when an answer ended for length."""
+        """Whether to ask again, for something shorter, after an answer was cut off by its limit."""
 
     @property
     def repair_schema(self) -> JsonSchema | None:
-        """What a repair of free text may be held to, where the configuration wants that; None for the same as before."""
+        """A schema that a repair of free text may be held to, if the configuration allows it; None for no change."""
 
     @property
     def repair_words(self) -> str:
-        """That schema in words, as a server does not show it to the model; "" where there is none."""
+        """That schema in words, since a server does not show it to the model; "" if there is none."""
 
     def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT_co | BadAnswer:
-        """The value that the answer holds, or what is wrong with it."""
+        """Parse the answer into a value, or say what is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class JsonAnswer(Generic[ModelT]):
-    """An object of the given pydantic model. Prose and fences around it, and any order of its keys, are fine."""
+    """An object of the given pydantic model. Surrounding prose and fences, and any order of keys, are accepted."""
 
     model: type[ModelT]
     grammar: str = field(default="", init=False)
@@ -127,7 +128,7 @@ class JsonAnswer(Generic[ModelT]):
         return strict_schema(self.model)
 
     def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> ModelT | BadAnswer:  # noqa: ARG002 - AnswerReader's signature
-        """The first object of the answer that has the model's shape; the faults of the first object if none has."""
+        """The first object that fits the model, or the faults of the first object if none does."""
         shown = visible(text)
         if not shown:
             return BadAnswer(kind="empty", fault="the answer is empty")
@@ -154,9 +155,9 @@ class JsonAnswer(Generic[ModelT]):
 
 @dataclass(frozen=True, slots=True)
 class OneWord:
-    """One of a few words, from the token probabilities where they are given and clear, else from the word.
+    """One of a few words: by token probabilities if they are given and clear, else by the word itself.
 
-    The words begin differently, so that the first token tells which it is.
+    The words begin differently, so that the first token tells them apart.
     """
 
     words: tuple[str, ...]
@@ -167,15 +168,16 @@ class OneWord:
 
     @property
     def grammar(self) -> str:
-        """One of the words, also with a capital, and nothing else. Probabilities are still those of all tokens: a grammar
-        chooses after them.
+        """Allow only the words, also capitalised.
+
+        Probabilities are still those of all tokens: a grammar selects after they are computed.
         """
         forms = [form for word in self.words for form in (word, word.capitalize())]
         return f"root ::= {' | '.join(map(json.dumps, forms))}\n"
 
     @property
     def repair_schema(self) -> JsonSchema:
-        """An object with the word in it."""
+        """An object that contains the word."""
         return {
             "type": "object",
             "properties": {"verdict": {"type": "string", "enum": list(self.words)}},
@@ -212,7 +214,7 @@ YES_OR_NO: Final = OneWord((YES, NO))
 
 @dataclass(frozen=True, slots=True)
 class TextAnswer(Generic[AnswerT]):
-    """Free text, read by a function of the prompt's own; it must return a `BadAnswer` rather than raise."""
+    """Free text, read by a function of the prompt; it must return a `BadAnswer` rather than raise."""
 
     parse: Callable[[str], AnswerT | BadAnswer]
     schema: JsonSchema | None = field(default=None, init=False)
@@ -224,14 +226,14 @@ class TextAnswer(Generic[AnswerT]):
     repair_words: str = field(default="", init=False)
 
     def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT | BadAnswer:  # noqa: ARG002 - AnswerReader's signature
-        """What the function makes of the text, without a leading block of thinking."""
+        """Apply the function to the text without a leading block of thinking."""
         if not visible(text):
             return BadAnswer(kind="empty", fault="the answer is empty")
         return self.parse(_after_thinking(text))
 
 
 def visible(text: str) -> str:
-    """The answer without a leading block of thinking and without surrounding white space."""
+    """Strip a leading block of thinking, and surrounding white space."""
     return _after_thinking(text).strip().removeprefix("\ufeff")
 
 
@@ -243,7 +245,7 @@ def _after_thinking(text: str) -> str:
 
 
 def _objects(text: str) -> Iterator[str]:
-    """The outermost JSON objects of the text, in order, as they are written; none after `MAX_BRACES` looked at."""
+    """Yield the outermost JSON objects of the text, as written; stops after looking at `MAX_BRACES`."""
     decoder = json.JSONDecoder()
     start = text.find("{")
     for _ in range(MAX_BRACES):
@@ -277,7 +279,7 @@ def _weigh(tokens: tuple[TokenChoice, ...], words: tuple[str, ...]) -> Choice | 
 
 
 def _telling(tokens: tuple[TokenChoice, ...], words: tuple[str, ...]) -> list[TokenChoice]:
-    """The first token that says something, then the first that is one of the words itself."""
+    """The first token that says something, and then the first that is one of the words."""
     said = [choice for choice in tokens if choice.token.strip(_DECORATION)]
     return said[:1] + [choice for choice in said[1:] if _bare(choice.token) in words][:1]
 
@@ -303,7 +305,7 @@ def _mass_at(choice: TokenChoice, words: tuple[str, ...]) -> dict[str, float]:
 
 
 def _word(token: str, words: tuple[str, ...]) -> str:
-    """The word that a token is or, with at least two letters, begins; "" for none."""
+    """The word that a token is or, with at least two letters, begins; "" if none."""
     bare = _bare(token)
     begun = [word for word in words if len(bare) > 1 and word.startswith(bare)]
     return begun[0] if len(begun) == 1 else ""
@@ -314,8 +316,8 @@ def _bare(token: str) -> str:
 
 
 def repair_prompt(original: SourcedText, answer: str, bad: BadAnswer, *, max_tokens: int) -> SourcedText:
-    """The original prompt, unchanged so that a server's prefix cache holds it, then the faulty answer and its fault."""
-    # What repeats itself or copies is not shown again: it is what the model takes up most easily.
+    """The original prompt, unchanged so that a server's prefix cache applies, then the bad answer and its fault."""
+    # A repetition or a copy is not shown again: it is what the model would pick up most readily.
     quoted = "" if bad.kind in {"copied", "repeated"} else quote_lines(answer)
     shown = ("The answer was:\n\n", sourced(quoted, PromptSource.REFUSED), "\n\n") if quoted else ()
     wish = "in the form asked for above and without this fault"
@@ -326,7 +328,7 @@ def repair_prompt(original: SourcedText, answer: str, bad: BadAnswer, *, max_tok
 
 
 def quote_lines(text: str, *, limit: int = QUOTED_CHARS) -> str:
-    """The first whole lines of the text that fit `limit`, each after `> `; says how many lines are left out."""
+    """The first whole lines of the text that fit `limit`, each after `> `, and how many lines are left out."""
     lines = text.strip().splitlines()
     kept: list[str] = []
     used = 0

@@ -1,8 +1,8 @@
-"""A model's bias toward one of a prompt's words, whatever it is asked, and what an answer says beyond that.
+"""A model's bias toward one of a prompt's words, and what an answer says beyond that bias.
 
-A small model may say yes to everything with .3 to .45: a bound of .5 then lets nothing in, though the order is of use. How
-it answers when it is asked about nothing shows its bias (Zhao et al. 2021, "Calibrate Before Use"), and what counts of
-an answer is how far it is from there. With .31 for a yes about nothing, a yes of .42 says
+A small model may say yes to everything with .3 to .45. A threshold of .5 then lets nothing in, although the order is
+useful. How it answers when it is asked about nothing shows its bias (Zhao et al. 2021, "Calibrate Before Use"); what
+counts is an answer's distance from there. With .31 for a yes about nothing, a yes of .42 says
 
     ln(.42 / .58) - ln(.31 / .69) = -.32 + .80 = +.48
 
@@ -33,7 +33,7 @@ LEAST_SHARE = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibratedChoice:
-    """A choice between the words that let something in and those that do not, beside the model's bias."""
+    """A choice between words that let something in and words that do not, relative to the model's bias."""
 
     word: str
     """Of those that let something in, the one that the answer speaks for."""
@@ -47,7 +47,7 @@ class CalibratedChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BiasKey:
-    """Whose bias, and to which words of a prompt."""
+    """The model, and the words of a prompt, that a bias belongs to."""
 
     base_url: str
     model: str
@@ -60,19 +60,20 @@ class BiasKey:
 
 
 class BiasStore(Protocol):
-    """Keeps what was measured, from one command to the next."""
+    """Keeps measured biases from one command to the next."""
 
     def newest(self, key: BiasKey, now: str) -> ModelCall | None:
-        """The last measuring call that still holds `now` (see `probe.still_holds`); None where there is none."""
+        """The latest measuring call that is still valid `now` (see `probe.still_holds`), if there is one."""
 
     def keep(self, key: BiasKey, call_id: int, choice: Choice) -> None:
-        """The recorded call measured this."""
+        """Store that the recorded call measured this."""
 
 
 def needs_bias(choices: Collection[Choice | None], labels: Collection[str]) -> bool:
-    """Whether the model's bias could change one of these verdicts: an answer has less than `CLEAR` of its probability, or
-    all let something in. (A clear no stays one, as a bias is bounded by `LEAST_BIAS`.) Answers without probabilities
-    do not count.
+    """Whether the model's bias could change one of these verdicts.
+
+    It could if an answer has less than `CLEAR` of its probability, or if all let something in. (A clear no stays one, since
+    a bias is bounded by `LEAST_BIAS`.) Answers without probabilities do not count.
     """
     given = [choice for choice in choices if choice is not None and choice.shares]
     clear = all((choice.confidence or 0.0) >= CLEAR for choice in given)
@@ -82,7 +83,7 @@ def needs_bias(choices: Collection[Choice | None], labels: Collection[str]) -> b
 def calibrate_choice(
     choice: Choice, neutral: Choice | None, labels: Collection[str]
 ) -> CalibratedChoice | None:
-    """The choice beside the bias, where `labels` are the words that let something in; None without probabilities."""
+    """The choice relative to the bias; None without probabilities. `labels` are the words that let something in."""
     if not choice.shares:
         return None
     own = dict(choice.shares)
@@ -99,7 +100,7 @@ def calibrate_choice(
 
 
 def lets_in(score: float, threshold: float) -> bool:
-    """Whether the score is above the log-odds of the threshold, a probability."""
+    """Whether the score exceeds the log-odds of the threshold (a probability)."""
     if threshold in {0.0, 1.0}:
         return threshold == 0.0
     return score > math.log(threshold / (1 - threshold))

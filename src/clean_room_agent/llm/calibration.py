@@ -1,8 +1,8 @@
-"""Fitting a token estimator to a model's logged calls: what the prompts were made of, and what the server counted.
+"""Fits a token estimator to a model's logged calls: what the prompts consisted of, and what the server counted.
 
-A ridge regression of relative errors. It begins with what common tokenisers have in common, moves each kind's tokens
-as far as the calls say so, and gives the words that weigh most in these prompts (a project's own names, which a
-vocabulary cuts up or knows whole) a cost of their own. The same pairs always give the same estimator.
+A ridge regression of relative errors. It starts from what common tokenisers share, adjusts the tokens of each kind of
+text as far as the calls support it, and gives the words with the largest share in these prompts (a project's own names,
+which a vocabulary may split or know) a cost of their own. The same pairs always give the same estimator.
 """
 
 import math
@@ -62,7 +62,7 @@ class _Row:
 
 
 def calibrate(pairs: Sequence[Pair]) -> FittedEstimator | None:
-    """The estimator that fits the newest pairs (in the order of the log); None where too few of them are of use."""
+    """Fit an estimator to the newest pairs (in the order of the log); None if too few of them are usable."""
     used = [pair for pair in pairs if token_estimator.can_be_all(pair.counted, pair.system, pair.prompt)][
         -MOST_PAIRS:
     ]
@@ -92,7 +92,7 @@ def calibrate(pairs: Sequence[Pair]) -> FittedEstimator | None:
 
 
 def _weighty_words(found: Sequence[Counter[str]], expected: Sequence[float]) -> list[str]:
-    """Of the words in two prompts or more, those with the largest share of them."""
+    """Of the words in at least two prompts, those with the largest share."""
     share: Counter[str] = Counter()
     prompts: Counter[str] = Counter()
     for words, base in zip(found, expected, strict=True):
@@ -116,7 +116,7 @@ def _row(
 
 
 def _fits(rows: Sequence[_Row], unknowns: int) -> tuple[list[float], list[float]]:
-    """The fit to all rows; and counted over fitted, each row by the fit to those outside its block."""
+    """The fit to all rows; and for each row, counted over fitted, by a fit to the rows outside its block."""
     edges = [len(rows) * edge // BLOCKS for edge in range(BLOCKS + 1)]
     blocks = [rows[start:end] for start, end in pairwise(edges)]
     sums = [_Sums.of(block, unknowns) for block in blocks]
@@ -158,14 +158,14 @@ class _Sums:
         return cls(left, [sum(cell) for cell in zip(*(p.right for p in parts), strict=True)])
 
     def solve(self) -> list[float]:
-        """The ridge regression: `(A'A + noise²) x = A'b`. The sums are used up."""
+        """The ridge regression `(A'A + noise²) x = A'b`. Overwrites the sums."""
         for number, line in enumerate(self.left):
             line[number] += NOISE * NOISE
         return _solve(self.left, self.right)
 
 
 def _solve(left: Matrix, right: list[float]) -> list[float]:
-    """`x` of `left x = right` by Cholesky's decomposition; `left` is the lower triangle, and is used up."""
+    """Solve `left x = right` by Cholesky decomposition; `left` is the lower triangle, and is overwritten."""
     for number, line in enumerate(left):
         for other in range(number):
             line[other] = (line[other] - _dot(line[:other], left[other])) / left[other][other]
@@ -183,7 +183,7 @@ def _solve(left: Matrix, right: list[float]) -> list[float]:
 
 
 def _dot(one: Sequence[float], other: Sequence[float]) -> float:
-    """Of as many numbers as the shorter has."""
+    """The dot product over as many numbers as the shorter has."""
     return sum(a * b for a, b in zip(one, other, strict=False))
 
 

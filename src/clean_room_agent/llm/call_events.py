@@ -1,7 +1,7 @@
-"""Who is told of a model call: the record, before anybody reads the answer, and whoever watches, while it is under way.
+"""Who is told about a model call: the record, before anybody reads the answer, and watchers, while it is running.
 
-Nothing comes back from those who watch, and no order between calls that are under way at the same time is promised. The llm
-package knows no database.
+Watchers return nothing, and calls that run at the same time are reported in no particular order. The llm package knows
+no database.
 """
 
 from collections.abc import Callable
@@ -12,15 +12,15 @@ from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
 
 
 class CallSink(Protocol):
-    """Keeps calls."""
+    """Records calls."""
 
     def record(self, call: ModelCall) -> int:
-        """The new call's id; the call is durable on return."""
+        """Record the call and return its id; it is durable on return."""
 
     def reading(self, call_id: int, reading: AnswerReading, fault: str) -> None:
-        """Notes how the call's answer was read, durably no later than the next call is recorded.
+        """Record how the call's answer was read, durable at the latest when the next call is recorded.
 
-        `fault`: why the answer was unreadable, or what of a readable one was left out; "" for neither.
+        `fault`: why the answer was unreadable, or what was left out of a readable one; "" for neither.
         """
 
 
@@ -43,14 +43,14 @@ class CallStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallProgress:
-    """A piece of the answer has come; servers send a token at a time."""
+    """A piece of the answer has arrived; servers send one token at a time."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFinished:
-    """The request and what came of it stand in the record."""
+    """The request and its outcome are recorded."""
 
     number: int
     call_id: int
@@ -70,7 +70,7 @@ class CallFinished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallUnreadable:
-    """The answer was of no use."""
+    """The answer could not be used."""
 
     call_id: int
     fault: str
@@ -82,5 +82,5 @@ CallWatcher = Callable[[CallEvent], None]
 
 
 def unwatched(event: CallEvent) -> None:
-    """Nobody watches."""
+    """Ignore the event."""
     del event

@@ -1,4 +1,4 @@
-"""The model client: the one way to ask a model. Resolve, measure, send, record, then read."""
+"""The model client, the only way to ask a model: resolve, measure, send, record, then read."""
 
 import random
 import threading
@@ -61,7 +61,7 @@ class Reply(Generic[AnswerT]):
 
 
 class ModelClient:
-    """Asks models. Safe to use from several threads; at most `[models].parallel` requests are under way at a time."""
+    """Asks models. Thread-safe; at most `[models].parallel` requests run at a time."""
 
     def __init__(
         self,
@@ -78,8 +78,9 @@ class ModelClient:
         copies: CopyMemory | None = None,
         watch: CallWatcher = unwatched,
     ) -> None:
-        """`proofs` remembers which servers refuse too long prompts, `biases` what models answer about nothing; without
-        them, each client asks once. `copies` knows of a task's passes that this client did not ask for.
+        """`proofs` remembers which servers refuse too long prompts, and `biases` what models answer about nothing.
+
+        Without them, each client asks once. `copies` knows the task's passes that this client did not ask for.
         """
         self._router = router
         self._sink = sink
@@ -106,15 +107,15 @@ class ModelClient:
         max_answer_tokens: int | None = None,
         tag: str = "",
     ) -> Reply[AnswerT]:
-        """The prompt's answer, read.
+        """Ask the prompt and read its answer.
 
-        An answer that cannot be read is shown its fault once (`repair`), in a prompt of its own, unless it was cut
-        and the prompt's reader finds asking again useless, or the repair would not fit the window.
-        `max_answer_tokens` takes the place of the prompt's own bound, the model `tag` that of the configured one.
+        If the answer cannot be read, the model is shown its fault once (`repair`), in a separate prompt. That is skipped if the
+        answer was cut off and the prompt's reader expects nothing from asking again, or if the repair would not fit the window.
+        `max_answer_tokens` replaces the prompt's own limit, and `tag` the configured model.
 
         Raises:
             WindowExceeded: the request does not fit the model's window; nothing was sent.
-            ModelError: the server's failure, after the configured retries.
+            ModelError: the server failed, even after the configured retries.
             ReplayMismatch: the recording holds another call here.
         """
         model = self._router.resolve(prompt.role, prompt.name, stage, tag=tag)
@@ -155,12 +156,11 @@ class ModelClient:
         pass_id: str,
         stage: str = "",
     ) -> tuple[Reply[AnswerT], ...]:
-        """As `ask` for each of the inputs, under the item's name of the same place; concurrent up to
-        `[models].parallel`, and in their order whichever answer comes first.
+        """`ask` for each of the inputs, up to `[models].parallel` at a time; answers in the order of the inputs.
 
         Raises:
             ValueError: two items have the same name.
-            CraError: what `ask` raised for the first input, in order, that failed; calls not yet begun are dropped.
+            CraError: what `ask` raised for the first input, in order, that failed; calls not yet started are dropped.
         """
         if len(set(items)) != len(items):
             raise ValueError(f"prompt {prompt.name}: two items to judge have the same key")
@@ -176,11 +176,13 @@ class ModelClient:
     def neutral(
         self, prompt: Prompt[InputsT, Choice], inputs: InputsT, *, pass_id: str, stage: str = ""
     ) -> Choice | None:
-        """The prompt's answer where `inputs` hold nothing to answer about, with its probabilities; None where it has none,
-        or cannot be read. Measured once a prompt and model; one recorded call of the pass that is the first to want it.
+        """The prompt's answer if `inputs` contain nothing to answer about, with its probabilities.
+
+        None if it has no probabilities or cannot be read. Measured once per prompt and model, as a recorded call of the pass
+        that needs it first.
 
         Raises:
-            ModelError: the server's failure, after the configured retries.
+            ModelError: the server failed, even after the configured retries.
             ReplayMismatch: the recording holds no such call.
         """
         model = self._router.resolve(prompt.role, prompt.name, stage)
@@ -245,14 +247,14 @@ class ModelClient:
         return again if _fits(again) else None
 
     def _is_held(self, question: Question) -> bool:
-        """Whether the server holds the answer to its form, so that no example need show it."""
+        """Whether the server holds the answer to its form, so that no example has to show it."""
         shape = question.shape
         return shape.schema is not None or bool(shape.grammar and self._router.models.grammar)
 
     def _copiers_of(self, pass_id: str) -> set[str]:
-        """Tags of the models that copied an example before, in the pass or an earlier one: each would do so again.
+        """Tags of models that have copied an example, in this pass or an earlier one, and would do so again.
 
-        A resumed or replayed pass asks as it did: what is known when it begins comes from the other passes alone.
+        A resumed or replayed pass asks as it did before: what it knows at its start comes from other passes only.
         """
         if pass_id not in self._copiers:
             known = () if self._copies is None else self._copies.copiers(pass_id)
@@ -264,7 +266,7 @@ class ModelClient:
         return self._router.escalation(role)
 
     def warm_sampling(self) -> Sampling:
-        """How an answer is drawn after one that could not be read: the likeliest tokens would be the same again."""
+        """How to sample after an unreadable answer: greedy decoding would give the same one again."""
         models = self._router.models
         if models.repair_temperature == 0:
             return Sampling(seed=models.repair_seed)
@@ -276,7 +278,7 @@ class ModelClient:
         )
 
     def measure(self, prompt: Prompt[InputsT, AnswerT], inputs: InputsT) -> int:
-        """Estimated tokens of the whole request, framing included, without the answer."""
+        """Estimated tokens of the whole request, including framing but not the answer."""
         model = self._router.resolve(prompt.role, prompt.name)
         return request_tokens(prompt.system, prompt.render(inputs), model)
 
@@ -289,7 +291,7 @@ class ModelClient:
         return self._router.window(reader.role if isinstance(reader, Prompt) else reader)
 
     def probe(self, role: Role, *, pass_id: str) -> WindowProbe:
-        """What the server does with a prompt that is too long for the role's model; one recorded request.
+        """Find out what the server does with a prompt that is too long for the role's model; one recorded request.
 
         Raises:
             ModelError: the server runs the model with a smaller window, or failed in another way.
@@ -348,7 +350,7 @@ def _fits(question: Question) -> bool:
 def _read(
     prompt: Prompt[InputsT, AnswerT], raw: RawAnswer, question: Question, *, asked: str
 ) -> tuple[AnswerT | BadAnswer, str]:
-    """The answer as it was understood; `asked` is the prompt without what a repair adds to it."""
+    """The answer as understood; `asked` is the prompt without what a repair adds to it."""
     if raw.finish == "repeated":
         return BadAnswer(kind="repeated", fault=describe_repetition(raw.text or raw.thinking)), ""
     if raw.finish == "copied":
@@ -386,7 +388,7 @@ ResultT = TypeVar("ResultT")
 
 
 def _in_order(work: Callable[[int], ResultT], count: int, *, workers: int) -> list[ResultT]:
-    """The results of `work(0..count-1)`; on the first failure in order, what has not begun is dropped."""
+    """The results of `work(0..count-1)`; on the first failure in order, work not yet started is dropped."""
     with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="judge") as pool:
         futures: list[Future[ResultT]] = [pool.submit(work, index) for index in range(count)]
         try:

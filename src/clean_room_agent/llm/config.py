@@ -216,14 +216,14 @@ class ModelsConfig(ConfigSlice):
         return self
 
     def tags(self) -> tuple[str, ...]:
-        """Every model that is named, each once."""
+        """Every model that is named, without duplicates."""
         roles = (self.coding, self.reasoning, self.classifier or self.reasoning)
         stronger = (*self.escalation.coding, *self.escalation.reasoning, *self.escalation.classifier)
         return tuple(dict.fromkeys((*roles, *self.overrides.values(), *stronger)))
 
 
 class RoleBudget(ConfigSlice):
-    """A window and what of it is kept from content."""
+    """A window, and how much of it is reserved from content."""
 
     context_window: int = Field(gt=0, description="tokens that the model is given to read and to answer in")
     reserved_tokens: int = Field(
@@ -241,7 +241,7 @@ class RoleBudget(ConfigSlice):
 
 
 class BudgetConfig(RoleBudget):
-    """`[budget]`, with a table of its own for a role whose model has another window."""
+    """`[budget]`, with a table of its own for a role whose model has a different window."""
 
     coding: RoleBudget | None = Field(default=None, description="where the coding model's window differs")
     reasoning: RoleBudget | None = Field(
@@ -257,12 +257,12 @@ class BudgetConfig(RoleBudget):
 
 
 def is_cloud_tag(tag: str) -> bool:
-    """Whether Ollama's names say that the model runs in its cloud: `name:cloud`, `name:120b-cloud`, `name-cloud`."""
+    """Whether Ollama's naming says that the model runs in its cloud: `name:cloud`, `name:120b-cloud`, `name-cloud`."""
     return re.search(r"[:-]cloud(?::latest)?\Z", tag.strip().casefold()) is not None
 
 
 def is_loopback(url: str) -> bool:
-    """Whether the URL's host is this machine by its very name; nothing is looked up."""
+    """Whether the URL's host is literally this machine; no name is resolved."""
     host = host_of(url)
     return host == "localhost" or host.endswith(".localhost") or is_loopback_address(host)
 
@@ -273,7 +273,7 @@ def host_of(url: str) -> str:
 
 
 def is_loopback_address(text: str) -> bool:
-    """Whether the text is a numeric address of this machine alone."""
+    """Whether the text is a numeric loopback address."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
@@ -294,7 +294,7 @@ def _is_server_address(url: str) -> bool:
 
 
 def _is_host(host: str) -> bool:
-    """Whether it is a name, or an address in its usual form: other forms mean different hosts to different programs."""
+    """Whether it is a name, or an address in its usual form: programs disagree about other forms."""
     if ":" not in host and not _NUMERIC.fullmatch(host):
         return _NAME.fullmatch(host) is not None
     try:

@@ -46,7 +46,7 @@ InputsT = TypeVar("InputsT", bound="DataclassInstance")
 
 
 class Shape(NamedTuple):
-    """What a server is asked to hold an answer to."""
+    """The form that a server is asked to hold an answer to."""
 
     schema: JsonSchema | None
     grammar: str = ""
@@ -55,7 +55,7 @@ class Shape(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt(Generic[InputsT, AnswerT]):
-    """A model task. Its name is its call type in the record, its key in `[models.overrides]`, its adapter's name."""
+    """One kind of question. Its name is its call type in the record, its key in `[models.overrides]` and its adapter's name."""
 
     name: str
     role: Role
@@ -78,9 +78,7 @@ class Prompt(Generic[InputsT, AnswerT]):
     """What free text is held to, in GBNF, in place of the answer's own; may be "" for some inputs."""
 
     def render(self, inputs: InputsT, *, example: str | None = None) -> SourcedText:
-        """The user message: the filled template, without white space at its ends. `example` takes the place of the prompt's
-        own.
-        """
+        """Fill in the template, without surrounding white space. `example` replaces the prompt's own."""
         values: dict[str, object] = {field.name: getattr(inputs, field.name) for field in fields(inputs)}
         schema = "" if self.schema is None else json.dumps(self.schema, separators=(",", ":"))
         shown = sourced(self.example if example is None else example, PromptSource.EXAMPLE)
@@ -94,7 +92,7 @@ class Prompt(Generic[InputsT, AnswerT]):
     def read(
         self, text: str, tokens: tuple[TokenChoice, ...], *, asked: str
     ) -> tuple[AnswerT | BadAnswer, str]:
-        """The answer's value without what it copied from the example, and what that was; "" for nothing.
+        """The answer's value without what it copied from the example, and a description of that ("" for nothing).
 
         `asked`: the rendered prompt.
         """
@@ -109,12 +107,13 @@ class Prompt(Generic[InputsT, AnswerT]):
         return kept, f"left out, copied from the example: {describe(taken)}"
 
     def tells_copies(self, asked: str) -> bool:
-        """Whether words of the example can only come from there: the rest of the rendered prompt does not have them."""
+        """Whether words of the example can only come from there, as the rest of the rendered prompt lacks them."""
         return not mentions(asked.replace(self.example, ""))
 
     def opening(self, asked: str) -> str:
-        """How an answer begins that copies the example, without white space; "" where that cannot be told. Free text copies it
-        wherever it has `MARK`; of an object's lists, what was copied is left out.
+        """How an answer that copies the example begins, without white space; "" if that cannot be told.
+
+        Free text is a copy wherever it contains `MARK`; from an object's lists, what was copied is left out.
         """
         if not self.tells_copies(asked):
             return ""
@@ -129,7 +128,7 @@ class Prompt(Generic[InputsT, AnswerT]):
 
     @property
     def heading(self) -> str:
-        """The line at which a prompt turns from what is known to what is to be done."""
+        """The line where a prompt turns from what is known to what is to be done."""
         return f"{INSTRUCTIONS}{self.title}"
 
     @property
@@ -145,10 +144,10 @@ def _compiled(template: str) -> "jinja2.Template":
 
 @functools.cache
 def prompt_environment() -> "jinja2.Environment":
-    """What templates are read in.
+    """The Jinja environment for templates.
 
-    Its filter `line` holds a name to one line, so that none can write a heading; `listed` and
-    `definition` do so for what names a file or a piece of one. A filter named as a `PromptSource` says where a value comes from.
+    Its filter `line` keeps a name on one line, so that it cannot write a heading; `listed` and `definition` do so for names
+    of files and their pieces. A filter named after a `PromptSource` marks where a value comes from.
     """
     import jinja2
 
@@ -166,13 +165,13 @@ def prompt_environment() -> "jinja2.Environment":
 
 
 def _definition(name: object) -> SourcedText:
-    """A definition that stands in a list as `name (path)`."""
+    """A definition listed as `name (path)`."""
     symbol, _, path = str(name).rpartition(" (")
     return sourced(quoted(str(name)), PromptSource.CANDIDATE, path=path.removesuffix(")"), symbol=symbol)
 
 
 def _from(source: PromptSource) -> Callable[..., SourcedText]:
-    """The filter that says of a value what it comes from."""
+    """The filter that marks a value as coming from this source."""
 
     def mark(value: object, *, path: str = "", symbol: str = "", number: int | None = None) -> SourcedText:
         return sourced(str(value), source, path=path, symbol=symbol, number=number)

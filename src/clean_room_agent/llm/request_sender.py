@@ -1,4 +1,4 @@
-"""Sending requests to the model server: slots, retries, the probe of its window, and the record of every request."""
+"""Sends requests to the model server: slots, retries, the probe of its window, and the record of every request."""
 
 import itertools
 import threading
@@ -61,7 +61,7 @@ LEAST_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """Clock and sleep; tests put their own in."""
+    """Clock and sleep; tests pass their own."""
 
     clock: Callable[[], str]
     """UTC ISO 8601."""
@@ -74,7 +74,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked, of which model."""
+    """What is asked, and of which model."""
 
     model: ModelConfig
     system: str
@@ -91,7 +91,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchanged:
-    """A recorded exchange; without error where it was asked for by a caller."""
+    """A recorded exchange; one that a caller gets has no error."""
 
     raw: RawAnswer
     call_id: int
@@ -126,11 +126,10 @@ class RequestSender:
         self._probe_lock = threading.Lock()
 
     def exchange(self, question: Question, site: CallSite) -> Exchanged:
-        """The answer to the question. A refused connection, a full queue and a break before the first token are
-        retried; each try is a call of its own in the record.
+        """Send the question; every try, also of a refused connection, a full queue or a break, is recorded.
 
         Raises:
-            ModelError: the last try's.
+            ModelError: that of the last try.
             ReplayMismatch: from a recording.
         """
         if self._transport.live:
@@ -139,7 +138,7 @@ class RequestSender:
         done = self._settle(question, site)
         refusal = done.raw.refusal
         if refusal is not None and _is_worth(refusal.left, question):
-            # Some servers refuse where prompt and answer together do not fit; the prompt alone does.
+            # Some servers refuse when prompt and answer together do not fit, although the prompt alone does.
             shorter = self._settle(replace(question, max_tokens=refusal.left), site)
             done = replace(shorter, sent=done.sent + shorter.sent)
         if done.raw.error is not None:
@@ -147,9 +146,7 @@ class RequestSender:
         return done
 
     def repeat(self, question: Question, site: CallSite, known: ModelCall) -> Exchanged:
-        """What another run was answered to the same question. It is recorded here too, so that this run's record holds
-        all that it used; no server is asked.
-        """
+        """Reuse what another run was answered; recorded here too, so that the record holds all that was used."""
         raw, call_id, latency_ms = self._once(question, site, known)
         return Exchanged(raw=raw, call_id=call_id, latency_ms=latency_ms, sent=0)
 
@@ -169,7 +166,7 @@ class RequestSender:
         )
 
     def probe(self, model: ModelConfig, site: CallSite) -> WindowProbe:
-        """What the server does with a prompt that is longer than the model's window; one recorded request.
+        """Find out what the server does with a prompt that exceeds the model's window; one recorded request.
 
         Raises:
             WindowExceeded: the server runs the model with a smaller window than configured.
@@ -188,7 +185,7 @@ class RequestSender:
             estimated=request_tokens("", text, model),
         )
         there = replace(site, call_type=PROBE_NAME, item=model.tag)
-        # Where nobody answers at all, that is to be told at once.
+        # If no server answers at all, say so at once.
         done = self._settle(question, there, passing=(ServerBusy,))
         found = read_probe(done.raw, model, text)
         if found.proven:
@@ -198,7 +195,7 @@ class RequestSender:
         return found
 
     def _served_window(self, model: ModelConfig) -> int | None:
-        """The window that the server gives the model, where it tells.
+        """The window that the server gives the model, if it tells.
 
         Raises:
             WindowExceeded: it is smaller than configured.
@@ -223,7 +220,7 @@ class RequestSender:
         )
 
     def _is_known(self, model: ModelConfig) -> bool:
-        """Whether an earlier command proved the same server, and it gives the model no smaller window now."""
+        """Whether an earlier command proved the same server, and the model's window has not shrunk since."""
         server = None if self._proofs is None else self._probed_server(model)
         if self._proofs is None or server is None:
             return False
@@ -390,7 +387,7 @@ def _finished(number: int, call_id: int, call: ModelCall) -> CallFinished:
 
 
 def _is_worth(left: int, question: Question) -> bool:
-    """Whether an answer of so many tokens is shorter than wanted, and long enough to be of use."""
+    """Whether an answer of so many tokens is shorter than wanted, but still long enough to be useful."""
     return LEAST_SHARE * question.max_tokens <= left < question.max_tokens
 
 

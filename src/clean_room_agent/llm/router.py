@@ -14,7 +14,7 @@ ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """A model's window and what of it is kept from content, in tokens."""
+    """A model's window and how much of it is reserved from content, in tokens."""
 
     context: int
     reserved: int
@@ -38,7 +38,7 @@ class ModelConfig:
 
 
 class ModelRouter:
-    """Resolves prompts to models."""
+    """Chooses the model for each prompt."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class ModelRouter:
         budget: BudgetConfig,
         estimators: Mapping[str, TokenEstimator] | None = None,
     ) -> None:
-        """Pins each model to one window. `estimators` are those of models whose calls are known, by tag.
+        """Pin each model to one window. `estimators` are those of models whose calls are known, by tag.
 
         Raises:
             ConfigError: one model would be used with two windows.
@@ -62,7 +62,7 @@ class ModelRouter:
 
     @property
     def models(self) -> ModelsConfig:
-        """The configuration that is resolved."""
+        """The configuration."""
         return self._models
 
     def resolve(self, role: Role, name: str, stage: str = "", *, tag: str = "") -> ModelConfig:
@@ -92,11 +92,11 @@ class ModelRouter:
         return Window(context=budget.context_window, reserved=budget.reserved_tokens)
 
     def window_of(self, tag: str) -> int | None:
-        """The window of the model in tokens; None for one that has no role and answered no prompt yet."""
+        """The window of the model in tokens; None if it has no role and has answered no prompt yet."""
         return self._windows[tag][0] if tag in self._windows else None
 
     def estimator(self, tag: str) -> TokenEstimator:
-        """What stands in for the model's tokeniser: fitted to its calls, or the start factor."""
+        """The estimator of the model's tokens: fitted to its calls, or the initial factor."""
         return self._estimators.get(tag, self._start)
 
     def escalation(self, role: Role) -> tuple[str, ...]:
@@ -109,11 +109,11 @@ class ModelRouter:
         return tuple(sorted(named.union(*(self.escalation(role) for role in ROLES))))
 
     def count(self, text: str, role: Role) -> int:
-        """Tokens of the text for the role's model, on the safe side."""
+        """Tokens of the text for the role's model, erring on the high side."""
         return self.estimator(self._role_tag(role)).count(text)
 
     def check(self, prompts: Iterable[tuple[str, Role]], stages: Iterable[str]) -> None:
-        """Nothing happens when every override names a prompt or a stage, and no model gets two windows.
+        """Check that every override names a prompt or a stage, and that no model gets two windows.
 
         Raises:
             ConfigError: names the override, or the model and its two windows.

@@ -1,9 +1,9 @@
-"""The JSON schema that a server holds an answer to: stricter than what is read.
+"""The JSON schema that a server holds an answer to; it is stricter than the reader.
 
-A server that generates by a grammar puts required keys first, in their order, and may leave optional ones out for good;
-a weak model in a list or a text without a bound goes on to its limit. So each key is required, and everything has an
-end. Reading knows nothing of that: an answer from a server that holds nothing to a schema is good without a key that may
-be empty, and with a long text. Hence `bounds` stand in the schema alone.
+A server that generates by a grammar emits required keys first, in order, and may omit optional ones for good; a weak model
+fills a list or text without a bound up to the token limit. So every key is required, and everything is bounded. The
+reader does not insist: an answer from a server that does not enforce schemas may lack a key that can be empty, or contain
+a long text. Hence `bounds` appear in the schema only.
 """
 
 import functools
@@ -35,7 +35,7 @@ CHARS_PER_TOKEN = 2.5
 
 
 def bounds(**limits: int | str) -> Any:
-    """Limits of a value in the words of JSON schema, for an annotation; no answer is refused for them."""
+    """Limits of a value, in terms of JSON schema, for an annotation; no answer is rejected for exceeding them."""
     return Field(json_schema_extra=dict(limits))
 
 
@@ -45,8 +45,8 @@ Numbers = Annotated[list[Annotated[int, bounds(minimum=1, maximum=MAX_NUMBER)]],
 
 @functools.cache
 def strict_schema(model: type[BaseModel]) -> JsonSchema:
-    """The model's schema: every key required, in the order of the model, and none beside them."""
-    # Built in milliseconds each time otherwise, and every call needs it three times.
+    """The model's schema: every key required, in the order of the model, and no others."""
+    # Cached: building takes milliseconds, and every call needs it three times.
     schema: JsonSchema = _strict(model.model_json_schema())
     return schema
 
@@ -58,7 +58,7 @@ def at_most(schema: JsonSchema, key: str, count: int) -> JsonSchema:
 
 
 def numbers_to(schema: JsonSchema, count: int) -> JsonSchema:
-    """The schema with lists of at most `count` numbers, and none above `count`."""
+    """The schema with lists of at most `count` numbers, none above `count`."""
     properties = {
         key: {**listed, "maxItems": count, "items": {**listed["items"], "maximum": count}}
         for key, listed in schema["properties"].items()
@@ -67,8 +67,9 @@ def numbers_to(schema: JsonSchema, count: int) -> JsonSchema:
 
 
 def brief(schema: JsonSchema, tokens: int) -> JsonSchema:
-    """The schema with shorter lists and texts, so that the longest answer to it ends within so many tokens; with one entry
-    to a list where none does. Where the bounds are alternatives, or of another kind, they stay.
+    """Shorten lists and texts in the schema so that the longest possible answer fits into so many tokens.
+
+    If that is impossible, lists get one entry. Alternatives, and bounds of other kinds, stay as they are.
     """
     for entries in BRIEF_ENTRIES:
         shortened: JsonSchema = _shortened(schema, entries)
@@ -78,7 +79,7 @@ def brief(schema: JsonSchema, tokens: int) -> JsonSchema:
 
 
 def longest(schema: JsonSchema, node: JsonSchema) -> float:
-    """Characters of the longest value that the node of the schema allows; without end where it has no bound."""
+    """Characters of the longest value that this node of the schema allows; infinite if unbounded."""
     if "$ref" in node:
         return longest(schema, schema["$defs"][node["$ref"].rpartition("/")[2]])
     if "anyOf" in node:

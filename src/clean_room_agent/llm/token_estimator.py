@@ -1,5 +1,6 @@
-"""How many tokens a model makes of a text, on the safe side: by the pieces that the Qwen pre-tokenizer cuts it into and one
-factor at first, by a fit to the model's calls later.
+"""Estimates how many tokens a model makes of a text, erring on the high side.
+
+At first by the pieces that the Qwen pre-tokenizer cuts it into, times a factor; later by a fit to the model's calls.
 """
 
 import math
@@ -60,50 +61,50 @@ _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]")
 
 
 def pieces_of(text: str) -> Counter[str]:
-    """Each piece of the text with how often it stands there."""
+    """Each piece of the text with its number of occurrences."""
     return Counter(_PIECE.findall(text))
 
 
 def count_pieces(text: str) -> int:
-    """How many pieces the text falls into. A token never spans two, so for Qwen models this is a lower bound."""
+    """Number of pieces in the text. A token never spans two, so for Qwen models this is a lower bound."""
     return len(_PIECE.findall(text))
 
 
 def least_tokens(text: str) -> int:
-    """What hardly any tokeniser stays below: the pieces, with three digits to a token."""
+    """A number that hardly any tokeniser stays below: the pieces, with three digits to a token."""
     runs = _DIGIT_RUN.findall(text)
     return count_pieces(text) - sum(len(run) - math.ceil(len(run) / DIGITS) for run in runs)
 
 
 def can_be_all(counted: int, *texts: str) -> bool:
-    """Whether a server that counted so many tokens can have read the texts whole."""
+    """Whether a server that counted so many tokens can have read all of the texts."""
     return counted >= CUT_SHARE * sum(least_tokens(text) for text in texts)
 
 
 def estimate(text: str, factor: float = START_FACTOR) -> int:
-    """The tokens that the text is taken for, rounded up: never fewer than its pieces times the factor."""
+    """Estimated tokens of the text, rounded up: at least its number of pieces times the factor."""
     beyond = sum((len(run.encode("utf-8", "replace")) - 1) // RUN_BYTES for run in _LONG_RUN.findall(text))
     return math.ceil((count_pieces(text) + beyond) * factor)
 
 
 class TokenEstimator(Protocol):
-    """What stands in for a model's tokeniser."""
+    """Stands in for a model's tokeniser."""
 
     def count(self, text: str) -> int:
-        """Tokens of the text, on the safe side."""
+        """Tokens of the text, erring on the high side."""
 
     def request(self, system: str, prompt: str) -> int:
-        """Tokens of a whole request, framing included, without its answer."""
+        """Tokens of a whole request, including framing but not the answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitialEstimator:
-    """For a model of which too few calls are known: pieces times a factor."""
+    """For a model with too few known calls: pieces times a factor."""
 
     factor: float = START_FACTOR
 
     def count(self, text: str) -> int:
-        """The pieces of the text, times the factor."""
+        """The number of pieces of the text, times the factor."""
         return estimate(text, self.factor)
 
     def request(self, system: str, prompt: str) -> int:
@@ -113,7 +114,7 @@ class InitialEstimator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedEstimator:
-    """Fitted to calls of the model (see `calibration.py`): each kind has its tokens, some words have more or fewer."""
+    """Fitted to calls of the model (see `calibration.py`): tokens per kind, with corrections for some words."""
 
     weights: tuple[float, ...]
     """Tokens for one of each of `KINDS`."""
@@ -129,11 +130,11 @@ class FittedEstimator:
     _costs: dict[str, float] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        """The words can be looked up."""
+        """Prepare the words for lookup."""
         object.__setattr__(self, "_extra", dict(self.words))
 
     def count(self, text: str) -> int:
-        """What the fit gives for the text, times the margin."""
+        """The fit for the text, times the margin."""
         return math.ceil(self.margin * self._fitted(text))
 
     def request(self, system: str, prompt: str) -> int:
@@ -159,7 +160,7 @@ class FittedEstimator:
 
 
 def features(texts: Iterable[str]) -> tuple[list[float], Counter[str]]:
-    """How much of each kind a request's texts hold, its frame included, and which words how often."""
+    """How much of each kind a request's texts contain, including its frame, and how often each word."""
     amounts = [0.0] * len(KINDS)
     amounts[FRAME] = 1.0
     words: Counter[str] = Counter()
@@ -173,7 +174,7 @@ def features(texts: Iterable[str]) -> tuple[list[float], Counter[str]]:
 
 
 def word_of(piece: str) -> str:
-    """The piece's letters, where they are a word that may have a cost of its own; else ""."""
+    """The piece's letters, if they are a word that may have a cost of its own; else ""."""
     letters = _letters(piece)
     return letters if len(letters) >= WORD_LETTERS else ""
 

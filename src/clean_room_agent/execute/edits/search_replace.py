@@ -1,21 +1,23 @@
-"""Finding the search text of an edit in its file, and replacing it so that line ends and the lines around it stay as they
-are. Of six tiers, the first that matches at all decides:
+"""Finds the search text of an edit in its file, and replaces it, keeping line ends and the lines around it.
+
+Of six tiers, the first that matches at all decides:
 
     1, 2  exactly, inside the symbols that the context showed; in the file
     3, 4  the same two scopes, with line ends and trailing white space normalised
     5, 6  the same two scopes, also with one constant shift of indentation
 
-Example: a file in which two blanks end the second line, and of which the context showed no symbol.
+Example: a file whose second line ends in two blanks (..), and of which the context showed no symbol.
 
     class Bill:
         def split(self):..
             return self.cents
 
-    `return self.cents`                               2: it stands there
-    `    def split(self):` with the line below it      4: but for the blanks
+    `return self.cents`                               2: it occurs exactly
+    `    def split(self):` with the line below it      4: except for the blanks
     `def split(self):` and `    return self.cents`     6: four blanks of indentation go before each line of the replacement
 
-Whether once is the caller's question. Nothing is looked for in another file, in another case, or roughly.
+Whether it matched exactly once is for the caller to check. Other files are never searched, case always counts, and
+there is no approximate matching.
 """
 
 from bisect import bisect_right
