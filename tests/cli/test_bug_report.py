@@ -199,7 +199,7 @@ def test_no_file_is_written_over(planted: Project, tmp_path: Path) -> None:
     place.write_text("mine")
     code, _, err = planted.run_here("bug-report", "-o", str(place))
     assert code == 2
-    assert "exists already" in err
+    assert "already exists" in err
     assert place.read_text() == "mine"
 
 

@@ -57,7 +57,7 @@ def test_the_demo_solves_its_task_and_says_that_the_model_is_recorded(
 def test_a_second_demo_does_not_overwrite_the_first(home: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (home / "tally").mkdir()
     assert cra(["demo", "--dir", str(home)]) == 2
-    assert "exists already" in capfd.readouterr().err
+    assert "already exists" in capfd.readouterr().err
 
 
 def test_the_project_is_made_without_the_user_s_hooks_and_programs(

@@ -117,7 +117,7 @@ def test_a_file_that_stands_and_grows_is_the_one_that_was_opened(path: Path) -> 
 def test_a_file_that_was_removed_is_missed(path: Path) -> None:
     files = OpenFiles(path)
     path.unlink()
-    with pytest.raises(RecordError, match="not there any more") as caught:
+    with pytest.raises(RecordError, match="no longer exists") as caught:
         files.require()
     assert "start again" in caught.value.hint
 
@@ -127,7 +127,7 @@ def test_another_file_in_its_place_is_noticed(path: Path) -> None:
     other = path.with_name("other")
     other.write_bytes(b"x" * 100)
     other.rename(path)
-    with pytest.raises(RecordError, match="not there any more"):
+    with pytest.raises(RecordError, match="no longer exists"):
         files.require()
 
 
@@ -146,7 +146,7 @@ def test_a_journal_that_comes_later_is_watched_from_then_on_and_may_become_short
     journal.write_bytes(b"")
     assert fault(files) == ""
     journal.unlink()
-    with pytest.raises(RecordError, match="wal is not there any more"):
+    with pytest.raises(RecordError, match="wal no longer exists"):
         files.require()
 
 

@@ -39,7 +39,7 @@ def test_a_link_that_leads_out_is_not_followed(tmp_path: Path) -> None:
 
 
 def test_a_missing_or_changed_file_asks_for_a_refresh(tmp_path: Path) -> None:
-    with pytest.raises(RepositoryError, match="is gone"):
+    with pytest.raises(RepositoryError, match="no longer exists"):
         ContextFiles(tmp_path).read("a.py", "0")
     (tmp_path / "a.py").write_text("x")
     with pytest.raises(RepositoryError, match="changed after it was indexed"):

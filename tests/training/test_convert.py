@@ -145,7 +145,7 @@ def test_what_cannot_be_converted_is_refused_and_nothing_is_left(tmp_path: Path)
     with pytest.raises(UsageError, match="adapters for gemma cannot be converted"):
         convert_adapter(path, base_at(tmp_path / "g.gguf", "gemma"))
     (tmp_path / "no.gguf").write_text("no")
-    with pytest.raises(UsageError, match="is no GGUF model"):
+    with pytest.raises(UsageError, match="is not a GGUF model"):
         convert_adapter(path, tmp_path / "no.gguf")
     base = base_at(tmp_path / "b.gguf", "qwen2")
     with pytest.raises(UsageError, match="only plain LoRA"):

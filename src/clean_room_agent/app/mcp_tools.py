@@ -25,7 +25,7 @@ PROGRAM = (sys.executable, "-P", "-m", "clean_room_agent")
 
 def _no_nul(text: str) -> str:
     if "\0" in text:
-        raise ValueError("no NUL character can stand in it")
+        raise ValueError("it cannot contain a NUL character")
     return text
 
 

@@ -101,7 +101,7 @@ def require_replaceable(place: Path, *, force: bool) -> None:
         raise UsageError(f"{place} {told}", hint="name a file: -o FILE")
     try:
         if place.is_file() and not force and not is_report(place):
-            raise UsageError(f"{place} exists already and is no report", hint="overwrite it with --force")
+            raise UsageError(f"{place} already exists and is not a report", hint="overwrite it with --force")
     except OSError as exc:
         raise UsageError(
             f"cannot read {place}: {exc.strerror or exc}", hint="name another file: -o FILE"

@@ -44,7 +44,7 @@ def command(run: str, repo: Path, place: Path | None, prompts: bool, as_json: bo
     Exit codes: 0 written, 2 there is no such run, or the file cannot be written.
     """
     if place is not None and place.exists():
-        raise UsageError(f"{place} exists already", hint="name another file: -o FILE")
+        raise UsageError(f"{place} already exists", hint="name another file: -o FILE")
     made = make_report(repo, run, prompts=prompts)
     path = place or made.default_place
     atomic_write(path, archive(made.files), private=True)

@@ -76,7 +76,7 @@ def command(
 def _show(home: Path, models: dict[str, Any], *, live: bool) -> int:
     sample = load_sample()
     if (home / sample.name).exists():
-        raise UsageError(f"{home / sample.name} exists already", hint="name another folder with --dir")
+        raise UsageError(f"{home / sample.name} already exists", hint="name another folder with --dir")
     intro = (
         SAID if not live else f"Models: {models['coding']} and {models['reasoning']} at {models['base_url']}."
     )

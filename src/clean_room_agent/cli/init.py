@@ -82,7 +82,7 @@ def command(
         return _trust(Workspace(repo=find_top((path or repo).absolute())))
     workspace = wiring.workspace_of(path or repo)
     if workspace.config.exists() and not force:
-        raise UsageError(f"{workspace.config} exists already", hint="edit it, or replace it with --force")
+        raise UsageError(f"{workspace.config} already exists", hint="edit it, or replace it with --force")
     below = read_user_config()
     given = given_values(
         below,

@@ -81,7 +81,7 @@ class OpenFiles:
             if known is None:
                 continue
             if now is None or not os.path.samestat(known, now):
-                raise RecordError(f"{path} is not there any more", hint=HINT)
+                raise RecordError(f"{path} no longer exists", hint=HINT)
             if path == self._paths[0] and now.st_size < known.st_size:
                 raise RecordError(f"{path} has lost its content", hint=HINT)
 
@@ -204,7 +204,9 @@ def connect_bare(path: Path) -> sqlite3.Connection:
     try:
         return _open(path, read_only=False, any_thread=False, make=False)
     except FileNotFoundError as exc:
-        raise RecordError(f"{path} is gone: another process makes the index now", hint="start again") from exc
+        raise RecordError(
+            f"{path} is gone: another process is building the index", hint="start again"
+        ) from exc
 
 
 def backup(source: sqlite3.Connection, target_path: Path) -> None:

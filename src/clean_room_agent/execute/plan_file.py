@@ -81,7 +81,7 @@ def _validated(data: dict[str, Any], source: str) -> PlanArtifact | MetaPlan:
 
 
 def _no_number(word: str) -> float:
-    raise ValueError(f"{word} is no JSON")
+    raise ValueError(f"{word} is not JSON")
 
 
 def _finite(digits: str) -> float:

@@ -65,7 +65,7 @@ class ContextFiles:
                 raise GitError(
                     f"the work tree is gone: there is no folder {self._root}", hint=REMOVED
                 ) from exc
-            raise RepositoryError(f"{path} was indexed and is gone", hint=REFRESH) from exc
+            raise RepositoryError(f"{path} was indexed but no longer exists", hint=REFRESH) from exc
         except OSError as exc:
             if exc.errno in NOT_A_FILE:
                 return NotEditable(

@@ -123,7 +123,7 @@ def try_escapes(
     `weaken` makes holes, to see that they are found; `bounds` are those of `BOUNDS` that are tried, which takes seconds.
 
     Raises:
-        CommandError: the sandbox could not be set up, or the attempts did not come to their end.
+        CommandError: the sandbox could not be set up, or the attempts did not finish.
     """
     before = BECOME_NOBODY if as_nobody else ()
     if as_nobody:  # whom root's own tools are closed to
@@ -144,7 +144,7 @@ def try_escapes(
         told = [line.split("\t") for line in done.stdout.decode("utf-8", "replace").splitlines()]
         if done.returncode != 0 or not told:
             said = done.stderr.decode("utf-8", "replace")[-500:]
-            raise CommandError(f"the attempts did not come to their end ({done.returncode}): {said}")
+            raise CommandError(f"the attempts did not finish ({done.returncode}): {said}")
         time.sleep(DAEMON_S)
         traces = _traces(scene, untouched)
         found = [

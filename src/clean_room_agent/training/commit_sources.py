@@ -24,7 +24,7 @@ URL = re.compile(r"[a-z][a-z+.-]*://|[\w.-]+@[\w.-]+:")
 
 def _plain(text: str) -> str:
     if not text.isprintable():
-        raise ValueError("it holds a character that no name has")
+        raise ValueError("it contains a character that no name can have")
     return text
 
 
@@ -176,7 +176,7 @@ def _git_dir(path: Path) -> Path:
     try:
         return Path(one_line(git("rev-parse", "--absolute-git-dir", cwd=path)))
     except GitError as exc:
-        raise UsageError(f"{path} is no git repository: {exc.message}", hint=exc.hint) from exc
+        raise UsageError(f"{path} is not a git repository: {exc.message}", hint=exc.hint) from exc
 
 
 def _without_password(url: str) -> str:

@@ -203,7 +203,7 @@ def _read_base(path: Path) -> Base:
         heads = int(reader.fields[f"{architecture}.attention.head_count"].contents())
         kv_heads = int(reader.fields[f"{architecture}.attention.head_count_kv"].contents())
     except (OSError, ValueError, KeyError) as exc:
-        raise UsageError(f"{path} is no GGUF model: {exc}") from exc
+        raise UsageError(f"{path} is not a GGUF model: {exc}") from exc
     if architecture not in PERMUTED:
         raise UsageError(
             f"{path}: adapters for {architecture} cannot be converted", hint=f"known: {', '.join(PERMUTED)}"

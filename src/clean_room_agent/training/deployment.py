@@ -68,7 +68,7 @@ class Deployer:
         """
         with hold(self.workspace.adapters_lock, what="the adapters"):
             if self.in_force().get(adapter.stage_name) == adapter.model_tag:
-                raise UsageError(f"{adapter.model_tag} answers for {adapter.stage_name} already")
+                raise UsageError(f"{adapter.model_tag} already answers {adapter.stage_name}")
             return self._change(
                 adapter, "deploy", adapter.model_tag, evaluation_id=evaluation_id, reason=reason
             )

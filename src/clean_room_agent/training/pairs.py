@@ -111,7 +111,7 @@ class _Calls:
 
     def reading(self, call_id: int, reading: AnswerReading, fault: str) -> None:
         if reading != "parsed" and self.made[call_id - 1].answer.response != NO_EDITS:
-            raise AssertionError(f"an answer of our own cannot be read: {fault}")
+            raise AssertionError(f"an answer made from a commit cannot be read: {fault}")
 
 
 class _GoldClient(ModelClient):

@@ -117,7 +117,9 @@ class Host:
 
         weights = str(base_gguf or llama_server_weights(self.models, key=self.key))
         if not weights:
-            raise UsageError("llama-server does not tell its model's file", hint="name it with --base-gguf")
+            raise UsageError(
+                "llama-server does not say which model file it serves", hint="name it with --base-gguf"
+            )
         _made(_gguf(adapter), _gguf(adapter), convert, Path(weights))
         preset = private_folder(self.workspace.adapters) / "llama-server.ini"
         entries = {each.model_tag: _gguf(each) for each in siblings if _gguf(each).exists()}

@@ -276,7 +276,7 @@ def base_digest(base: Path) -> str:
 
 def _prepare(job: Job, folder: Path, work: Path, *, resume: bool) -> None:
     if folder.exists() and not (resume and work.exists()):
-        raise UsageError(f"{folder} exists", hint="name another folder with -o")
+        raise UsageError(f"{folder} already exists", hint="name another folder with -o")
     told = json.dumps(job.as_settings(), indent=2, sort_keys=True) + "\n"
     settings = work / "job.json"
     if work.exists() and not resume:
@@ -284,7 +284,7 @@ def _prepare(job: Job, folder: Path, work: Path, *, resume: bool) -> None:
             f"a training was broken off in {work}", hint="go on with --resume, or remove the folder"
         )
     if resume and not settings.exists():
-        raise UsageError(f"no training was broken off in {work}", hint="begin one without --resume")
+        raise UsageError(f"there is no interrupted training in {work}", hint="begin one without --resume")
     if resume and settings.read_text(encoding="utf-8") != told:
         raise UsageError(
             f"{settings} says another job", hint="give the same dataset, base and flags as before"

@@ -71,7 +71,7 @@ def test_a_local_name_that_stands_for_another_machine_gets_no_byte(monkeypatch: 
         # No address of another machine can be reached in a test: this one is taken for such.
         monkeypatch.setattr(connections, "is_loopback_address", lambda _: False)
         with pytest.raises(
-            ServerUnreachable, match=r"stands for (127\.0\.0\.1|::1) here, which is not this machine"
+            ServerUnreachable, match=r"resolves to (127\.0\.0\.1|::1) here, which is not this machine"
         ):
             connect(models_config(base_url)).version()
         assert len(server.requests) == before

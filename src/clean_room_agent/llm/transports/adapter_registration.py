@@ -144,7 +144,7 @@ def release_of(version: str) -> tuple[int, ...]:
     """The numbers of a release, such as (0, 34, 1); what follows them does not count."""
     found = re.match(r"\d+(?:\.\d+)*", version)
     if found is None:
-        raise ModelError(f"the server says that its version is {version!r}, which is no number")
+        raise ModelError(f"the server says that its version is {version!r}, which is not a number")
     return tuple(int(part) for part in found[0].split("."))
 
 

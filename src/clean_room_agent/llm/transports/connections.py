@@ -121,7 +121,7 @@ def _stay_here(event: str, info: Mapping[str, Any]) -> None:
     address = str(stream.get_extra_info("server_addr")[0])
     if not is_loopback_address(address):
         stream.close()
-        raise httpx.ConnectError(f"its name stands for {address} here, which is not this machine")
+        raise httpx.ConnectError(f"its name resolves to {address} here, which is not this machine")
 
 
 class LoadRequest:

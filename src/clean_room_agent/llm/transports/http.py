@@ -303,7 +303,7 @@ def _bounded(response: httpx.Response) -> Iterator[bytes]:
     for data in response.iter_bytes():
         taken += len(data)
         if taken > MAX_ANSWER_BYTES:
-            raise LineTooLongError("it sent an answer without an end")
+            raise LineTooLongError("it sent an answer that did not end")
         yield data
 
 

@@ -219,7 +219,7 @@ def _is_untested(before: TestRun, after: TestRun, accept: Accept) -> bool:
 def _unfit(before: TestRun, after: TestRun) -> str:
     """Why `after` cannot be judged; "" when it can."""
     if after.end.timed_out or not after.report.whole:
-        return after.report.problem or "the tests did not come to their end"
+        return after.report.problem or "the tests did not finish"
     watched = _unwatched(before, after)
     if watched:
         return watched
