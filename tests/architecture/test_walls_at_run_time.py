@@ -74,7 +74,10 @@ def test_neither_execute_nor_orchestrator_opens_the_curated_database(watched: Wa
 
 
 def test_every_database_is_opened_in_one_place(watched: Watched) -> None:
-    assert {entry.stack[-1] for entry in watched.databases()} == {"db.connection:_open"}
+    files = [entry for entry in watched.databases() if entry.target != ":memory:"]
+    assert {entry.stack[-1] for entry in files} == {"db.connection:_open"}
+    in_memory = {entry.stack[-1] for entry in watched.databases() if entry.target == ":memory:"}
+    assert {place.partition(":")[0] for place in in_memory} <= {"db.migrations"}, "the model of a new one"
 
 
 def test_every_connection_goes_to_this_machine_through_the_transport(watched: Watched) -> None:
