@@ -153,6 +153,17 @@ def test_a_run_broken_off_in_a_round_ends_the_same_and_replays(
     assert in_turn(tmp_path, dies_at) == undisturbed
 
 
+def test_candidates_that_were_tested_before_a_run_was_broken_off_are_not_tested_again(
+    two_goals: MemoryTill,
+) -> None:
+    script = Script(two_goals.oracle, {IMPLEMENT.title: [WRONG, PARTLY, HARMLESS, DEAD]})
+    first = two_goals.solve(script, solve={**ONCE, "samples": 4})
+    assert len(first.memory.runner.commands_run) == 1 + 3, "the baseline, and each candidate"
+    again = two_goals.resume(script)
+    assert again.recorded.outcomes[-1] == "applied_and_passed"
+    assert len(again.memory.runner.commands_run) == 1, "the last candidate, which solves the task"
+
+
 def by_seed(project: MemoryTill, answers: dict[int, Any], dies_once_at: int = 0) -> Answerer:
     """Answers to edit prompts by the seed that is asked for, in whatever order they come."""
     right = Script(project.oracle)
