@@ -67,7 +67,7 @@ class ShownCode:
         return tuple(found)
 
     def code(self, place: Place) -> str:
-        """The place's code as far as it is shown; "" where nothing is."""
+        """The place's code as far as it is shown; "" if none of it is."""
         if not place.symbol:
             return "\n".join(item.text for item in self._items if item.path == place.path)
         for item in self._items:
@@ -82,7 +82,7 @@ class ShownCode:
         return ""
 
     def excerpt(self, place: Place, others: Sequence[Place] = ()) -> str:
-        """The place's code; of a long one the first lines, and those that name one of `others`. "" where nothing is shown."""
+        """The place's code; if it is long, its first lines and those that name one of `others`. "" if it is not shown."""
         lines = self.code(place).rstrip("\n").split("\n")
         if len(lines) <= EXCERPT_LINES:
             return "\n".join(lines)
@@ -100,7 +100,7 @@ class ShownCode:
         return "\n".join(shown)
 
     def uses(self, user: Place, used: Place) -> bool | None:
-        """Whether the code of `user` uses what `used` is; None where that cannot be told."""
+        """Whether the code of `user` uses what `used` is; None if that cannot be told."""
         code = self.code(user)
         if not code or len(used.name) < SHORT:
             return None
@@ -117,7 +117,7 @@ class ShownCode:
         return None if imports is None or "." in used.symbol else False
 
     def tested_together(self, one: Place, other: Place) -> str:
-        """The name of a failing test that uses both; "" where none is shown."""
+        """The name of a failing test that uses both; "" if none is shown."""
         for item in self._tests:
             if item.symbol and _has(item.text, one.name) and _has(item.text, other.name):
                 return item.symbol
@@ -139,7 +139,7 @@ def module_name(path: str) -> str:
 
 
 def folder(path: str) -> str:
-    """The folder in which the file stands."""
+    """The file's folder."""
     return str(PurePosixPath(path).parent)
 
 

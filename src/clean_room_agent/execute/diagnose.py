@@ -18,14 +18,7 @@ def diagnose(
     pass_id: str,
     tag: str,
 ) -> DoctorAnswer | None:
-    """The diagnosis of the model `tag` ("": the reasoning model); None where it cannot be read.
-
-    The edits are left out where they do not fit.
-
-    Raises:
-        WindowExceeded: the rest does not fit either.
-        ModelError: the server failed.
-    """
+    """Ask the model `tag` ("": the reasoning model) for a diagnosis; None if it cannot be read."""
     targets = tuple(f"{target.role} {target.path}" for target in step.target_files)
     text = render_edits(edits).rstrip("\n")
     for shown in (text, ""):

@@ -83,15 +83,12 @@ def corrected_needs(entries: Sequence[EntryT]) -> tuple[tuple[EntryT, ...], tupl
 
 
 def only_match(path: str, paths: Collection[str]) -> str:
-    """The one of `paths` that ends with `path`, else the one with its file name; "" where there is none, or several.
-
-    An absolute path, and one that leads upwards, are no other file's.
-    """
+    """The only one of `paths` that ends with `path`, or else has its file name; "" if there is none, or several."""
     return ending_with(path, paths) or ("" if path_fault(_plain(path)) else _one(paths, _named(path)))
 
 
 def ending_with(path: str, paths: Collection[str]) -> str:
-    """The one of `paths` that is `path` but for the folders or the slash before it; "" where there is none, or several."""
+    """The only one of `paths` that equals `path` apart from folders or a slash in front; "" if none, or several."""
     wanted = _plain(path)
     if wanted.startswith("/"):
         return wanted[1:] if wanted[1:] in paths else ""
@@ -101,7 +98,7 @@ def ending_with(path: str, paths: Collection[str]) -> str:
 
 
 def filled_role(path: str, paths: Collection[str]) -> FileRole:
-    """What is done with a file of which nothing is said but its path: modified where it exists, else created."""
+    """What is done with a file that a plan merely names: modified if it exists, else created."""
     return "modify" if path in paths else "create"
 
 

@@ -352,7 +352,7 @@ def _lines(text: str, match: Match) -> tuple[int, ...]:
 
 
 def _fills_lines(text: str, hit: Hit) -> bool:
-    """Whether the place is whole lines, with a word in them: a lone bracket that stands once proves nothing."""
+    """Whether the place is whole lines that contain a word: a lone bracket that occurs once proves nothing."""
     before = text[text.rfind("\n", 0, hit.start) + 1 : hit.start]
     after = text[hit.end :].partition("\n")[0]
     return not before.strip() and not after.strip() and any(map(str.isalnum, text[hit.start : hit.end]))

@@ -49,7 +49,7 @@ NamedT = TypeVar("NamedT", bound=Named)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SymbolSpan:
-    """Where a shown symbol stands: character offsets of its first and behind its last character."""
+    """Where a shown symbol is: character offsets of its first character and just after its last."""
 
     symbol: str
     start: int
@@ -85,7 +85,7 @@ def symbol_spans(items: Iterable[ContextItem], text: str) -> tuple[SymbolSpan, .
 
 
 def only_row(text: str, lines: list[str]) -> int:
-    """The 0-based row at which `lines` stand in `text`; -1 where they do not, or more than once."""
+    """The 0-based row at which `lines` occur in `text`; -1 if they do not, or more than once."""
     framed, wanted = f"\n{text}\n", "\n".join(("", *lines, ""))
     place = framed.find(wanted)
     if place < 0 or framed.find(wanted, place + 1) >= 0:
@@ -168,7 +168,7 @@ class _Found:
 
 @dataclass(slots=True, kw_only=True)
 class _Rows:
-    """A text by rows, as the parser counts them, and what stands above definitions."""
+    """A text by rows, as the parser counts them, and what precedes definitions."""
 
     lines: list[str]
     starts: list[int]
@@ -201,7 +201,7 @@ class _Rows:
 
 
 def definition_spans(path: str, text: str) -> tuple[SymbolSpan, ...]:
-    """Where each of the file's `definitions` stands, in order of place."""
+    """The place of each of the file's `definitions`, in order."""
     return tuple(
         SymbolSpan(symbol=one.symbol, start=one.start, end=one.end) for one in definitions(path, text)
     )

@@ -21,7 +21,7 @@ MIN_LIKENESS = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoPlace:
-    """Why nothing is put in: a refusal, or the text stands there already."""
+    """Why nothing is inserted: a refusal, or because the text is there already."""
 
     code: EditCode
     detail: str = ""
@@ -96,7 +96,7 @@ def _last_written(
 def _spot(
     edit: PatchEdit, text: str, content: str, target: Definition, known: tuple[Definition, ...]
 ) -> _Spot | None:
-    """The place and what it asks of the new code; None where a class has no body on lines of its own."""
+    """The place, and what it requires of the new code; None if a class has no body on lines of its own."""
     if edit.place != "in":
         after = edit.place == "after"
         return _Spot(
@@ -138,7 +138,7 @@ def _at(text: str, new: str, spot: _Spot) -> Splice | NoPlace:
 
 
 def _stands(above: str, below: str, new: str) -> bool:
-    """Whether the lines next to the place, blank ones aside, are `new` already."""
+    """Whether the lines next to the place, ignoring blank ones, are already `new`."""
     over = above.replace("\r\n", "\n").rstrip("\n")
     under = below.replace("\r\n", "\n").lstrip("\n")
     return f"\n{over}".endswith(f"\n{new}") or f"{under}\n".startswith(f"{new}\n")
@@ -177,7 +177,7 @@ def _gap(edit: PatchEdit, text: str, content: str, target: Definition, known: tu
 
 
 def _lacking(below: str, new: str, gap: int) -> int:
-    """How many blank lines are to be added under `new`, if code of its own depth follows."""
+    """Number of blank lines to add below `new`, if code of its own depth follows."""
     following = below.lstrip("\r\n \t")
     if not following:
         return 0
@@ -189,7 +189,7 @@ def _lacking(below: str, new: str, gap: int) -> int:
 
 
 def _lacking_above(above: str, new: str, gap: int) -> int:
-    """How many blank lines are to be added over `new`, if code of its own depth stands there."""
+    """Number of blank lines to add above `new`, if code of its own depth precedes it."""
     code = above.rstrip("\r\n \t")
     line = code.rpartition("\n")[2]
     if not code or len(indentation(line)) < len(indentation(new)):
@@ -206,7 +206,7 @@ def _bare(content: str) -> str:
 
 
 def _line_end(text: str, offset: int) -> str:
-    r"""`\r\n` where the line that `offset` stands on ends so, or the one before it at the end of the text."""
+    r"""`\r\n` if the line of `offset` ends so (or, at the end of the text, the line before it), else `\n`."""
     end = text.find("\n", offset)
     if end < 0:
         end = text.rfind("\n", 0, offset)

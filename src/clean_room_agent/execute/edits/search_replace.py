@@ -39,7 +39,7 @@ class Shift:
     removed: str = ""
 
     def applied(self, text: str) -> str | None:
-        """`text` with every line that is not blank shifted; None where a line lacks what is to be removed."""
+        """`text` with every line that is not blank shifted; None if a line lacks what is to be removed."""
         lines = text.split("\n")
         if any(line.strip() and not line.startswith(self.removed) for line in lines):
             return None
@@ -71,9 +71,9 @@ def find(
     scopes: tuple[tuple[int, int], ...] = (),
     whole_file: bool = True,
 ) -> Match:
-    """Where `search` stands in `text`, by the first tier that matches.
+    """Find `search` in `text`, by the first tier that matches.
 
-    `scopes` are the character spans of the symbols that the context showed. `replacement` matters for one case only: a
+    `scopes` are the character spans of the symbols that the context showed. `replacement` matters in one case only: a
     line quoted without its indentation, to be replaced by several lines that are not indented either, is not exact.
     """
     if not search.strip():
@@ -97,10 +97,7 @@ def find(
 
 
 def find_exact(text: str, search: str) -> tuple[Hit, ...]:
-    """Each place where `search` stands character for character, not beginning or ending inside a word.
-
-    A blank line at its beginning or end is one there too, wherever that is so: it tells places apart.
-    """
+    """Each place where `search` occurs literally, without starting or ending inside a word."""
     hits = tuple(
         Hit(start=start, end=start + len(search))
         for start in _occurrences(text, search)
@@ -171,7 +168,7 @@ def _same_lines(lines: list[str], first: int, wanted: list[str], shift: Shift) -
 
 
 def line_of(text: str, offset: int) -> int:
-    """The 1-based line on which the character at `offset` stands."""
+    """The 1-based line of the character at `offset`."""
     return text.count("\n", 0, offset) + 1
 
 

@@ -253,7 +253,7 @@ class HttpServer:
                 for data in response.iter_bytes():
                     body += data
                     if len(body) > MAX_SMALL_BYTES:
-                        raise server_errors.not_the_protocol(target, f"{path} answered without an end")
+                        raise server_errors.not_the_protocol(target, f"the answer to {path} did not end")
                     if self._timer() > deadline:
                         raise server_errors.refused_connection(
                             target, f"{path} was not answered within {seconds:g} s"

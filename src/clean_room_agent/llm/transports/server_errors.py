@@ -186,7 +186,7 @@ def late(target: Target, key: str, seconds: float) -> ServerTimeout:
 def endless(target: Target, said: str) -> DegenerateOutput:
     """The stream ended cleanly, but without its last line."""
     return DegenerateOutput(
-        f"{target.tag} at {target.server} ended its answer without an end: the server stops a model that repeats "
+        f"{target.tag} at {target.server} closed the stream before its end: the server stops a model that repeats "
         f"itself. Its last words: {said[-80:]!r}",
         hint="try again with another seed or a little temperature, or take another model for this role",
     )
