@@ -29,6 +29,8 @@ SETTINGS = """\
 COMMIT = ("-c", "maintenance.auto=false", "commit", "-q", "--allow-empty")
 """Without the process by which git looks whether there is much to tidy up."""
 FIRST_DATE = 1_700_000_000
+TEMPORARY = tempfile.gettempdir()
+"""Before any test names another place, which goes with it."""
 STATE_FILES = (
     "index",
     "HEAD",
@@ -68,7 +70,7 @@ def make_repository(top: Path, files: Files, *, message: str = "Begin") -> Path:
 @functools.cache
 def _made(files: tuple[tuple[str, str | bytes | None], ...], message: str) -> Path:
     """A repository to copy, which takes a quarter of the time of making one; most are asked for again and again."""
-    folder = Path(tempfile.mkdtemp(prefix="cra-repository-"))
+    folder = Path(tempfile.mkdtemp(prefix="cra-repository-", dir=TEMPORARY))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return _commit_first(folder, dict(files), message)
 

@@ -7,13 +7,15 @@ import shutil
 
 import pytest
 from testing.runs.solving import Project
-from testing.sandboxes import installed
+from testing.sandboxes import installed, on_disk
 from testing.servers.ollama_server import OllamaServer
 from testing.servers.openai_server import Kind, OpenAiServer
 from tests.cli.conftest import Knowing
 
 from clean_room_agent.sandbox.escapes import BECOME_NOBODY
 from clean_room_agent.workspace import Workspace
+
+__all__ = ["on_disk"]  # in the place of `tmp_path`
 
 NOWHERE = "http://127.0.0.1:1"
 ATTEMPTS = 110

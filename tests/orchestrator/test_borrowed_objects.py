@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from testing.patience import PATIENCE
 from testing.repositories import commit, git, make_repository
-from testing.sandboxes import installed
+from testing.sandboxes import installed, on_disk
 
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.git.visible_metadata import alternate_folders
@@ -14,6 +14,8 @@ from clean_room_agent.orchestrator.testing.config import TestingConfig, Worktree
 from clean_room_agent.orchestrator.testing.worktrees import SandboxInputs, set_up_sandbox
 from clean_room_agent.sandbox.bubblewrap import Sandbox
 from clean_room_agent.sandbox.config import SandboxConfig
+
+__all__ = ["on_disk"]  # in the place of `tmp_path`
 
 ENV = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
 HISTORY = "git log -p --format=%s && git cat-file -p HEAD:b.py && git status --porcelain"
@@ -56,7 +58,7 @@ def test_history_is_whole_in_the_sandbox_of_a_repository_that_borrows_objects(
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"+first" in done.stdout
     assert b"+second" in done.stdout
-    written = sandbox.run(f"touch /run/cra-objects/0/pack/x || ls -A '{home}'", env=ENV, timeout=PATIENCE)
+    written = sandbox.run("touch /run/cra-objects/0/pack/x || ls -A ~", env=ENV, timeout=PATIENCE)
     assert b"Read-only" in written.stderr
     assert written.stdout == b"project\n"
 

@@ -6,7 +6,9 @@ import pytest
 from testing import repositories
 from testing.repositories import git
 from testing.runs.solving import MONEY_TESTS, TILL, Project, make_project
-from testing.sandboxes import installed
+from testing.sandboxes import installed, on_disk
+
+__all__ = ["on_disk"]  # in the place of `tmp_path`
 
 NEEDING = (
     MONEY_TESTS

@@ -10,7 +10,7 @@ import pytest
 from testing.patience import PATIENCE
 from testing.repositories import Files, git, make_repository
 from testing.runs.solving import make_project
-from testing.sandboxes import installed
+from testing.sandboxes import installed, on_disk
 
 from clean_room_agent.errors import ConfigError, RepositoryError
 from clean_room_agent.git.repository import open_repository
@@ -26,6 +26,8 @@ from clean_room_agent.orchestrator.testing.worktrees import (
 )
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle, Sandbox
 from clean_room_agent.sandbox.config import Mode, SandboxConfig
+
+__all__ = ["on_disk"]  # in the place of `tmp_path`
 
 MISSING = Obstacle(reason="bubblewrap is not installed", remedy="install it")
 ENV = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}

@@ -1,0 +1,3 @@
+from testing.sandboxes import on_disk
+
+__all__ = ["on_disk"]
