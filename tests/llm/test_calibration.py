@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from clean_room_agent.llm.calibration import FLOOR, LEAST_PAIRS, Pair, calibrate
-from clean_room_agent.llm.token_estimator import FittedEstimator, can_be_all, pieces_of, word_of
+from clean_room_agent.llm.calibration import FLOOR, Pair, calibrate
+from clean_room_agent.llm.token_estimator import LEAST_PAIRS, FittedEstimator, can_be_all, pieces_of, word_of
 
 WORDS = (
     "value",

@@ -12,9 +12,15 @@ from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.bias import BiasKey
-from clean_room_agent.llm.calibration import FULL_PAIRS, LEAST_PAIRS, MOST_PAIRS, Pair, calibrate
 from clean_room_agent.llm.router import ModelRouter
-from clean_room_agent.llm.token_estimator import KINDS, FittedEstimator, InitialEstimator, TokenEstimator
+from clean_room_agent.llm.token_estimator import (
+    FULL_PAIRS,
+    KINDS,
+    LEAST_PAIRS,
+    FittedEstimator,
+    InitialEstimator,
+    TokenEstimator,
+)
 from clean_room_agent.llm.window_probe import ProbedServer, still_holds
 from clean_room_agent.orchestrator.budget import Meter
 
@@ -218,6 +224,8 @@ def _is_due(record: Record, tag: str, known: model_measurements.CalibrationRow |
 
 
 def _calibrate(record: Record, tag: str) -> model_measurements.CalibrationRow | None:
+    from clean_room_agent.llm.calibration import MOST_PAIRS, Pair, calibrate
+
     logged = record.write(model_measurements.list_pairs, tag, limit=MOST_PAIRS)
     fitted = calibrate(
         [Pair(system=pair.system_prompt, prompt=pair.prompt, counted=pair.prompt_tokens) for pair in logged]

@@ -26,7 +26,6 @@ from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import EventKind, TimeKind
 from clean_room_agent.db.connection import backup, connect_file, is_sound
 from clean_room_agent.db.curated import files, metadata
-from clean_room_agent.db.raw.indexing import get_descriptions, list_descriptions
 from clean_room_agent.db.raw.runs import EventRow, append_event_once, list_events
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.git.repository import Repository
@@ -304,6 +303,7 @@ def _describe_as(services: Services, task_id: str, target: Path) -> None:
         for number in json.loads(event.detail)
     }
     if ids:
+        from clean_room_agent.db.raw.indexing import get_descriptions
         from clean_room_agent.enrichment.promotion import promote
 
         with contextlib.closing(connect_file("curated", target)) as copy:
@@ -319,6 +319,8 @@ def _note_descriptions(services: Services, task_id: str, path: Path) -> None:
         }
     if not contents:
         return
+    from clean_room_agent.db.raw.indexing import list_descriptions
+
     known = services.record.write(list_descriptions)
     ids = sorted(row.id for row in known if (row.path, row.content_hash) in contents)
     event = EventRow(

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clean_room_agent import secret_files
 from clean_room_agent.app.run_index import IndexCopy, IndexProcess
@@ -24,8 +25,10 @@ from clean_room_agent.orchestrator.setup import Models, Origin, RunParts
 from clean_room_agent.orchestrator.task import Hint, Hints, RunLimits, Task
 from clean_room_agent.orchestrator.testing.worktrees import RunnerSetup, SandboxInputs, WorktreePool
 from clean_room_agent.orchestrator.time_log import Timed, TimeLog
-from clean_room_agent.sandbox.bubblewrap import working_bubblewrap
 from clean_room_agent.version import VERSION
+
+if TYPE_CHECKING:  # only a run that has a sandbox pays for it
+    from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle
 
 SHOWN_ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
 
@@ -124,6 +127,12 @@ def runner_setup(settings: Settings, repo: Repository, place: Path) -> RunnerSet
     )
 
 
+def _find_bubblewrap() -> "Bubblewrap | Obstacle":
+    from clean_room_agent.sandbox.bubblewrap import working_bubblewrap
+
+    return working_bubblewrap()
+
+
 def sandbox_inputs_of(settings: Settings) -> SandboxInputs:
     """Where commands are to run, as configured."""
     return SandboxInputs(
@@ -131,7 +140,7 @@ def sandbox_inputs_of(settings: Settings) -> SandboxInputs:
         testing=settings.testing,
         worktree=settings.worktree,
         home=Path.home(),
-        find=working_bubblewrap,
+        find=_find_bubblewrap,
     )
 
 

@@ -13,12 +13,8 @@ from itertools import pairwise
 from typing import Self
 
 from clean_room_agent.llm import token_estimator
-from clean_room_agent.llm.token_estimator import KINDS, FittedEstimator, features
+from clean_room_agent.llm.token_estimator import FULL_PAIRS, KINDS, LEAST_PAIRS, FittedEstimator, features
 
-LEAST_PAIRS = 50
-"""Below that, the start factor is safer."""
-FULL_PAIRS = 200
-"""From so many on, the margin may be as small as it gets."""
 MOST_PAIRS = 300
 """The newest calls that are looked at."""
 FLOOR = 0.095

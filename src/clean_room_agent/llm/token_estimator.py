@@ -18,6 +18,10 @@ RUN_BYTES = 12
 """A longer run of letters (Chinese text, a hash, a very long name) is more than one token; so many bytes count as one."""
 CUT_SHARE = 0.8
 """A count below this share of what hardly any tokeniser stays below is not one of the whole text."""
+LEAST_PAIRS = 50
+"""Calls from which a calibration is made; below that, the start factor is safer."""
+FULL_PAIRS = 200
+"""From so many on, a calibration's margin may be as small as it gets."""
 DIGITS = 3
 """Some tokenisers take so many digits together."""
 _LETTER = r"[^\W\d_]"

@@ -1,6 +1,6 @@
 from clean_room_agent.artifacts.evidence import FailingTest
-from clean_room_agent.orchestrator.testing.comparison import left_undone, what_tests_showed
-from clean_room_agent.orchestrator.testing.gate import judge_step
+from clean_room_agent.orchestrator.testing.comparison import what_tests_showed
+from clean_room_agent.orchestrator.testing.gate import judge_step, left_undone
 from clean_room_agent.orchestrator.testing.results import CommandEnd, Outcome, TestReport, TestRun
 
 

@@ -14,8 +14,6 @@ from clean_room_agent.execute.edits.definitions import (
     symbol_spans,
     syntax_fault,
 )
-from clean_room_agent.execute.edits.feedback import nearest
-from clean_room_agent.execute.edits.insert import NoPlace, insertion
 from clean_room_agent.execute.edits.rules import (
     EditRules,
     Refusal,
@@ -257,6 +255,8 @@ class _EditedTexts:
             return replace(
                 report, code=EditCode.ELISION, detail=f"the search text leaves something out: {line}"
             )
+        from clean_room_agent.execute.edits.feedback import nearest
+
         near = nearest(file.text, edit.search)
         if near is None:
             return replace(
@@ -300,6 +300,8 @@ class _EditedTexts:
 
     def _locate_insert(self, report: EditReport, edit: PatchEdit, file: _File) -> _Found | EditReport:
         """Where new code goes: next to its neighbour or into its class, as these stand now."""
+        from clean_room_agent.execute.edits.insert import NoPlace, insertion
+
         assert file.text is not None
         splice = insertion(edit, file.text, shown=file.spans, written=file.written)
         if isinstance(splice, NoPlace):

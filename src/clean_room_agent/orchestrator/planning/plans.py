@@ -12,7 +12,6 @@ from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.names import ID_LENGTH, meta_plan_pass, part_plan_pass, relative_pass
 from clean_room_agent.artifacts.outcomes import EventKind, PassType
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
-from clean_room_agent.execute.fallback_plans import files_in_scope, whole_part, whole_task
 from clean_room_agent.execute.implement import lines_of_an_answer
 from clean_room_agent.execute.one_call_plans import meta_plan_tokens, part_plan_tokens
 from clean_room_agent.execute.plan import (
@@ -79,6 +78,8 @@ def _end_of_parts(run: Run, package: ContextPackage, planned: Planned[MetaPlan])
     files = _editable_scope(run, package)
     if not files:
         return PassEnd(success=False, detail=f"{why}; {NOTHING_IN_SCOPE}")
+    from clean_room_agent.execute.fallback_plans import whole_task
+
     whole = whole_task(run.task.description, files, why)
     paths = ", ".join(whole.parts[0].affected_files)
     return _fallen_back(run, package.pass_id, planned.faults, whole, f"{why}; one part in its place: {paths}")
@@ -171,6 +172,8 @@ def _end_of_steps(
     if not run.limits.orchestrator.plan_fallback:
         return PassEnd(success=False, detail=why)
     scope = _editable_scope(run, package)
+    from clean_room_agent.execute.fallback_plans import whole_part
+
     whole = whole_part(part, run.task.description, scope, run.commits.tree().paths)
     if whole is None:
         return PassEnd(success=False, detail=f"{why}; {NOTHING_IN_SCOPE}")
@@ -193,6 +196,8 @@ def _fallen_back(
 
 def _editable_scope(run: Run, package: ContextPackage) -> tuple[str, ...]:
     """The files in scope that an edit could change, best first."""
+    from clean_room_agent.execute.fallback_plans import files_in_scope
+
     tree = run.commits.tree()
     scripts = scripts_of(run.tests.commands, tree.paths)
     files = files_in_scope(package, protected=run.limits.edit.protected, scripts=scripts)

@@ -10,7 +10,6 @@ from clean_room_agent.artifacts.outcomes import AttemptOutcome, EventKind
 from clean_room_agent.artifacts.plans import Part, PlanStep
 from clean_room_agent.evidence_text import describe_evidence, evidence_bound
 from clean_room_agent.execute.edits.apply import Applied, apply_edits, paths_named
-from clean_room_agent.execute.edits.feedback import describe
 from clean_room_agent.execute.edits.rules import EditRules
 from clean_room_agent.execute.implement import (
     AttemptSummary,
@@ -269,7 +268,11 @@ def _apply(
     head = run.commits.tree()
     tree = job.scaffold.on(head)
     applied = edited(run, job, package, tree, answer.step.edits)
-    refusal = "" if applied.result.success else describe(applied.result)
+    refusal = ""
+    if not applied.result.success:
+        from clean_room_agent.execute.edits.feedback import describe
+
+        refusal = describe(applied.result)
     texts = job.scaffold.merged(applied.texts, head)
     untouched = () if refusal else _untouched_targets(job, applied, tree, texts)
     known = {target for one in earlier for target in one.change.untouched}

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from clean_room_agent.artifacts.context import ContextPackage, RefinementRequest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
-from clean_room_agent.execute.attempt_result import describe_result
 from clean_room_agent.orchestrator.full_tests import unstable_tests
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.steps.attempt import Attempt, Judgment, StepJob, evidence_space
@@ -19,13 +18,13 @@ from clean_room_agent.orchestrator.steps.missing_context import (
     unchanged,
     unshown_targets,
 )
-from clean_room_agent.orchestrator.testing.comparison import (
+from clean_room_agent.orchestrator.testing.gate import (
+    StepVerdict,
+    judge_step,
     left_undone,
     passes,
     undone_in_words,
-    what_tests_showed,
 )
-from clean_room_agent.orchestrator.testing.gate import StepVerdict, judge_step
 from clean_room_agent.orchestrator.testing.results import TestRun, evidence_of
 from clean_room_agent.orchestrator.testing.run import says_nothing
 from clean_room_agent.path_kinds import is_test_path
@@ -60,17 +59,21 @@ def judge(run: Run, job: StepJob, package: ContextPackage, attempt: Attempt, tes
     remark = f": {undone_in_words(base, tests)}" if unfinished else _left_out(run, job, package, commit)
     untouched = attempt.change.untouched
     left = f"; left as it was: {', '.join(untouched)}" if untouched else ""
-    showed = what_tests_showed(before, tests, verdict)
     return replace(
         attempt,
         outcome=_outcome(run, tests, verdict, missing),
         detail=f"{verdict.reason}{remark}{left}",
         judgment=Judgment(tests=tests, verdict=verdict, unfinished=unfinished),
         missing=missing,
-        feedback=""
-        if verdict.passed and not unfinished
-        else describe_result(showed, bound=evidence_space(run)),
+        feedback="" if verdict.passed and not unfinished else _feedback(run, before, tests, verdict),
     )
+
+
+def _feedback(run: Run, before: TestRun, after: TestRun, verdict: StepVerdict) -> str:
+    from clean_room_agent.execute.attempt_result import describe_result
+    from clean_room_agent.orchestrator.testing.comparison import what_tests_showed
+
+    return describe_result(what_tests_showed(before, after, verdict), bound=evidence_space(run))
 
 
 def _outcome(

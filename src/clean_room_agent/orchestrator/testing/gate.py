@@ -25,6 +25,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from clean_room_agent.artifacts.evidence import group_of
 from clean_room_agent.orchestrator.testing.config import Accept
 from clean_room_agent.orchestrator.testing.processes import newly_replaced
 from clean_room_agent.orchestrator.testing.results import TestRun
@@ -341,3 +342,27 @@ def _some(names: Collection[str]) -> str:
     shown = list(names)[:SHOWN_NAMES]
     more = len(names) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def left_undone(base: TestRun, now: TestRun) -> frozenset[str]:
+    """The red tests that speak against a change as the last one: those beside tests that were red at the base and are not
+    now, or all of them where there are none such. What stands elsewhere may be red for reasons of its own.
+    """
+    turned = {group_of(name) for name in base.red() - now.red()}
+    return frozenset(name for name in now.red() if not turned or group_of(name) in turned)
+
+
+def undone_in_words(base: TestRun, now: TestRun) -> str:
+    """How much a last change left undone."""
+    if base.red() <= now.red():
+        return "no goal test passes yet"
+    return f"{len(left_undone(base, now))} of them beside tests that pass now"
+
+
+def passes(name: str, after: TestRun) -> bool:
+    """Whether a test that is not red passed; what stood for a file or class that could not be loaded gives way to its
+    tests, and some runners name failures alone.
+    """
+    if name in after.report.outcomes:
+        return after.report.outcomes[name] == "passed"
+    return after.report.whole and (not after.report.named or HOLDER.search(name) is not None)

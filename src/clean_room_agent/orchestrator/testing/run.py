@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clean_room_agent import proc
 from clean_room_agent.child_processes import marked
@@ -49,7 +50,9 @@ from clean_room_agent.orchestrator.testing.results import (
     merge,
 )
 from clean_room_agent.safe_open import is_file
-from clean_room_agent.sandbox.bubblewrap import Sandbox
+
+if TYPE_CHECKING:  # only a run that has a sandbox pays for it
+    from clean_room_agent.sandbox.bubblewrap import Sandbox
 
 NOT_STARTED = frozenset({126, 127})
 """What a shell exits with when it cannot start a program."""
@@ -172,7 +175,7 @@ def run_tests(
     report: Path,
     roots: Sequence[Path] = (),
     bound: int = proc.DEFAULT_BOUND,
-    sandbox: Sandbox | None = None,
+    sandbox: "Sandbox | None" = None,
     heard: Callable[[bytes], None] | None = None,
 ) -> TestRun:
     """`command` has run in `cwd` by the shell, and none of its processes is left.

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clean_room_agent import proc, safe_open
 from clean_room_agent.artifacts.outcomes import TimeKind
@@ -18,7 +19,9 @@ from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.run import rerun_command, run_tests
 from clean_room_agent.orchestrator.testing.test_commands import runs_node_tests
 from clean_room_agent.orchestrator.time_log import Timed, untimed
-from clean_room_agent.sandbox.bubblewrap import Sandbox
+
+if TYPE_CHECKING:  # only a run that has a sandbox pays for it
+    from clean_room_agent.sandbox.bubblewrap import Sandbox
 
 SAID = re.compile(rb"\[ {0,2}(\d{1,3})%\]")
 LONGEST = 6
@@ -100,7 +103,7 @@ class TestRunner:
     report: Path
     """The file, outside the worktree, in which pytest leaves its results."""
     observer: Observer
-    sandbox: Sandbox | None = None
+    sandbox: "Sandbox | None" = None
     """Where the commands run, with the worktree at the repository's place; None: in the worktree, as the user."""
     took: dict[str, float] = field(default_factory=dict)
     """Seconds of each command's last run."""

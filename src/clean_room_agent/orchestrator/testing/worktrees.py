@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from clean_room_agent import proc
 from clean_room_agent.artifacts.outcomes import TimeKind
@@ -17,7 +17,6 @@ from clean_room_agent.cancellation import stopped_by
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.folders import remove_tree
 from clean_room_agent.git.repository import Repository
-from clean_room_agent.git.visible_metadata import alternate_folders, shown_folders, written_files
 from clean_room_agent.git.worktree import (
     INCLUDE_FILE,
     Worktree,
@@ -41,10 +40,10 @@ from clean_room_agent.orchestrator.testing.processes import GUARD, test_environm
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.test_runner import TestRunner, TestWorktree, finished
 from clean_room_agent.orchestrator.time_log import Timed, untimed
-from clean_room_agent.sandbox.bubblewrap import MIB, OTHER_REMEDY, Bubblewrap, Obstacle, Sandbox
 from clean_room_agent.sandbox.config import SandboxConfig
-from clean_room_agent.sandbox.policy import GitFolder, Policy
-from clean_room_agent.sandbox.tool_mounts import interpreter_places, tool_places
+
+if TYPE_CHECKING:  # only a run that has a sandbox pays for it
+    from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle, Sandbox
 
 NO_SANDBOX = "no sandbox: the tests run model-written code with your rights"
 ResultT = TypeVar("ResultT")
@@ -60,7 +59,7 @@ class SandboxInputs:
     worktree: WorktreeConfig
     home: Path
     """The user's."""
-    find: Callable[[], Bubblewrap | Obstacle]
+    find: "Callable[[], Bubblewrap | Obstacle]"
     """Looks whether bubblewrap works on this machine, whatever the repository; not called where none is wanted."""
 
 
@@ -68,7 +67,7 @@ class SandboxInputs:
 class SandboxSetup:
     """Where commands run, and what a person is to know of it."""
 
-    sandbox: Sandbox | None
+    sandbox: "Sandbox | None"
     notes: tuple[str, ...]
     copies: Copies | None = None
     """The linked folders that were brought into the worktree; None where they are mounted."""
@@ -88,26 +87,18 @@ def set_up_sandbox(
         CommandError: the copy of a linked folder failed, or whether bubblewrap works could not be found out.
     """
     top, links = worktree.repo.top, sandbox_inputs.worktree.link
-    found: Bubblewrap | Obstacle = Obstacle(reason="", remedy="")
+    because = ""
     if sandbox_inputs.config.mode != "none":
+        from clean_room_agent.sandbox.bubblewrap import Bubblewrap
+
         found = sandbox_inputs.find()
-    if isinstance(found, Bubblewrap):
-        sandbox = _tried(found, sandbox_inputs, worktree, environment, report)
-        names = ", ".join(str(place.relative_to(top)) for _, place in sandbox.policy.mounts)
-        shown = f"; {names} read-only" if names else ""
-        text = f"sandbox: bubblewrap {found.version}, no network, your home hidden{shown}"
-        copied: tuple[str, ...] = ()
-        copies = None
-        if sandbox_inputs.worktree.in_sandbox == "copy":
-            copies = Copies(worktree=worktree.path, repo_top=top, names=links, how="copy", turn=False)
-            copied = copies.bring()
-        left_out = (f"{name}: left out ({why})" for name, why in strange_links(top, links))
-        return SandboxSetup(sandbox=sandbox, notes=(text, *left_out, *copied), copies=copies)
-    if sandbox_inputs.config.mode == "bwrap":
-        raise ConfigError(
-            f'[sandbox] mode = "bwrap", and there can be no sandbox: {found.reason}', hint=found.remedy
-        )
-    because = f" ({found.reason}; {found.remedy})" if found.reason else ""
+        if isinstance(found, Bubblewrap):
+            return _in_bubblewrap(found, sandbox_inputs, worktree, environment, report)
+        if sandbox_inputs.config.mode == "bwrap":
+            raise ConfigError(
+                f'[sandbox] mode = "bwrap", and there can be no sandbox: {found.reason}', hint=found.remedy
+            )
+        because = f" ({found.reason}; {found.remedy})" if found.reason else ""
     copies = Copies(
         worktree=worktree.path,
         repo_top=top,
@@ -119,13 +110,36 @@ def set_up_sandbox(
     return SandboxSetup(sandbox=None, notes=(NO_SANDBOX + because, *done), copies=copies)
 
 
-def _tried(
-    bubblewrap: Bubblewrap,
+def _in_bubblewrap(
+    bubblewrap: "Bubblewrap",
     sandbox_inputs: SandboxInputs,
     worktree: Worktree,
     environment: Mapping[str, str],
     report: Path,
-) -> Sandbox:
+) -> SandboxSetup:
+    top, links = worktree.repo.top, sandbox_inputs.worktree.link
+    sandbox = _tried(bubblewrap, sandbox_inputs, worktree, environment, report)
+    names = ", ".join(str(place.relative_to(top)) for _, place in sandbox.policy.mounts)
+    shown = f"; {names} read-only" if names else ""
+    text = f"sandbox: bubblewrap {bubblewrap.version}, no network, your home hidden{shown}"
+    copied: tuple[str, ...] = ()
+    copies = None
+    if sandbox_inputs.worktree.in_sandbox == "copy":
+        copies = Copies(worktree=worktree.path, repo_top=top, names=links, how="copy", turn=False)
+        copied = copies.bring()
+    left_out = (f"{name}: left out ({why})" for name, why in strange_links(top, links))
+    return SandboxSetup(sandbox=sandbox, notes=(text, *left_out, *copied), copies=copies)
+
+
+def _tried(
+    bubblewrap: "Bubblewrap",
+    sandbox_inputs: SandboxInputs,
+    worktree: Worktree,
+    environment: Mapping[str, str],
+    report: Path,
+) -> "Sandbox":
+    from clean_room_agent.sandbox.bubblewrap import OTHER_REMEDY
+
     if worktree.repo.top == Path("/"):
         raise ConfigError("there can be no sandbox: the repository is the root folder", hint=OTHER_REMEDY)
     sandbox = _sandbox(bubblewrap, sandbox_inputs, worktree, environment, report)
@@ -140,12 +154,17 @@ def _tried(
 
 
 def _sandbox(
-    bubblewrap: Bubblewrap,
+    bubblewrap: "Bubblewrap",
     sandbox_inputs: SandboxInputs,
     worktree: Worktree,
     environment: Mapping[str, str],
     report: Path,
-) -> Sandbox:
+) -> "Sandbox":
+    from clean_room_agent.git.visible_metadata import alternate_folders, shown_folders, written_files
+    from clean_room_agent.sandbox.bubblewrap import MIB, Sandbox
+    from clean_room_agent.sandbox.policy import GitFolder, Policy
+    from clean_room_agent.sandbox.tool_mounts import interpreter_places, tool_places
+
     config, testing, top = sandbox_inputs.config, sandbox_inputs.testing, worktree.repo.top
     mount = sandbox_inputs.worktree.in_sandbox == "mount"
     links = links_to_mount(worktree.path, top, sandbox_inputs.worktree.link)
