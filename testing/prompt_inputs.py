@@ -23,7 +23,7 @@ from clean_room_agent.execute.prompts.step_dependency import StepDependencyInput
 from clean_room_agent.execute.prompts.step_design import StepDesignInputs
 from clean_room_agent.execute.prompts.symbol_targets import SymbolTargetsInputs
 from clean_room_agent.retrieval.judges import question_text
-from clean_room_agent.retrieval.prompts.task_analysis import TaskAnalysisInputs
+from clean_room_agent.retrieval.prompts import TaskAnalysisInputs
 from clean_room_agent.retrieval.stage import BatchInputs, SingleInputs
 from clean_room_agent.training.prompts.train_plan import TrainPlanInputs
 from testing.packages import shown_file

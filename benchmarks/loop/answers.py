@@ -14,7 +14,7 @@ from benchmarks.results import table
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.llm.answers import BadAnswer
-from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS
+from clean_room_agent.retrieval.prompts import TASK_ANALYSIS
 from clean_room_agent.training.dataset import Row
 from clean_room_agent.training.dataset_reading import read_split
 

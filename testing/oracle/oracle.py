@@ -29,12 +29,14 @@ from clean_room_agent.execute.prompts.step_design import STEP_DESIGN
 from clean_room_agent.execute.prompts.symbol_targets import SYMBOL_TARGETS
 from clean_room_agent.execute.scaffold_bodies import WRITTEN_APART
 from clean_room_agent.llm.prompt import INSTRUCTIONS
-from clean_room_agent.retrieval.prompts.piece_judgment import PIECE_JUDGMENT
-from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
-from clean_room_agent.retrieval.prompts.refilter import REFILTER
-from clean_room_agent.retrieval.prompts.scope_batch import SCOPE_BATCH
-from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
-from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS
+from clean_room_agent.retrieval.prompts import (
+    PIECE_JUDGMENT,
+    PRECISION_BATCH,
+    REFILTER,
+    SCOPE_BATCH,
+    SCOPE_JUDGMENT,
+    TASK_ANALYSIS,
+)
 from clean_room_agent.training.gold_edits import GoldFile, edit_groups, edits_for, lines_of, shown_in, touches
 from testing.oracle.scaffold import added_names, bodies_for, new_names, scaffold_of
 from testing.servers.ollama_script import Answer, ChatCall

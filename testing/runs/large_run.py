@@ -34,7 +34,7 @@ from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
 from clean_room_agent.llm.prompt import CONTEXT, Prompt
-from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
+from clean_room_agent.retrieval.prompts import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.stage import SingleInputs
 from testing.runs.decision_rows import decision_row
 from testing.runs.model_calls import model_call

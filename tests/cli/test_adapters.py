@@ -20,7 +20,7 @@ from clean_room_agent.config import read_toml
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import AdapterRow, append_adapter, get_adapter
-from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
+from clean_room_agent.retrieval.prompts import SCOPE_JUDGMENT
 from clean_room_agent.training.dataset import Entry, Message, Origin, Row, Split, write_dataset
 from clean_room_agent.training.dataset_formats import FORMATS
 from clean_room_agent.workspace import Workspace

@@ -12,8 +12,7 @@ from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText,
 from clean_room_agent.execute.prompts.implement import IMPLEMENT, FailedAttempt
 from clean_room_agent.report.prompt_lines import PromptLine, framed, grouped, prompt_lines
 from clean_room_agent.retrieval.judges import frame_option
-from clean_room_agent.retrieval.prompts.piece_judgment import PIECE_JUDGMENT
-from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS
+from clean_room_agent.retrieval.prompts import PIECE_JUDGMENT, TASK_ANALYSIS
 from clean_room_agent.retrieval.stage import Option, SingleInputs
 
 CODE = "import x\n\n\ndef low(x):\n    return x\n\n\ndef go(x):\n    return low(x)\n"

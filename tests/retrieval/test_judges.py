@@ -21,10 +21,14 @@ from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import RawAnswer
 from clean_room_agent.retrieval.judges import ModelJudge, ThresholdJudge, question_text, take_best
-from clean_room_agent.retrieval.prompts.piece_judgment import CHANGE, PIECE_JUDGMENT, READ
-from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
-from clean_room_agent.retrieval.prompts.scope_batch import SCOPE_BATCH
-from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
+from clean_room_agent.retrieval.prompts import (
+    CHANGE,
+    PIECE_JUDGMENT,
+    PRECISION_BATCH,
+    READ,
+    SCOPE_BATCH,
+    SCOPE_JUDGMENT,
+)
 from clean_room_agent.retrieval.stage import Option, Verdict, Weight
 
 LABELS = (CHANGE, READ)

@@ -13,8 +13,7 @@ from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import AdapterRow, append_adapter, get_adapter
 from clean_room_agent.errors import ArtifactError
 from clean_room_agent.llm.prompt import Prompt
-from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
-from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS
+from clean_room_agent.retrieval.prompts import SCOPE_JUDGMENT, TASK_ANALYSIS
 from clean_room_agent.training.adapters import Asked, Evaluated, Material, evaluate_adapter
 from clean_room_agent.training.evaluation import Question, questions_of
 

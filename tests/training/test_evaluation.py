@@ -17,10 +17,7 @@ from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer
-from clean_room_agent.retrieval.prompts.piece_judgment import PIECE_JUDGMENT
-from clean_room_agent.retrieval.prompts.refilter import REFILTER
-from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
-from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS
+from clean_room_agent.retrieval.prompts import PIECE_JUDGMENT, REFILTER, SCOPE_JUDGMENT, TASK_ANALYSIS
 from clean_room_agent.training.dataset import Message, Row
 from clean_room_agent.training.evaluation import Arm, Compared, Question, compare, differing, questions_of
 

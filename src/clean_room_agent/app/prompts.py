@@ -22,12 +22,14 @@ from clean_room_agent.execute.prompts.step_design import STEP_DESIGN
 from clean_room_agent.execute.prompts.symbol_targets import SYMBOL_TARGETS
 from clean_room_agent.llm.answers import OneWord
 from clean_room_agent.llm.prompt import Prompt
-from clean_room_agent.retrieval.prompts.piece_judgment import PIECE_JUDGMENT
-from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
-from clean_room_agent.retrieval.prompts.refilter import REFILTER
-from clean_room_agent.retrieval.prompts.scope_batch import SCOPE_BATCH
-from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
-from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS
+from clean_room_agent.retrieval.prompts import (
+    PIECE_JUDGMENT,
+    PRECISION_BATCH,
+    REFILTER,
+    SCOPE_BATCH,
+    SCOPE_JUDGMENT,
+    TASK_ANALYSIS,
+)
 from clean_room_agent.training.prompts.curate_data import CURATE_DATA
 from clean_room_agent.training.prompts.target_judgment import TARGET_JUDGMENT
 from clean_room_agent.training.prompts.train_plan import TRAIN_PLAN

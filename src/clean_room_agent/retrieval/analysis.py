@@ -32,7 +32,7 @@ from clean_room_agent.retrieval.stage_source import MAX_SAME_NAME, FileView, Rep
 
 if TYPE_CHECKING:
     from clean_room_agent.llm.client import ModelClient
-    from clean_room_agent.retrieval.prompts.task_analysis import TaskAnalysisAnswer
+    from clean_room_agent.retrieval.prompts import TaskAnalysisAnswer
 
 STAGE = "task_analysis"
 MAX_FILES = 12
@@ -77,10 +77,7 @@ def add_model_hints(
 
     If the model's answer cannot be read, `found` only gets a note.
     """
-    from clean_room_agent.retrieval.prompts.task_analysis import (
-        TASK_ANALYSIS,
-        TaskAnalysisInputs,
-    )
+    from clean_room_agent.retrieval.prompts import TASK_ANALYSIS, TaskAnalysisInputs
 
     near = find_nearest(request, found.query, source, available_tokens=available_tokens)
     inputs = TaskAnalysisInputs(

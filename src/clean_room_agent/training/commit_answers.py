@@ -13,10 +13,17 @@ from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer
-from clean_room_agent.retrieval.prompts.piece_judgment import CHANGE, PIECE_JUDGMENT, READ, SKIP
-from clean_room_agent.retrieval.prompts.refilter import KEEP, REFILTER
-from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
-from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS, TaskAnalysisInputs
+from clean_room_agent.retrieval.prompts import (
+    CHANGE,
+    KEEP,
+    PIECE_JUDGMENT,
+    READ,
+    REFILTER,
+    SCOPE_JUDGMENT,
+    SKIP,
+    TASK_ANALYSIS,
+    TaskAnalysisInputs,
+)
 from clean_room_agent.retrieval.stage import BatchInputs
 from clean_room_agent.training.gold_edits import GoldFile, edit_groups, edits_for, lines_of, shown_in, touches
 

@@ -45,9 +45,7 @@ from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval import pass_memory
 from clean_room_agent.retrieval.config import ConventionsConfig, JudgmentsConfig, RetrievalConfig
 from clean_room_agent.retrieval.context_files import ContextFiles
-from clean_room_agent.retrieval.prompts.piece_judgment import PIECE_JUDGMENT
-from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
-from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS
+from clean_room_agent.retrieval.prompts import PIECE_JUDGMENT, SCOPE_JUDGMENT, TASK_ANALYSIS
 from clean_room_agent.retrieval.retriever import Retrieved, Retriever
 from clean_room_agent.retrieval.stage_source import RepositorySource
 from clean_room_agent.training.commit_answers import NO_EDITS, Gold, GoldTransport

@@ -13,8 +13,7 @@ from clean_room_agent.execute.edits.parse import parse_edits, render_edits
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.same_part import SAME_PART
-from clean_room_agent.retrieval.prompts.scope_batch import SCOPE_BATCH
-from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
+from clean_room_agent.retrieval.prompts import SCOPE_BATCH, SCOPE_JUDGMENT
 
 CLEAN = Attention(needless=200, source_missing=False, words_missing=False, unexplained=0)
 NEIGHBOUR = "def beside(x):\n    y = x + 1\n    return y"

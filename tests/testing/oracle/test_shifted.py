@@ -9,8 +9,7 @@ from testing.servers.ollama_script import Answer, ChatCall
 
 from clean_room_agent.llm.answers import Choice, OneWord
 from clean_room_agent.llm.bias import NOTHING, calibrate_choice
-from clean_room_agent.retrieval.prompts.piece_judgment import PIECE_JUDGMENT
-from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
+from clean_room_agent.retrieval.prompts import PIECE_JUDGMENT, SCOPE_JUDGMENT
 
 COUNT = 300
 

@@ -16,8 +16,7 @@ from clean_room_agent.path_kinds import is_side_file
 from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.judges import take_best
 from clean_room_agent.retrieval.pieces import OTHER_KINDS, Definition
-from clean_room_agent.retrieval.prompts.piece_judgment import CHANGE, PIECE_JUDGMENT, READ
-from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
+from clean_room_agent.retrieval.prompts import CHANGE, PIECE_JUDGMENT, PRECISION_BATCH, READ
 from clean_room_agent.retrieval.search.failing_tests import HelperCode, TestCode
 from clean_room_agent.retrieval.selection import scored_pieces
 from clean_room_agent.retrieval.selection.plan_targets import (

@@ -10,8 +10,7 @@ from clean_room_agent.path_kinds import is_test_file
 from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.context_files import FileText
 from clean_room_agent.retrieval.judges import take_best
-from clean_room_agent.retrieval.prompts.scope_batch import RELEVANT, SCOPE_BATCH
-from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
+from clean_room_agent.retrieval.prompts import RELEVANT, SCOPE_BATCH, SCOPE_JUDGMENT
 from clean_room_agent.retrieval.search.failing_tests import find_tests
 from clean_room_agent.retrieval.selection.scored_pieces import nearest_lines, numbered, weighted_terms
 from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Option, StageContext, Verdict
