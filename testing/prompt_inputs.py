@@ -5,7 +5,6 @@ from typing import Any
 from clean_room_agent.artifacts.context import ContextRequest, section_texts
 from clean_room_agent.enrichment.prompts.enrichment import EnrichmentInputs
 from clean_room_agent.execute.edits.grammar import Editable
-from clean_room_agent.execute.prompts.adjustment import AdjustmentInputs
 from clean_room_agent.execute.prompts.adjustment_finalize import FinalizeInputs
 from clean_room_agent.execute.prompts.adjustment_new_step import NewStepInputs
 from clean_room_agent.execute.prompts.adjustment_root_cause import RootCauseInputs
@@ -14,9 +13,8 @@ from clean_room_agent.execute.prompts.change_points import ChangePointsInputs
 from clean_room_agent.execute.prompts.doctor import DoctorInputs
 from clean_room_agent.execute.prompts.goal_check import GoalCheckInputs
 from clean_room_agent.execute.prompts.implement import ImplementInputs
-from clean_room_agent.execute.prompts.meta_plan import MetaPlanInputs
 from clean_room_agent.execute.prompts.part_dependency import PartDependencyInputs
-from clean_room_agent.execute.prompts.part_plan import PartPlanInputs
+from clean_room_agent.execute.prompts.plans import AdjustmentInputs, MetaPlanInputs, PartPlanInputs
 from clean_room_agent.execute.prompts.same_part import SamePartInputs
 from clean_room_agent.execute.prompts.scaffold import ScaffoldInputs
 from clean_room_agent.execute.prompts.step_dependency import StepDependencyInputs

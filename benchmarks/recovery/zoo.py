@@ -29,8 +29,7 @@ from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.execute.prompts.doctor import DOCTOR
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.meta_plan import META_PLAN
-from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+from clean_room_agent.execute.prompts.plans import META_PLAN, PART_PLAN
 
 IMPOSSIBLE = "\n    def test_never(self):\n        self.assertEqual(split(9, 3), None)\n"
 

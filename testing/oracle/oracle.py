@@ -11,7 +11,6 @@ from pathlib import PurePosixPath
 
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.parse import render_edits
-from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
 from clean_room_agent.execute.prompts.adjustment_finalize import ADJUSTMENT_FINALIZE
 from clean_room_agent.execute.prompts.adjustment_new_step import ADJUSTMENT_NEW_STEP
 from clean_room_agent.execute.prompts.adjustment_root_cause import ADJUSTMENT_ROOT_CAUSE
@@ -19,9 +18,8 @@ from clean_room_agent.execute.prompts.adjustment_step_viability import ADJUSTMEN
 from clean_room_agent.execute.prompts.change_points import CHANGE_POINTS
 from clean_room_agent.execute.prompts.goal_check import GOAL_CHECK
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_dependency import PART_DEPENDENCY
-from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+from clean_room_agent.execute.prompts.plans import ADJUSTMENT, META_PLAN, PART_PLAN
 from clean_room_agent.execute.prompts.same_part import SAME_PART
 from clean_room_agent.execute.prompts.scaffold import SCAFFOLD
 from clean_room_agent.execute.prompts.step_dependency import STEP_DEPENDENCY

@@ -31,8 +31,7 @@ from clean_room_agent.db.connection import get_connection, transaction
 from clean_room_agent.db.raw import calls, passes, runs
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.meta_plan import META_PLAN
-from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+from clean_room_agent.execute.prompts.plans import META_PLAN, PART_PLAN
 from clean_room_agent.llm.prompt import CONTEXT, Prompt
 from clean_room_agent.retrieval.prompts import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.stage import SingleInputs

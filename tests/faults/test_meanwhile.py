@@ -10,7 +10,7 @@ from testing.servers.ollama_script import ChatCall
 from testing.states.hostile import canary, canary_program
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.meta_plan import META_PLAN
+from clean_room_agent.execute.prompts.plans import META_PLAN
 
 SPLIT = "    share = cents // people\n    return [share] * people"
 SWAP = """\

@@ -12,7 +12,7 @@ from testing.runs.spoiled_answers import TOTAL, WRONG, cut
 from testing.servers.ollama_script import ChatCall
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+from clean_room_agent.execute.prompts.plans import PART_PLAN
 
 
 def in_two_steps(_: ChatCall, right: str) -> str:

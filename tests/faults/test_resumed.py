@@ -23,7 +23,7 @@ from clean_room_agent.app.leftovers import task_lock
 from clean_room_agent.artifacts.names import new_task_id
 from clean_room_agent.errors import UsageError
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.meta_plan import META_PLAN
+from clean_room_agent.execute.prompts.plans import META_PLAN
 from clean_room_agent.workspace import Workspace
 
 DEAD = Answer(status=500, error="llama runner process has unexpectedly stopped")

@@ -3,8 +3,7 @@
 from testing.runs.solving import MENDED_MONEY, Project
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.meta_plan import META_PLAN
-from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+from clean_room_agent.execute.prompts.plans import META_PLAN, PART_PLAN
 
 
 def test_a_run_without_a_fault_leaves_a_branch_and_its_record_and_nothing_else(till: Project) -> None:

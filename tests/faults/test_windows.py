@@ -11,8 +11,7 @@ from testing.servers.ollama_script import Answer, ChatCall, Overflow
 from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.meta_plan import META_PLAN
-from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+from clean_room_agent.execute.prompts.plans import META_PLAN, PART_PLAN
 
 
 def test_a_server_that_refuses_long_prompts_is_asked_once_per_model(till: Project) -> None:

@@ -13,7 +13,7 @@ from tests.training.test_dataset import ORIGIN, answer
 
 from clean_room_agent.errors import ArtifactError
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.meta_plan import META_PLAN
+from clean_room_agent.execute.prompts.plans import META_PLAN
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer

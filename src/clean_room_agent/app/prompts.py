@@ -3,7 +3,6 @@
 from typing import Any
 
 from clean_room_agent.enrichment.prompts.enrichment import ENRICHMENT
-from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
 from clean_room_agent.execute.prompts.adjustment_finalize import ADJUSTMENT_FINALIZE
 from clean_room_agent.execute.prompts.adjustment_new_step import ADJUSTMENT_NEW_STEP
 from clean_room_agent.execute.prompts.adjustment_root_cause import ADJUSTMENT_ROOT_CAUSE
@@ -12,9 +11,8 @@ from clean_room_agent.execute.prompts.change_points import CHANGE_POINTS
 from clean_room_agent.execute.prompts.doctor import DOCTOR
 from clean_room_agent.execute.prompts.goal_check import GOAL_CHECK
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_dependency import PART_DEPENDENCY
-from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+from clean_room_agent.execute.prompts.plans import ADJUSTMENT, META_PLAN, PART_PLAN
 from clean_room_agent.execute.prompts.same_part import SAME_PART
 from clean_room_agent.execute.prompts.scaffold import SCAFFOLD
 from clean_room_agent.execute.prompts.step_dependency import STEP_DEPENDENCY

@@ -19,10 +19,15 @@ from clean_room_agent.execute.plan_drafts import (
     unreadable_draft,
 )
 from clean_room_agent.execute.prompt_fitting import PromptContents, all_contents, fit, planner_contents
-from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT, AdjustmentInputs
 from clean_room_agent.execute.prompts.answers import StepAnswer
-from clean_room_agent.execute.prompts.meta_plan import META_PLAN, MetaPlanInputs
-from clean_room_agent.execute.prompts.part_plan import PART_PLAN, PartPlanInputs
+from clean_room_agent.execute.prompts.plans import (
+    ADJUSTMENT,
+    META_PLAN,
+    PART_PLAN,
+    AdjustmentInputs,
+    MetaPlanInputs,
+    PartPlanInputs,
+)
 from clean_room_agent.llm.client import ModelClient
 
 

@@ -26,8 +26,7 @@ from clean_room_agent.execute.implement import StepInstruction, implement
 from clean_room_agent.execute.plan import make_meta_plan, make_part_plan
 from clean_room_agent.execute.plan_drafts import Rejected
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.meta_plan import META_PLAN
-from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+from clean_room_agent.execute.prompts.plans import META_PLAN, PART_PLAN
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.prompt import Prompt

@@ -5,10 +5,15 @@ import pytest
 from tests.execute.prompts.step_context import CODE, STEP_CONTEXT, TEST
 
 from clean_room_agent.artifacts.context import section_texts
-from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT, AdjustmentInputs
 from clean_room_agent.execute.prompts.implement import IMPLEMENT, FailedAttempt, ImplementInputs
-from clean_room_agent.execute.prompts.meta_plan import META_PLAN, MetaPlanInputs
-from clean_room_agent.execute.prompts.part_plan import PART_PLAN, PartPlanInputs
+from clean_room_agent.execute.prompts.plans import (
+    ADJUSTMENT,
+    META_PLAN,
+    PART_PLAN,
+    AdjustmentInputs,
+    MetaPlanInputs,
+    PartPlanInputs,
+)
 from clean_room_agent.execute.prompts.scaffold import SCAFFOLD, ScaffoldInputs
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.prompt import Prompt

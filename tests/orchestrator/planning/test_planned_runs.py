@@ -12,8 +12,7 @@ from testing.runs.spoiled_answers import cut
 from testing.servers.ollama_script import ChatCall
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.meta_plan import META_PLAN
-from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+from clean_room_agent.execute.prompts.plans import META_PLAN, PART_PLAN
 
 NO_PLAN = {META_PLAN.title: ["No plan."] * 9, PART_PLAN.title: ["No plan."] * 9}
 WRONG = json.dumps(

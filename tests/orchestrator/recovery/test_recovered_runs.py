@@ -17,7 +17,7 @@ from testing.servers.ollama_script import Answer, Answerer, ChatCall
 from clean_room_agent.artifacts.names import relative_pass
 from clean_room_agent.execute.prompts.doctor import DOCTOR
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+from clean_room_agent.execute.prompts.plans import PART_PLAN
 
 OTHER = edit(SPLIT, "    return [people] * cents")
 RAISES = edit(SPLIT, "    raise ValueError(cents)")

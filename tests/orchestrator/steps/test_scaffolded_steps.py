@@ -18,7 +18,7 @@ from testing.servers.ollama_script import ChatCall
 from clean_room_agent.artifacts.names import relative_pass
 from clean_room_agent.errors import ServerFailed
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+from clean_room_agent.execute.prompts.plans import PART_PLAN
 from clean_room_agent.execute.prompts.scaffold import SCAFFOLD
 
 MADE = "it creates till/bills.py; it parses and imports; stubs: " + ", ".join(

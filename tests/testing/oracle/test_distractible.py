@@ -11,7 +11,7 @@ from testing.servers.ollama_script import ChatCall
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.parse import parse_edits, render_edits
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.meta_plan import META_PLAN
+from clean_room_agent.execute.prompts.plans import META_PLAN
 from clean_room_agent.execute.prompts.same_part import SAME_PART
 from clean_room_agent.retrieval.prompts import SCOPE_BATCH, SCOPE_JUDGMENT
 
