@@ -22,7 +22,7 @@ import clean_room_agent.training.prompts
 import clean_room_agent.training.stages
 from clean_room_agent.app.prompts import PROMPTS, adapter_map
 from clean_room_agent.artifacts.context import ContextRequest, TaskQuery
-from clean_room_agent.artifacts.evidence import Evidence, FailingTest
+from clean_room_agent.artifacts.outcomes import Evidence, FailingTest
 from clean_room_agent.evidence_text import describe_evidence
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.prompt import SYSTEM, Prompt, prompt_environment
@@ -56,6 +56,8 @@ class Nothing:
 
 
 def modules_of(package: ModuleType) -> list[ModuleType]:
+    if not hasattr(package, "__path__"):
+        return [package]
     return [
         importlib.import_module(f"{package.__name__}.{found.name}")
         for found in pkgutil.iter_modules(package.__path__)
@@ -103,9 +105,9 @@ def test_the_page_on_adapters_is_current() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_prompt_stands_in_a_file_of_its_name(name: str) -> None:
+def test_a_prompt_stands_under_its_name(name: str) -> None:
     assert IDENTIFIER.match(name)
-    assert declared()[name][0].__name__.rpartition(".")[2] == name
+    assert getattr(declared()[name][0], name.upper()) is prompt_of(name)
 
 
 @pytest.mark.parametrize("name", NAMES)
