@@ -12,7 +12,7 @@ from clean_room_agent.workspace import Workspace
 def test_a_file_that_is_no_report_is_replaced_only_by_force(tmp_path: Path) -> None:
     mine = tmp_path / "notes.html"
     mine.write_text("<p>mine</p>")
-    with pytest.raises(UsageError, match="no report") as caught:
+    with pytest.raises(UsageError, match="not a report") as caught:
         require_replaceable(mine, force=False)
     assert "--force" in caught.value.hint
     require_replaceable(mine, force=True)
