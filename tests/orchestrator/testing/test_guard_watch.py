@@ -23,7 +23,7 @@ UNITTEST = f"{sys.executable} -m unittest"
 TEST = "import unittest\nfrom value import value\nclass A(unittest.TestCase):\n    def test_a(self): self.assertEqual(value(), 1)\n"
 VALUE = "def value(): return 1\n"
 MEDDLE = "import unittest\nunittest.TestCase.assertEqual = lambda *args: None\n"
-COMMANDS = {"pytest": PYTEST, "unittest": UNITTEST, "xdist": f"{PYTEST} -p xdist -n 2"}
+COMMANDS = {"pytest": PYTEST, "unittest": UNITTEST, "xdist": f"{PYTEST} -p xdist -n 1"}
 
 
 def test_a_run_deletes_nobody_elses_temporary_folders(
