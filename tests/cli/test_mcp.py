@@ -157,7 +157,7 @@ def test_errors_have_our_message_and_remedy(till: Project) -> None:
             ("solve", {"task": 3}, "solve: task: "),
             ("why", {}, "why: path: Field required"),
             ("retrieve", {"task": "x", "repo": "/"}, "retrieve: repo: Extra inputs"),
-            ("retrieve", {"task": "a\0b"}, "no NUL character"),
+            ("retrieve", {"task": "a\0b"}, "cannot contain a NUL character"),
             ("land", {}, "there is no tool 'land'; there are: retrieve"),
         ):
             with pytest.raises(mcp.MCPError, match=wrong.replace("(", r"\(")):
