@@ -31,7 +31,6 @@ total in src/till.py: Add all prices.
 def total(prices):
     return sum(prices[1:])
 
-
 ## Second change
 src/menu.py: Show the total below the dishes.
 
@@ -42,5 +41,5 @@ Do these two changes belong into one part? Answer yes or no.\
 def test_what_each_value_of_the_same_part_prompt_comes_from() -> None:
     spans = SAME_PART.render(INPUTS["same_part"]).spans
     assert [(span.first, span.last, span.source.value) for span in spans] == snapshot(
-        [(4, 4, "task"), (7, 7, "draft"), (8, 8, "draft"), (21, 23, "draft"), (27, 27, "draft")]
+        [(4, 4, "task"), (7, 7, "draft"), (8, 8, "draft"), (21, 23, "draft"), (26, 26, "draft")]
     )
