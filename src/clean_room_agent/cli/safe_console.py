@@ -3,15 +3,17 @@ that no renderer has to do it.
 """
 
 from collections.abc import Callable, Iterator
-from typing import TextIO, TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, Group, RenderHook
 from rich.segment import Segment
 from rich.text import Text
 
 from clean_room_agent.cli.display import Display, current_display, rows_of, visible
-from clean_room_agent.orchestrator.events import Event, Observer
 from clean_room_agent.report.values import change_texts
+
+if TYPE_CHECKING:
+    from clean_room_agent.orchestrator.events import Event, Observer
 
 ValueT = TypeVar("ValueT")
 
@@ -19,11 +21,11 @@ ValueT = TypeVar("ValueT")
 class SanitizedView:
     """An `Observer` that hands each event on, made safe for a terminal."""
 
-    def __init__(self, view: Observer, display: Display) -> None:
+    def __init__(self, view: "Observer", display: Display) -> None:
         self._view = view
         self._display = display
 
-    def notice(self, event: Event) -> None:
+    def notice(self, event: "Event") -> None:
         """Hand `event` on."""
         self._view.notice(change_texts(event, self._display.safe))
 
@@ -31,11 +33,11 @@ class SanitizedView:
 class RedactedView:
     """An `Observer` that hands each event on without the secrets in it."""
 
-    def __init__(self, view: Observer, display: Display) -> None:
+    def __init__(self, view: "Observer", display: Display) -> None:
         self._view = view
         self._display = display
 
-    def notice(self, event: Event) -> None:
+    def notice(self, event: "Event") -> None:
         """Hand `event` on."""
         self._view.notice(self._display.redacted(event))
 

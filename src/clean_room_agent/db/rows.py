@@ -13,6 +13,9 @@ from clean_room_agent.errors import RecordError
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
+    Codec = TypeAdapter[Any] | type[Enum] | None
+    """What turns a column into a field; None where both are the same."""
+
 Connection = sqlite3.Connection
 """For the layers above, which may not import sqlite3."""
 RowT = TypeVar("RowT")
@@ -58,7 +61,7 @@ class Table(Generic[RowT]):
         return found
 
     @cached_property
-    def _codecs(self) -> "Mapping[str, TypeAdapter[Any] | None]":
+    def _codecs(self) -> "Mapping[str, Codec]":
         hints = {"": get_type_hints(self.kind)}
         hints |= {name: get_type_hints(part) for name, part in self._parts.items()}
         return {name: _codec(hints[part][field]) for name, (part, field) in self._columns.items()}
@@ -110,6 +113,7 @@ class Table(Generic[RowT]):
             return value.value
         if isinstance(value, bool):
             return int(value)
+        assert not isinstance(codec, type), f"{name} takes members of {codec}"
         return codec.dump_json(value).decode()
 
     def _decode(self, row: tuple[Any, ...]) -> RowT:
@@ -130,6 +134,8 @@ class Table(Generic[RowT]):
         if value is None or codec is None:
             return value
         try:
+            if isinstance(codec, type):
+                return codec(value)
             if isinstance(value, str) and value[:1] in {"[", "{"}:
                 return codec.validate_json(value)
             return codec.validate_python(value)
@@ -166,12 +172,16 @@ def _storable(text: str) -> str:
     return text
 
 
-def _codec(hint: Any) -> "TypeAdapter[Any] | None":
-    from pydantic import TypeAdapter  # noqa: PLC0415 - 60 ms, which an index that found nothing changed must not pay
-
+def _codec(hint: Any) -> "Codec":
     parts = set(get_args(hint)) or {hint}
-    literal = bool(parts) and all(isinstance(part, str) for part in parts)
-    return None if literal or parts <= PLAIN else TypeAdapter(hint)
+    if parts <= PLAIN or all(isinstance(part, str) for part in parts):  # the strings are those of a Literal
+        return None
+    kind, *others = parts - {type(None)}
+    if not others and isinstance(kind, type) and issubclass(kind, Enum):
+        return kind
+    from pydantic import TypeAdapter  # noqa: PLC0415 - 60 ms, which a row without such a column must not pay
+
+    return TypeAdapter(hint)
 
 
 def task_range(task_id: str) -> tuple[str, str, str]:
