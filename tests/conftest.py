@@ -26,9 +26,9 @@ settings.load_profile("values")
 SHARED_MEMORY, ROOM = Path("/dev/shm"), 4 << 30
 if "TMPDIR" not in os.environ and SHARED_MEMORY.is_dir() and shutil.disk_usage(SHARED_MEMORY).free > ROOM:
     os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="cra-", dir=SHARED_MEMORY)
-    Path(os.environ["TMPDIR"]).chmod(0o755)  # as /tmp is: who gives up rights still comes to what is below it
     atexit.register(shutil.rmtree, os.environ["TMPDIR"], ignore_errors=True)
-    Path(os.environ["TMPDIR"]).chmod(0o711)  # an ordinary user tries to leave a sandbox that stands in it
+    # Who gives up rights, as the attempts to leave a sandbox do, still comes to what is below it.
+    Path(os.environ["TMPDIR"]).chmod(0o711)
 # Folders that tests make are noted where no user keeps such notes; processes that tests start find the same ones.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="cra-state-")
 atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
