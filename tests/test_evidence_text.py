@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 from testing.framed_items import framed_items
 
-from clean_room_agent.artifacts.outcomes import Evidence, FailingTest, StackFrame
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
 from clean_room_agent.evidence_text import (
     LEAST_CHARACTERS,
     MAX_BLOCKS,

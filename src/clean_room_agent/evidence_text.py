@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.context import quoted
-from clean_room_agent.artifacts.outcomes import Evidence, FailingTest, StackFrame
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
 from clean_room_agent.path_kinds import is_test_path
 
 LEAST_CHARACTERS = 2_000

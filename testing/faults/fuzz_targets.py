@@ -16,9 +16,11 @@ import httpx
 from clean_room_agent import globs, safe_open, text_file
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Overrides, load_settings
+from clean_room_agent.artifacts.edits import PatchEdit
+from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.model_calls import CallIdentity
-from clean_room_agent.artifacts.outcomes import AttemptOutcome, Evidence
-from clean_room_agent.artifacts.plans import MetaPlan, Part, PatchEdit, PlanStep
+from clean_room_agent.artifacts.outcomes import AttemptOutcome
+from clean_room_agent.artifacts.plans import MetaPlan, Part, PlanStep
 from clean_room_agent.errors import ModelError
 from clean_room_agent.execute.edits.apply import apply_edits, paths_named
 from clean_room_agent.execute.edits.feedback import describe as feedback

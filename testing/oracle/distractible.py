@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from clean_room_agent.artifacts.plans import PatchEdit
+from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.parse import parse_edits, render_edits
 from clean_room_agent.execute.prompts.adjustment_finalize import ADJUSTMENT_FINALIZE
 from clean_room_agent.execute.prompts.change_points import CHANGE_POINTS

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from clean_room_agent.artifacts.plans import PatchEdit
+from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.parse import render_edits
 from clean_room_agent.execute.prompts.adjustment_finalize import ADJUSTMENT_FINALIZE
 from clean_room_agent.execute.prompts.adjustment_new_step import ADJUSTMENT_NEW_STEP

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from tree_sitter import Node
 
-from clean_room_agent.artifacts.plans import PatchEdit
+from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.definitions import definitions
 from clean_room_agent.execute.edits.stubs import FUNCTIONS, scaffold_faults, stub_names
 from clean_room_agent.syntax import grammar_of, parse

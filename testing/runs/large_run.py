@@ -14,17 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from clean_room_agent.artifacts.context import frame
+from clean_room_agent.artifacts.edits import EditCode, EditReport
+from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.model_calls import AnswerReading
-from clean_room_agent.artifacts.outcomes import AttemptOutcome, FailingTest, PassType, RunStatus
-from clean_room_agent.artifacts.plans import (
-    EditCode,
-    EditReport,
-    MetaPlan,
-    Part,
-    PartPlan,
-    PlanStep,
-    TargetFile,
-)
+from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus
+from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep, TargetFile
 from clean_room_agent.artifacts.prompt_sources import (
     PromptSource,
     SourcedText,

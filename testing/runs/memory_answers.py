@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 
-from clean_room_agent.artifacts.plans import StepResult
+from clean_room_agent.artifacts.edits import StepResult
 from clean_room_agent.execute.implement import Implemented
 
 

@@ -6,7 +6,6 @@ from pydantic import ValidationError
 from clean_room_agent.artifacts.plans import (
     FORMAT_VERSION,
     AdjustmentVerdicts,
-    EditCode,
     FailureSignal,
     MetaPlan,
     PartPlan,
@@ -17,14 +16,6 @@ from clean_room_agent.artifacts.plans import (
 )
 
 STEP = {"id": "s1", "description": "Split evenly", "target_files": [{"path": "till/money.py"}]}
-
-
-def test_an_edit_stands_that_was_applied_now_or_before() -> None:
-    assert {code for code in EditCode if code.accepted} == {EditCode.APPLIED, EditCode.ALREADY_APPLIED}
-
-
-def test_codes_are_stored_under_their_own_names() -> None:
-    assert all(code.value == code.name for code in EditCode)
 
 
 def test_a_plan_read_from_what_was_written_is_the_same() -> None:

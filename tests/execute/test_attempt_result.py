@@ -1,6 +1,6 @@
 from inline_snapshot import snapshot
 
-from clean_room_agent.artifacts.outcomes import Evidence, FailingTest
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.execute.attempt_result import Goal, TestedAttempt, describe_result
 
 

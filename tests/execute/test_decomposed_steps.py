@@ -6,7 +6,7 @@ from testing.client.model_client import model_client
 from testing.client.scripted_transport import Scripted, ScriptedTransport
 from testing.packages import package, shown_file
 
-from clean_room_agent.artifacts.outcomes import Evidence
+from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
 from clean_room_agent.execute.plan import PlanLimits, Planned, make_part_plan
 from clean_room_agent.llm.transport import ChatRequest

@@ -2,7 +2,8 @@ from testing.client.memory_sink import MemorySink
 from testing.client.model_client import model_client, models_config
 from testing.client.scripted_transport import ScriptedTransport
 
-from clean_room_agent.artifacts.plans import PatchEdit, PlanStep, TargetFile
+from clean_room_agent.artifacts.edits import PatchEdit
+from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.execute.diagnose import diagnose
 from clean_room_agent.execute.prompts.doctor import DoctorAnswer
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from clean_room_agent.artifacts.outcomes import AttemptOutcome, FailingTest
+from clean_room_agent.artifacts.evidence import FailingTest
+from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.plans import MAX_MESSAGE
 from clean_room_agent.execute.failure_signals import failure_signals, words_of
 from clean_room_agent.orchestrator.testing.failure_reports import SourceTree, describe

@@ -6,7 +6,8 @@ from testing.client.model_client import model_client, models_config
 from testing.client.scripted_transport import Scripted, ScriptedTransport
 from testing.packages import package, shown_file
 
-from clean_room_agent.artifacts.plans import PatchEdit, PlanStep, TargetFile
+from clean_room_agent.artifacts.edits import PatchEdit
+from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.edits.apply import apply_edits
 from clean_room_agent.execute.edits.rules import EditRules

@@ -8,7 +8,7 @@ from testing.client.scripted_transport import ScriptedTransport
 from testing.packages import package, shown_file
 
 from clean_room_agent.artifacts.context import ContextPackage
-from clean_room_agent.artifacts.outcomes import Evidence, FailingTest
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep, TargetFile
 from clean_room_agent.execute.plan import (
     PlanLimits,

@@ -4,7 +4,8 @@ from testing.client.model_client import model_client
 from testing.client.scripted_transport import ScriptedTransport
 from testing.packages import package, shown_file
 
-from clean_room_agent.artifacts.plans import FileRole, PatchEdit, PlanStep, Stub, TargetFile
+from clean_room_agent.artifacts.edits import PatchEdit, Stub
+from clean_room_agent.artifacts.plans import FileRole, PlanStep, TargetFile
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.implement import Implemented, StepInstruction
 from clean_room_agent.execute.scaffold import (

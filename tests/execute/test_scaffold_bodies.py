@@ -4,7 +4,8 @@ import pytest
 from testing.packages import package, shown_file
 
 from clean_room_agent.artifacts.context import ContextPackage
-from clean_room_agent.artifacts.plans import PatchEdit, PlanStep, StepResult, Stub, TargetFile
+from clean_room_agent.artifacts.edits import PatchEdit, StepResult, Stub
+from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.implement import Implemented, StepInstruction
 from clean_room_agent.execute.scaffold_bodies import WRITTEN_APART, Declared, write_bodies

@@ -3,7 +3,8 @@ from dataclasses import replace
 from testing.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.artifacts.context import ContextItem
-from clean_room_agent.artifacts.plans import PatchEdit, Stub, TargetFile
+from clean_room_agent.artifacts.edits import PatchEdit, Stub
+from clean_room_agent.artifacts.plans import TargetFile
 from clean_room_agent.execute.edits.apply import apply_edits
 from clean_room_agent.execute.edits.rules import EditRules
 from clean_room_agent.execute.implement import editable_files

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from testing.repositories import Files, make_repository
 
-from clean_room_agent.artifacts.plans import EditCode, EditReport
+from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.git.commits import FileChange
 from clean_room_agent.git.refs import list_refs
 from clean_room_agent.git.repository import open_repository

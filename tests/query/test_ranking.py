@@ -10,9 +10,9 @@ from testing.repositories import commit, make_repository
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.path_kinds import kind_of
 from clean_room_agent.query import ranking
+from clean_room_agent.query.history import Vote
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.query.ranking import KIND_WEIGHTS, WEIGHTS, Ranking, Signal
-from clean_room_agent.query.scores import Vote
 from clean_room_agent.query.search_query import SearchQuery
 
 PATHS = {1: "a.py", 2: "b.py", 3: "c.py"}

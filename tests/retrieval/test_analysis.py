@@ -3,7 +3,7 @@ from collections.abc import Callable
 from tests.retrieval.shop import IMPORTS, SHOP
 from tests.retrieval.world import World, context_request
 
-from clean_room_agent.artifacts.outcomes import Evidence, FailingTest
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.retrieval.analysis import MAX_FILES, MAX_SYMBOLS, Nearest, analyse, find_nearest
 
 Make = Callable[..., World]

@@ -10,7 +10,7 @@ from testing.client.scripted_transport import ScriptedTransport
 from tests.retrieval.world import context_request
 
 from clean_room_agent.artifacts.context import RefinementRequest
-from clean_room_agent.artifacts.outcomes import Evidence, FailingTest
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.db.session import Session, States
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.evidence_text import LEAST_CHARACTERS, describe_evidence

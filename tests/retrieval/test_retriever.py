@@ -5,7 +5,7 @@ import pytest
 from tests.retrieval.shop import CART, IMPORTS, SHOP, choose, large_module, relevant
 from tests.retrieval.world import TASK, World, context_request, numbers_of
 
-from clean_room_agent.artifacts.outcomes import Evidence, FailingTest, StackFrame
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
 from clean_room_agent.errors import ConfigError, RepositoryError, UsageError
 
 Make = Callable[..., World]

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from typing import Literal
 
+from clean_room_agent.artifacts.evidence import Evidence, StackFrame
 from clean_room_agent.artifacts.names import item_name
-from clean_room_agent.artifacts.outcomes import Evidence, StackFrame
 from clean_room_agent.artifacts.prompt_sources import (
     PromptSource,
     SourcedText,

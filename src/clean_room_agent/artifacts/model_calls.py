@@ -1,17 +1,11 @@
-"""One request to a model and what came back: the fact that the record keeps of every call; and who is told of it, before anybody
-reads the answer and while it is under way.
+"""One request to a model and what came back: the fact that the record keeps of every call.
 
 A call is made of parts, by who reads them: where it was asked (replay, the report), which model answered, what was sent,
 what was answered, how it ended, and what it cost.
-
-Watchers return nothing, and calls that run at the same time are reported in no particular order. The llm package knows
-no database.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.artifacts.names import relative_pass
@@ -175,78 +169,3 @@ class CallSummary:
     limits: CallLimits
     read: CallReading | None
     """None where nobody read it."""
-
-
-class CallSink(Protocol):
-    """Records calls."""
-
-    def record(self, call: ModelCall) -> int:
-        """Record the call and return its id; it is durable on return."""
-
-    def reading(self, call_id: int, reading: AnswerReading, fault: str) -> None:
-        """Record how the call's answer was read, durable at the latest when the next call is recorded.
-
-        `fault`: why the answer was unreadable, or what was left out of a readable one; "" for neither.
-        """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallStarted:
-    """A request is about to be sent."""
-
-    number: int
-    """From 1, among the requests of this process."""
-    prompt: str
-    """The prompt's name."""
-    item: str
-    """What it is about; "" for nothing in particular."""
-    model: str
-    estimated_tokens: int
-    """Of the request, without the answer."""
-    max_tokens: int
-    """Of the answer."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallProgress:
-    """A piece of the answer has arrived; servers send one token at a time."""
-
-    number: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallFinished:
-    """The request and its outcome are recorded."""
-
-    number: int
-    call_id: int
-    """Its id in the record."""
-    prompt: str
-    item: str
-    model: str
-    prompt_tokens: int
-    """As the server counted them, else as they were estimated."""
-    completion_tokens: int
-    seconds: float
-    ending: str
-    """`stop`, `length`, `repeated` or `copied`, else the error's message."""
-    recalled: bool
-    """Whether the record answered it, and no model was asked."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallUnreadable:
-    """The answer could not be used."""
-
-    call_id: int
-    fault: str
-
-
-CallEvent = CallStarted | CallProgress | CallFinished | CallUnreadable
-CallWatcher = Callable[[CallEvent], None]
-"""Called from any thread; it must not raise."""
-
-
-def unwatched(event: CallEvent) -> None:
-    """Ignore the event."""
-    del event

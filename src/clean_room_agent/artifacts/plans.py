@@ -1,17 +1,13 @@
-"""Plans and edits: the data that the orchestrator iterates over, the file that a person reviews, what was decided on the way
-to a plan, the edits that a model proposes for a step, and what became of each.
+"""Plans: the data that the orchestrator iterates over, and the file that a person reviews; and what was decided on the
+way to one: by whom, and why.
 
-Plans are versioned JSON. Unknown fields are kept; a missing one is an error that names it.
+All are versioned JSON. Unknown fields are kept; a missing one is an error that names it.
 """
 
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-EditKind = Literal["edit", "symbol", "insert", "create", "delete"]
-InsertPlace = Literal["", "after", "before", "in"]
 FORMAT_VERSION = 1
 FileRole = Literal["modify", "create", "delete"]
 ChangeAction = Literal["modify", "add", "delete", "rename"]
@@ -20,97 +16,6 @@ DoctorDecision = Literal["retry_with_fix", "replan", "skip_step", "fatal_error",
 """What a doctor decides about a step that fails."""
 MAX_MESSAGE = 500
 """Characters of a failure's words."""
-
-
-class EditCode(StrEnum):
-    """What became of one edit; all but the first two are refusals."""
-
-    APPLIED = "APPLIED"
-    ALREADY_APPLIED = "ALREADY_APPLIED"
-    NO_MATCH = "NO_MATCH"
-    AMBIGUOUS = "AMBIGUOUS"
-    WRONG_FILE = "WRONG_FILE"
-    ELISION = "ELISION"
-    OVERLAP = "OVERLAP"
-    TRUNCATED = "TRUNCATED"
-    NO_CHANGE = "NO_CHANGE"
-    SYNTAX = "SYNTAX"
-    PROTECTED = "PROTECTED"
-
-    @property
-    def accepted(self) -> bool:
-        """Whether the edit stands."""
-        return self in {EditCode.APPLIED, EditCode.ALREADY_APPLIED}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PatchEdit:
-    """One edit of an answer. `search` is used by kind "edit", `symbol` by the kinds "symbol" and "insert"."""
-
-    kind: EditKind
-    file_path: str
-    search: str = ""
-    replacement: str = ""
-    """The new text of the span, the symbol or, for kind "create", the file; for kind "insert", what is added."""
-    symbol: str = ""
-    """The one that is replaced; for kind "insert", the one that the new text goes next to, or into."""
-    place: InsertPlace = ""
-    """Where an insert goes, seen from `symbol`; "" for the other kinds."""
-    answer_line: int = 0
-    """1-based line of the opening tag in the answer."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditReport:
-    """What became of one edit, with what the model needs to do better."""
-
-    index: int
-    """0-based position in the answer."""
-    file_path: str
-    kind: EditKind = "edit"
-    code: EditCode
-    tier: int = 0
-    """1-6: the matching tier that decided; 0 where none did."""
-    matches: int = 0
-    lines: tuple[int, ...] = ()
-    """1-based first lines of the places that matched."""
-    detail: str = ""
-    nearest: str = ""
-    """The nearest real text, verbatim, where the search text was not found."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PatchResult:
-    """An answer's edits, judged together: all or none."""
-
-    success: bool
-    files_modified: tuple[str, ...] = ()
-    error_info: str = ""
-    reports: tuple[EditReport, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepResult:
-    """What the coder answered for a step."""
-
-    success: bool
-    edits: tuple[PatchEdit, ...] = ()
-    error_info: str = ""
-    raw_response: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stub:
-    """A function or method that a scaffold declares and leaves to be written."""
-
-    path: str
-    symbol: str
-    """Qualified name."""
-
-    @property
-    def name(self) -> str:
-        """As prompts and people read it, like "src/a.py::Parser.parse"."""
-        return f"{self.path}::{self.symbol}"
 
 
 class Artifact(BaseModel):

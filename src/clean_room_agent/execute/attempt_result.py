@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from clean_room_agent.artifacts.outcomes import Evidence, FailingTest
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.evidence_text import MOST_CHARACTERS, describe_evidence, describe_tests
 
 GoalState = Literal["passes now", "fails as before", "fails in another way", "did not run"]

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import combinations, permutations
 
 from clean_room_agent.artifacts.context import ContextPackage, fence_for, frame, section_texts
+from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.names import item_name
-from clean_room_agent.artifacts.outcomes import Evidence
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PlanVerdict, PlanVerdicts
 from clean_room_agent.artifacts.prompt_sources import (
     PromptSource,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from clean_room_agent.artifacts.context import ContextPackage, section_texts
-from clean_room_agent.artifacts.outcomes import Evidence
+from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.plans import (
     FileRole,
     Part,

@@ -1,6 +1,7 @@
 """Asking a model why the attempts at a step fail."""
 
-from clean_room_agent.artifacts.plans import PatchEdit, PlanStep
+from clean_room_agent.artifacts.edits import PatchEdit
+from clean_room_agent.artifacts.plans import PlanStep
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.edits.parse import render_edits
 from clean_room_agent.execute.prompts.doctor import DOCTOR, DoctorAnswer, DoctorInputs

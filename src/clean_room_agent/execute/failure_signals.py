@@ -7,7 +7,8 @@ made, something else broke when it ran; else it is unknown. What a runner says o
 import re
 from collections.abc import Iterable, Sequence
 
-from clean_room_agent.artifacts.outcomes import AttemptOutcome, FailingTest
+from clean_room_agent.artifacts.evidence import FailingTest
+from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.plans import MAX_MESSAGE, FailureCategory, FailureSignal
 
 COMPILE = re.compile(

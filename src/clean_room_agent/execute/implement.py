@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from clean_room_agent.artifacts.context import ContextPackage, quoted
-from clean_room_agent.artifacts.plans import PatchEdit, PlanStep, StepResult, TargetFile
+from clean_room_agent.artifacts.edits import PatchEdit, StepResult
+from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.execute.edits.definitions import definitions
 from clean_room_agent.execute.edits.grammar import Editable
 from clean_room_agent.execute.edits.parse import parse_edits, render_edit

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from clean_room_agent.artifacts.context import ContextPackage, section_texts
+from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.names import is_plan_id
-from clean_room_agent.artifacts.outcomes import Evidence
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanAdjustment, PlanStep, TargetFile
 from clean_room_agent.execute.plan_drafts import (
     Draft,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 from clean_room_agent.artifacts.context import ContextPackage
-from clean_room_agent.artifacts.outcomes import Evidence
+from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.plans import (
     AdjustmentVerdicts,
     Artifact,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from clean_room_agent.artifacts.context import ContextPackage
-from clean_room_agent.artifacts.outcomes import Evidence
+from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.plans import (
     AdjustmentVerdicts,
     FailureSignal,

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from clean_room_agent.artifacts.context import ContextPackage
-from clean_room_agent.artifacts.plans import PatchEdit, PlanStep, Stub, TargetFile
+from clean_room_agent.artifacts.edits import PatchEdit, Stub
+from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.execute.edits.parse import render_edit
 from clean_room_agent.execute.edits.stubs import declared_names, scaffold_faults, stub_names
 from clean_room_agent.execute.implement import (

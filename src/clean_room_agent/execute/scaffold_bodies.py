@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from clean_room_agent.artifacts.context import ContextPackage
-from clean_room_agent.artifacts.plans import PatchEdit, StepResult, Stub
+from clean_room_agent.artifacts.edits import PatchEdit, StepResult, Stub
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.implement import Implemented, StepInstruction
 from clean_room_agent.execute.scaffold import with_stubs

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from clean_room_agent.artifacts.context import ContextItem, ContextPackage
-from clean_room_agent.artifacts.plans import Stub
+from clean_room_agent.artifacts.edits import Stub
 from clean_room_agent.execute.edits.definitions import Definition, definitions, only_row
 from clean_room_agent.syntax import import_lines
 

@@ -9,21 +9,21 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from clean_room_agent.artifacts.context import Role
-from clean_room_agent.artifacts.model_calls import (
-    AnswerReading,
-    CallSink,
-    CallSite,
-    CallUnreadable,
-    CallWatcher,
-    unwatched,
-)
+from clean_room_agent.artifacts.model_calls import AnswerReading, CallSite
 from clean_room_agent.artifacts.prompt_sources import compose
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.answer_guards import COPIED, CopyMemory, describe_repetition
 from clean_room_agent.llm.answers import VERDICT_SCHEMA_TOKENS, AnswerT, BadAnswer, Choice, repair_prompt
 from clean_room_agent.llm.bias import ABOUT_NOTHING, BiasStore
+from clean_room_agent.llm.call_events import CallSink, CallUnreadable, CallWatcher, unwatched
 from clean_room_agent.llm.prompt import InputsT, Prompt, Shape
-from clean_room_agent.llm.request_sender import Exchanged, Question, RequestSender, Timing, request_tokens
+from clean_room_agent.llm.request_sender import (
+    Exchanged,
+    Question,
+    RequestSender,
+    Timing,
+    request_tokens,
+)
 from clean_room_agent.llm.router import ModelConfig, ModelRouter, Window
 from clean_room_agent.llm.schema import brief
 from clean_room_agent.llm.transport import RawAnswer, Sampling, Transport

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.outcomes import TimeKind
-from clean_room_agent.artifacts.plans import EditCode, EditReport
 from clean_room_agent.git.commits import FileChange, commit_files
 from clean_room_agent.git.history import (
     ChangedPath,

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from clean_room_agent.artifacts.model_calls import CallEvent
 from clean_room_agent.artifacts.outcomes import OrchestratorResult, PassType
 from clean_room_agent.git.generated import Generated
+from clean_room_agent.llm.call_events import CallEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from clean_room_agent.artifacts.outcomes import EventKind, Evidence
+from clean_room_agent.artifacts.evidence import Evidence
+from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep
 from clean_room_agent.errors import ModelError
 from clean_room_agent.execute.plan_drafts import StepOutcome

@@ -4,9 +4,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from clean_room_agent.db.curated import dependencies, files, metadata, symbols
+from clean_room_agent.db.curated import dependencies, files, history, metadata, symbols
 from clean_room_agent.db.curated.dependencies import DependencyEdge, DependencyRow, ReexportRow
-from clean_room_agent.db.curated.files import CoChangeRow, CommitRow, FileRow, RepoRow
+from clean_room_agent.db.curated.files import FileRow, RepoRow
+from clean_room_agent.db.curated.history import CoChangeRow, CommitRow
 from clean_room_agent.db.curated.metadata import AdapterRow, FileMetadataRow
 from clean_room_agent.db.curated.symbols import CommentRow, DocstringRow, NeighborRow, SymbolRow
 from clean_room_agent.db.rows import Connection
@@ -156,7 +157,7 @@ class KnowledgeBase:
         self, file_id: int, *, min_count: int = 2, limit: int = 50
     ) -> tuple[CoChangeRow, ...]:
         """The files that changed with this one at least `min_count` times, the most frequent first, then by path."""
-        return files.list_co_changes(self._conn, file_id, min_count, limit)
+        return history.list_co_changes(self._conn, file_id, min_count, limit)
 
     def get_docstrings_for_file(self, file_id: int) -> tuple[DocstringRow, ...]:
         """The file's documentation: the module's first, then in the order of the symbols."""
@@ -170,7 +171,7 @@ class KnowledgeBase:
         self, file_id: int, *, limit: int = RECENT_COMMITS
     ) -> tuple[CommitRow, ...]:
         """The newest commits that touched the file, newest first."""
-        return files.list_commits_of_file(self._conn, file_id, limit)
+        return history.list_commits_of_file(self._conn, file_id, limit)
 
     def get_file_context(self, file_id: int) -> FileContext | None:
         """All that is known of one file; None where no file has this id."""
@@ -201,7 +202,7 @@ class KnowledgeBase:
             languages=languages,
             symbols=symbols.count_kinds(self._conn),
             commits=files.count_commits(self._conn),
-            newest_commit=files.newest_commit_time(self._conn),
+            newest_commit=history.newest_commit_time(self._conn),
             described=self.is_described(),
         )
 

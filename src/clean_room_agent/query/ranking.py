@@ -30,14 +30,8 @@ from dataclasses import dataclass
 from clean_room_agent.db.curated import files, symbols
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.path_kinds import FileKind, kind_of
-from clean_room_agent.query.scores import (
-    ChunkScores,
-    CommitHistory,
-    DefinitionScore,
-    FieldScores,
-    TermGains,
-    Vote,
-)
+from clean_room_agent.query.history import CommitHistory, Vote
+from clean_room_agent.query.scores import ChunkScores, DefinitionScore, FieldScores, TermGains
 from clean_room_agent.query.search_query import NameIndex, SearchQuery
 
 TERMS_SHOWN = 5

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from clean_room_agent.artifacts.edits import EditReport
 from clean_room_agent.artifacts.model_calls import CallSummary
 from clean_room_agent.artifacts.outcomes import EventKind
-from clean_room_agent.artifacts.plans import EditReport
 from clean_room_agent.db.raw.passes import AttemptRow, ValidationRow
 from clean_room_agent.db.raw.runs import EventRow
 from clean_room_agent.report.trace import PassTrace, RunTrace

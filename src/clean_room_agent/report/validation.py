@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from rich.console import Group
 from rich.text import Text
 
-from clean_room_agent.artifacts.outcomes import FailingTest
+from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.db.raw.passes import ValidationRow
 from clean_room_agent.report.trace import Chosen, RunTrace
 

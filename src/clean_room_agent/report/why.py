@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from rich.console import Group
 from rich.text import Text
 
+from clean_room_agent.artifacts.edits import EditReport
 from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.artifacts.names import call_place
-from clean_room_agent.artifacts.plans import EditReport
 from clean_room_agent.artifacts.prompt_sources import PromptSpan
 from clean_room_agent.db.raw.calls import get_call, list_prompt_spans
 from clean_room_agent.db.rows import Connection

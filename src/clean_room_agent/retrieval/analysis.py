@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from clean_room_agent.artifacts.context import ContextRequest, Subject, TaskQuery, fence_for, frame
+from clean_room_agent.artifacts.evidence import Evidence, StackFrame
 from clean_room_agent.artifacts.names import item_name
-from clean_room_agent.artifacts.outcomes import Evidence, StackFrame
 from clean_room_agent.artifacts.prompt_sources import (
     PromptSource,
     SourcedText,

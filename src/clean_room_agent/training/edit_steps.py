@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent.artifacts.context import BudgetAccount, ContextPackage
-from clean_room_agent.artifacts.plans import EditCode, EditReport, FileRole, PatchEdit, TargetFile
+from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchEdit
+from clean_room_agent.artifacts.plans import FileRole, TargetFile
 from clean_room_agent.errors import CraError
 from clean_room_agent.execute.edits.apply import apply_edits, paths_named
 from clean_room_agent.execute.edits.rules import EditRules

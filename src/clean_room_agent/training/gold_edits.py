@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.artifacts.names import parse_item_name
-from clean_room_agent.artifacts.plans import PatchEdit
 from clean_room_agent.indexer.extract import FileFacts, extract
 from clean_room_agent.training.gold_inserts import insert_for
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from clean_room_agent.artifacts.plans import InsertPlace, PatchEdit
+from clean_room_agent.artifacts.edits import InsertPlace, PatchEdit
 from clean_room_agent.execute.edits.definitions import Definition, definitions
 from clean_room_agent.execute.edits.insert import insertion
 from clean_room_agent.execute.edits.search_replace import Splice

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from clean_room_agent.artifacts.context import ContextPackage
+from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
 from clean_room_agent.artifacts.names import implement_pass, meta_plan_pass, part_plan_pass
-from clean_room_agent.artifacts.outcomes import Evidence
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.session import Session

@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from clean_room_agent.db.curated import files, history_rows
+from clean_room_agent.db.curated import files, history, history_rows
 from clean_room_agent.db.curated.history_rows import CommitTuple, Touched
 
 
@@ -33,9 +33,9 @@ def test_commits_are_found_by_age_and_hash(past: sqlite3.Connection) -> None:
     assert [history_rows.id_at(past, rank) for rank in (0, 2, 3)] == [30, 10, None]
     assert [history_rows.id_before(past, newer) for newer in (30, 10)] == [20, None]
     assert history_rows.list_touched(past, 10, 20) == (Touched(10, 2, (1,)), Touched(20, 2, (1, 2)))
-    assert [one.hash for one in files.list_commits_of_file(past, 1, 2)] == ["c30", "c20"]
-    assert files.newest_commit_time(past) == "1970-01-31T00:00:00+00:00"
-    assert files.read_message(past, 10) == ("c10", "Message 10")
+    assert [one.hash for one in history.list_commits_of_file(past, 1, 2)] == ["c30", "c20"]
+    assert history.newest_commit_time(past) == "1970-01-31T00:00:00+00:00"
+    assert history.read_message(past, 10) == ("c10", "Message 10")
 
 
 def test_a_past_can_wait_for_a_file_under_the_paths_name(past: sqlite3.Connection) -> None:
@@ -63,7 +63,7 @@ def test_pairs_are_counted_up_and_down(past: sqlite3.Connection) -> None:
     assert pairs(past) == [(1, 2, 3, "c30"), (1, 3, 1, "c20")]
     history_rows.remove_pairs(past, [(1, 2, 1), (1, 3, 1)])
     assert pairs(past) == [(1, 2, 2, "c30")]
-    assert [(one.file.path, one.count) for one in files.list_co_changes(past, 2, 1, 9)] == [("a.py", 2)]
+    assert [(one.file.path, one.count) for one in history.list_co_changes(past, 2, 1, 9)] == [("a.py", 2)]
 
 
 def test_pairs_follow_commits_that_go(past: sqlite3.Connection) -> None:
@@ -86,7 +86,7 @@ def test_terms_are_those_of_the_newest_commits(past: sqlite3.Connection) -> None
     assert history_rows.list_unread_messages(past, 10, 2) == ((20, "Message 20"),)
     assert history_rows.list_unread_messages(past, 10, 1) == ()
     history_rows.drop_terms(past, 20)
-    assert [(one.id, one.file_ids) for one in files.list_said(past)] == [(30, [1, 2])]
+    assert [(one.id, one.file_ids) for one in history.list_said(past)] == [(30, [1, 2])]
 
 
 def test_commits_whose_lines_are_not_counted_are_listed(past: sqlite3.Connection) -> None:
@@ -98,6 +98,6 @@ def test_a_history_goes_as_a_whole(past: sqlite3.Connection) -> None:
     history_rows.insert_lost_commits(past, {"gone.py": [10]})
     history_rows.clear_history(past)
     assert files.count_commits(past) == 0
-    assert files.newest_commit_time(past) is None
+    assert history.newest_commit_time(past) is None
     assert pairs(past) == []
     assert history_rows.list_lost_paths(past) == ()

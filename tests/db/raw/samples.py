@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from testing.runs.decision_rows import decision_row, plan_decision_row
 from testing.runs.model_calls import model_call
 
+from clean_room_agent.artifacts.edits import EditCode, EditReport
+from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
-from clean_room_agent.artifacts.outcomes import AttemptOutcome, FailingTest, PassType, TimeKind
-from clean_room_agent.artifacts.plans import EditCode, EditReport
-from clean_room_agent.db.raw import calls, indexing, passes, runs, training
+from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, TimeKind
+from clean_room_agent.db.raw import calls, indexing, model_measurements, passes, runs, training
 from clean_room_agent.db.rows import Table
 
 if TYPE_CHECKING:
@@ -169,8 +170,8 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
         passes.RecoveryRow(task_id=PASS, state="{}", rule="retry", action="retry", timestamp=NOW),
     ),
     (
-        calls.CALIBRATIONS,
-        calls.CalibrationRow(
+        model_measurements.CALIBRATIONS,
+        model_measurements.CalibrationRow(
             model="coder:3b",
             model_digest="",
             pairs=50,
@@ -182,8 +183,8 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
         ),
     ),
     (
-        calls.TASK_ESTIMATORS,
-        calls.TaskEstimatorRow(
+        model_measurements.TASK_ESTIMATORS,
+        model_measurements.TaskEstimatorRow(
             task_id=TASK, model="coder:3b", calibration_id=1, start_factor=1.3, timestamp=NOW
         ),
     ),
@@ -204,8 +205,8 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
         ),
     ),
     (
-        calls.ANSWER_BIASES,
-        calls.AnswerBiasRow(
+        model_measurements.ANSWER_BIASES,
+        model_measurements.AnswerBiasRow(
             base_url="http://127.0.0.1:11434",
             model="coder:3b",
             model_digest="",
@@ -217,8 +218,8 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
         ),
     ),
     (
-        calls.WINDOW_PROOFS,
-        calls.WindowProofRow(
+        model_measurements.WINDOW_PROOFS,
+        model_measurements.WindowProofRow(
             provider="ollama",
             base_url="http://127.0.0.1:11434",
             model="coder:3b",

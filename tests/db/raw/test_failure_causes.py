@@ -6,9 +6,9 @@ import pytest
 from testing.runs.decision_rows import decision_row
 from tests.db.raw.samples import NOW, PASS, TASK, call, task_run
 
+from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.model_calls import AnswerReading
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
-from clean_room_agent.artifacts.plans import EditCode, EditReport
 from clean_room_agent.db.raw import calls, passes
 from clean_room_agent.db.raw.failure_causes import Cause, CauseCount, count_causes
 from clean_room_agent.execute.prompts.plans import META_PLAN

@@ -4,7 +4,8 @@ from hypothesis import strategies as st
 from testing.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.artifacts.context import ContextPackage
-from clean_room_agent.artifacts.plans import EditCode, PatchEdit, TargetFile
+from clean_room_agent.artifacts.edits import EditCode, PatchEdit
+from clean_room_agent.artifacts.plans import TargetFile
 from clean_room_agent.execute.edits.apply import Applied, apply_edits, paths_named
 from clean_room_agent.execute.edits.rules import EditRules
 from clean_room_agent.text_file import decode

@@ -1,7 +1,8 @@
 from inline_snapshot import snapshot
 from testing.packages import package, shown_file
 
-from clean_room_agent.artifacts.plans import EditCode, PatchEdit, TargetFile
+from clean_room_agent.artifacts.edits import EditCode, PatchEdit
+from clean_room_agent.artifacts.plans import TargetFile
 from clean_room_agent.execute.edits.apply import apply_edits
 from clean_room_agent.execute.edits.feedback import ADVICE, describe, nearest
 from clean_room_agent.execute.edits.rules import EditRules

@@ -9,7 +9,7 @@ from testing.prompt_inputs import INPUTS
 
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.artifacts.context import section_texts
-from clean_room_agent.artifacts.plans import PatchEdit
+from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.grammar import MAX_BLOCKS, MAX_NAMES, TAGS, Editable, edit_grammar
 from clean_room_agent.execute.edits.parse import parse_edits, render_edit
 from clean_room_agent.execute.prompts.implement import EXAMPLE, IMPLEMENT

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from testing.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.artifacts.context import ContextPackage
-from clean_room_agent.artifacts.plans import InsertPlace, PatchEdit, TargetFile
+from clean_room_agent.artifacts.edits import InsertPlace, PatchEdit
+from clean_room_agent.artifacts.plans import TargetFile
 from clean_room_agent.execute.edits.apply import Applied, apply_edits
 from clean_room_agent.execute.edits.feedback import describe
 from clean_room_agent.execute.edits.rules import EditRules

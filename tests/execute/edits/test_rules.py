@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from testing.packages import package, shown_file, shown_symbol
 
-from clean_room_agent.artifacts.plans import EditCode, PatchEdit, TargetFile
+from clean_room_agent.artifacts.edits import EditCode, PatchEdit
+from clean_room_agent.artifacts.plans import TargetFile
 from clean_room_agent.execute.edits.rules import (
     EditRules,
     elided_line,

@@ -6,7 +6,7 @@ import pytest
 from testing.runs.memory_answers import parts_answer, steps_answer
 from testing.runs.memory_run import TASK, MemoryProject, memory_project, part, part_plan, pytest_run, step
 
-from clean_room_agent.artifacts.outcomes import Evidence
+from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.plans import MetaPlan
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.transport import ChatRequest

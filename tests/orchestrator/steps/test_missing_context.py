@@ -4,8 +4,9 @@ import pytest
 from testing.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.artifacts.context import RefinementRequest, Section
-from clean_room_agent.artifacts.outcomes import Evidence, FailingTest, StackFrame
-from clean_room_agent.artifacts.plans import EditCode, EditReport, PlanStep, TargetFile
+from clean_room_agent.artifacts.edits import EditCode, EditReport
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
+from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.orchestrator.steps.missing_context import (
     is_new,
     missing_after_refusal,

@@ -1,6 +1,6 @@
 from testing.runs.memory_run import MemoryProject
 
-from clean_room_agent.artifacts.plans import PatchEdit, Stub
+from clean_room_agent.artifacts.edits import PatchEdit, Stub
 from clean_room_agent.orchestrator.steps.scaffold import NO_SCAFFOLD, Scaffold, without_rewritten
 
 STANDING = Scaffold(

@@ -1,4 +1,4 @@
-from clean_room_agent.artifacts.outcomes import FailingTest
+from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.orchestrator.testing.comparison import what_tests_showed
 from clean_room_agent.orchestrator.testing.gate import judge_step, left_undone
 from clean_room_agent.orchestrator.testing.results import CommandEnd, Outcome, TestReport, TestRun

@@ -1,4 +1,4 @@
-from clean_room_agent.artifacts.outcomes import FailingTest, StackFrame
+from clean_room_agent.artifacts.evidence import FailingTest, StackFrame
 from clean_room_agent.orchestrator.testing.failure_reports import MAX_LINES, error_lines, frames_of
 from clean_room_agent.orchestrator.testing.results import (
     MAX_FRAMES,

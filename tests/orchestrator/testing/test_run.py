@@ -9,7 +9,7 @@ import pytest
 from testing.patience import PATIENCE, stop_once_begun
 from tests.orchestrator.testing.tiny_project import PYTEST, Runner, Write
 
-from clean_room_agent.artifacts.outcomes import StackFrame
+from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.orchestrator.testing.failure_reports import MAX_EXPLAINED
 from clean_room_agent.orchestrator.testing.failure_reports import describe as explain
 from clean_room_agent.orchestrator.testing.gate import judge_final, judge_step

@@ -4,7 +4,7 @@ import sys
 import pytest
 from tests.orchestrator.testing.tiny_project import Runner, Write
 
-from clean_room_agent.artifacts.outcomes import StackFrame
+from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.orchestrator.testing.gate import judge_final, judge_step
 from clean_room_agent.orchestrator.testing.results import evidence_of
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 from tests.orchestrator.testing.tiny_project import PYTEST, Runner, Write
 
-from clean_room_agent.artifacts.outcomes import FailingTest, StackFrame
+from clean_room_agent.artifacts.evidence import FailingTest, StackFrame
 from clean_room_agent.orchestrator.testing.processes import Watched
 from clean_room_agent.orchestrator.testing.results import TestRun
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.report.conftest import LargeRun
 
-from clean_room_agent.artifacts.outcomes import FailingTest
+from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.db.raw.calls import list_prompt_spans
 from clean_room_agent.report.call_texts import call_texts
 from clean_room_agent.report.page.run_page import RunPage, RunSources, changed_tests, run_page

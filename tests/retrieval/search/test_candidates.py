@@ -3,7 +3,7 @@ from collections.abc import Callable
 from tests.retrieval.shop import IMPORTS, SHOP
 from tests.retrieval.world import World, context_request
 
-from clean_room_agent.artifacts.outcomes import Evidence, FailingTest, StackFrame
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
 from clean_room_agent.db.curated.history_rows import load_pairs
 from clean_room_agent.retrieval.analysis import analyse
 from clean_room_agent.retrieval.search.candidates import find_candidates

@@ -6,7 +6,7 @@ import pytest
 from tests.retrieval.world import World
 
 from clean_room_agent.artifacts.context import TaskQuery
-from clean_room_agent.artifacts.outcomes import StackFrame
+from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.retrieval.context_files import FileText
 from clean_room_agent.retrieval.search.candidates import test_files as files_of_tests
 from clean_room_agent.retrieval.search.failing_tests import (

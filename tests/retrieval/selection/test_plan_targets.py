@@ -6,7 +6,7 @@ from tests.retrieval.shop import large_module
 from tests.retrieval.world import World, context_request
 
 from clean_room_agent.artifacts.context import TaskQuery
-from clean_room_agent.artifacts.outcomes import StackFrame
+from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.retrieval.selection.plan_targets import (
     Target,
     around,

@@ -7,7 +7,7 @@ from tests.retrieval.shop import IMPORTS, SHOP, large_module
 from tests.retrieval.world import World, context_request
 
 from clean_room_agent.artifacts.context import TaskQuery
-from clean_room_agent.artifacts.outcomes import StackFrame
+from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.db.curated.files import FileRow
 from clean_room_agent.retrieval.context_files import FileText
 from clean_room_agent.retrieval.pieces import Definition, Piece, PieceKind

@@ -6,7 +6,7 @@ import pytest
 from tests.retrieval.shop import IMPORTS, SHOP, choose, large_module
 from tests.retrieval.world import TASK, World, context_request, numbers_of
 
-from clean_room_agent.artifacts.outcomes import Evidence, FailingTest
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.db.curated import symbols
 from clean_room_agent.db.raw.passes import DecisionRow
 from clean_room_agent.errors import WindowExceeded

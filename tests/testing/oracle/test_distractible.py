@@ -8,7 +8,7 @@ import pytest
 from testing.oracle.distractible import Attention, DistractibleOracle, Reader, Weaknesses
 from testing.servers.ollama_script import ChatCall
 
-from clean_room_agent.artifacts.plans import PatchEdit
+from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.parse import parse_edits, render_edits
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.plans import META_PLAN

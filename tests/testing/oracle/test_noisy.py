@@ -8,7 +8,7 @@ from testing.oracle.noisy import NoisyOracle, Rates
 from testing.oracle.oracle import Oracle
 from testing.servers.ollama_script import ChatCall
 
-from clean_room_agent.artifacts.plans import PatchEdit
+from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.parse import parse_edits, render_edits
 from clean_room_agent.training.gold_edits import GoldFile, Shown, edits_for
 

@@ -4,8 +4,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from clean_room_agent.artifacts.context import Judgment, Mode, Subject
-from clean_room_agent.artifacts.outcomes import AttemptOutcome, FailingTest, PassType
-from clean_room_agent.artifacts.plans import EditReport
+from clean_room_agent.artifacts.edits import EditReport
+from clean_room_agent.artifacts.evidence import FailingTest
+from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
 from clean_room_agent.db.rows import OF_TASK, Connection, Table, task_range
 
 ValidationKind = Literal["baseline", "attempt", "recheck", "final", "restored"]

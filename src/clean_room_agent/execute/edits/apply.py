@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from clean_room_agent.artifacts.context import ContextPackage
-from clean_room_agent.artifacts.plans import EditCode, EditReport, PatchEdit, PatchResult
+from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchEdit, PatchResult
 from clean_room_agent.execute.edits.definitions import (
     SymbolSpan,
     definition_spans,

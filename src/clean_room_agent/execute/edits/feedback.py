@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from clean_room_agent.artifacts.plans import EditCode, EditReport, PatchResult
+from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchResult
 
 MAX_LINES_NAMED = 10
 QUOTE_MARK = "| "

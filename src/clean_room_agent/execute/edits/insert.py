@@ -9,7 +9,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clean_room_agent.artifacts.plans import EditCode, PatchEdit
+from clean_room_agent.artifacts.edits import EditCode, PatchEdit
 from clean_room_agent.execute.edits.definitions import Definition, SymbolSpan, definitions, named
 from clean_room_agent.execute.edits.search_replace import Splice, indentation, line_of, reindented
 from clean_room_agent.syntax import grammar_of

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Literal
 
-from clean_room_agent.artifacts.plans import InsertPlace, PatchEdit
+from clean_room_agent.artifacts.edits import InsertPlace, PatchEdit
 from clean_room_agent.execute.edits.tags import Tag, find_tags, partners, unfence
 
 FaultKind = Literal["empty", "truncated", "format"]

@@ -12,7 +12,8 @@ from pathlib import PurePosixPath
 
 from clean_room_agent import globs
 from clean_room_agent.artifacts.context import ContextPackage
-from clean_room_agent.artifacts.plans import EditCode, FileRole, PatchEdit, TargetFile
+from clean_room_agent.artifacts.edits import EditCode, PatchEdit
+from clean_room_agent.artifacts.plans import FileRole, TargetFile
 from clean_room_agent.execute.edits.tags import is_prose
 from clean_room_agent.path_kinds import is_test_configuration, is_test_path
 

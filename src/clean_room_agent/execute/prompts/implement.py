@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.context import SectionTexts
-from clean_room_agent.artifacts.plans import PatchEdit
+from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.grammar import Editable, edit_grammar
 from clean_room_agent.execute.edits.parse import ParseFault, parse_edits
 from clean_room_agent.execute.edits.tags import holds_tags

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from clean_room_agent.artifacts.context import ContextPackage, ContextRequest
+from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.names import adjustment_pass
-from clean_room_agent.artifacts.outcomes import Evidence, PassType
+from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.plans import Part, PlanAdjustment, PlanStep
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.plan import Planned, adjust

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from clean_room_agent.artifacts.context import ContextPackage, ContextRequest
+from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.names import ID_LENGTH, meta_plan_pass, part_plan_pass, relative_pass
-from clean_room_agent.artifacts.outcomes import EventKind, Evidence, PassType
+from clean_room_agent.artifacts.outcomes import EventKind, PassType
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
 from clean_room_agent.execute.implement import lines_of_an_answer
 from clean_room_agent.execute.one_call_plans import meta_plan_tokens, part_plan_tokens

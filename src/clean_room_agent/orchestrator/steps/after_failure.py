@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from clean_room_agent.artifacts.context import RefinementRequest
+from clean_room_agent.artifacts.edits import EditCode
+from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.names import ID_LENGTH, part_plan_pass
-from clean_room_agent.artifacts.outcomes import AttemptOutcome, FailingTest
-from clean_room_agent.artifacts.plans import EditCode, FailureSignal, PlanStep
+from clean_room_agent.artifacts.outcomes import AttemptOutcome
+from clean_room_agent.artifacts.plans import FailureSignal, PlanStep
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.failure_signals import failure_signals
 from clean_room_agent.execute.implement import text_fingerprint

@@ -4,8 +4,9 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from clean_room_agent.artifacts.context import ContextPackage, DroppedItem, RefinementRequest
-from clean_room_agent.artifacts.outcomes import SEPARATOR, Evidence, files_meant, unnumbered
-from clean_room_agent.artifacts.plans import EditCode, EditReport, PlanStep
+from clean_room_agent.artifacts.edits import EditCode, EditReport
+from clean_room_agent.artifacts.evidence import SEPARATOR, Evidence, files_meant, unnumbered
+from clean_room_agent.artifacts.plans import PlanStep
 from clean_room_agent.execute.edits.definitions import definition_spans
 from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.testing.gate import is_in

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from clean_room_agent.artifacts.plans import PatchEdit, Stub
+from clean_room_agent.artifacts.edits import PatchEdit, Stub
 from clean_room_agent.orchestrator.commits import Tree
 
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.context import ContextPackage
+from clean_room_agent.artifacts.edits import EditReport
 from clean_room_agent.artifacts.outcomes import EventKind
-from clean_room_agent.artifacts.plans import EditReport
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.edits.feedback import describe
 from clean_room_agent.execute.implement import Implemented, raised_answer_tokens, usual_answer_tokens

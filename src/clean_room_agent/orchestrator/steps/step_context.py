@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from clean_room_agent.artifacts.context import ContextItem, ContextPackage, ContextRequest, RefinementRequest
+from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.names import implement_pass
-from clean_room_agent.artifacts.outcomes import Evidence
 from clean_room_agent.execute.implement import (
     StepInstruction,
     raised_answer_tokens,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from clean_room_agent import safe_open
-from clean_room_agent.artifacts.outcomes import FailingTest, StackFrame
+from clean_room_agent.artifacts.evidence import FailingTest, StackFrame
 from clean_room_agent.orchestrator.testing.output import cut_pair, label, normalise, normalise_name, values_in
 from clean_room_agent.orchestrator.testing.results import Failure
 from clean_room_agent.syntax import MAX_PARSED_BYTES, statement_spans

@@ -25,7 +25,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from clean_room_agent.artifacts.outcomes import group_of
+from clean_room_agent.artifacts.evidence import group_of
 from clean_room_agent.orchestrator.testing.config import Accept
 from clean_room_agent.orchestrator.testing.processes import newly_replaced
 from clean_room_agent.orchestrator.testing.results import TestRun

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import model_validator
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
-from clean_room_agent.artifacts.outcomes import Evidence, FailingTest, StackFrame
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
 from clean_room_agent.orchestrator.testing.processes import Watched
 
 Outcome = Literal["passed", "failed", "error", "skipped", "xfailed"]

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from clean_room_agent.artifacts.edits import EditReport
+from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.names import item_name, short_id
-from clean_room_agent.artifacts.outcomes import FailingTest
-from clean_room_agent.artifacts.plans import EditReport
 from clean_room_agent.artifacts.prompt_sources import PromptSpan
 from clean_room_agent.db.raw.passes import DecisionRow, PlanDecisionRow, RecoveryRow, RefinementRow
 from clean_room_agent.report.call_texts import CallTexts

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.context import TaskQuery
-from clean_room_agent.artifacts.outcomes import (
+from clean_room_agent.artifacts.evidence import (
     SEPARATOR,
     file_part,
     files_meant,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from textwrap import indent
 
 from clean_room_agent.artifacts.context import ContextRequest, Detail, TaskQuery
+from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.artifacts.names import item_name
-from clean_room_agent.artifacts.outcomes import StackFrame
 from clean_room_agent.indexer.terms import count_terms
 from clean_room_agent.path_kinds import is_test_file
 from clean_room_agent.query.ranking import KIND_WEIGHTS

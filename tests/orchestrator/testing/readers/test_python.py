@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clean_room_agent.artifacts.outcomes import StackFrame
+from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.orchestrator.testing.processes import guard_folder
 from clean_room_agent.orchestrator.testing.readers.python import (
     read_records,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from clean_room_agent.artifacts.outcomes import StackFrame
+from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.orchestrator.testing.processes import GuardReader, TooMuchError, guard_folder
 from clean_room_agent.orchestrator.testing.results import (
     RED,
