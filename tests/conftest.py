@@ -21,10 +21,14 @@ __all__ = ["pytest_addoption", "pytest_configure"]
 settings.register_profile("values", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("values")
 
-# Tests write where there is no disk to wait for: each record syncs what it commits. Not where there is less room than they take
-# (containers have 64 MB there), nor where the user names a folder of his own, which also keeps what tests left.
-SHARED_MEMORY, ROOM = Path("/dev/shm"), 4 << 30
-if "TMPDIR" not in os.environ and SHARED_MEMORY.is_dir() and shutil.disk_usage(SHARED_MEMORY).free > ROOM:
+# Tests write to memory, as each record syncs what it commits to disk. Not where memory for files is short (containers have
+# 64 MB), nor where TMPDIR names another folder, which also keeps what tests left.
+SHARED_MEMORY, NEEDED_BYTES = Path("/dev/shm"), 4 << 30
+if (
+    "TMPDIR" not in os.environ
+    and SHARED_MEMORY.is_dir()
+    and shutil.disk_usage(SHARED_MEMORY).free > NEEDED_BYTES
+):
     os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="cra-", dir=SHARED_MEMORY)
     atexit.register(shutil.rmtree, os.environ["TMPDIR"], ignore_errors=True)
     # Who gives up rights, as the attempts to leave a sandbox do, still comes to what is below it.

@@ -1,7 +1,7 @@
 """The prompts of retrieval: what a task asks for, which files are in scope, which of their code is shown."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, Field
 
@@ -10,6 +10,7 @@ from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt
 from clean_room_agent.llm.schema import NAME_CHARS, PATH_CHARS, SENTENCE_CHARS, Numbers, bounds, numbers_to
 from clean_room_agent.retrieval.stage import BatchInputs, SingleInputs
 
+ModelT = TypeVar("ModelT", bound=BaseModel)
 MAX_AREAS = 5
 MAX_NAMES = 10
 TASK_ANALYSIS_TEMPLATE = (
@@ -264,6 +265,23 @@ TASK_ANALYSIS: Prompt[TaskAnalysisInputs, TaskAnalysisAnswer] = Prompt(
 )
 
 
+def _numbers_prompt(
+    *, name: str, title: str, template: str, answer: type[ModelT], max_answer_tokens: int, example: str
+) -> Prompt[BatchInputs, ModelT]:
+    """A prompt about a numbered list that is answered with numbers of the list."""
+    return Prompt(
+        name=name,
+        role="reasoning",
+        title=title,
+        system=SYSTEM,
+        template=template,
+        answer=JsonAnswer(answer),
+        max_answer_tokens=max_answer_tokens,
+        example=example,
+        narrow=lambda schema, inputs: numbers_to(schema, len(inputs.options)),
+    )
+
+
 class ScopeBatchAnswer(BaseModel):
     """Numbers of the list, from 1."""
 
@@ -274,16 +292,13 @@ class ScopeBatchAnswer(BaseModel):
         return ((RELEVANT, tuple(self.relevant)),)
 
 
-SCOPE_BATCH: Prompt[BatchInputs, ScopeBatchAnswer] = Prompt(
+SCOPE_BATCH: Prompt[BatchInputs, ScopeBatchAnswer] = _numbers_prompt(
     name="scope_batch",
-    role="reasoning",
     title="Choose the files that matter for a task",
-    system=SYSTEM,
     template=SCOPE_BATCH_TEMPLATE,
-    answer=JsonAnswer(ScopeBatchAnswer),
+    answer=ScopeBatchAnswer,
     max_answer_tokens=256,
     example='{"relevant": [71, 94]}',
-    narrow=lambda schema, inputs: numbers_to(schema, len(inputs.options)),
 )
 
 
@@ -298,16 +313,13 @@ class PrecisionBatchAnswer(BaseModel):
         return ((CHANGE, tuple(self.change)), (READ, tuple(self.read)))
 
 
-PRECISION_BATCH: Prompt[BatchInputs, PrecisionBatchAnswer] = Prompt(
+PRECISION_BATCH: Prompt[BatchInputs, PrecisionBatchAnswer] = _numbers_prompt(
     name="precision_batch",
-    role="reasoning",
     title="Choose the code that a task changes, and what must be read for it",
-    system=SYSTEM,
     template=PRECISION_BATCH_TEMPLATE,
-    answer=JsonAnswer(PrecisionBatchAnswer),
+    answer=PrecisionBatchAnswer,
     max_answer_tokens=400,
     example='{"change": [71], "read": [83, 94]}',
-    narrow=lambda schema, inputs: numbers_to(schema, len(inputs.options)),
 )
 
 
@@ -321,14 +333,11 @@ class RefilterAnswer(BaseModel):
         return ((KEEP, tuple(self.keep)),)
 
 
-REFILTER: Prompt[BatchInputs, RefilterAnswer] = Prompt(
+REFILTER: Prompt[BatchInputs, RefilterAnswer] = _numbers_prompt(
     name="refilter",
-    role="reasoning",
     title="Keep the code that a task needs most",
-    system=SYSTEM,
     template=REFILTER_TEMPLATE,
-    answer=JsonAnswer(RefilterAnswer),
+    answer=RefilterAnswer,
     max_answer_tokens=256,
     example='{"keep": [71, 94]}',
-    narrow=lambda schema, inputs: numbers_to(schema, len(inputs.options)),
 )

@@ -220,12 +220,12 @@ def put_index_state(conn: sqlite3.Connection, key: str, value: str) -> None:
 
 
 def count_symbols(conn: sqlite3.Connection) -> int:
-    """Of the whole index; here, as each index run asks and most need nothing else of symbols."""
+    """How many symbols the index holds."""
     return int(conn.execute("SELECT count(*) FROM symbols").fetchone()[0])
 
 
 def count_commits(conn: sqlite3.Connection) -> int:
-    """Of the whole index; see `count_symbols`."""
+    """How many commits the index holds."""
     return int(conn.execute("SELECT count(*) FROM commits").fetchone()[0])
 
 

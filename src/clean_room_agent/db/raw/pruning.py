@@ -82,7 +82,7 @@ def compact_record(workspace: Workspace) -> bool:
     """Shrink the record's file to what it holds; returns False, and leaves it, if another process has it open.
 
     Raises:
-        RecordError: there is no room to rewrite it; it is unchanged.
+        RecordError: the disk has too little free space to rewrite it; it is unchanged.
     """
     with hold(workspace.raw_lock, timeout=LOCK_TIMEOUT, what="the record"):
         conn = connect_bare(workspace.raw)
