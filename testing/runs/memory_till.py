@@ -115,8 +115,9 @@ class MemoryTill(MemoryProject):
         self._tables = tables
         return self._told(answerer, resumed=False)
 
-    def resume(self, answerer: Answerer, *hints: str) -> MemoryTold:
-        """The run goes on in a new process, answered so, under the same configuration."""
+    def resume(self, answerer: Answerer, *hints: str, **tables: Any) -> MemoryTold:
+        """The run goes on in a new process, answered so; the configuration is the same but for these tables."""
+        self._tables = {**self._tables, **tables}
         return self._told(answerer, resumed=True, hints=tuple(Hint(text=text) for text in hints))
 
     def replay(self) -> MemoryTold:

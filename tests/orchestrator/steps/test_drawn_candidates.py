@@ -98,6 +98,15 @@ def test_a_budget_that_ends_in_a_round_ends_it(two_goals: MemoryTill) -> None:
     assert "people - 1" in told.files["till/money.py"]
 
 
+def test_a_round_that_a_budget_ended_is_over_when_the_run_goes_on_with_more(two_goals: MemoryTill) -> None:
+    drawn(two_goals, [PARTLY] * 3, samples=5, orchestrator={"max_calls": 5})
+    more = {"max_calls": 50}
+    again = two_goals.resume(Script(two_goals.oracle, {IMPLEMENT.title: [HARMLESS]}), orchestrator=more)
+    assert again.error is None
+    assert len(again.recorded.attempts) == 3
+    assert "people - 1" in again.files["till/money.py"]
+
+
 @pytest.mark.parametrize("redraw", [1, 4])
 def test_what_a_round_drew_from_the_unchanged_prompt_counts_for_the_redraw(
     till: MemoryTill, redraw: int

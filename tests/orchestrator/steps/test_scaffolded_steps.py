@@ -123,6 +123,13 @@ def test_an_answer_that_is_not_proven_goes_back_once_with_its_fault(
     assert said_of(told) == [("scaffold", MADE)]
 
 
+def test_an_answer_that_goes_back_is_shown_as_it_was(project: MemoryTill) -> None:
+    told = solve(project, {SCAFFOLD.title: [NOT_A_STUB]})
+    first, second = told.recorded.calls_of("scaffold")
+    assert "return []" not in first.request.prompt
+    assert "def shares(bill, people):\n    return []\n" in second.request.prompt
+
+
 def test_what_cannot_be_proven_is_dropped_and_the_step_goes_the_ordinary_way(project: MemoryTill) -> None:
     told = solve(project, {SCAFFOLD.title: [NOT_A_STUB, CANNOT_BE_IMPORTED, None]})
     check_solved(told)
