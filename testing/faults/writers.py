@@ -31,6 +31,8 @@ TRANSACTIONS: dict[Effort, int] = {"full": 300, "short": 25}
 NOW = "2026-01-01T00:00:00.000Z"
 BEFORE = "SELECT count(*) FROM events WHERE task_id = ?"
 GO = "go"
+BETWEEN = 0.001
+"""Seconds between what a transaction reads and what it writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,8 @@ def write_at_once(repo: Path, way: Way, count: int) -> Written:
 
 def _read_and_write(conn: Connection, task_id: str, number: int) -> None:
     seen = conn.execute(BEFORE, (task_id,)).fetchone()[0]
+    # Others write meanwhile, also where nobody waits for a disk.
+    time.sleep(BETWEEN)
     detail = f"{number} after {seen}"
     append_event(conn, EventRow(task_id=task_id, kind="written", detail=detail, timestamp=NOW))
 
