@@ -1,4 +1,4 @@
-"""How the source is cut into modules, and that each has its tests beside it. Run as a module, it prints the figures."""
+"""How the source is divided into modules, and that each has its tests beside it. Run as a module, it prints the figures."""
 
 import ast
 import re
@@ -97,7 +97,11 @@ def test_small_modules_with_one_importer_are_few() -> None:
 
 
 def test_the_page_names_every_figure() -> None:
-    section = PAGE.read_text(encoding="utf-8").partition("## How the source is cut")[2].partition("\n## ")[0]
+    section = (
+        PAGE.read_text(encoding="utf-8")
+        .partition("## How the source is divided into modules")[2]
+        .partition("\n## ")[0]
+    )
     assert set(re.findall(r"^\| ([a-z][^|]*?) \|", section, re.MULTILINE)) == {*figures(), "figure"}
 
 
