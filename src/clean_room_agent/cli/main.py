@@ -83,7 +83,6 @@ class LazyGroup(click.Group):
         module = _import_quickly(f"clean_room_agent.cli.{entry.module}")
         command = module.command
         assert isinstance(command, click.Command)
-        _add_examples(command, cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
@@ -104,7 +103,10 @@ class LazyGroup(click.Group):
 
             near = difflib.get_close_matches(args[0], COMMANDS, n=1)
             ctx.fail(f"no command {args[0]!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        if name is not None and command is not None and (not rest or {"-h", "--help"} & set(rest)):
+            _add_examples(command, name)  # only help shows them, which a group without a command does too
+        return name, command, rest
 
 
 def _add_examples(command: click.Command, name: str) -> None:

@@ -15,7 +15,6 @@ from clean_room_agent.retrieval.analysis import Analysis, add_model_hints, analy
 from clean_room_agent.retrieval.assembly import assemble
 from clean_room_agent.retrieval.config import RetrievalConfig
 from clean_room_agent.retrieval.context_files import ContextFiles, FileText
-from clean_room_agent.retrieval.conventions import find_conventions
 from clean_room_agent.retrieval.judges import ModelJudge, ThresholdJudge, question_text
 from clean_room_agent.retrieval.pass_memory import DecisionLog
 from clean_room_agent.retrieval.registry import build_stages
@@ -100,10 +99,18 @@ class Retriever:
         if not context.detail_chosen:
             context = replace(context, selections=_whole_files(context, source))
         if request.mode in {"plan", "implement"}:
-            conventions, notes = find_conventions(source, self._config.conventions)
-            self._decisions.post(request.pass_id, notes)
-            context = replace(context, selections=(*context.selections, *conventions))
+            context = self._with_conventions(context, source)
         return Retrieved(package=self._assemble(context, source, judge), candidates=candidates)
+
+    def _with_conventions(self, context: StageContext, source: RepositorySource) -> StageContext:
+        """With the repository's instructions for agents, where it has any."""
+        if all(source.file(path) is None for path in self._config.conventions.files):
+            return context
+        from clean_room_agent.retrieval.conventions import find_conventions  # few repositories have any
+
+        conventions, notes = find_conventions(source, self._config.conventions)
+        self._decisions.post(context.request.pass_id, notes)
+        return replace(context, selections=(*context.selections, *conventions))
 
     def _analysis(self, request: ContextRequest, source: RepositorySource) -> Analysis:
         """What the task names; a model adds to it unless a plan names the files."""

@@ -32,13 +32,17 @@ from clean_room_agent.orchestrator.testing.output import (
     relative_paths,
     strip_escapes,
 )
-from clean_room_agent.orchestrator.testing.processes import Watched, clear_guard_folder, read_watched
+from clean_room_agent.orchestrator.testing.processes import (
+    Watched,
+    clear_guard_folder,
+    guard_folder,
+    read_watched,
+)
 from clean_room_agent.orchestrator.testing.readers.python import (
     read_report,
     read_unittest,
     with_records_of_unittest,
 )
-from clean_room_agent.orchestrator.testing.readers.script_report import read_script_reports
 from clean_room_agent.orchestrator.testing.results import (
     EXCERPT_BOUND,
     RED,
@@ -224,7 +228,7 @@ def naming(command: str) -> str:
 
 
 def _read(command: str, returncode: int, text: str, report: Path, cwd: Path) -> Reading:
-    scripts = read_script_reports(report)
+    scripts = _read_scripts(report)
     if is_file(report.parent, report.name):
         junit = _believed(read_report(report, lambda path: is_file(cwd, path)), text)
         return junit if scripts is None else _together(junit, scripts)
@@ -235,6 +239,16 @@ def _read(command: str, returncode: int, text: str, report: Path, cwd: Path) -> 
             report=TestReport(runner="pytest", whole=False, problem=_without_report(returncode, text))
         )
     return _printed(command, text, report)
+
+
+def _read_scripts(report: Path) -> Reading | None:
+    """What JavaScript's runners reported; None where none was started, and then nothing is imported to read it."""
+    started = guard_folder(report).glob("*.started")
+    if all(place.name.startswith("python-") for place in started):
+        return None
+    from clean_room_agent.orchestrator.testing.readers.script_report import read_script_reports
+
+    return read_script_reports(report)
 
 
 def _printed(command: str, text: str, report: Path) -> Reading:
