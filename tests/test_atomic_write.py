@@ -62,7 +62,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> Non
             atomic_write(tmp_path / "plan.json", "x" * 5000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, bounds)
-    assert caught.value.hint == "make room, or name another place"
+    assert caught.value.hint == "free some space, or name another place"
     assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
     assert (tmp_path / "plan.json").read_text() == "before"
 

@@ -11,7 +11,7 @@ from clean_room_agent.folders import remove_tree
 from clean_room_agent.trust import KEY, forget, is_ours, require_trust, state_folder, trust
 from clean_room_agent.workspace import Workspace, trusted_workspace
 
-FOREIGN = "not known as yours"
+FOREIGN = "not known to be yours"
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ def atomic_write(path: Path, data: str | bytes, *, private: bool = False) -> Non
         _replace(place, content, mode=0o600 if private else old_mode, wanted=0o600 if private else 0o666)
     except OSError as exc:
         raise UsageError(
-            f"cannot write {path}: {exc.strerror or exc}", hint="make room, or name another place"
+            f"cannot write {path}: {exc.strerror or exc}", hint="free some space, or name another place"
         ) from exc
 
 

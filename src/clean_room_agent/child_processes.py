@@ -147,7 +147,7 @@ def unwatched_command(argv: tuple[str, ...], stderr: bytes) -> CommandError:
     words = stderr.decode("utf-8", "replace").strip()[-SHOWN:]
     return CommandError(
         f"cannot start {argv[0]}: the Python that watches over it ({sys.executable}) does not start: {words}",
-        hint="it is started without LD_LIBRARY_PATH and the like: use a Python that finds its libraries by itself",
+        hint="it is started without LD_LIBRARY_PATH and similar variables: use a Python that finds its libraries without them",
         command=argv,
     )
 

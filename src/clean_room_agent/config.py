@@ -179,7 +179,7 @@ def _explain(
             *tables, last = map(str, error["loc"])
             lines.append(f"{where}: unknown key{_suggest(last, _keys_at(kind, tables))}")
         elif error["type"] == "missing":
-            lines.append(f"{where}: required, and not given")
+            lines.append(f"{where}: required, but missing")
         else:
             lines.append(f"{where}: {error['msg']}")
     return f"{source}: " + "; ".join(lines)

@@ -55,9 +55,9 @@ def decode(data: bytes, *, max_bytes: int = MAX_TEXT_BYTES) -> TextFile:
         NotTextError: too large, binary, a pointer of git-lfs, or no exact round trip.
     """
     if is_pointer(data):
-        raise NotTextError("it is a pointer of LFS, not the file")
+        raise NotTextError("it is an LFS pointer, not the file itself")
     if len(data) > max_bytes:
-        raise NotTextError(f"{len(data)} bytes are more than the bound of {max_bytes}")
+        raise NotTextError(f"{len(data)} bytes are more than the limit of {max_bytes}")
     bom, encoding = next(((mark, name) for mark, name in BOMS if data.startswith(mark)), (b"", "utf-8"))
     body = data[len(bom) :]
     if encoding == "utf-8" and b"\0" in body:

@@ -117,22 +117,20 @@ def _refuse_tracked(folder: Path) -> None:
     if tracked:
         forget(folder)
         raise UsageError(
-            f"git tracks {tracked[0]}: it came with the repository, and is not used",
-            hint=f"take it out, files and all: git rm -r -f {Path(tracked[0]).parts[0]}; then commit that, and run `cra init`",
+            f"git tracks {tracked[0]}: it came with the repository, so it is not used",
+            hint=f"remove it with its files: git rm -r -f {Path(tracked[0]).parts[0]}; then commit that, and run `cra init`",
         )
 
 
 def _refuse_link(folder: Path) -> None:
     if folder.is_symlink():
-        raise UsageError(
-            f"{folder} is a link", hint="remove it: the record belongs into the repository itself"
-        )
+        raise UsageError(f"{folder} is a link", hint="remove it: the record belongs in the repository itself")
 
 
 def _refuse_links(folder: Path) -> None:
     for entry in entries_below(folder):
         if entry.is_symlink():
-            raise UsageError(f"{entry.path} is a link", hint="remove it: no link is followed there")
+            raise UsageError(f"{entry.path} is a link", hint="remove it: links are not followed there")
 
 
 def entries_below(folder: Path) -> Iterator["os.DirEntry[str]"]:
@@ -146,7 +144,8 @@ def entries_below(folder: Path) -> Iterator["os.DirEntry[str]"]:
         at, depth = waiting.pop()
         if depth > MAX_DEPTH:
             raise UsageError(
-                f"folders stand too deep in {folder}: {at}", hint="remove them: cra makes none so deep"
+                f"folders are nested too deeply in {folder}: {at}",
+                hint="remove them: cra never nests folders so deeply",
             )
         with contextlib.suppress(OSError), os.scandir(at) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):
@@ -157,7 +156,7 @@ def entries_below(folder: Path) -> Iterator["os.DirEntry[str]"]:
 
 def _foreign(folder: Path) -> UsageError:
     return UsageError(
-        f"{folder} is not known as yours: it came with the repository, was moved or copied, or an older cra made it",
+        f"{folder} is not known to be yours: it came with the repository, was moved or copied, or an older cra made it",
         hint="its config.toml says what runs here and where prompts go: read it, then give "
         f"`{TRUST_COMMAND}`; or delete the folder",
     )
@@ -203,7 +202,7 @@ def _one_at_a_time() -> Iterator[None]:
     except OSError as exc:
         raise UsageError(
             f"cannot make {notes}: {exc.strerror}",
-            hint="what is yours is noted there; name a folder that can be written in XDG_STATE_HOME",
+            hint="which folders are yours is noted there; let XDG_STATE_HOME name a folder that can be written",
         ) from exc
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

@@ -20,7 +20,7 @@ FOLDER = ".clean_room"
 LOCK_TIMEOUT = 10.0
 LOCK_POLL = 0.001
 PID_WIDTH = 20
-CACHE_HINT = "work trees stand in your cache folder: let XDG_CACHE_HOME name one that can be written"
+CACHE_HINT = "worktrees are in your cache folder: let XDG_CACHE_HOME name one that can be written"
 KEY_BYTES = 32
 TASK_ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
@@ -151,7 +151,7 @@ def close_files(folder: Path) -> None:
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_symlink():
-                raise UsageError(f"{entry.path} is a link", hint="remove it: no link is followed there")
+                raise UsageError(f"{entry.path} is a link", hint="remove it: links are not followed there")
             with contextlib.suppress(FileNotFoundError):  # a journal may go with its database at any time
                 if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mode & 0o077:
                     Path(entry.path).chmod(0o600)
@@ -245,7 +245,7 @@ def _open_lock(lock: Path, flags: int) -> int:
     except OSError as exc:
         if exc.errno != errno.ELOOP:
             raise
-        raise RecordError(f"{lock} is a link", hint="remove it: no link is followed there") from exc
+        raise RecordError(f"{lock} is a link", hint="remove it: links are not followed there") from exc
 
 
 def _lock(handle: int, lock: Path, turns: Iterator[int], what: str) -> None:

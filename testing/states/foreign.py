@@ -53,7 +53,7 @@ def tracked_clean_room(folder: Path) -> Place:
 
 
 def shipped_clean_room(folder: Path) -> Place:
-    return Place(top=_clean_room(folder), refused="not known as yours")
+    return Place(top=_clean_room(folder), refused="not known to be yours")
 
 
 def filters_of_work_trees(folder: Path) -> Place:

@@ -96,7 +96,7 @@ CHANGES: dict[str, tuple[str, str, str]] = {
     "the process": (
         "UPDATE orchestrator_runs SET status = 'running', completed_at = NULL",
         "runs",
-        "is said to be running, and no process does",
+        "is recorded as running, but has no process",
     ),
     "the commit": (
         "UPDATE orchestrator_runs SET result_commit = '1234567890123456789012345678901234567890'",
@@ -177,8 +177,8 @@ def test_a_session_that_was_left_or_damaged_is_named(till: Project, solved: str)
     workspace = Workspace(repo=till.top)
     workspace.session(solved).touch(mode=0o600)
     first, second = findings(till)["sessions"]
-    assert first.endswith("has ended, and its session is not archived")
-    assert second.endswith("is empty: no session database")
+    assert first.endswith("has ended, but its session is not archived")
+    assert second.endswith("is not the session database, but an empty file")
 
 
 def test_a_branch_may_be_merged_or_renamed_but_not_lost(till: Project, solved: str) -> None:

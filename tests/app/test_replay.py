@@ -50,5 +50,5 @@ def test_a_replay_with_the_same_result_is_the_same() -> None:
 def test_a_replay_with_another_result_says_where_to_look(diff: str, status: RunStatus) -> None:
     found = mismatch(diff, status)
     assert found is not None
-    assert f"ended {status.value} with another result" in str(found)
+    assert f"ended {status.value} with a different result" in str(found)
     assert "cra show aaaaaaaa --tests" in found.hint

@@ -39,7 +39,7 @@ def test_tests_run_as_configured_with_the_programs_own_environment(monkeypatch: 
     ("url", "allow_remote", "where"),
     [
         ("http://127.0.0.1:11434", False, ""),
-        ("http://127.0.0.1:11434", True, "this machine's server, and wherever it sends them on"),
+        ("http://127.0.0.1:11434", True, "this machine's server, and wherever it forwards them"),
         ("http://models.example:11434", True, "models.example"),
     ],
 )

@@ -33,4 +33,4 @@ def test_an_ignored_signal_stays_ignored() -> None:
 def test_an_interrupted_run_says_how_to_continue() -> None:
     with pytest.raises(Interrupted) as caught, interruptible("3f2c7a90-0000-4000-8000-000000000000"):
         raise KeyboardInterrupt
-    assert caught.value.hint == "go on with: cra solve --resume 3f2c7a90"
+    assert caught.value.hint == "continue with: cra solve --resume 3f2c7a90"

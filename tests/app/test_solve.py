@@ -71,7 +71,7 @@ def test_a_reviewed_plan_of_parts_is_followed_from_the_parts_on(workspace: Works
 def test_a_plan_of_parts_is_no_plan_of_steps(workspace: Workspace) -> None:
     file = workspace.repo / "plan.json"
     file.write_text(META.model_dump_json())
-    with pytest.raises(ArtifactError, match="this has parts alone"):
+    with pytest.raises(ArtifactError, match="this has only parts"):
         plan_given(workspace, file, None)
 
 
@@ -107,7 +107,7 @@ def test_a_resumed_run_has_what_the_record_has_and_tells_what_changed(project: M
 
 def test_a_run_judged_by_another_command_does_not_go_on(project: MemoryProject) -> None:
     project.open(lambda _: "")
-    with pytest.raises(ConfigError, match="was judged by the other"):
+    with pytest.raises(ConfigError, match="was judged by the old value"):
         begun(project, PlanGiven(), resumed=True, testing={"test_command": "tox"})
 
 

@@ -122,7 +122,7 @@ def test_a_server_of_openais_api_is_checked_alike(kind: Kind, till: Project, ans
         )
         told = till.cra("check")
     assert told.code == 0, told.out
-    assert "a prompt beyond the window is refused, not cut" in told.out
+    assert "a prompt beyond the window is refused, not truncated" in told.out
     assert "verdicts: yes and no are read with a confidence" in told.out
     assert ("served with a window of 16,384 tokens" in told.out) == (kind != "llama-cpp-python")
 
@@ -170,7 +170,7 @@ def test_a_key_that_the_environment_lacks_is_named_and_one_that_it_has_is_sent(
 
 def test_the_sandbox_has_a_line_in_every_mode(till: Project) -> None:
     till.configure(NOWHERE)
-    assert "no sandbox: the tests run model-written code with your rights" in till.cra("check").out
+    assert "no sandbox: the tests run model-written code with your privileges" in till.cra("check").out
     installed()
     for mode in ("auto", "bwrap"):
         till.configure(NOWHERE, sandbox={"mode": mode})

@@ -122,7 +122,7 @@ def test_folders_that_tools_made_are_left_out_named_and_recorded(till: Project) 
     assert told.out.startswith("5 files, 5 changed")
     assert told.err == (
         "left out, made by tools and not tracked: .venv/ (a Python environment); "
-        "to have a folder in, track a file of it (git add)\n"
+        "to include a folder, track a file in it (git add)\n"
     )
     answer = json.loads(till.cra("index", "--json").out)
     assert answer["generated"] == [{"path": ".venv", "what": "a Python environment"}]

@@ -201,5 +201,5 @@ def test_init_never_chooses_a_model_that_is_sent_on(till: Project) -> None:
         for tag in ("big-coder:480b-cloud", "forwarded-coder:1b"):
             told = till.cra("init", "--base-url", server.base_url, "--yes", "--force", "--coding", tag)
             assert told.code == 2
-            assert f"{tag}: prompts for this model are sent on to" in told.err
+            assert f"{tag}: prompts for this model are forwarded to" in told.err
     assert load_settings(Workspace(repo=till.top).config, Overrides()).models.coding == "coder:3b"

@@ -137,7 +137,7 @@ def test_a_run_under_way_is_let_be(till: Project) -> None:
     with hold(Workspace(repo=till.top).task_lock(task_id)):
         told = asked(till, "--status", "interrupted", "--yes")
     assert told["runs"] == []
-    assert told["notes"] == ["1 run is under way: let be"]
+    assert told["notes"] == ["1 run is in progress: kept"]
     assert ids(till) == [task_id]
     assert Workspace(repo=till.top).session(task_id).exists()
 

@@ -271,7 +271,7 @@ def test_all_runs_are_a_page_of_their_own(
     written(top, tmp_path / "page.html", "--all")
     text = re.sub(r"<[^>]*>", " ", (tmp_path / "page.html").read_text(encoding="utf-8"))
     assert "Charged to no stage: 1 (no accepted change is known)" in text
-    assert re.search(r"scope\s+3\s+it was found, and judged out", text)
+    assert re.search(r"scope\s+3\s+it was found, but judged irrelevant", text)
     assert cra(("report", "--all", "@", "--repo", str(top))) == 2
     assert "leave out either RUN or --all" in capsys.readouterr().err
     assert cra(("report", "--all", "--repo", str(top), "--json")) == 0

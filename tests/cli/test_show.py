@@ -222,7 +222,7 @@ def test_why_tells_who_wrote_a_line_of_the_result(show: Show, solved: tuple[Path
 
 def test_why_says_that_a_line_was_there_before(show: Show) -> None:
     out = show("", "--why", "tally/money.py:3")
-    assert "stood there before the run: no accepted attempt wrote it" in out
+    assert "was there before the run: no accepted attempt wrote it" in out
 
 
 def test_why_lists_decisions_judges_contexts_and_changes_of_a_file(show: Show) -> None:
@@ -284,7 +284,7 @@ def test_a_run_is_shown_while_it_goes_on(tmp_path: Path, capsys: pytest.CaptureF
         for table, row in SAMPLES:
             record.write(table.insert, row)
         assert cra(("show", TASK[:8], "--repo", str(top))) == 0
-        assert "under way, or broken off" in capsys.readouterr().out
+        assert "in progress, or interrupted" in capsys.readouterr().out
         record.write(append_call, call(prompt="# Implement\nlater\n"))
         assert cra(("show", f"{TASK[:8]}/part/step/1", "--prompt", "--repo", str(top))) == 0
         assert "later" in capsys.readouterr().out

@@ -95,7 +95,7 @@ def test_ctrl_c_during_the_tests_ends_with_130_and_leaves_only_the_record(
         process.send_signal(number)
         out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (130, "")
-    assert "error: interrupted\n  -> go on with: cra solve --resume " in err
+    assert "error: interrupted\n  -> continue with: cra solve --resume " in err
     assert refs(till) == [ref for ref in refs(till) if ref.endswith("/base")]
     told = till.cra("runs", "--json")
     assert told.recorded.ending == ("interrupted", "interrupted")

@@ -66,7 +66,7 @@ def test_a_full_disk_is_said_with_its_place_whatever_is_free(
     free(10 * LITTLE)
     path = tmp_path / "not" / "there" / "raw.sqlite"
     assert free_space_hint(error, path) == (
-        f"make room: 10,240 kB are left on the disk that holds {path}; then go on"
+        f"free some space: 10,240 kB are left on the disk that holds {path}; then continue"
     )
 
 
@@ -239,7 +239,7 @@ def test_a_database_of_somebody_else_is_refused_and_left_alone(tmp_path: Path) -
         conn.execute("CREATE TABLE theirs (x)")
     before = path.read_bytes()
     for read_only in (True, False):
-        with pytest.raises(SchemaError, match="not one of ours"):
+        with pytest.raises(SchemaError, match="database, but something else"):
             connect_file("raw", path, read_only=read_only)
     assert path.read_bytes() == before
 
@@ -247,7 +247,7 @@ def test_a_database_of_somebody_else_is_refused_and_left_alone(tmp_path: Path) -
 def test_a_database_of_another_role_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "some.sqlite"
     connect_file("curated", path).close()
-    with pytest.raises(SchemaError, match="no raw database"):
+    with pytest.raises(SchemaError, match="is not the raw database"):
         connect_file("raw", path)
 
 
@@ -349,7 +349,7 @@ def test_a_full_database_is_an_error_of_ours_with_the_remedy(tmp_path: Path) -> 
         conn.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(RecordError, match="database or disk is full") as caught, transaction(conn):
             conn.execute("INSERT INTO index_state VALUES ('k', ?)", ("x" * 100_000,))
-        assert caught.value.hint.startswith("make room: ")
+        assert caught.value.hint.startswith("free some space: ")
         with pytest.raises(sqlite3.IntegrityError), transaction(conn):
             conn.execute("INSERT INTO index_state VALUES (NULL, NULL)")
 

@@ -43,17 +43,17 @@ WRONG = {
     ),
     "a missing test command": Wrong(
         replace=("test_command = ", "# "),
-        said="[testing] test_command: required, and not given",
+        said="[testing] test_command: required, but missing",
         hint="run `cra init`",
     ),
     "a missing model": Wrong(
         replace=('coding = "coder:3b"', ""),
-        said="[models] coding: required, and not given",
+        said="[models] coding: required, but missing",
         hint="run `cra init`",
     ),
     "a missing window": Wrong(
         replace=("context_window = 16384", ""),
-        said="[budget] context_window is required, and not given",
+        said="[budget] context_window is required, but missing",
         hint="give --context-window, or set context_window under [budget]",
     ),
     "a reserve as large as the window": Wrong(
@@ -78,7 +78,7 @@ WRONG = {
     ),
     "a stage that there is not": Wrong(
         tables={"stages": {"default": "scope,magic"}},
-        said="[stages] default names 'magic', which is no stage",
+        said="[stages] default names 'magic', which is not a stage",
         hint="stages: scope, precision",
     ),
     "an override of a prompt that there is not": Wrong(

@@ -91,7 +91,7 @@ def test_tests_that_hang_with_children_are_ended_with_all_of_them(till: Project,
     assert told.recorded.outcomes == ["timed_out", "applied_and_passed"]
     first = told.recorded.tests("attempt")
     assert (first.timed_out, first.success) == (True, False)
-    said = "stopped after 2 s ([testing].timeout); all its processes were ended"
+    said = "stopped after 2 s ([testing].timeout); all its processes were killed"
     assert said in told.recorded.attempts[0].error
     assert said in told.recorded.calls_of("implement")[1].request.prompt
     assert f"timed out: {said}" in told.err

@@ -138,14 +138,14 @@ def test_ctrl_c_says_how_to_go_on_and_what_follows_is_as_if_it_had_not_been(
 ) -> None:
     with long_broken_off(tmp_path, press, 3) as run:
         assert (run.told.code, run.told.traces, run.told.branches) == (130, {}, ())
-        assert f"error: interrupted\n  -> go on with: cra solve --resume {run.short}\n" in run.told.err
+        assert f"error: interrupted\n  -> continue with: cra solve --resume {run.short}\n" in run.told.err
         told = run.resume()
     check_same(run.project, undisturbed, told)
     assert len(run.mind.asked) <= undisturbed[1] + 1
     assert f"note: resuming {run.short}: finished work is kept" in told.err
     again = run.resume()
     assert (again.code, again.traces) == (2, {})
-    assert f"run {run.short} is complete: there is nothing to go on with" in again.err
+    assert f"run {run.short} is complete: there is nothing to resume" in again.err
 
 
 def test_a_server_that_died_is_asked_again_and_the_partial_branch_goes_on(
@@ -243,7 +243,7 @@ def test_another_test_command_is_refused_and_the_run_can_still_go_on(till: Proje
         configured(run.project, run.server, testing={"test_command": "true"})
         told = run.resume()
         assert (told.code, told.traces) == (2, {})
-        assert "what is done was judged by the other" in told.err
+        assert "what is done was judged by the old value" in told.err
         assert told.recorded.ending[0] == "interrupted"
         assert "leave out TASK" in till.cra("solve", "again", "--resume", run.short).err
         assert "no task begins with 'zz'" in till.cra("solve", "--resume", "zz").err
@@ -316,11 +316,10 @@ def test_a_run_that_somebody_has_in_hand_is_refused_and_not_put_away(tmp_path: P
             project.top, "worktree", "add", "-q", "--lock", "--reason", "cra is nice", str(theirs)
         )
         repaired = project.cra("check", "--repair")
-    assert (
-        f"run {short} was interrupted: its process ended without a word; go on with: cra solve --resume {short}"
-        in (repaired.out)
+    assert f"run {short} was interrupted: its process died; continue with: cra solve --resume {short}" in (
+        repaired.out
     )
-    assert "removed the work tree" in repaired.out
+    assert "removed the worktree" in repaired.out
     assert repaired.worktrees == (str(theirs),)
     assert repaired.recorded.ending[0] == "interrupted"
     assert project.cra("check", "--repair").out == "nothing to clean up\n"

@@ -150,6 +150,6 @@ def test_what_was_changed_is_put_back_when_the_rest_cannot_be_written(
     )
     before = fingerprint(repo.top)
     request.getfixturevalue("small_files")
-    with pytest.raises(RepositoryError, match="does not fit"):
+    with pytest.raises(RepositoryError, match="does not apply"):
         apply_to_tree(repo, repo.head, made)
     assert fingerprint(repo.top) == before

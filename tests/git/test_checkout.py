@@ -25,5 +25,5 @@ def test_commits_are_shown_without_writing_to_their_repository(repo: Repository,
 
 def test_a_commit_with_our_own_folder_is_not_checked_out(repo: Repository, tmp_path: Path) -> None:
     bad = commit(repo.top, {".clean_room/config.toml": "x"}, "Mine")
-    with pytest.raises(GitError, match="own"):
+    with pytest.raises(GitError, match="belongs to this program"):
         ParentCheckout(repo.git_dir, tmp_path / "shown").show(bad)

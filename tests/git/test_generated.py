@@ -129,6 +129,6 @@ def test_one_line_names_what_was_left_out_why_and_how_to_have_it_in() -> None:
     caches = [Generated(f"p{number}/__pycache__", "compiled Python") for number in range(6)]
     assert generated_words([Generated("env", "a Python environment"), *caches]) == (
         "left out, made by tools and not tracked: env/ (a Python environment); p0/__pycache__/, p1/__pycache__/, "
-        "p2/__pycache__/, p3/__pycache__/ and 2 more (compiled Python); to have a folder in, track a file of it (git add)"
+        "p2/__pycache__/, p3/__pycache__/ and 2 more (compiled Python); to include a folder, track a file in it (git add)"
     )
     assert generated_words(()) == ""

@@ -170,7 +170,7 @@ def test_what_is_left_out_is_named_with_its_reason(top: Path) -> None:
     assert taken.untracked == ("ok.txt",)
     assert dict(taken.excluded) == {
         ".env.local": "its name looks like a secret",
-        "big.bin": "2000 bytes are more than the bound of 1000",
+        "big.bin": "2000 bytes are more than the limit of 1000",
         "vendored/": "another git repository",
     }
 

@@ -68,7 +68,7 @@ FAULTS = {
     "stream without an end": Fault(
         answer=Answer(text="ha ha ha ha", no_end=True),
         error=ServerFailed,
-        said="the stream ended without its end",
+        said="the stream ended before its end marker",
         hint="may have died",
         kept="ha ha ha ha",
     ),
@@ -318,7 +318,7 @@ def test_a_server_that_does_not_refuse_is_refused_before_the_first_question(kind
     sink = MemorySink()
     with (
         OpenAiServer(lambda _: "x", kind=kind) as server,
-        pytest.raises(TruncatingServer, match="it cuts long prompts in silence"),
+        pytest.raises(TruncatingServer, match="it silently truncates long prompts"),
     ):
         client_of(server, sink).ask(SHOUT, SKY, pass_id="t:p")
     assert sink.asked() == []

@@ -62,7 +62,7 @@ def test_a_server_that_cuts_in_silence_is_refused_before_the_first_question() ->
     sink = MemorySink()
     with OllamaServer(lambda _: "x", overflow="silent") as server:
         client = model_client(connect(models_config(server.base_url)), sink)
-        with pytest.raises(TruncatingServer, match="it cuts long prompts in silence") as caught:
+        with pytest.raises(TruncatingServer, match="it silently truncates long prompts") as caught:
             client.ask(SHOUT, SKY, pass_id="t:p")
     assert "allow_truncating_server = true" in caught.value.hint
     assert sink.asked() == []
@@ -75,7 +75,7 @@ def test_a_server_that_refused_the_probe_and_cuts_later_is_found_by_its_count() 
         client = model_client(connect(models_config(server.base_url)), sink)
         assert client.ask(SHOUT, SKY, pass_id="t:p").value == "FINE"
         server.overflow = "silent"
-        with pytest.raises(TruncatingServer, match="it cut the prompt"):
+        with pytest.raises(TruncatingServer, match="it truncated the prompt"):
             client.ask(SHOUT, Note(text="internationalisation " * 1500), pass_id="t:p")
     assert [call.ending.finish for call in sink.asked()] == ["stop", "error:TruncatingServer"]
 
@@ -87,7 +87,7 @@ def test_a_server_that_is_allowed_to_cut_is_watched_at_every_call() -> None:
         client = model_client(connect(config), sink, config=config)
         assert client.ask(SHOUT, SKY, pass_id="t:p").value == "FINE"
         with pytest.raises(
-            TruncatingServer, match=r"read 4096 tokens of a prompt of at least .* it cut the prompt"
+            TruncatingServer, match=r"read 4096 tokens of a prompt of at least .* it truncated the prompt"
         ):
             client.ask(SHOUT, Note(text="internationalisation " * 1500), pass_id="t:p")
     assert [call.ending.finish for call in sink.asked()] == ["stop", "error:TruncatingServer"]

@@ -176,7 +176,7 @@ def test_the_commands_that_ask_models_work_with_it(server: RealServer, till: Pro
     till.configure(server.base_url, models=server.models_table | patient, budget=budget)
     checked = till.cra("check")
     assert checked.code == 0, checked.out
-    assert "a prompt beyond the window is refused, not cut" in checked.out
+    assert "a prompt beyond the window is refused, not truncated" in checked.out
     found = till.cra("retrieve", till.task, "--json")
     assert found.code == 0, found.err
     assert json.loads(found.out)["budget"]

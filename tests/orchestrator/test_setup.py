@@ -138,6 +138,6 @@ def test_how_the_worktree_differs_is_said_in_words() -> None:
         absent=("c.py",),
     )
     assert differences(taken) == [
-        "other line ends in the worktree than in your tree: 2 (a.py, ...)",
-        "left out by your sparse checkout, yet in the worktree: c.py",
+        "the worktree has other line endings than your tree: 2 (a.py, ...)",
+        "left out by your sparse checkout, but present in the worktree: c.py",
     ]

@@ -92,4 +92,4 @@ def test_a_scaffold_is_imported_in_the_sandbox(tmp_path: Path) -> None:
 def test_without_a_sandbox_every_run_says_so(tmp_path: Path) -> None:
     told = make_project(tmp_path).solve_scripted()
     assert (told.code, told.traces) == (0, {}), told.err
-    assert "no sandbox: the tests run model-written code with your rights" in told.err
+    assert "no sandbox: the tests run model-written code with your privileges" in told.err

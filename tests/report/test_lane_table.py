@@ -45,11 +45,11 @@ def shown(width: int) -> list[str]:
 
 def test_a_bar_is_busy_where_its_lane_is_and_what_is_short_is_seen() -> None:
     _, index, git, rest, *said = shown(56)
-    assert index == f"index             {BUSY * 10}{IDLE * 10}      5.0      4.0"
-    assert git == f"git               {IDLE * 19}{BUSY}      0.0      0.0"
-    assert rest.split() == ["nothing", "of", "these", "1.0"]
+    assert index == f"index          {BUSY * 12}{IDLE * 11}      5.0      4.0"
+    assert git == f"git            {IDLE * 22}{BUSY}      0.0      0.0"
+    assert rest.split() == ["none", "of", "these", "1.0"]
     assert "4.0 s from Enter to the first question" in said
-    assert "cut from it: 4000 s in which nothing was recorded" in said
+    assert "left out: 4000 s in which nothing was recorded" in said
 
 
 @pytest.mark.parametrize("width", [36, 40, 80, 300])

@@ -53,7 +53,7 @@ def test_failed_tasks_are_told_by_the_stage_that_lost_them() -> None:
     stats = PromptStats(sums=sums(), agreement=None)
     told = shown(stats, waterfall(solved=1), counterfactual=True)
     assert "3 tasks, 1 solved, 2 not" in told
-    assert "it was found, and judged out" in told
+    assert "it was found, but judged irrelevant" in told
     assert "won if perfect, at most" in told
     assert "files to change that came into scope: 75%" in told
     assert "nothing to win" in shown(stats, waterfall(solved=3), counterfactual=True)

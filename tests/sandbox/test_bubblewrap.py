@@ -66,7 +66,7 @@ def test_a_sandbox_that_cannot_be_set_up_is_an_error_with_its_remedy(
 @pytest.mark.parametrize("end", ["echo 'bwrap: Resource temporarily unavailable' >&2; exit 1", "kill -9 $$"])
 def test_a_trial_that_told_nothing_is_no_obstacle_but_an_error(end: str, tmp_path: Path) -> None:
     policy = Policy(tree=tmp_path, at=tmp_path, home=tmp_path)
-    with pytest.raises(CommandError, match="did not come to its end"):
+    with pytest.raises(CommandError, match="did not finish"):
         Sandbox(bubblewrap=pretended(tmp_path, end), policy=policy).try_out(ENV)
 
 

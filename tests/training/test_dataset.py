@@ -113,7 +113,7 @@ def test_each_kind_and_split_has_a_file_of_its_own(tmp_path: Path) -> None:
 
 def test_a_bad_answer_is_refused_among_supervised_rows_and_nothing_is_left(tmp_path: Path) -> None:
     bad = [*entries(), Entry(split="train", kind="sft", row=row(label=False))]
-    with pytest.raises(ValueError, match="no good answer"):
+    with pytest.raises(ValueError, match="not a good answer"):
         write_dataset(tmp_path / "data", bad, CARD, FORMATS["trl"])
     assert list(tmp_path.iterdir()) == []
 

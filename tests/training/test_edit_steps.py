@@ -105,6 +105,6 @@ def test_tests_that_tell_nothing_are_said(repo: Repository, tmp_path: Path) -> N
     with clone_with_tests(repo, tmp_path, "false") as clone:
         asked = questions_of(IMPLEMENT, [edits(repo)], EditSteps([clone]))
         assert asked.limited == {
-            "tests not run: they fail with the right answer, and which of them is not told": 1
+            "tests not run: they fail with the right answer, and the report does not say which": 1
         }
         assert compared_edits(asked.questions, EDIT) == [1.0]

@@ -26,7 +26,7 @@ def test_a_plan_comes_back_from_its_file_and_from_its_row(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{", "is no training plan"),
+        ("{", "is not a training plan"),
         ('{"base_model": "b"}', "target: Field required"),
         ('{"target": "t", "base_model": "b", "hyperparameters": {"rank": 0}}', "hyperparameters.rank"),
         (f'{{"target": "t", "base_model": "b", "version": {FORMAT_VERSION + 1}}}', "newer program"),

@@ -85,7 +85,7 @@ class LocalEngine:
         self._running.remove(done)
         if outcome is not None:
             return outcome
-        died = f"its process ended with code {done.process.exitcode}; the next start goes on with it"
+        died = f"its process ended with code {done.process.exitcode}; the next start continues it"
         return JobOutcome(
             job=done.job,
             status="interrupted" if self._ending else "error",

@@ -175,7 +175,11 @@ def _parts(repo: Path, workspace: Workspace | None, why_not: str) -> Iterator[Pa
         value=bug_report_facts.check_facts(repo),
     )
     if workspace is None:
-        yield Part(name="repository.txt", holds="why no repository is looked at", value=why_not + "\n")
+        yield Part(
+            name="repository.txt",
+            holds="why the report says nothing about a repository",
+            value=why_not + "\n",
+        )
         return
     configuration = bug_report_facts.configuration_facts(workspace)
     yield Part(name="configuration.json", holds="every value, and where it comes from", value=configuration)
@@ -185,7 +189,7 @@ def _parts(repo: Path, workspace: Workspace | None, why_not: str) -> Iterator[Pa
         value=bug_report_facts.folder_facts(workspace),
     )
     for name, text in bug_report_facts.tracebacks():
-        yield Part(name=f"tracebacks/{name}", holds="where a bug showed itself", value=text)
+        yield Part(name=f"tracebacks/{name}", holds="the traceback of a bug", value=text)
 
 
 def _run_parts(conn: Connection | None, task_id: str | None, *, prompts: bool) -> Iterator[Part]:

@@ -15,7 +15,7 @@ COMMENT_WIDTH = 100
 COMMENT_COLUMN = 44
 HEADER = """\
 # Written by `cra init`. Every key is here: required ones and those with a default.
-# An unknown key is an error; a flag of the command line goes before the file.
+# An unknown key is an error; a command-line flag overrides the file.
 """
 
 

@@ -18,7 +18,7 @@ from clean_room_agent.workspace import Workspace, hold, private_folder
 
 Source = Literal["default", "user", "repository", "not set"]
 USER_HEADER = """\
-# For all repositories of this user; what a repository's own .clean_room/config.toml says goes before it.
+# For all repositories of this user; what a repository's own .clean_room/config.toml overrides it.
 # `cra init --print` shows every key with its comment.
 """
 
@@ -201,7 +201,7 @@ def _change(workspace: Workspace | None, key: str, value: Any) -> Path:
         data = tomllib.loads(before)
         if value is None and not _has(data, tables, name):
             raise UsageError(
-                f"{path} does not give {key}", hint="`cra config` shows where each value comes from"
+                f"{path} does not set {key}", hint="`cra config` shows where each value comes from"
             )
         after = edited(before, tables, name, value)
         check_tables(laid_over(below, tomllib.loads(after)), source=key)

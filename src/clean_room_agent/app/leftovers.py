@@ -40,7 +40,7 @@ OURS = re.compile(
 )
 """The files of a task in the folder of sessions."""
 OVER = frozenset({RunStatus.COMPLETE, RunStatus.FAILED})
-DIED = "its process ended without a word"
+DIED = "its process died"
 
 
 @contextlib.contextmanager
@@ -97,7 +97,7 @@ def _put_away(
     if run is not None and run.status is RunStatus.RUNNING:
         done.append(_end(record, run))
     trees = (*worktree_places(worktrees / short), worktrees / f"{short}-index")
-    done += [f"removed the work tree {tree}" for tree in trees if remove_leftovers(repo, task_id, tree)]
+    done += [f"removed the worktree {tree}" for tree in trees if remove_leftovers(repo, task_id, tree)]
     for reports in map(reports_beside, trees):
         if reports.is_dir():
             remove_tree(reports)
@@ -106,7 +106,7 @@ def _put_away(
         return done
     if has_session(workspace.repo, task_id):
         _archive(workspace, record, task_id)
-        done.append(f"put the session of {short} into the record")
+        done.append(f"archived the session of {short} in the record")
     if workspace.run_copy(task_id).exists():
         done.append(f"removed the copy of the index that {short} had")
     remove_database(workspace.run_copy(task_id))
@@ -130,7 +130,7 @@ def _end(record: Record, run: OrchestratorRunRow) -> str:
     record.write(set_outcome, run.id, outcome)
     short = short_id(run.task_id)
     if goes_on:
-        return f"run {short} was interrupted: {DIED}; go on with: cra solve --resume {short}"
+        return f"run {short} was interrupted: {DIED}; continue with: cra solve --resume {short}"
     return f"{run.command} {short} has failed: {DIED}"
 
 

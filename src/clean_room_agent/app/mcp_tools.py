@@ -57,7 +57,7 @@ class RetrieveArguments(Arguments):
     """`cra retrieve`."""
 
     word = "retrieve"
-    task: Text = Field(description="What is to be done, in words.")
+    task: Text = Field(description="What to do, in words.")
     use_model: bool = Field(default=True, description="False: rank without a model; needs no model server.")
 
     def flags(self) -> Iterator[str]:
@@ -75,7 +75,7 @@ class PlanArguments(Arguments):
     """`cra plan`."""
 
     word = "plan"
-    task: Text = Field(description="What is to be done, in words.")
+    task: Text = Field(description="What to do, in words.")
 
     def flags(self) -> Iterator[str]:
         """Ask for the plan as JSON, and for events."""
@@ -90,18 +90,19 @@ class SolveArguments(Arguments):
     """`cra solve`."""
 
     word = "solve"
-    task: Text | None = Field(default=None, description="What is to be done, in words; not with `resume`.")
+    task: Text | None = Field(default=None, description="What to do, in words; not with `resume`.")
     plan_file: Text | None = Field(
-        default=None, description="A reviewed plan to follow: what the tool `plan` gave, saved to this file."
+        default=None,
+        description="A reviewed plan to follow: what the tool `plan` returned, saved to this file.",
     )
     resume: Text | None = Field(
         default=None,
-        description="Go on with a run that was cancelled or is partial: the beginning of its id, or @ for the newest.",
+        description="Continue a run that was cancelled or is partial: the beginning of its id, or @ for the newest.",
     )
-    hint: Text | None = Field(default=None, description="With `resume`: what is to be known from here on.")
-    apply: bool = Field(
-        default=False, description="Bring a complete result into the user's working tree, too."
+    hint: Text | None = Field(
+        default=None, description="With `resume`: something to tell every pass from here on."
     )
+    apply: bool = Field(default=False, description="Also apply a complete result to the user's working tree.")
 
     def flags(self) -> Iterator[str]:
         """Ask for the outcome as JSON, and for events."""
@@ -122,7 +123,9 @@ class WhyArguments(Arguments):
 
     word = "show"
     path: Text = Field(description="A file of the repository, relative to its top.")
-    line: int | None = Field(default=None, ge=1, description="A line of the result, from 1: who wrote it?")
+    line: int | None = Field(
+        default=None, ge=1, description="A line of the result, from 1: which call wrote it?"
+    )
     run: Text = Field(
         default=NEWEST_RUN,
         description="The beginning of a run's id; @ for the newest, @~1 for the one before.",
@@ -152,8 +155,8 @@ TOOLS: dict[str, Tool] = {
     "retrieve": Tool(
         arguments=RetrieveArguments,
         title="Find the code that a task needs",
-        description="The code of this repository that a task needs: what is to be changed in full, what it uses as "
-        "signatures, chosen by small local models file by file. Needs no model with use_model=false.",
+        description="The code of this repository that a task needs: in full what is to be changed, as signatures what "
+        "it uses; chosen by small local models file by file. Needs no model with use_model=false.",
     ),
     "plan": Tool(
         arguments=PlanArguments,
@@ -166,7 +169,7 @@ TOOLS: dict[str, Tool] = {
         title="Solve a task",
         description="Solves a task with local models: the result is a branch cra/<id> on which the repository's tests "
         "pass, and a diff. Takes minutes. The working tree stays as it is unless `apply` is set. `status` says how "
-        "it ended; a cancelled or partial run goes on with `resume`.",
+        "it ended; `resume` continues a cancelled or partial run.",
         changes=True,
     ),
     "why": Tool(

@@ -21,9 +21,9 @@ PURPOSES: dict[Role, str] = {
     "classifier": "answers yes or no",
 }
 SHAPES = {
-    "json_schema": "by a JSON schema",
-    "json_object": "as a JSON object, its shape told in words",
-    "structured_outputs": "by vLLM's structured outputs",
+    "json_schema": "constrained by a JSON schema",
+    "json_object": "a JSON object, described in words",
+    "structured_outputs": "constrained by vLLM's structured outputs",
 }
 
 
@@ -133,14 +133,14 @@ def _jobs(router: ModelRouter, ask: "Callable[[str], ModelDetails | Fault] | Non
         named.append((role, PURPOSES[role], tag, router.window(role).context))
     for role in ROLES:
         for place, tag in enumerate(router.escalation(role), start=1):
-            purpose = f"asked {_ordinal(place)} where {role} is stuck"
+            purpose = f"asked {_ordinal(place)} when {role} is stuck"
             named.append((f"escalation.{role} {place}", purpose, tag, router.window(role).context))
     roles = {prompt.name: prompt.role for prompt in PROMPTS}
     for name, tag in sorted(models.overrides.items()):
         role_of_prompt = roles.get(name)
         window = router.window(role_of_prompt).context if role_of_prompt else None
         what = "prompt" if role_of_prompt else "stage"
-        named.append((f"overrides.{name}", f"answers this {what} alone", tag, window))
+        named.append((f"overrides.{name}", f"answers only this {what}", tag, window))
     return [_job(router, *each, ask) for each in named]
 
 
@@ -188,15 +188,15 @@ def _fault(error: CraError) -> Fault:
 
 def _shape(models: ModelsConfig) -> str:
     if models.provider == "ollama":
-        return f"answers are held to their shape {SHAPES['json_schema']}"
-    edits = "; edits and verdicts by a grammar" if models.grammar else ""
-    return f"answers are held to their shape {SHAPES[models.schema_dialect]} (schema_dialect = {models.schema_dialect}){edits}"
+        return f"answer format: {SHAPES['json_schema']}"
+    edits = "; edits and verdicts: constrained by a grammar" if models.grammar else ""
+    return f"answer format: {SHAPES[models.schema_dialect]} (schema_dialect = {models.schema_dialect}){edits}"
 
 
 def _probabilities(models: ModelsConfig) -> str:
     if models.provider == "openai" and not models.logprobs:
-        return "yes and no come without probabilities (logprobs = false)"
-    return "yes and no are asked for with probabilities"
+        return "verdicts come without probabilities (logprobs = false)"
+    return "verdicts are requested with probabilities"
 
 
 def _ordinal(place: int) -> str:

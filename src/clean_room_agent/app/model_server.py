@@ -49,7 +49,7 @@ def model_on(server: ModelServer, tag: str, models: ModelsConfig) -> ModelDetail
     details = server.show(tag)
     if details.forwards_to and not models.allow_remote:
         raise ForwardingServer(
-            f"{tag}: its prompts are sent on to {details.forwards_to}",
+            f"{tag}: its prompts are forwarded to {details.forwards_to}",
             hint="name a model in [models] that runs on this machine, or set allow_remote = true there",
         )
     return details

@@ -94,7 +94,7 @@ def trust_workspace(workspace: Workspace) -> None:
         UsageError: there is none.
     """
     if not workspace.folder.exists():
-        raise UsageError(f"there is no {workspace.folder}", hint="`cra init` makes it")
+        raise UsageError(f"there is no {workspace.folder}", hint="`cra init` creates it")
     trust(workspace.folder)
     workspace.create()
 
@@ -158,7 +158,7 @@ def _tell_server(server: discovery.FoundServer, answers: Answers) -> None:
     width = max(len(model.tag) for model in server.models)
     for number, model in enumerate(server.models, start=1):
         size = f"{model.size_bytes / 1e9:.1f} GB" if model.size_bytes else ""
-        away = f"sent on to {model.forwards_to}" if model.forwards_to else ""
+        away = f"forwarded to {model.forwards_to}" if model.forwards_to else ""
         answers.tell(f"{number:>3}  {model.tag:<{width}}  {size or away}".rstrip())
 
 
@@ -168,7 +168,7 @@ def _refuse_forwarded(tag: str, server: discovery.FoundServer | None) -> None:
     host = listed.get(tag) or listed.get(f"{tag}:latest") or (CLOUD if is_cloud_tag(tag) else "")
     if host:
         raise UsageError(
-            f"{tag}: prompts for this model are sent on to {host}, and prompts hold your code",
+            f"{tag}: prompts for this model are forwarded to {host}, and prompts hold your code",
             hint="choose a model that runs on this machine; for this one, write the configuration by hand "
             "(`cra init --print` shows it), with allow_remote = true in [models]",
         )
@@ -185,7 +185,7 @@ def _sandbox(given: Mode | None, answers: Answers) -> Mode:
         answers.tell(f"sandbox: bubblewrap {found.version}")
         return "bwrap"
     answers.tell(f"no sandbox for the tests: {found.reason}; {found.remedy}")
-    return "none" if answers.agrees("run them with your rights, with a warning each time") else "auto"
+    return "none" if answers.agrees("run them with your privileges, with a warning each time") else "auto"
 
 
 def _unseen(wanted: discovery.Wanted) -> dict[str, Any]:

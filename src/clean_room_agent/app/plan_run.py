@@ -49,7 +49,7 @@ def read_plan(workspace: Workspace, path: Path, *, edit: bool) -> PlanSource:
     plan = load_plan(text, str(path), frozenset(list_files(workspace.repo)))
     if not isinstance(plan, PlanArtifact):
         raise ArtifactError(
-            f"{path}: a plan has steps; this has parts alone", hint="cra solve --meta-plan FILE"
+            f"{path}: a plan has steps; this has only parts", hint="cra solve --meta-plan FILE"
         )
     return PlanSource(plan=plan, text="")
 

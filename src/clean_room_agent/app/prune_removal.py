@@ -32,7 +32,7 @@ def carry_out(site: Site, plan: Plan) -> tuple[str, ...]:
                     with task_lock(site.workspace, run.task_id, patience=0):
                         _prune_run(site, record, run)
                 except UsageError as error:
-                    notes.append(f"run {short_id(run.task_id)} was let be: {error.message}")
+                    notes.append(f"run {short_id(run.task_id)} was left alone: {error.message}")
     for piece in plan.others:
         if piece.kind == "refs":
             delete_ref(site.repo, piece.name)

@@ -24,9 +24,9 @@ from clean_room_agent.workspace import Workspace, is_held
 
 MAX_LINK_BYTES = 8192
 KINDS = {
-    "record": "all that is known of runs: prompts, answers, tests",
-    "sessions": "what unfinished runs need to go on",
-    "index-copies": "made again where a run goes on",
+    "record": "all that is known about runs: prompts, answers, tests",
+    "sessions": "what unfinished runs need to continue",
+    "index-copies": "made again if a run continues",
     "refs": "snapshots and attempts; freed by a later git gc",
     "branches": "cra/<id> that are merged",
     "worktrees": "left by dead runs",
@@ -191,10 +191,10 @@ def _runs(
                 warning="cannot be resumed afterwards" if lost and goes_on else "",
             )
     if running:
-        notes.append(f"{counted(running, 'run')} under way: let be")
+        notes.append(f"{counted(running, 'run')} in progress: kept")
     if waiting and LOSING.intersection(choice.of_kinds):
         notes.append(
-            f"{counted(waiting, 'run')} can be resumed: let be; --status partial (interrupted, needs_human) chooses them"
+            f"{counted(waiting, 'run')} can be resumed: kept; --status partial (interrupted, needs_human) selects them"
         )
 
 

@@ -25,8 +25,8 @@ from clean_room_agent.workspace import Workspace, is_held
 
 ENDED = frozenset({"complete", "failed"})
 """A run that ended so never goes on: its session belongs into the record."""
-DAMAGED = "move raw.sqlite away, and its -wal with it: the next task begins a new record; the old one may be saved in parts"
-CHANGED = "another program has changed the record: take it back from a copy, or move it away"
+DAMAGED = "move raw.sqlite away, and its -wal with it: the next task begins a new record; the old one may be partly recoverable"
+CHANGED = "another program has changed the record: restore it from a copy, or move it away"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,14 +59,14 @@ def check_record(workspace: Workspace, *, thorough: bool = False) -> Iterator[Fi
         if pages:
             return
         yield from _all_or(
-            "schema", "as the program makes it, with every trigger", schema_faults(conn), CHANGED
+            "schema", "as this program creates it, with every trigger", schema_faults(conn), CHANGED
         )
         yield from _all_or("prompts", "as they were sent", prompt_faults(conn, prompt_hash), CHANGED)
         yield from _all_or("chains", _counted(conn), chain_faults(conn), CHANGED)
         endings = list_endings(conn)
-    yield from _all_or("runs", "none is left without a process", _left_alone(workspace, endings))
-    yield from _all_or("sessions", "archived where their task has ended", _sessions(workspace, endings))
-    yield from _all_or("results", "in git, as far as they were not discarded", _results(workspace, endings))
+    yield from _all_or("runs", "each running one has a process", _left_alone(workspace, endings))
+    yield from _all_or("sessions", "archived for each task that has ended", _sessions(workspace, endings))
+    yield from _all_or("results", "in git, unless they were discarded", _results(workspace, endings))
 
 
 def _all_or(
@@ -99,7 +99,7 @@ def _counted(conn: Connection) -> str:
 def _left_alone(workspace: Workspace, endings: tuple[Ending, ...]) -> tuple[tuple[str, str], ...]:
     return tuple(
         (
-            f"run {short_id(ending.task_id)} is said to be running, and no process does",
+            f"run {short_id(ending.task_id)} is recorded as running, but has no process",
             f"cra solve --resume {short_id(ending.task_id)}, or `cra discard {short_id(ending.task_id)}`",
         )
         for ending in endings
@@ -117,14 +117,16 @@ def _sessions(workspace: Workspace, endings: tuple[Ending, ...]) -> tuple[tuple[
             if is_held(workspace.task_lock(ending.task_id)):
                 continue
             found.append(
-                (f"run {run} has ended, and its session is not archived", f"`cra discard {run}` archives it")
+                (f"run {run} has ended, but its session is not archived", f"`cra discard {run}` archives it")
             )
         elif ending.status in ENDED and not ending.archived:
-            found.append((f"run {run} has ended, and its session is lost", "its calls are still on record"))
+            found.append((f"run {run} has ended, but its session is lost", "its calls are still on record"))
     for path in sorted(workspace.sessions.glob("session_*.sqlite")):
         fault = _session_fault(path)
         if fault:
-            found.append((f"{path}: {fault}", "move it away: the task cannot go on, its record stays"))
+            found.append(
+                (f"{path}: {fault}", "move it away: the task cannot be resumed, but its record stays")
+            )
     return tuple(found)
 
 
@@ -161,6 +163,6 @@ def _result_fault(repo: Repository, ending: Ending) -> tuple[str, str] | None:
     if standing.strip():
         return None
     return (
-        f"no branch holds the result of run {run}: git will throw it away",
+        f"no branch holds the result of run {run}: git will delete it",
         f"git branch {ending.branch} {ending.result_commit}, or `cra discard {run}`",
     )

@@ -69,7 +69,7 @@ def require_same(row: OrchestratorRunRow, before: str, summary: RunSummary) -> N
     if (replayed.cumulative_diff, replayed.status) == (before, row.status):
         return
     raise ReplayMismatch(
-        f"the replay ended {replayed.status.value} with another result than the recorded run ({row.status.value})",
+        f"the replay ended {replayed.status.value} with a different result from the recorded run ({row.status.value})",
         hint="the tests gave different results this time; compare "
         f"`cra show {short_id(row.task_id)} --tests` and `cra show {short_id(replayed.task_id)} --tests`",
         part="result",

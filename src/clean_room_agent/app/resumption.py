@@ -33,11 +33,11 @@ def resumable(conn: Connection, task_id: str) -> OrchestratorRunRow:
         )
     if run.status is RunStatus.COMPLETE:
         raise UsageError(
-            f"run {short} is complete: there is nothing to go on with", hint=f"look at it: cra show {short}"
+            f"run {short} is complete: there is nothing to resume", hint=f"look at it: cra show {short}"
         )
     for event in list_events(conn, task_id):
         if event.kind in {EventKind.DISCARDED, EventKind.PRUNED}:
-            raise UsageError(f"run {short} was {event.kind}", hint="begin anew: cra solve")
+            raise UsageError(f"run {short} was {event.kind}", hint="start again: cra solve")
     return run
 
 
@@ -95,8 +95,8 @@ def changes_since(then: Mapping[str, Any], now: Mapping[str, Any], *, source: st
         if key in changed:
             raise ConfigError(
                 f"{source}: [{key[0]}] {key[1]} was {before.get(key)!r} when the run began and is {after.get(key)!r} now: "
-                "what is done was judged by the other",
-                hint="put it back to go on, or begin anew: cra solve",
+                "what is done was judged by the old value",
+                hint="restore it to continue, or start again: cra solve",
             )
     return tuple(
         f"[{table}] {key}: was {before.get((table, key))!r}, is {after.get((table, key))!r}"

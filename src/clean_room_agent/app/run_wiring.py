@@ -171,4 +171,4 @@ def _prompts_go_to(models: ModelsConfig) -> str:
     """Where prompts may go beyond this machine; "" for nowhere."""
     if not is_loopback(models.base_url):
         return host_of(models.base_url)
-    return "this machine's server, and wherever it sends them on" if models.allow_remote else ""
+    return "this machine's server, and wherever it forwards them" if models.allow_remote else ""

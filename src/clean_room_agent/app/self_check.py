@@ -210,7 +210,7 @@ def _structured(services: wiring.Services, task_id: str) -> str:
             f"the reasoning model's answer cannot be read: {fault}: {reply.text.strip()[:80]!r}",
             hint="use an instruction-tuned model, or another schema_dialect in [models] if the server has several",
         )
-    return "the reasoning model answers in the shape it is asked for"
+    return "the reasoning model answers in the required format"
 
 
 def _verdicts(services: wiring.Services, task_id: str) -> str:
@@ -278,7 +278,7 @@ def _test_command(settings: Settings, workspace: Workspace) -> str:
 
 def _local(settings: Settings) -> str:
     if settings.models.allow_remote:
-        where = f"to {settings.models.base_url}, and wherever that sends them on"
+        where = f"to {settings.models.base_url}, and wherever that forwards them"
         return f"no: prompts may leave this machine, {where} (allow_remote = true)"
     return f"yes: {settings.models.base_url} is this machine"
 
@@ -317,11 +317,11 @@ def _models(workspace: Workspace, settings: Settings) -> Iterator[Line]:
         def probe(role: Role) -> str:
             found = services.models.probe(role, pass_id=task_id)
             if found.refused:
-                return f"{role}: a prompt beyond the window is refused, not cut"
+                return f"{role}: a prompt beyond the window is refused, not truncated"
             if found.read_whole:
                 return f"{role}: a prompt beyond the configured window was read whole: the server's is larger"
             raise TruncatingServer(
-                f"{role}: the server cuts over-long prompts in silence",
+                f"{role}: the server truncates long prompts without saying so",
                 hint="update the server (Ollama from 0.12.4 on), or set allow_truncating_server = true in [models]",
             )
 

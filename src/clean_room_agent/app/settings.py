@@ -92,7 +92,7 @@ class Settings:
         if missing:
             keys, flags = " and ".join(missing), " and ".join(missing.values())
             raise ConfigError(
-                f"{self.source}: [{table}] {keys} {'is' if len(missing) == 1 else 'are'} required, and not given",
+                f"{self.source}: [{table}] {keys} {'is' if len(missing) == 1 else 'are'} required, but missing",
                 hint=f"give {flags}, or set {keys} under [{table}] (`cra init` writes every required value)",
             )
         return load_slice(self.data, table, kind, source=self.source)

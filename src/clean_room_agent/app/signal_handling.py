@@ -39,5 +39,5 @@ def interruptible(task_id: str) -> Iterator[Interrupts]:
         with on_interrupt(interrupts.ask):
             yield interrupts
     except KeyboardInterrupt as exc:
-        hint = f"go on with: cra solve --resume {short_id(task_id)}"
+        hint = f"continue with: cra solve --resume {short_id(task_id)}"
         raise Interrupted("interrupted", hint=hint) from exc

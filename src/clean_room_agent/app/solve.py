@@ -103,7 +103,7 @@ def plan_given(workspace: Workspace, plan_file: Path | None, meta_file: Path | N
     if plan_file is not None:
         if not isinstance(plan, PlanArtifact):
             raise ArtifactError(
-                f"{path}: --plan takes what `cra plan` wrote, or a task with steps; this has parts alone",
+                f"{path}: --plan takes what `cra plan` wrote, or a task with steps; this has only parts",
                 hint="use --meta-plan for it",
             )
         return PlanGiven(single=plan_from_artifact(plan)), plan.task

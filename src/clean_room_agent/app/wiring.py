@@ -137,7 +137,7 @@ def with_plain_budget(settings: Settings, warn: Callable[[str], None]) -> Settin
     assumed = {"context_window": window, "reserved_tokens": reserved}
     flags = [f"--{key.replace('_', '-')} {assumed[key]}" for key in assumed if key not in given]
     if flags:
-        warn(f"no window is configured; taken: {' '.join(flags)}")
+        warn(f"no window is configured; assumed: {' '.join(flags)}")
     return Settings(source=settings.source, data={**settings.data, "budget": {**given, **assumed}})
 
 
@@ -166,7 +166,7 @@ def retrieval_config(settings: Settings, *, use_model: bool = True) -> Retrieval
     unknown = [name for name in names if name not in STAGES]
     if unknown:
         raise ConfigError(
-            f"{settings.source}: [stages] default names {unknown[0]!r}, which is no stage",
+            f"{settings.source}: [stages] default names {unknown[0]!r}, which is not a stage",
             hint=f"stages: {', '.join(STAGES)}",
         )
     return RetrievalConfig(

@@ -283,7 +283,7 @@ def _open_record(place: Path) -> Iterator[tuple[Any, Any]]:
     top = next((each for each in (above, *above.parents) if (each / FOLDER).is_dir()), above)
     workspace = Workspace(repo=top)
     if not is_ours(workspace.folder):
-        raise UsageError(f"{workspace.folder} is not known as yours")
+        raise UsageError(f"{workspace.folder} is not known to be yours")
     display = Display(os.environ)
     display.repo = top
     with contextlib.closing(connect_file("raw", workspace.raw, read_only=True)) as conn:

@@ -21,5 +21,5 @@ def command(run: str, repo: Path, as_json: bool) -> int:
     if as_json:
         output.answer_json({"task_id": task_id, "deleted": gone})
     else:
-        output.answer("\n".join(f"deleted {ref}" for ref in gone) or "git has nothing of it any more")
+        output.answer("\n".join(f"deleted {ref}" for ref in gone) or "git no longer has anything of it")
     return 0

@@ -110,5 +110,5 @@ def command(
 
 def _trust(workspace: Workspace) -> int:
     trust_workspace(workspace)
-    output.answer(f"{workspace.folder} is trusted from now on, as it is now")
+    output.answer(f"{workspace.folder} is trusted from now on, with its present contents")
     return 0

@@ -150,7 +150,7 @@ def _arguments(name: str, given: dict[str, object]) -> Arguments:
 def _result(outcome: Outcome | None) -> types.CallToolResult:
     """An answer, or a failure that the client's model can read; None: the server ends, or the call was cancelled."""
     if outcome is None:
-        outcome = Outcome(text="interrupted\n-> go on with resume=@", document=None, failed=True)
+        outcome = Outcome(text="interrupted\n-> continue with resume=@", document=None, failed=True)
     return types.CallToolResult(
         content=[types.TextContent(text=outcome.text)],
         structured_content=None if outcome.document is None else dict(outcome.document),

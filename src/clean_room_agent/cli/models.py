@@ -69,7 +69,7 @@ def _render(view: ModelsView) -> "list[RenderableType]":
         for each in view.offered:
             note = ", ".join(each.jobs)
             if each.forwards_to:
-                note = "; ".join(filter(None, (note, f"sends prompts on to {each.forwards_to}")))
+                note = "; ".join(filter(None, (note, f"forwards prompts to {each.forwards_to}")))
             offered.add_row(
                 Text(each.tag), size_text(each.size_bytes) if each.size_bytes else "", Text(note or "-")
             )

@@ -33,7 +33,7 @@ SYNCHRONOUS: dict[Role, str] = {"curated": "NORMAL", "raw": "FULL", "session": "
 a resumed run takes as done may not."""
 MISSING: dict[Role, str] = {
     "curated": "run `cra index` in the repository",
-    "raw": "nothing has been recorded here yet: the first task makes it",
+    "raw": "nothing has been recorded here yet: the first task creates it",
     "session": "the task has ended, or never began; `cra runs` lists the tasks",
 }
 NOT_A_DATABASE = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
@@ -57,7 +57,7 @@ def free_space_hint(error: BaseException, path: Path) -> str:
     )
     if not full and not (code_of(error) in UNEXPLAINED and free < LITTLE):
         return ""
-    return f"make room: {free // 1024:,} kB are left on the disk that holds {os.fspath(path)}; then go on"
+    return f"free some space: {free // 1024:,} kB are left on the disk that holds {os.fspath(path)}; then continue"
 
 
 class OpenFiles:
@@ -291,7 +291,7 @@ def _open(path: Path, *, read_only: bool, any_thread: bool, make: bool = True) -
         finally:
             os.close(handle)
     elif path.is_symlink():
-        raise RecordError(f"{path} is a link", hint="remove it: no link is followed there")
+        raise RecordError(f"{path} is a link", hint="remove it: links are not followed there")
     uri = f"file:{quote(os.fspath(path))}?mode={'ro' if read_only else 'rw'}"
     return sqlite3.connect(
         uri, uri=True, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=not any_thread
@@ -316,9 +316,10 @@ def _check(conn: sqlite3.Connection, role: Role, path: Path, folder: Path, *, re
         return
     application = conn.execute("PRAGMA application_id").fetchone()[0]
     if application != APPLICATION_IDS[role]:
-        kind = "empty" if blank else "not one of ours"
+        kind = "an empty file" if blank else "something else"
         raise SchemaError(
-            f"{path} is {kind}: no {role} database", hint="move it away, then run the command again"
+            f"{path} is not the {role} database, but {kind}",
+            hint="move it away, then run the command again",
         )
     if version > newest:
         raise SchemaError(

@@ -147,7 +147,7 @@ def strange_value(place: str, value: object) -> RecordError:
     """The error for what stands at `place` and was not written by this program."""
     return RecordError(
         f"{place} holds {str(value)[:SHOWN_CHARS]!r}, which no cra writes",
-        hint="another program has changed the record: take it back from a copy, or move .clean_room/raw.sqlite away",
+        hint="another program has changed the record: restore it from a copy, or move .clean_room/raw.sqlite away",
     )
 
 

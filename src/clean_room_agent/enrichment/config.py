@@ -9,5 +9,5 @@ class EnrichmentConfig(ConfigSlice):
     """When `cra enrich` gives up."""
 
     max_unreadable: int = Field(
-        default=5, ge=1, description="unreadable answers in a row after which `cra enrich` asks no more"
+        default=5, ge=1, description="unreadable answers in a row after which `cra enrich` stops"
     )

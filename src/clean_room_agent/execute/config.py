@@ -23,5 +23,5 @@ class EditConfig(ConfigSlice):
 
     protected: tuple[str, ...] = Field(
         default=DEFAULT_PROTECTED,
-        description="glob patterns of files that are never edited; a pattern without a slash fits names in any folder",
+        description="glob patterns of files that are never edited; a pattern without a slash matches names in any folder",
     )

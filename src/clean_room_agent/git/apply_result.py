@@ -54,7 +54,7 @@ def _bring(repo: Repository, old: str, new: str, *, since: str, done: str, else_
     if shared:
         raise RepositoryError(
             f"hard links share their content with other files: {', '.join(shared)}; nothing was {done}",
-            hint=f"give these files a content of their own (cp -p a b && mv b a), or {else_}",
+            hint=f"break the links (cp -p a b && mv b a), or {else_}",
         )
     if changed:
         patch = diff_bytes(repo, old, new)
@@ -63,7 +63,9 @@ def _bring(repo: Repository, old: str, new: str, *, since: str, done: str, else_
             with _put_back_on_failure(repo, changed):
                 repo.git("apply", "--whitespace=nowarn", "-", input=patch)
         except GitError as exc:
-            raise RepositoryError(f"the change does not fit: {exc.message}", hint=exc.hint or else_) from exc
+            raise RepositoryError(
+                f"the change does not apply: {exc.message}", hint=exc.hint or else_
+            ) from exc
     return tuple(entry.path for entry in changed)
 
 

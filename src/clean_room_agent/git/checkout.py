@@ -48,7 +48,9 @@ class ParentCheckout:
         """
         require_hex(commit)
         if git("ls-tree", "-z", "--name-only", "--", commit, *KEPT_OUT, cwd=self.root):
-            raise GitError(f"{commit} contains a folder of this program's own, so it is not checked out")
+            raise GitError(
+                f"{commit} contains a folder that belongs to this program, so it is not checked out"
+            )
         self._named = self._named if self._commit else named_programs(self.root)
         git(
             "checkout",

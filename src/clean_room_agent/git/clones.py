@@ -118,7 +118,7 @@ def clone(url: str, target: Path, progress: Progress) -> None:
         part.rename(target)
     except gitpython.UnsafeProtocolError as exc:
         raise UsageError(
-            f"{url} is no address that can be cloned", hint="give an https URL or a path"
+            f"{url} is not an address that can be cloned", hint="give an https URL or a path"
         ) from exc
     except gitpython.GitCommandError as exc:
         words = str(exc.stderr).strip()[-600:]

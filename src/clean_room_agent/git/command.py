@@ -93,7 +93,7 @@ class Named:
 LITTLE = 1 << 20
 """Bytes; where fewer are free, a file that could not be written is put down to that."""
 UNWRITTEN = re.compile(r"(couldn't|could not|cannot|unable to|failed to) (write|create|close|update|append)")
-MAKE_ROOM = "make room where git's folder stands, and start again"
+MAKE_ROOM = "free some space on the disk of git's folder, and start again"
 REMEDIES = (
     (
         "not a git repository: |there is no folder",
@@ -110,11 +110,11 @@ REMEDIES = (
     ("No space left|Disk quota exceeded", MAKE_ROOM),
     (
         "index file corrupt|index file smaller|bad signature|bad index file",
-        "git's index is damaged; it can be made anew from HEAD: rm .git/index && git reset",
+        "git's index is damaged; it can be rebuilt from HEAD: rm .git/index && git reset",
     ),
     (
         "corrupt|bad object|unable to read|missing (blob|tree|commit)|not a valid object|invalid object",
-        "the repository is damaged; `git fsck --full` says where, another clone has what is lost",
+        "the repository is damaged; `git fsck --full` says where, and another clone may have what is lost",
     ),
 )
 """Patterns of git's own words, the first that is found counts."""

@@ -163,7 +163,7 @@ def generated_words(folders: Sequence[Generated]) -> str:
         kinds.setdefault(folder.what, []).append(folder.path)
     told = "; ".join(f"{_some(paths)} ({what})" for what, paths in kinds.items())
     return (
-        f"left out, made by tools and not tracked: {told}; to have a folder in, track a file of it (git add)"
+        f"left out, made by tools and not tracked: {told}; to include a folder, track a file in it (git add)"
     )
 
 

@@ -63,7 +63,7 @@ def refuse_linked(repo: Repository, ref: str) -> None:
             path /= name
             if path.is_symlink():
                 raise RepositoryError(
-                    f"{path} is a link: what is written there would change other refs",
+                    f"{path} is a link: writing to it would change other refs",
                     hint=f"remove it: rm {path}",
                 )
 
@@ -128,7 +128,7 @@ def with_package(repo: Repository, folder: str) -> Repository:
     """
     if f"refs/heads/{folder}" in list_refs(repo, f"refs/heads/{folder}"):
         raise RepositoryError(
-            f"a branch named {folder} stands in the way of {folder}/<id>, where results come to stand",
+            f"a branch named {folder} is in the way of {folder}/<id>, the branches of results",
             hint=f"rename it: git branch -m {folder} <other name>",
         )
     return repo

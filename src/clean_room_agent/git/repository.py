@@ -109,7 +109,7 @@ def open_repository(path: Path) -> Repository:
     for marker, name, abort in IN_PROGRESS:
         if (git_dir / marker).exists():
             raise RepositoryError(
-                f"a {name} is in progress in {top}", hint=f"finish it, or give it up: {abort}"
+                f"a {name} is in progress in {top}", hint=f"finish it, or abort it: {abort}"
             )
     unmerged = sorted({entry.partition("\t")[2] for entry in names(git("ls-files", "-u", "-z", cwd=top))})
     if unmerged:
@@ -151,7 +151,7 @@ def _refuse_pipes(top: Path) -> None:
         with contextlib.suppress(OSError):  # there is none
             if stat.S_ISFIFO((top / name).stat().st_mode):
                 raise RepositoryError(
-                    f"{top / name} is a pipe: git would wait for it for ever", hint=f"remove it: rm {name}"
+                    f"{top / name} is a pipe: git would wait for it forever", hint=f"remove it: rm {name}"
                 )
 
 
@@ -259,7 +259,7 @@ def _nameable(top: Path) -> Path:
         str(top).encode()
     except UnicodeEncodeError as exc:
         raise RepositoryError(
-            f"the name of the folder {top} is not UTF-8, which records and reports are",
+            f"the name of the folder {top} is not UTF-8, but records and reports are",
             hint="rename the folder, or mount it under another name",
         ) from exc
     return top

@@ -214,11 +214,11 @@ def _reason_against(file: Path, path: str, secrets: Callable[[str], bool], max_b
     try:
         info = file.lstat()
     except FileNotFoundError:
-        return "gone while the snapshot was taken"
+        return "disappeared while the snapshot was taken"
     if _is_special(file):
         return "neither a file nor a link"
     if info.st_size > max_bytes:
-        return f"{info.st_size} bytes are more than the bound of {max_bytes}"
+        return f"{info.st_size} bytes are more than the limit of {max_bytes}"
     return "" if stat.S_ISLNK(info.st_mode) or os.access(file, os.R_OK) else "cannot be read"
 
 

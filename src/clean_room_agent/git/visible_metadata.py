@@ -71,8 +71,8 @@ def shown_folders(repo: Repository) -> dict[str, Path]:
     objects, tables = repo.common_dir / "objects", repo.common_dir / "reftable"
     if objects.is_symlink() and not holds_objects(objects.resolve()):
         raise RepositoryError(
-            f"{objects} is a link to a folder that holds other things than objects",
-            hint="put the repository's objects there, or clone it anew",
+            f"{objects} is a link to a folder that contains other things than objects",
+            hint="put only the repository's objects there, or clone it again",
         )
     found = {"objects": objects.resolve()}
     return found | ({"reftable": tables} if tables.is_dir() and not tables.is_symlink() else {})

@@ -22,9 +22,7 @@ LOCK_WORD = "cra "
 MOST_WORKTREES = 16
 """Of one run; `[testing] parallel` allows no more."""
 CHECK = "check the folder and the space that is left there"
-REMOVED = (
-    "somebody removed it while the run used it; start again, and let the folder be until the run has ended"
-)
+REMOVED = "somebody removed it while the run used it; start again, and leave the folder alone until the run has ended"
 
 
 @dataclass(slots=True)
@@ -82,7 +80,7 @@ def add_worktree(repo: Repository, commit: str, where: Path, task_id: str) -> Wo
             remove_worktree(worktree)
             raise
     except GitError as exc:
-        raise GitError(f"no work tree at {where}: {exc.message}", hint=exc.hint or CHECK) from exc
+        raise GitError(f"cannot create a worktree at {where}: {exc.message}", hint=exc.hint or CHECK) from exc
     return worktree
 
 
@@ -123,13 +121,13 @@ def reset_worktree(worktree: Worktree, commit: str, *, keep: tuple[str, ...] = (
         (worktree.git_dir / "index").unlink(missing_ok=True)
         _restore_files(worktree, commit, keep)
     except OSError as exc:
-        raise GitError(f"the work tree at {worktree.path} cannot be reset: {exc}", hint=CHECK) from exc
+        raise GitError(f"the worktree at {worktree.path} cannot be reset: {exc}", hint=CHECK) from exc
 
 
 def _require_folders(worktree: Worktree) -> None:
     for folder in (worktree.repo.common_dir, worktree.git_dir, worktree.path):
         if not folder.is_dir():
-            raise GitError(f"the work tree is gone: there is no folder {folder}", hint=REMOVED)
+            raise GitError(f"the worktree is gone: there is no folder {folder}", hint=REMOVED)
 
 
 def remove_worktree(worktree: Worktree) -> None:
@@ -145,7 +143,7 @@ def remove_worktree(worktree: Worktree) -> None:
                 remove_tree(folder)
         except OSError as exc:
             raise GitError(
-                f"the work tree at {worktree.path} cannot be removed: {exc}",
+                f"the worktree at {worktree.path} cannot be removed: {exc}",
                 hint="remove the folder yourself, then say: git worktree prune",
             ) from exc
         with contextlib.suppress(OSError):

@@ -16,7 +16,7 @@ class IndexConfig(ConfigSlice):
     pair_bound: int = Field(
         default=30,
         ge=1,
-        description="commits that touch more files say nothing of which files belong together",
+        description="commits that touch more files are ignored where files that belong together are looked for",
     )
     lock_timeout: float = Field(
         default=600.0, ge=0, description="seconds to wait while another process indexes this repository"

@@ -121,7 +121,7 @@ def extract(root: Path, path: str, *, max_bytes: int) -> FileFacts | SkippedStam
 def _unread(path: str, exc: OSError) -> SkippedStamp | Failed:
     if exc.errno not in NOT_A_FILE:
         return Failed(path, f"cannot be read: {exc.strerror}")
-    reason = "a link stands there, or leads to it" if syntax.grammar_of(path) else ""
+    reason = "it is a link, or a link leads to it" if syntax.grammar_of(path) else ""
     return SkippedStamp(path, 0, 0, 0, reason)
 
 

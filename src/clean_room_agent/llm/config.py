@@ -126,7 +126,7 @@ class ModelsConfig(ConfigSlice):
     )
     verdict_schema: bool = Field(
         default=False,
-        description="true asks again for yes or no by a schema where the free answer could not be read",
+        description="true asks again for yes or no with a schema if the free answer could not be read",
     )
     repair_temperature: float = Field(
         default=0.6,
@@ -145,15 +145,15 @@ class ModelsConfig(ConfigSlice):
         default=False, description="true lets prompts, with your code, leave this machine"
     )
     allow_truncating_server: bool = Field(
-        default=False, description="true accepts a server that cuts long prompts silently"
+        default=False, description="true accepts a server that silently truncates long prompts"
     )
     schema_dialect: Literal["json_schema", "json_object", "structured_outputs"] = Field(
         default="json_schema",
-        description="openai: how answers are held to a shape; llama-cpp-python takes json_object, vLLM any",
+        description="openai: how the format of answers is enforced; llama-cpp-python supports json_object, vLLM all",
     )
     grammar: bool = Field(
         default=False,
-        description="openai: true holds edits and verdicts to their form by a grammar, which llama-server takes",
+        description="openai: true constrains edits and verdicts by a grammar, which llama-server supports",
     )
     logprobs: bool = Field(
         default=True, description="openai: false for a server that refuses to give token probabilities"
@@ -166,7 +166,7 @@ class ModelsConfig(ConfigSlice):
         default=None, description="openai: the NAME of the environment variable that holds the key"
     )
     extra_body: dict[str, Any] = Field(
-        default_factory=dict, description="openai: more fields of each request, as the server wants them"
+        default_factory=dict, description="openai: additional fields of each request"
     )
 
     @field_validator("api_key_env")
@@ -205,7 +205,7 @@ class ModelsConfig(ConfigSlice):
         for tag in () if self.allow_remote else self.tags():
             if is_cloud_tag(tag):
                 raise ConfigError(
-                    f"[models] {tag}: Ollama sends what this model is asked to its cloud, and prompts hold your code",
+                    f"[models] {tag}: Ollama forwards prompts for this model to its cloud, and prompts hold your code",
                     hint="use a model that runs on this machine, or set allow_remote = true in [models]",
                 )
         if not self.allow_remote and not is_loopback(self.base_url):
@@ -225,7 +225,7 @@ class ModelsConfig(ConfigSlice):
 class RoleBudget(ConfigSlice):
     """A window, and how much of it is reserved from content."""
 
-    context_window: int = Field(gt=0, description="tokens that the model is given to read and to answer in")
+    context_window: int = Field(gt=0, description="tokens for the prompt and the answer")
     reserved_tokens: int = Field(
         ge=0, description="of these, kept for instructions, task, retry details and the answer"
     )

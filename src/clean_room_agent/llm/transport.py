@@ -137,7 +137,7 @@ class ServedModel:
     digest: str
     size_bytes: int
     forwards_to: str = ""
-    """The machine that its prompts are sent on to; "" where none is known of."""
+    """The machine that its prompts are forwarded to; "" where none is known of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +151,7 @@ class ModelDetails:
     served: int | None = None
     """The window that the server gives it, in tokens, where that is the server's choice."""
     forwards_to: str = ""
-    """The machine that its prompts are sent on to; "" where none is known of."""
+    """The machine that its prompts are forwarded to; "" where none is known of."""
 
 
 class ModelLoad(Protocol):

@@ -101,7 +101,7 @@ def truncating_error(model: ModelConfig) -> TruncatingServer:
     """The error for a server that answered an oversized prompt."""
     return TruncatingServer(
         f"the server answered a prompt that is longer than {model.tag}'s window of {model.window} tokens: "
-        "it cuts long prompts in silence",
+        "it silently truncates long prompts",
         hint="update the server (Ollama from 0.12.4 on refuses them; llama-server without --context-shift), or set allow_truncating_server = true in "
         "[models]; then each call's token count is compared with the estimate",
     )
@@ -120,6 +120,6 @@ def cut_error(system: str, prompt: str, raw: RawAnswer, model: ModelConfig) -> M
     least = token_estimator.least_tokens(system) + token_estimator.least_tokens(prompt)
     return TruncatingServer(
         f"the server read {counted} tokens of a prompt of at least {least} for {model.tag} "
-        f"(window {model.window}): it cut the prompt",
+        f"(window {model.window}): it truncated the prompt",
         hint="update the server (Ollama from 0.12.4 on refuses long prompts), or lower context_window in [budget]",
     )

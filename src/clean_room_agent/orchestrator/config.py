@@ -63,7 +63,9 @@ class SolveConfig(ConfigSlice):
         'docstrings, which are proven to parse and to import before the bodies are written. "auto": once an answer was cut off',
     )
     scaffold_symbols: int = Field(
-        default=3, ge=1, description="new symbols from which on a step that creates no file is begun so"
+        default=3,
+        ge=1,
+        description="from so many new symbols on, a step that creates no file begins like that, too",
     )
 
 
@@ -77,7 +79,7 @@ class OrchestratorConfig(ConfigSlice):
     )
     planning: Literal["one-call", "decomposed"] = Field(
         default="one-call",
-        description="one-call: the model writes a plan whole; decomposed: small questions, put together by the program",
+        description="one-call: the model writes a plan in one answer; decomposed: small questions, put together by the program",
     )
     adjusting: Literal["one-call", "decomposed"] = Field(
         default="one-call", description="the same for what remains of a part after a step"
@@ -91,11 +93,11 @@ class OrchestratorConfig(ConfigSlice):
     max_failure_signals: int = Field(
         default=3,
         ge=1,
-        description="decomposed: failures of a step that are looked into; each with each step may be a question",
+        description="decomposed: failures of a step that are examined; each with each step may be a question",
     )
     plan_fallback: bool = Field(
         default=True,
-        description="where no valid plan comes: the task as one part, a part as one step, over the files in scope",
+        description="if there is no valid plan: the task as one part, a part as one step, over the files in scope",
     )
     max_calls: int = Field(default=400, ge=1, description="model calls of a run")
     max_tokens: int = Field(default=4_000_000, ge=1, description="prompt and answer tokens of a run")
@@ -129,7 +131,7 @@ class RecoveryConfig(ConfigSlice):
     )
     doctor: Literal["stronger", "always", "never"] = Field(
         default="stronger",
-        description='whom to ask why a step fails where the rules do not know: "stronger": only '
+        description='which model to ask why a step fails if the rules do not know: "stronger": only '
         '[models.escalation] reasoning; "always": the reasoning model first',
     )
     diagnoses_per_step: int = Field(default=2, ge=0, description="times a model is asked why a step fails")

@@ -171,7 +171,7 @@ def differences(taken: Snapshot) -> list[str]:
     """In words, how the worktree differs from what the user sees, beside what the first lines say."""
     said = (
         ("filter drivers do not run here; tests see what is committed (of LFS: pointers)", taken.converted),
-        ("other line ends in the worktree than in your tree", taken.reshaped),
-        ("left out by your sparse checkout, yet in the worktree", taken.absent),
+        ("the worktree has other line endings than your tree", taken.reshaped),
+        ("left out by your sparse checkout, but present in the worktree", taken.absent),
     )
     return [f"{words}: {several(paths)}" for words, paths in said if paths]

@@ -40,10 +40,10 @@ WEAK: Mapping[Work, str] = {
     "judging": "this model is too weak to judge what the task needs; try a larger one as [models] classifier or reasoning",
 }
 ADVICE: Mapping[Cause, str] = {
-    Cause.LIMIT: "`{show} --response` has the answers: where they were sound so far, raise [models.max_tokens]; "
+    Cause.LIMIT: "`{show} --response` has the answers: if they were good up to the limit, raise [models.max_tokens]; "
     "else try a larger model",
     Cause.RUNAWAY: "a [models.temperature] above 0 can help, and a larger model does",
-    Cause.UNREADABLE: "`{show} --response` has the answers; a larger model keeps to the form",
+    Cause.UNREADABLE: "`{show} --response` has the answers; a larger model keeps to the format",
     Cause.EXAMPLE: "say more in the task, so that the model has more to go by than the example; or try a larger model",
     Cause.SERVER_TIMEOUT: "raise [models.timeouts], or lower parallel in [models]",
     Cause.SERVER: "the server's own log says more; `cra check` tries it",
@@ -55,9 +55,9 @@ ADVICE: Mapping[Cause, str] = {
     Cause.NOTHING_IN_SCOPE: "name files or functions in the task; `cra retrieve TASK` shows what is found",
 }
 BY_CODE: Mapping[str, str] = {
-    "WRONG_FILE": "the edits were of files that the plan does not name: name them in the task, or "
+    "WRONG_FILE": "the edits changed files that the plan does not name: name them in the task, or "
     + WRITE_THE_PLAN,
-    "PROTECTED": "the edits were of protected files: [edit] protected lists them, and a plan may name tests",
+    "PROTECTED": "the edits changed protected files: [edit] protected lists them, and a plan may name tests",
     "TRUNCATED": "the edits were cut off: give the model smaller steps, or raise coding in [models.max_tokens]",
 }
 """Where one code leads among the refused edits."""
@@ -133,9 +133,9 @@ def _line(count: CauseCount) -> str:
 
 PLURAL: Mapping[Cause, str] = {
     Cause.LIMIT: "ran to their limit",
-    Cause.RUNAWAY: "repeated themselves and were closed",
+    Cause.RUNAWAY: "repeated themselves and were stopped",
     Cause.REFUSED: "were refused",
-    Cause.SERVER: "met failures of the server",
+    Cause.SERVER: "failed because of the server",
 }
 
 

@@ -15,7 +15,7 @@ LEAST_COLUMNS = 10
 FIGURES = 18
 """Columns of the two figures behind a bar."""
 COLOURS: Mapping[LaneUse, str] = {"own": "", "index": "magenta", "tests": "green", "model": "blue"}
-REST = "nothing of these"
+REST = "none of these"
 BUSY, IDLE = "█", "·"
 
 
@@ -43,9 +43,9 @@ class LaneTable:
         yield Text(f"{REST:{names}}  {'':{columns}}{self.times.rest:9.1f}", style="dim")
         yield Text("")
         yield from (Text(line) for line in self.times.milestones)
-        yield Text("alone: nothing else was under way", style="dim")
+        yield Text("alone: nothing else was in progress", style="dim")
         if self.times.pauses:
-            yield Text(f"cut from it: {self.times.paused:.0f} s in which nothing was recorded", style="dim")
+            yield Text(f"left out: {self.times.paused:.0f} s in which nothing was recorded", style="dim")
         if self.times.missing:
             yield Text(self.times.missing, style="yellow")
 

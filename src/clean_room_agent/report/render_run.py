@@ -90,7 +90,7 @@ def render_passes(views: tuple[PassView, ...], short: Callable[[str], str]) -> G
     parts += _hints(
         [
             (f"{short(place)} --prompt", "what the model read; --response what it answered"),
-            (f"{short(place)} --decisions", "what was let in and kept out, and why"),
+            (f"{short(place)} --decisions", "what was included and left out, and why"),
         ]
     )
     return Group(*parts)
@@ -162,7 +162,9 @@ def _pass_table(lines: tuple[PassLine, ...]) -> Table:
     table.add_column("outcome", overflow="fold")
     for line in lines:
         seconds = "" if line.seconds is None else f"{line.seconds:.1f}"
-        detail = short_names(line.detail) or ("" if line.success is not None else "under way, or broken off")
+        detail = short_names(line.detail) or (
+            "" if line.success is not None else "in progress, or interrupted"
+        )
         title = Text.assemble(_mark(line.success), line.place or line.pass_type)
         table.add_row(title, str(line.calls), f"{line.tokens:,}", seconds, Text(detail))
     return table

@@ -12,9 +12,9 @@ from clean_room_agent.training.logs import PromptStats
 
 WHAT_IS_LOST = {
     "retrieval": "a file to change was not found, or ranked where nobody looks",
-    "scope": "it was found, and judged out",
+    "scope": "it was found, but judged irrelevant",
     "precision": "it was in scope, and what was to change was not shown to be edited",
-    "budget": "it was dropped for want of room in the window",
+    "budget": "it was dropped because the window was full",
     "planning": "it was shown, and no plan names it",
     "format": "no edit could be read and applied",
     "implement": "edits were applied, and were wrong",

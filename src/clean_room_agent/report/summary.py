@@ -96,7 +96,7 @@ def touched_lines(touched: TestsTouched) -> list[Text]:
     if touched.skipped:
         lines.append(Text(f"  tests that are now skipped: {_some(touched.skipped)}", style="yellow"))
     if touched.not_restored:
-        lines.append(Text(f"  no run with the tests restored: {touched.not_restored}", style="dim"))
+        lines.append(Text(f"  not run with the tests restored: {touched.not_restored}", style="dim"))
     return lines
 
 
@@ -258,11 +258,11 @@ def _next_commands(summary: RunSummary) -> list[Text]:
         lines.append(Text(f"  not applied: {summary.not_applied}", style="red"))
     rows = []
     if result.status is RunStatus.PARTIAL:
-        rows.append((f"cra solve --resume {run}", "go on where it stopped"))
+        rows.append((f"cra solve --resume {run}", "continue where it stopped"))
     if result.status in {RunStatus.PARTIAL, RunStatus.FAILED}:
-        rows.append((f"cra solve --resume {run} --hint TEXT", "try again, told more"))
+        rows.append((f"cra solve --resume {run} --hint TEXT", "try again with a hint"))
     if result.status is RunStatus.NEEDS_HUMAN:
-        rows.append((f'cra solve --resume {run} --hint "..."', "answer, and go on"))
+        rows.append((f'cra solve --resume {run} --hint "..."', "answer, and continue"))
     if result.branch:
         rows.append((f"cra show {run} --diff", "look at it"))
         if summary.applied is None:

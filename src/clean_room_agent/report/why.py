@@ -68,7 +68,7 @@ class LineWritten:
     text: str | None
     """None where no recorded change shows the line."""
     place: str
-    """The attempt that wrote it; "" where it stood there before the run."""
+    """The attempt that wrote it; "" where it was there before the run."""
     line_then: int
     """Its number after that attempt, or before the run."""
     call_id: int | None = None
@@ -235,7 +235,7 @@ def _refuse(passes: tuple[PassTrace, ...], path: str) -> None:
     near = difflib.get_close_matches(path, sorted(known), n=NEAREST, cutoff=0.5)
     near += [name for name in sorted(known) if name.endswith(f"/{path}") and name not in near]
     raise UsageError(
-        f"nothing was decided about {path!r}, and no prompt holds it",
+        f"nothing was decided about {path!r}, and no prompt contains it",
         hint=f"near it: {', '.join(near)}" if near else "`cra show RUN --decisions` lists every decision",
     )
 
@@ -245,7 +245,7 @@ def _written_lines(path: str, line: LineWritten, short: Callable[[str], str]) ->
     head = Text(f"{path}:{line.line}{shown}", style="bold")
     if not line.place:
         moved = "" if line.line_then == line.line else f", as line {line.line_then}"
-        return [head, Text(f"  stood there before the run{moved}: no accepted attempt wrote it")]
+        return [head, Text(f"  was there before the run{moved}: no accepted attempt wrote it")]
     edit = (
         ""
         if line.edit is None

@@ -134,7 +134,7 @@ def render_estimators(lines: tuple[EstimatorLine, ...]) -> Group:
     said = [
         f"{line.model}: estimates fitted to {line.pairs} logged calls, margin {line.margin:.3f}"
         if line.pairs
-        else f"{line.model}: {line.margin:g} tokens for a piece of text, as too few calls were known"
+        else f"{line.model}: {line.margin:g} tokens for a piece of text, because too few calls were known"
         for line in lines
     ]
     return Group(*(Text(line, style="dim") for line in said or ["how tokens were estimated is not recorded"]))

@@ -49,13 +49,13 @@ class JudgmentsConfig(ConfigSlice):
         default=0.25,
         ge=0,
         le=1,
-        description="one by one, nothing is asked about that has less of the best one's score",
+        description="one by one, candidates below this share of the best score are not asked about",
     )
     threshold: float = Field(
         default=0.5,
         ge=0,
         le=1,
-        description="probability that a yes needs; without a model, score that counts as a yes",
+        description="probability from which a yes counts; without a model, the score from which a file is included",
     )
 
     @property
@@ -90,7 +90,7 @@ class ConventionsConfig(ConfigSlice):
 
     files: tuple[str, ...] = Field(
         default=("AGENTS.md", "CLAUDE.md", ".github/copilot-instructions.md", ".cursorrules"),
-        description="the first of these that there is is shown to who plans and who writes code",
+        description="the first of these that exists is shown to the models that plan and write code",
     )
     max_tokens: int = Field(default=400, ge=0, description="tokens of it that are shown; 0: none")
 

@@ -63,13 +63,14 @@ class ContextFiles:
         except FileNotFoundError as exc:
             if not self._root.is_dir():
                 raise GitError(
-                    f"the work tree is gone: there is no folder {self._root}", hint=REMOVED
+                    f"the worktree is gone: there is no folder {self._root}", hint=REMOVED
                 ) from exc
             raise RepositoryError(f"{path} was indexed but no longer exists", hint=REFRESH) from exc
         except OSError as exc:
             if exc.errno in NOT_A_FILE:
                 return NotEditable(
-                    path=path, reason="it is no file of the repository: a link stands there, or leads to it"
+                    path=path,
+                    reason="it is not a file of the repository: it is a link, or a link leads to it",
                 )
             raise RepositoryError(f"cannot read {path}: {exc}", hint=REFRESH) from exc
         digest = hashlib.sha256(data).hexdigest()

@@ -29,7 +29,7 @@ IN_A_CONTAINER = (
 REMEDIES = (
     (
         r"[Nn]o permissions to create|uid map|user namespace|clone",
-        "let programs make user namespaces: sysctl -w kernel.unprivileged_userns_clone=1 (Debian), "
+        "allow programs to create user namespaces: sysctl -w kernel.unprivileged_userns_clone=1 (Debian), "
         "kernel.apparmor_restrict_unprivileged_userns=0 or an AppArmor profile for bwrap (Ubuntu); "
         + IN_A_CONTAINER,
     ),
@@ -161,7 +161,7 @@ class Sandbox:
         said = _last_words(done)
         if done.timed_out or done.returncode < 0 or SHORT.search(said):
             raise CommandError(
-                f"a trial of the sandbox did not come to its end: {said or 'it was killed'}",
+                f"a trial of the sandbox did not finish: {said or 'it was killed'}",
                 hint="try again; programs that use up memory or processes may be in the way",
                 command=done.command,
             )
@@ -177,16 +177,16 @@ def find_bubblewrap(folders: str = FOLDERS) -> Bubblewrap | Obstacle:
     if sys.platform != "linux":
         return Obstacle(reason=f"bubblewrap needs Linux, and this is {sys.platform}", remedy=OTHER_REMEDY)
     if filter_program() is None:
-        return Obstacle(reason="no filter of system calls is written for this machine", remedy=OTHER_REMEDY)
+        return Obstacle(
+            reason="there is no system call filter for this kind of processor", remedy=OTHER_REMEDY
+        )
     program = shutil.which("bwrap", path=folders)
     if program is None:
         return Obstacle(reason="bubblewrap is not installed", remedy=f"{INSTALL}; {OTHER_REMEDY}")
     told = proc.run((program, "--version"), cwd=Path("/"), env={}, timeout=10, check=False, contain=False)
     number = re.search(r"(\d+)\.(\d+)[.\d]*", told.stdout.decode("ascii", "replace"))
     if told.timed_out or told.returncode < 0:
-        raise CommandError(
-            f"{program} --version did not come to its end", hint="try again", command=told.command
-        )
+        raise CommandError(f"{program} --version did not finish", hint="try again", command=told.command)
     if number is None or (int(number[1]), int(number[2])) < LEAST:
         version = number[0] if number else "of unknown version"
         return Obstacle(

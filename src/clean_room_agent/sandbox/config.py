@@ -15,8 +15,8 @@ class SandboxConfig(ConfigSlice):
 
     mode: Mode = Field(
         default="auto",
-        description='"bwrap": inside bubblewrap, or not at all; "none": with your rights, said at each run; "auto": '
-        "bubblewrap where it works, else none, said at each run",
+        description='"bwrap": inside bubblewrap, or not at all; "none": with your privileges, as each run says; "auto": '
+        "bubblewrap where it works, else none, as each run says",
     )
     read: tuple[str, ...] = Field(
         default=(), description='more that the commands may read: absolute paths, or "~/" and what follows'

@@ -138,7 +138,7 @@ def evaluate_adapter(
     for known in record.write(list_evaluations, adapter.id):
         if json.loads(known.metrics).get("test_hash") == material.test_hash:
             raise UsageError(
-                f"{adapter.model_tag} was evaluated on this test split (evaluation {known.id}), which it may meet once",
+                f"{adapter.model_tag} was evaluated on this test split (evaluation {known.id}), which is allowed only once",
                 hint="deploy what passed, or evaluate on newer tasks: `cra curate-data` makes another split",
             )
     say(before_spending(len(material.test)))

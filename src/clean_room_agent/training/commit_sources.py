@@ -138,7 +138,7 @@ def open_sources(
         if source.name in found:
             raise UsageError(
                 f"two repositories are called {source.name}",
-                hint="give them names of their own in a manifest",
+                hint="give them different names in a manifest",
             )
         found[source.name] = source
     return tuple(found.values()), tuple(left_out)
@@ -155,7 +155,7 @@ def _open(entry: Listed, clones: Path, progress: Callable[[str, int, int], None]
     if head is None:
         raise UsageError(
             f"{entry.source} has no commit {entry.revision}",
-            hint=f"name another revision; a clone that was made before can be renewed: remove {clones}",
+            hint=f"name another revision; to renew an earlier clone, remove {clones}",
         )
     return Source(name=entry.name or name, git_dir=git_dir, head=head)
 

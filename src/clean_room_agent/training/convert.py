@@ -294,6 +294,8 @@ def _write_whole(path: Path, write: Callable[[Path], None]) -> None:
         temporary.replace(path)
         sync_folder(path.parent)
     except OSError as exc:
-        raise UsageError(f"cannot write {path}: {os.strerror(exc.errno or 0)}", hint="make room") from exc
+        raise UsageError(
+            f"cannot write {path}: {os.strerror(exc.errno or 0)}", hint="free some space"
+        ) from exc
     finally:
         temporary.unlink(missing_ok=True)

@@ -236,7 +236,7 @@ def _mined(pipeline: Pipeline, plan: TrainingPlan, logged: int) -> list[Row]:
     found = pipeline.record.write(list_datasets_of_stage, plan.target, "synthetic")
     if not found:
         raise UsageError(
-            f"the plan mixes in mined rows, and the record knows none for {plan.target}",
+            f"the plan mixes in mined rows, but the record has none for {plan.target}",
             hint="`cra bootstrap` makes them; or set synthetic_weight to 0 in the plan",
         )
     rows = sorted(read_rows(Path(found[-1].dataset_path), plan.target), key=lambda row: row.id)

@@ -251,7 +251,7 @@ def write_dataset(folder: Path, entries: Iterable[Entry], card: Card, trainer: T
         sync_folder(place.parent)
     except OSError as exc:
         raise UsageError(
-            f"cannot write {folder}: {exc.strerror or exc}", hint="make room, or name another place"
+            f"cannot write {folder}: {exc.strerror or exc}", hint="free some space, or name another place"
         ) from exc
     finally:
         shutil.rmtree(building, ignore_errors=True)
@@ -294,7 +294,7 @@ def _write_rows(
             origin = entry.row.origin
             if entry.kind == "sft" and not (isinstance(entry.row, Row) and entry.row.label):
                 raise ValueError(
-                    f"row {entry.row.id} of {origin.stage} is no good answer, and supervised rows are"
+                    f"row {entry.row.id} of {origin.stage} is not a good answer, which supervised rows have to be"
                 )
             name = f"{origin.stage}/{PREFIXES[entry.kind]}{entry.split}.jsonl"
             opened(name, entry).add(entry.as_object())

@@ -18,7 +18,7 @@ TEST_SHARE = 0.1
 VALIDATION_SHARE = 0.1
 SPLIT_RULE = (
     "By repository and time: of each repository's tasks (or commits) the newest 10 % are test, the newest 10 % of the others "
-    "validation. All rows of a task stand in one split."
+    "validation. All rows of a task are in the same split."
 )
 SHINGLE_WORDS = 3
 SHARED = 0.5

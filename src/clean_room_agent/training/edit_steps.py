@@ -87,7 +87,7 @@ class EditSteps:
         if not run.report.whole:
             return f"with the right answer, {run.report.problem or 'they do not come to their end'}"
         if not run.report.named and run.end.returncode != 0:
-            return "they fail with the right answer, and which of them is not told"
+            return "they fail with the right answer, and the report does not say which"
         return run
 
     def _run(self, clone: Clone, row: Row, changes: Changes) -> TestRun:

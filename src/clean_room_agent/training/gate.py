@@ -211,8 +211,8 @@ def before_spending(examples: int) -> str:
     """What an evaluation with so many examples could show, in words."""
     if examples < MIN_EXAMPLES:
         return (
-            f"{examples} held-out examples: {MIN_EXAMPLES - examples} are missing for a finding; "
-            "the adapter can only run in the shadow of its base"
+            f"{examples} held-out examples: {MIN_EXAMPLES - examples} are missing for a verdict; "
+            "the adapter can only shadow its base"
         )
     effect = detectable_effect(examples, USUAL_FLIPS)
     return (

@@ -37,7 +37,7 @@ class DataCriteria(_Part):
     )
     max_doubtful: int = Field(default=200, ge=0, description="doubtful rows that a model is asked about")
     near_duplicate: float = Field(
-        default=0.7, gt=0, le=1, description="Jaccard index from which rows are alike"
+        default=0.7, gt=0, le=1, description="Jaccard index from which rows count as duplicates"
     )
     synthetic_weight: float = Field(default=0.0, ge=0, description="bootstrapped rows for each logged one")
 
@@ -130,7 +130,7 @@ def read_plan(path: Path) -> TrainingPlan:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as exc:
         raise ArtifactError(
-            f"{path} is no training plan: {exc}", hint="`cra train-plan -o FILE` writes one"
+            f"{path} is not a training plan: {exc}", hint="`cra train-plan -o FILE` writes one"
         ) from exc
     return _validated(value, str(path))
 
@@ -142,7 +142,7 @@ def _validated(value: object, where: str) -> TrainingPlan:
         first = exc.errors(include_url=False)[0]
         field = ".".join(str(part) for part in first["loc"]) or "the whole"
         raise ArtifactError(
-            f"{where}: {field}: {first['msg']}", hint="`cra train-plan -o FILE` writes a whole one"
+            f"{where}: {field}: {first['msg']}", hint="`cra train-plan -o FILE` writes a complete one"
         ) from exc
     if plan.version > FORMAT_VERSION:
         raise ArtifactError(f"{where} was written by a newer program (version {plan.version})")

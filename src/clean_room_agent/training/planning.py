@@ -92,7 +92,7 @@ def why_none(waterfall: Waterfall, refused: Sequence[tuple[str, str]]) -> str:
     """In one line, what is missing for a plan."""
     if not waterfall.charges:
         ended = "1 ended task" if waterfall.tasks == 1 else f"{waterfall.tasks:,} ended tasks"
-        return f"of {ended} in the record none failed at a prompt: {MIN_FAILURES} are missing for a plan; {OTHERWISE}"
+        return f"of {ended} in the record none failed at a prompt: {MIN_FAILURES} are needed for a plan; {OTHERWISE}"
     name, why = refused[0]
     return f"{name}: {why}"
 

@@ -73,7 +73,7 @@ class Host:
         if kind.startswith("llama-server"):
             return self._llama_server(adapter, convert, base_gguf, siblings)
         raise UsageError(
-            f"{kind} at {self.models.base_url} cannot be given adapters",
+            f"{kind} at {self.models.base_url} does not support adapters",
             hint="Ollama, vLLM and llama-server can",
         )
 
@@ -174,7 +174,7 @@ def _made(path: Path, gguf: Path, convert: Convert, base_gguf: Path | None) -> P
         return path
     if base_gguf is None:
         raise UsageError(
-            f"{path.name} has not been made of {path.parent} yet",
+            f"{path.name} has not been converted from {path.parent} yet",
             hint="name the GGUF file that the base model is served from, with --base-gguf",
         )
     convert(gguf, base_gguf)

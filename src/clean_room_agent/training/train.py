@@ -281,13 +281,13 @@ def _prepare(job: Job, folder: Path, work: Path, *, resume: bool) -> None:
     settings = work / "job.json"
     if work.exists() and not resume:
         raise UsageError(
-            f"a training was broken off in {work}", hint="go on with --resume, or remove the folder"
+            f"there is an interrupted training in {work}", hint="continue with --resume, or remove the folder"
         )
     if resume and not settings.exists():
         raise UsageError(f"there is no interrupted training in {work}", hint="begin one without --resume")
     if resume and settings.read_text(encoding="utf-8") != told:
         raise UsageError(
-            f"{settings} says another job", hint="give the same dataset, base and flags as before"
+            f"{settings} describes another job", hint="give the same dataset, base and flags as before"
         )
     work.mkdir(parents=True, exist_ok=True)
     atomic_write(settings, told)
@@ -333,14 +333,16 @@ def _run(
             raise UsageError(f"cannot train: {last} for {machine.python}", hint=EXTRA_HINT) from exc
         raise CommandError(
             f"the trainer failed: {last[:500]}",
-            hint="where it ran out of memory: --micro-batch 1, --max-length; then --resume goes on",
+            hint="if it ran out of memory: --micro-batch 1, --max-length; then --resume continues",
             command=exc.command,
             returncode=exc.returncode,
             stdout=exc.stdout,
             stderr=exc.stderr,
         ) from exc
     if not done:
-        raise CraError("the trainer ended without a result", hint="--resume goes on from its last checkpoint")
+        raise CraError(
+            "the trainer ended without a result", hint="--resume continues from its last checkpoint"
+        )
     return done, tokens
 
 

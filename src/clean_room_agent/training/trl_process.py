@@ -94,7 +94,7 @@ def tokenised(
                 give_up(
                     ROW_CANNOT,
                     f"row {row['id']} of {what} has {length} tokens, of which {len(behind)} are its answer; "
-                    f"max_length is {job['max_length']}: it would be cut",
+                    f"max_length is {job['max_length']}: it would be truncated",
                 )
             tokens += length
         found.append({"input_ids": before + behind, "labels": [-100] * len(before) + behind})

@@ -49,7 +49,7 @@ def test_the_summary_counts_and_the_verdict_says_what_to_do() -> None:
     assert told["statuses"] == {"complete": 1, "needs_human": 1}
     assert (told["not_begun"], told["known"], told["calls"]) == (1, 1, 4)
     words = verdict(told)
-    assert "3 tasks: 1 complete, 1 needs human, 1 not begun; 4 calls, 20 tokens" in words
+    assert "3 tasks: 1 complete, 1 needs human, 1 not started; 4 calls, 20 tokens" in words
     assert "--retry" in words
 
 

@@ -22,4 +22,4 @@ def test_what_nobody_gives_is_named_with_its_flag() -> None:
     assert answers.settle("--context-window", "window", None, None) is None
     assert answers.missing == ["--coding (coding model; found: found)", "--context-window (window)"]
     assert answers.found_more
-    assert not answers.agrees("run them with your rights")
+    assert not answers.agrees("run them with your privileges")

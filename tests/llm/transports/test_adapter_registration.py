@@ -97,7 +97,7 @@ def test_vllm_says_why_not(tmp_path: Path) -> None:
     with OpenAiServer([], kind="vllm") as server, pytest.raises(ServerFailed, match="No adapter found"):
         load_into_vllm(models_config(server.base_url, provider="openai"), "scope-1", tmp_path)
     with OpenAiServer([], kind="vllm", registers=False) as server:
-        with pytest.raises(UsageError, match="takes no adapters while it runs") as caught:
+        with pytest.raises(UsageError, match="does not load adapters at run time") as caught:
             load_into_vllm(models_config(server.base_url, provider="openai"), "scope-1", tmp_path)
         assert "VLLM_ALLOW_RUNTIME_LORA_UPDATING=1" in caught.value.hint
 

@@ -65,7 +65,7 @@ def summary(batch: "Sequence[BatchJob]", outcomes: "Sequence[JobOutcome]", code:
 def line(outcome: "JobOutcome") -> str:
     """An outcome in one line."""
     told = outcome.error or outcome.detail.get("reason", "") or outcome.detail.get("branch", "")
-    before = " (as an earlier start left it)" if outcome.how == "known" else ""
+    before = " (from an earlier start)" if outcome.how == "known" else ""
     status = outcome.status.replace("_", " ")
     return f"{outcome.job.name}: {status}{before}" + (f": {first_line(told)}" if told else "")
 
@@ -98,12 +98,12 @@ def verdict(summary: dict[str, Any]) -> str:
     """The last lines: how many ended how, and what to type next."""
     counted = [f"{count} {status.replace('_', ' ')}" for status, count in summary["statuses"].items()]
     if summary["not_begun"]:
-        counted.append(f"{summary['not_begun']} not begun")
+        counted.append(f"{summary['not_begun']} not started")
     told = f"\n{summary['tasks']} tasks: {', '.join(counted)}"
     if summary["calls"]:
         told += f"; {summary['calls']:,} calls, {summary['tokens']:,} tokens"
     if summary["exit_code"] == INTERRUPTED:
-        told += "\ngo on with: the same command"
+        told += "\ncontinue with: the same command"
     elif summary["exit_code"] in {1, 4}:
-        told += "\ngo on with those that are not complete: the same command with --retry"
+        told += "\nto continue those that are not complete: the same command with --retry"
     return told

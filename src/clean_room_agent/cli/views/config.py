@@ -27,7 +27,7 @@ def tell(repo: Path, path: Path, key: str, *, user: bool, as_json: bool, told: s
     output.answer(f"{path}: {told}")
     for each in shadowed:
         output.answer(
-            f"here the repository's own file goes before it: {key} = {toml(each.value)}\n"
+            f"here the repository's own file overrides it: {key} = {toml(each.value)}\n"
             f"  -> cra config unset {key}"
         )
 

@@ -100,7 +100,7 @@ class OllamaRegistry:
         if "no longer supported" in answer[1]:
             raise ServerFailed(
                 f"{self._server} refuses adapters: {answer[1][:200]}",
-                hint="it says that it is older than it is; the merged model is what it takes",
+                hint="this version needs the merged model, but the server reports an older version",
             )
         self._require(tag, *answer)
 
@@ -130,7 +130,7 @@ def load_into_vllm(config: ModelsConfig, name: str, folder: Path, *, key: str = 
         return
     if status in {httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED} and "lora" not in text.lower():
         raise UsageError(
-            f"vLLM at {config.base_url} takes no adapters while it runs",
+            f"vLLM at {config.base_url} does not load adapters at run time",
             hint="start it with VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 and --enable-lora, or with "
             f"--lora-modules {shlex.quote(f'{name}={folder}')}",
         )

@@ -137,7 +137,9 @@ class Collected:
             return self._add(b"\n".join(self._lines))
         if self.complete:
             return None
-        return server_errors.broken_off(self._target, "the stream ended without its end", begun=self.begun)
+        return server_errors.broken_off(
+            self._target, "the stream ended before its end marker", begun=self.begun
+        )
 
     def as_answer(self, body: str, error: ModelError | None) -> RawAnswer:
         """All that came, with what went wrong."""

@@ -127,7 +127,7 @@ class ReplayTransport:
         if call is None:
             raise ReplayMismatch(
                 f"the recording holds no call for {request.identity}{self._nearest(request.identity)}",
-                hint="the run now takes another way than the recorded one; `cra replay` needs the same program, "
+                hint="the run now differs from the recorded one; `cra replay` needs the same program, "
                 "configuration and repository state",
                 call=str(request.identity),
             )
@@ -306,7 +306,7 @@ def _difference(call: ModelCall, request: ChatRequest) -> ReplayMismatch:
             now=is_now,
         )
     return ReplayMismatch(
-        f"{begin}the recording's own hash does not fit its text", hint=hint, call=str(request.identity)
+        f"{begin}the recording's own hash does not match its text", hint=hint, call=str(request.identity)
     )
 
 

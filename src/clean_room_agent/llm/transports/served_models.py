@@ -1,5 +1,5 @@
 """What stands behind the names of the models that a local server lists: adapters of llama-server, and models that the server
-does not run itself but sends prompts on to, as Ollama does to its cloud.
+does not run itself but forwards prompts to, as Ollama does to its cloud.
 
 llama-server loads adapters when it starts (`--lora FILE`) and numbers them. A request says how strongly each applies; where
 it names none, all that are loaded apply as they were loaded, in full, even after `--lora-init-without-apply`. So each

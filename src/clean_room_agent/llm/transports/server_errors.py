@@ -134,7 +134,7 @@ OPENAI = Dialect(
     "it",
     bad_request="the server may not know a part of the request: schema_dialect, logprobs and extra_body in [models] "
     "change what is sent; see `cra check`",
-    silent="; where it breaks off at some prompts only, streaming = false in [models] makes it say why",
+    silent="; if it breaks off only at some prompts, streaming = false in [models] makes it say why",
 )
 
 
@@ -266,7 +266,7 @@ def no_model(target: Target, known: tuple[str, ...]) -> ModelNotFound:
 def forwarded(target: Target, host: str) -> ForwardingServer:
     """The server would send the model's prompts on to `host`."""
     return ForwardingServer(
-        f"{target.server} sends what {target.tag} is asked on to {host}, which is not this machine, and prompts hold your "
+        f"{target.server} forwards prompts for {target.tag} to {host}, which is not this machine, and prompts hold your "
         "code",
         hint="name a model in [models] that runs on this machine, or set allow_remote = true there",
     )
@@ -278,7 +278,7 @@ def too_long(target: Target, refusal: Refusal) -> WindowExceeded:
     window = "its window" if refusal.window is None else f"its window of {refusal.window}"
     return WindowExceeded(
         f"{target.server} refused a prompt{size} as too long for {target.tag}: it exceeds {window}",
-        hint="lower context_window in [budget] to the window that the server gives this model; where that is what it is, "
+        hint="lower context_window in [budget] to the window that the server gives this model; if it is that already, "
         "the estimate was too low: raise reserved_tokens (or token_factor, while few calls of this model are known)",
     )
 

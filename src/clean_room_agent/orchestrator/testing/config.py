@@ -23,10 +23,10 @@ class TestingConfig(ConfigSlice):
     step_test_command: str | None = Field(
         default=None, min_length=1, description="a quicker command that judges each attempt at a step"
     )
-    lint_command: str | None = Field(default=None, min_length=1, description="informs, decides nothing")
-    type_check_command: str | None = Field(default=None, min_length=1, description="informs, decides nothing")
+    lint_command: str | None = Field(default=None, min_length=1, description="for information only")
+    type_check_command: str | None = Field(default=None, min_length=1, description="for information only")
     timeout: float = Field(
-        default=120.0, gt=0, description="seconds for each of these commands; then its processes die"
+        default=120.0, gt=0, description="seconds for each of these commands; after that it is killed"
     )
     parallel: int = Field(
         default=1,
@@ -38,7 +38,7 @@ class TestingConfig(ConfigSlice):
     output_bound: int = Field(
         default=1_000_000,
         ge=2_000,
-        description="bytes kept of each of a command's two streams; beyond it, head and tail",
+        description="bytes kept of each of a command's two streams; of longer ones, the beginning and the end",
     )
     accept: Accept = Field(
         default="all-pass",

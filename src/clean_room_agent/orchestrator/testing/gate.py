@@ -234,9 +234,9 @@ def _unfit(before: TestRun, after: TestRun) -> str:
 def _unwatched(before: TestRun, after: TestRun) -> str:
     """What the processes of the tests did to escape judgement, where those of `before` did not."""
     if before.watched.ended is not False and after.watched.ended is False:
-        return "the process of the tests ended before its time (a call of os._exit, or a signal), so its report counts for nothing"
+        return "the process of the tests ended early (a call of os._exit, or a signal), so its report does not count"
     if before.watched.ended and after.watched.ended is None and before.command == after.command:
-        return "the tests no longer run as a Python process that can be watched"
+        return "the tests no longer run in a Python process that can be watched"
     replaced = newly_replaced(before.watched.replaced, after.watched.replaced)
     return f"the code under test replaces parts of the test runner: {_some(replaced)}" if replaced else ""
 
@@ -283,7 +283,7 @@ def _all_pass_fault(baseline: TestRun, final: TestRun, red: frozenset[str], plan
 
 def _no_new_fault(baseline: TestRun, final: TestRun, red: frozenset[str], planned: Collection[str]) -> str:
     if not baseline.report.whole and (red or final.end.returncode != 0):
-        return f"the run at the start was not whole, so nothing excuses what fails: {_some(sorted(red))}"
+        return f"the run at the start was incomplete, so no failure is excused: {_some(sorted(red))}"
     return (
         _unexplained(baseline, final) or _fewer(baseline, final, planned) or _lost(baseline, final, planned)
     )

@@ -131,7 +131,7 @@ def _remove(worktree: Path, name: str) -> None:
         with hold_parent(worktree, name) as parent:
             remove_tree(parent / Path(name).name)
     except OSError as exc:
-        raise CommandError(f"cannot make the copy of {name} anew: {exc.strerror}") from exc
+        raise CommandError(f"cannot renew the copy of {name}: {exc.strerror}") from exc
 
 
 def state_of(folder: Path) -> bytes:

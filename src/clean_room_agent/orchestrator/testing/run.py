@@ -207,12 +207,13 @@ def run_tests(
     reading = _read(command, done.returncode, strip_escapes(output), report, cwd)
     if done.timed_out:
         reading = _cut_short(
-            reading, f"stopped after {timeout:g} s ([testing].timeout); all its processes were ended"
+            reading, f"stopped after {timeout:g} s ([testing].timeout); all its processes were killed"
         )
     elif done.exceeded:
         key = {"memory": "memory_mb", "processes": "processes"}[done.exceeded]
         reading = _cut_short(
-            reading, f"stopped for its use of {done.exceeded} ([sandbox].{key}); all its processes were ended"
+            reading,
+            f"stopped because of its use of {done.exceeded} ([sandbox].{key}); all its processes were killed",
         )
     watched = read_watched(report)
     shown = tuple((name, relative_paths(file, (cwd, *roots))) for name, file in watched.replaced)

@@ -45,7 +45,7 @@ from clean_room_agent.sandbox.config import SandboxConfig
 if TYPE_CHECKING:  # only a run that has a sandbox pays for it
     from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle, Sandbox
 
-NO_SANDBOX = "no sandbox: the tests run model-written code with your rights"
+NO_SANDBOX = "no sandbox: the tests run model-written code with your privileges"
 ResultT = TypeVar("ResultT")
 RESULTS = "results.xml"
 
@@ -96,7 +96,7 @@ def set_up_sandbox(
             return _in_bubblewrap(found, sandbox_inputs, worktree, environment, report)
         if sandbox_inputs.config.mode == "bwrap":
             raise ConfigError(
-                f'[sandbox] mode = "bwrap", and there can be no sandbox: {found.reason}', hint=found.remedy
+                f'[sandbox] mode = "bwrap", but no sandbox is possible: {found.reason}', hint=found.remedy
             )
         because = f" ({found.reason}; {found.remedy})" if found.reason else ""
     copies = Copies(
@@ -141,7 +141,7 @@ def _tried(
     from clean_room_agent.sandbox.bubblewrap import OTHER_REMEDY
 
     if worktree.repo.top == Path("/"):
-        raise ConfigError("there can be no sandbox: the repository is the root folder", hint=OTHER_REMEDY)
+        raise ConfigError("no sandbox is possible: the repository is the root folder", hint=OTHER_REMEDY)
     sandbox = _sandbox(bubblewrap, sandbox_inputs, worktree, environment, report)
     report.parent.mkdir(parents=True, exist_ok=True)
     obstacle = sandbox.try_out(environment)

@@ -302,7 +302,7 @@ def _commands(trace: RunTrace) -> tuple[tuple[str, str], ...]:
             (f"git diff {row.base_commit[:10]}..{row.branch}", "what it changes, as git says it"),
         ]
     if row is not None and row.status.value in {"partial", "failed", "interrupted", "needs_human"}:
-        rows.append((f"cra solve --resume {run}", "go on where it stopped"))
+        rows.append((f"cra solve --resume {run}", "continue where it stopped"))
     if row is not None:
         rows.append((f"cra replay {run}", "the same run again, from its recorded answers"))
     return tuple(rows)

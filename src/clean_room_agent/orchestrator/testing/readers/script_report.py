@@ -22,7 +22,7 @@ from clean_room_agent.orchestrator.testing.results import (
 SEPARATOR = " > "
 EMPTY = "''"
 """An empty string, as it is written."""
-TOO_MUCH = "the runners left more reports than are read"
+TOO_MUCH = "the runners wrote more reports than are read"
 RUNNERS: tuple[Runner, ...] = ("jest", "vitest", "mocha", "node")
 MAX_BYTES = 50_000_000
 """Read of what one command left, all its files together."""
