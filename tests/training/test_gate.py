@@ -11,8 +11,8 @@ from testing.adapters import graded, verdicts
 
 from clean_room_agent.training.gate import Finding, Pair, Scored, before_spending, judge_candidate
 
-DRAWS = 200
-RESAMPLES = 400
+DRAWS = 100
+RESAMPLES = 100
 
 
 def graded_finding(seed: int, better: float, worse: float) -> Finding:
@@ -30,19 +30,19 @@ def passes(finding: Callable[[int], Finding]) -> int:
     return sum(finding(seed).passed for seed in range(DRAWS))
 
 
-def test_of_200_adapters_that_flip_answers_at_random_at_most_5_percent_pass() -> None:
+def test_of_100_adapters_that_flip_answers_at_random_at_most_5_percent_pass() -> None:
     assert passes(lambda seed: graded_finding(seed, 0.1, 0.1)) <= DRAWS * 0.05
 
 
-def test_of_200_adapters_without_more_skill_that_say_yes_more_often_at_most_5_percent_pass() -> None:
+def test_of_100_adapters_without_more_skill_that_say_yes_more_often_at_most_5_percent_pass() -> None:
     assert passes(lambda seed: verdict_finding(seed, 0.8, shift=1.5)) <= DRAWS * 0.05
 
 
-def test_of_200_improvements_by_10_points_at_least_80_percent_pass() -> None:
+def test_of_100_improvements_by_10_points_at_least_80_percent_pass() -> None:
     assert passes(lambda seed: graded_finding(seed, 0.17, 0.07)) >= DRAWS * 0.8
 
 
-def test_of_200_adapters_with_much_more_skill_at_least_80_percent_pass() -> None:
+def test_of_100_adapters_with_much_more_skill_at_least_80_percent_pass() -> None:
     assert passes(lambda seed: verdict_finding(seed, 1.8)) >= DRAWS * 0.8
 
 
