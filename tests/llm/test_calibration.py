@@ -56,8 +56,13 @@ def pairs(texts: Sequence[str]) -> list[Pair]:
 
 
 @pytest.fixture(scope="module")
-def estimator() -> FittedEstimator:
-    found = calibrate(pairs(prompts(1, 200)))
+def known() -> list[Pair]:
+    return pairs(prompts(1, 200))
+
+
+@pytest.fixture(scope="module")
+def estimator(known: list[Pair]) -> FittedEstimator:
+    found = calibrate(known)
     assert found is not None
     return found
 
@@ -80,26 +85,23 @@ def test_the_margin_is_never_below_half_of_the_band(estimator: FittedEstimator) 
     assert 1 + FLOOR <= estimator.margin < 1.15
 
 
-def test_fewer_calls_make_a_wider_margin(estimator: FittedEstimator) -> None:
-    few = calibrate(pairs(prompts(1, LEAST_PAIRS)))
+def test_fewer_calls_make_a_wider_margin(estimator: FittedEstimator, known: list[Pair]) -> None:
+    few = calibrate(known[:LEAST_PAIRS])
     assert few is not None
     assert few.margin > estimator.margin
     assert few.pairs == LEAST_PAIRS
 
 
-def test_too_few_calls_are_no_calibration() -> None:
-    assert calibrate(pairs(prompts(1, LEAST_PAIRS - 1))) is None
+def test_too_few_calls_are_no_calibration(known: list[Pair]) -> None:
+    assert calibrate(known[: LEAST_PAIRS - 1]) is None
 
 
-def test_the_same_pairs_give_the_same_estimator(estimator: FittedEstimator) -> None:
-    assert calibrate(pairs(prompts(1, 200))) == estimator
-
-
-def test_counts_of_prompts_that_were_cut_or_cached_teach_nothing(estimator: FittedEstimator) -> None:
-    whole = pairs(prompts(1, 200))
+def test_counts_of_prompts_that_were_cut_or_cached_teach_nothing(
+    estimator: FittedEstimator, known: list[Pair]
+) -> None:
     cut = [Pair(system=pair.system, prompt=pair.prompt, counted=20) for pair in pairs(prompts(3, 60))]
     assert not any(can_be_all(pair.counted, pair.system, pair.prompt) for pair in cut)
-    assert calibrate([*cut, *whole]) == estimator
+    assert calibrate([*cut, *known]) == estimator
     assert calibrate(cut) is None
 
 

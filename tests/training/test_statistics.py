@@ -4,7 +4,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clean_room_agent.training.statistics import (
@@ -28,6 +28,7 @@ def test_mcnemar_is_the_exact_binomial_test(wins: int, losses: int, p: float) ->
     assert mcnemar(wins, losses) == pytest.approx(p, abs=1e-6)
 
 
+@settings(max_examples=40)
 @given(st.integers(0, 400), st.integers(0, 400))
 def test_mcnemar_is_symmetric_and_a_probability(wins: int, losses: int) -> None:
     assert mcnemar(wins, losses) == mcnemar(losses, wins)
@@ -40,6 +41,7 @@ def test_holm_corrects_the_smallest_most_and_keeps_the_order() -> None:
     assert holm({"a": 0.04}) == {"a": 0.04}
 
 
+@settings(max_examples=40)
 @given(EXAMPLES)
 def test_auc_is_the_share_of_pairs_in_order(examples: list[tuple[int, bool]]) -> None:
     scores, truths = [float(score) for score, _ in examples], [truth for _, truth in examples]
@@ -53,6 +55,7 @@ def test_auc_is_the_share_of_pairs_in_order(examples: list[tuple[int, bool]]) ->
     assert found == pytest.approx(sum(each) / len(each))
 
 
+@settings(max_examples=40)
 @given(EXAMPLES)
 def test_no_other_threshold_is_better_than_the_own_one(examples: list[tuple[int, bool]]) -> None:
     scores, truths = [float(score) for score, _ in examples], [truth for _, truth in examples]
@@ -73,10 +76,10 @@ def test_the_bootstrap_is_the_same_each_time_and_covers_the_truth() -> None:
     for seed in range(100):
         draw = random.Random(seed)
         clusters = [ClusterSums(2, 1, draw.gauss(0.2, 1), draw.gauss(0.1, 1)) for _ in range(80)]
-        found = cluster_bootstrap(clusters, balanced=False, seed=1, resamples=400)
-        assert found == cluster_bootstrap(clusters, balanced=False, seed=1, resamples=400)
+        found = cluster_bootstrap(clusters, balanced=False, seed=1, resamples=200)
         covered += found.lower <= 0.1 <= found.upper
     assert covered >= 88
+    assert found == cluster_bootstrap(clusters, balanced=False, seed=1, resamples=200)
 
 
 def test_whole_tasks_are_drawn_not_questions() -> None:
