@@ -1,10 +1,15 @@
 import dataclasses
+import shutil
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.db.raw.samples import SAMPLES, call
 
+from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.rows import Table
 
 UPDATABLE = {
@@ -36,11 +41,20 @@ UPDATABLE = {
 every_table = pytest.mark.parametrize("table", [table for table, _ in SAMPLES], ids=lambda table: table.name)
 
 
+@pytest.fixture(scope="session")
+def samples(blank: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A record with each sample."""
+    path = Path(shutil.copy(blank, tmp_path_factory.mktemp("samples") / "raw.sqlite"))
+    with closing(connect_file("raw", path)) as opened:
+        for table, row in SAMPLES:
+            assert table.insert(opened, row) == 1
+    return path
+
+
 @pytest.fixture
-def filled(conn: sqlite3.Connection) -> sqlite3.Connection:
-    for table, row in SAMPLES:
-        assert table.insert(conn, row) == 1
-    return conn
+def filled(samples: Path, tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    with closing(connect_file("raw", Path(shutil.copy(samples, tmp_path / "samples.sqlite")))) as opened:
+        yield opened
 
 
 def test_there_is_a_sample_of_every_table(conn: sqlite3.Connection) -> None:
