@@ -149,10 +149,10 @@ def in_turn(folder: Path, dies_at: int = 0) -> list[Any]:
         return ended(project, script, breaks=dies_at > 0, solve={**ONCE, "samples": 4})
 
 
-@pytest.fixture
-def undisturbed(tmp_path: Path) -> list[Any]:
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     """The story of the run that nothing breaks off."""
-    return in_turn(tmp_path / "undisturbed")
+    return in_turn(tmp_path_factory.mktemp("undisturbed"))
 
 
 @pytest.mark.parametrize("dies_at", [2, 4])
