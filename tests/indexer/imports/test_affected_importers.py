@@ -100,7 +100,7 @@ def test_python_imports_that_change_lie_within_reach(kept: set[str], changed: se
                     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.sets(SCRIPT_FILES, min_size=1, max_size=9),
     st.sets(SCRIPT_FILES, min_size=1, max_size=2),

@@ -79,7 +79,7 @@ def holder(world: PythonWorld, name: str) -> tuple[str, str, int] | None:
     return path, names[place], names[:place].count(names[place])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.fixed_dictionaries(dict.fromkeys(PATHS, sources)), st.sampled_from(PATHS), sources)
 def test_whoever_resolves_otherwise_had_looked_up_what_changed(
     files: dict[str, str], edited: str, text: str
@@ -132,7 +132,7 @@ def test_the_same_files_give_the_same_rows(files: dict[str, str]) -> None:
         assert path not in {target for target, _ in found.dependencies}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.fixed_dictionaries(dict.fromkeys(PATHS, sources)), st.permutations(PATHS))
 def test_what_was_resolved_before_changes_nothing(files: dict[str, str], order: list[str]) -> None:
     world = PythonWorld(files)
