@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 FRAME = re.compile(
     r"(?P<fence>={5,}) (?P<kind>file|code|test|conventions|outline|reference|signature|candidate)(?: \d+)?: "
@@ -10,8 +11,7 @@ FRAME = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FramedItem:
+class FramedItem(Struct, frozen=True, kw_only=True):
     """One item of a context as a prompt shows it."""
 
     path: str

@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from testing.repositories import FIRST_DATE, commit, git, init_repository, make_repository, write
 
@@ -45,8 +46,7 @@ NAMES = (
 NOT_UTF8 = os.fsdecode(b"caf\xe9.py")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OddSize:
+class OddSize(Struct, frozen=True, kw_only=True):
     """How much of it there is."""
 
     usual_files: int

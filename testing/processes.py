@@ -10,8 +10,9 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 CRA = Path(sys.executable).with_name("cra")
 PERIOD_S = 0.01
@@ -23,8 +24,7 @@ IS_SUBREAPER = 37
 """PR_GET_CHILD_SUBREAPER."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
+class Spent(Struct, frozen=True, kw_only=True):
     """One process from fork to end, in seconds."""
 
     wall: float
@@ -36,8 +36,7 @@ class Spent:
     """Its standard error, where it did not end well."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Peak:
+class Peak(Struct, frozen=True, kw_only=True):
     """The most memory that a process and its descendants held at one moment, in MB (10**6 bytes).
 
     Proportional set size: a page that several of them share counts once.

@@ -4,8 +4,9 @@ import contextlib
 import json
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from clean_room_agent.artifacts.model_calls import AnswerReading
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus
@@ -82,8 +83,7 @@ WORDS = [
 ]
 
 
-@dataclass(slots=True)
-class Seeded:
+class Seeded(Struct):
     """What was written."""
 
     top: Path
@@ -95,8 +95,7 @@ class Seeded:
     """Files that a solved run let in and did not change."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class Task(Struct, frozen=True, kw_only=True):
     """One task: the file and definition to change, a file that looks like it, and its words."""
 
     number: int

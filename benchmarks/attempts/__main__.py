@@ -14,8 +14,9 @@ import statistics
 import subprocess
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from benchmarks.results import table, write_section
 from clean_room_agent.git.commits import FILE, FileChange, commit_files
@@ -32,16 +33,14 @@ ROUNDS = 20
 FRESH_ROUNDS = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Took:
+class Took(Struct, frozen=True, kw_only=True):
     """Milliseconds."""
 
     wall: float
     processor: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class Measured(Struct, frozen=True, kw_only=True):
     """What each round took."""
 
     name: str

@@ -11,8 +11,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from benchmarks.commits.commit_list import CommitEntry, CommitList, EnvironmentEntry
 from benchmarks.commits.runner_reports import read_report, reporting
@@ -27,8 +28,7 @@ class BenchmarkError(Exception):
     """The list, a mirror or an environment is not as the benchmark needs it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TestRun:
+class TestRun(Struct, frozen=True, kw_only=True):
     """One run of a test command: test id -> passed, failed or skipped. Without a report the tests are empty.
 
     `seconds` is wall clock; `work_seconds` is processor time, which other programs on the machine do not change.

@@ -1,7 +1,8 @@
 """What running a commit's tests before and after its change shows."""
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from benchmarks.commits.checkouts import (
     TEST_TIMEOUT_S,
@@ -19,8 +20,7 @@ SLOWEST_RUN_S = 60.0  # of processor time
 ENDLESS = f"a run does not end in {TEST_TIMEOUT_S:.0f} s"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class Measured(Struct, frozen=True, kw_only=True):
     """One run at the parent, two with the commit's tests added, two more with its source change.
 
     `turned` are the tests that passed in neither of the first two runs and in both of the last.

@@ -3,8 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
 
 from benchmarks.commits.checkouts import clone, git, message_of
 from benchmarks.commits.checks import Measured, measure
@@ -18,8 +19,7 @@ REPAIR = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Size:
+class Size(Struct, frozen=True, kw_only=True):
     """How large a change may be; both ends count."""
 
     sources: tuple[int, int] = (1, 5)
@@ -27,8 +27,7 @@ class Size:
     """Added and deleted, in source files."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quota:
+class Quota(Struct, frozen=True, kw_only=True):
     """How many commits to take: the newest of any shape, of two or more source files, that create a file."""
 
     newest: int
@@ -36,8 +35,7 @@ class Quota:
     creating: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Struct, frozen=True, kw_only=True):
     """What a commit changes: paths, and the lines added and deleted in source files."""
 
     sources: tuple[str, ...]
@@ -46,8 +44,7 @@ class Change:
     created: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Struct, frozen=True, kw_only=True):
     """The commits taken, newest first, and how many were left out for each reason."""
 
     commits: tuple[CommitEntry, ...]

@@ -13,10 +13,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from testing.oracle.oracle import Oracle
 from testing.repositories import fingerprint
 from testing.servers.ollama_script import Answerer
@@ -45,8 +45,7 @@ CRA = (sys.executable, "-m", "clean_room_agent")
 RUNS_REFS = ("refs/cra/", "refs/heads/cra/")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class Subject(Struct, frozen=True, kw_only=True):
     """What a run is about: a commit, in the clone in which it is tried."""
 
     work: Path
@@ -65,8 +64,7 @@ def perfect(subject: Subject) -> Answerer:
     return Oracle(subject.gold)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Setting(Struct, frozen=True, kw_only=True):
     """Under which conditions a commit is solved. `name` is part of file names."""
 
     name: str
@@ -83,8 +81,7 @@ class Setting:
     """`[recovery] rules`; all of them where it is empty."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempted:
+class Attempted(Struct, frozen=True, kw_only=True):
     """One commit under one setting."""
 
     entry: CommitEntry

@@ -7,8 +7,8 @@ otherwise, numbered ("12 | x"), marked ("> x"), or told as a place ("a.py:12: x"
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from testing.servers.ollama_script import count_tokens
 
 from benchmarks.context.snapshot import Snapshot
@@ -24,8 +24,7 @@ MAX_STARTS = 400
 """Places that are looked at where a run of lines may begin: `return None` stands in many."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class Block(Struct, frozen=True, kw_only=True):
     """Successive lines of a file that a prompt shows. Lines are 1-based and inclusive."""
 
     path: str
@@ -37,8 +36,7 @@ class Block:
     """As the prompt has it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(Struct, frozen=True, kw_only=True):
     """A prompt, taken apart."""
 
     text: str
@@ -68,8 +66,7 @@ class Reading:
         return total
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
+class _Line(Struct, frozen=True, kw_only=True):
     """A line of the prompt in the ways in which it may be one of a file."""
 
     text: str

@@ -9,10 +9,12 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree as ET
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from benchmarks.commits.checkouts import git, put_base, report_path, run_tests
 from benchmarks.commits.commit_list import CommitEntry, CommitList, Runner
@@ -42,8 +44,7 @@ SCRIPT_COMPARED = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class Failure(Struct, frozen=True, kw_only=True):
     """What one test said. Values are as the runner wrote them; both are "" where nothing was compared."""
 
     id: str

@@ -4,8 +4,8 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from testing.oracle.oracle import options, piece_of
 
 from benchmarks.context.blocks import Reading
@@ -32,8 +32,7 @@ NOT_SHOWN = "not shown"
 PROBE = "window_probe"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptFigures:
+class PromptFigures(Struct, frozen=True, kw_only=True):
     """What a prompt shows of what it should. Pairs are (how many, of how many)."""
 
     code_tokens: int
@@ -49,8 +48,7 @@ class PromptFigures:
     """Names that the changed functions use and the prompt does not explain."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFigures:
+class RunFigures(Struct, frozen=True, kw_only=True):
     """What a run asked. `repeated`: questions about an item beyond the first about it."""
 
     calls: Mapping[str, int]

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from tree_sitter import Node
 
 from benchmarks.context.names import Names, words_in
@@ -22,8 +22,7 @@ Spans = tuple[tuple[int, int], ...]
 SCRIPT_WORDS = re.compile(r"\s*>\s*|\s+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Goal:
+class Goal(Struct, frozen=True, kw_only=True):
     """One test function with all the ids that it runs under (parameters make several)."""
 
     path: str
@@ -34,8 +33,7 @@ class Goal:
     """Its lines, the test itself first, then what it uses of its own file; none where it was not found."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Call:
+class _Call(Struct, frozen=True, kw_only=True):
     """A call that defines a test, a group of tests or a hook."""
 
     titles: tuple[str, ...]

@@ -1,9 +1,9 @@
 """One run of one commit, measured by its record and its repository."""
 
 import contextlib
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from testing.runs.recorded import list_orchestrator_runs
 
 from benchmarks.commits.commit_list import CommitEntry, CommitList
@@ -18,8 +18,7 @@ from clean_room_agent.db.raw.calls import list_calls
 IMPLEMENT = "implement"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class Measured(Struct, frozen=True, kw_only=True):
     """`prompt` is of the first implement prompt, None where the run never came to one."""
 
     id: str

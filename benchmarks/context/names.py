@@ -7,10 +7,10 @@ is a name of its own.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import PurePosixPath
 
+from msgspec import Struct
 from tree_sitter import Node
 
 from benchmarks.context.snapshot import Snapshot, Symbol
@@ -30,8 +30,7 @@ MAX_BASES = 6
 SUFFIXES = ("", ".ts", ".tsx", ".js", ".mjs", ".cjs", ".jsx", "/index.ts", "/index.tsx", "/index.js")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
+class Use(Struct, frozen=True, kw_only=True):
     """A name that stands in code. `owner` is what stands before its dot: "" where there is none, "this" for all of OWN."""
 
     name: str
@@ -39,8 +38,7 @@ class Use:
     line: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
+class Imported(Struct, frozen=True, kw_only=True):
     """What an import calls a thing here. `name` is "" where it is the module itself."""
 
     path: str

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from benchmarks.context.goals import Goal
 from benchmarks.context.names import Names, words_in
@@ -17,8 +18,7 @@ SHORT_VALUE = 10
 """Lines up to which a constant or a type is needed whole."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Changed:
+class Changed(Struct, frozen=True, kw_only=True):
     """A function that the commit changes, or a few lines outside functions."""
 
     path: str

@@ -22,10 +22,10 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+from msgspec import Struct
 from testing.runs.recorded import list_orchestrator_runs
 from testing.servers.llama_server import TAG, running, weak_server
 
@@ -72,8 +72,7 @@ SERVER_HEAD = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class Share(Struct, frozen=True, kw_only=True):
     """Of a run's requests, in characters."""
 
     total: int
@@ -85,8 +84,7 @@ class Share:
         return 100 * self.shared / max(self.total, 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
+class Served(Struct, frozen=True, kw_only=True):
     """What a server counted."""
 
     tokens: int

@@ -1,9 +1,10 @@
 """A commit's base with its tests, as the run that is measured saw it: files, lines and definitions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+
+from msgspec import Struct
 
 from benchmarks.commits.checkouts import git
 from clean_room_agent.indexer.extract import FileFacts, extract
@@ -12,8 +13,7 @@ FUNCTIONS = ("function", "method")
 MAX_BYTES = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Symbol:
+class Symbol(Struct, frozen=True, kw_only=True):
     """A definition; lines are 1-based and inclusive."""
 
     path: str

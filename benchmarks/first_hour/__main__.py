@@ -18,9 +18,9 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct
 from testing.oracle.oracle import Oracle
 from testing.servers.ollama_server import OllamaServer
 
@@ -45,15 +45,13 @@ MOST_LINES = 60
 """Of one command's output."""
 
 
-@dataclass(frozen=True, slots=True)
-class Say:
+class Say(Struct, frozen=True):
     """A paragraph."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Do:
+class Do(Struct, frozen=True):
     """A command of the newcomer's, in bash; it ends with `code`."""
 
     command: str
@@ -112,17 +110,12 @@ git commit -q -a -m 'Say how an empty default ought to be shown'"""
 )
 
 
-@dataclass
 class Newcomer:
     """A home in which nothing was done before, and where in it somebody is."""
 
-    home: Path
-    server: str
-    where: Path = field(init=False)
-    path: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.where = self.home
+    def __init__(self, home: Path, server: str) -> None:
+        self.home = self.where = home
+        self.server = server
         self.path = os.environ["PATH"]
         (self.home / "clean-room-agent").symlink_to(TOP)
 

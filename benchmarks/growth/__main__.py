@@ -13,9 +13,9 @@ import os
 import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct, field
 from testing.parsed_files import parsed_files
 from testing.processes import CRA, Peak, Spent, environment, peak, pin, spend
 
@@ -34,8 +34,7 @@ COMMAND = (CRA, "index", "--json")
 ROWS = ("cold", "nothing changed", "function added", "hub: function added")
 
 
-@dataclass(slots=True, kw_only=True)
-class Size:
+class Size(Struct, kw_only=True):
     """One enlargement and what was measured of it."""
 
     copies: int

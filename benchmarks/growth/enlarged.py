@@ -6,8 +6,9 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
 
 from benchmarks.commits.checkouts import git
 from clean_room_agent.syntax import grammar_of
@@ -23,8 +24,7 @@ WHO = b"Ada Example <ada@example.org>"
 FIRST_DATE = 1_700_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Original:
+class Original(Struct, frozen=True, kw_only=True):
     """The files of a real repository, and the names that it defines."""
 
     files: Mapping[str, bytes]

@@ -14,9 +14,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct, field
 from tree_sitter import Query, QueryCursor
 
 from benchmarks.results import table, write_section
@@ -54,8 +54,7 @@ Key = tuple[str, str, str]
 """source file, target as written, name that is taken or ""."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repository:
+class Repository(Struct, frozen=True, kw_only=True):
     """A clone, and its tracked files."""
 
     name: str
@@ -64,8 +63,7 @@ class Repository:
     roots: tuple[str, ...] = ()
 
 
-@dataclass(slots=True, kw_only=True)
-class Comparison:
+class Comparison(Struct, kw_only=True):
     """What both sides say of the imports of one repository."""
 
     name: str

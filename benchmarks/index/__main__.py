@@ -12,9 +12,9 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct, field
 from testing.parsed_files import parsed_files
 from testing.processes import CRA, Peak, Spent, environment, peak, pin, spend
 
@@ -41,8 +41,7 @@ AIDER = Path(__file__).with_name("aider_map.py")
 AIDER_CACHES = ".aider.tags.cache*"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """A repository's clones, and what is done to them."""
 
     name: str
@@ -65,8 +64,7 @@ class Place:
     contents: Contents
 
 
-@dataclass(slots=True, kw_only=True)
-class Bench:
+class Bench(Struct, kw_only=True):
     """Everything measured so far, by repository and row."""
 
     env: dict[str, str]

@@ -9,9 +9,9 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from testing.parsed_files import with_function
 
 from benchmarks.commits.checkouts import git
@@ -33,8 +33,7 @@ IMPORTED = """
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
+class Edit(Struct, frozen=True, kw_only=True):
     """A file before and after somebody worked on it."""
 
     path: str
@@ -42,8 +41,7 @@ class Edit:
     after: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edits:
+class Edits(Struct, frozen=True, kw_only=True):
     """The changes that are measured, each alone."""
 
     body: Edit

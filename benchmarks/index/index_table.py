@@ -6,9 +6,9 @@ import os
 import sqlite3
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from testing.processes import Peak, Spent
 
 from benchmarks.index.copies import Edits
@@ -33,8 +33,7 @@ KINDS = ("symbols", "docstrings", "inline_comments", "dependencies", "symbol_ref
 """Tables whose rows are counted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
+class Contents(Struct, frozen=True, kw_only=True):
     """What a fresh index holds."""
 
     database_mb: float
@@ -42,8 +41,7 @@ class Contents:
     """By table."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
+class Figures(Struct, frozen=True, kw_only=True):
     """Everything measured of one repository."""
 
     name: str

@@ -13,14 +13,13 @@ page holds what has come to its end.
 """
 
 import argparse
-import dataclasses
 import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from testing.servers.llama_server import TAG, RealServer, running, weak_server
 
 from benchmarks.loop.data import TEST, TRAIN, UNTIL, loop_rows, register, shuffled
@@ -42,8 +41,7 @@ TASK = "Cookies of a redirect are lost when the client follows it"
 TITLE = "The loop on a real model"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loop:
+class Loop(Struct, frozen=True, kw_only=True):
     """The work folder of one adapter and what is done in it."""
 
     top: Path
@@ -211,7 +209,7 @@ def main() -> None:
     given = parser.parse_args()
     top = given.work.absolute()
     program, weights = weak_server(given.environment or environment(top))
-    settings = Settings(**{each.name: getattr(given, each.name) for each in dataclasses.fields(Settings)})
+    settings = Settings(**{name: getattr(given, name) for name in Settings.__struct_fields__})
     shared = {
         "XDG_CACHE_HOME": str(top / "cache"), "COLUMNS": "200", "OMP_NUM_THREADS": str(settings.threads)
     }  # fmt: skip

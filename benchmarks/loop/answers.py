@@ -3,11 +3,11 @@
 import contextlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from msgspec import Struct
 from testing.servers.llama_server import TAG
 
 from benchmarks.results import table
@@ -24,8 +24,7 @@ ANSWERS = """
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     """One answer of one arm."""
 
     item: str

@@ -5,8 +5,9 @@ The control has the same rows with one another's answers: whatever it learns is 
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import DatasetRow, append_dataset, append_training_plan

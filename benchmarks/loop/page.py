@@ -3,9 +3,11 @@
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from benchmarks.loop.answers import answers_page
 from benchmarks.loop.data import TEST, TRAIN, UNTIL
@@ -18,8 +20,7 @@ SETTINGS = "settings.json"
 """Stands in an adapter's folder when its run has come to the end."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True, kw_only=True):
     """How one adapter was trained and tested."""
 
     prompt: str

@@ -6,12 +6,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from msgspec import Struct
+from msgspec.structs import asdict
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+
+class Stage(Struct, frozen=True, kw_only=True):
     """A command that ended."""
 
     name: str

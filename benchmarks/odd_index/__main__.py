@@ -13,9 +13,10 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 
+from msgspec import Struct
+from msgspec.structs import replace
 from testing.odd_repository import BIG, NAMES, Fate, OddSize, make_odd_repository, odd_contents
 from testing.processes import CRA, Peak, Spent, environment, peak, spend
 from testing.repositories import make_repository
@@ -31,8 +32,7 @@ COMMAND = (CRA, "index", "--json", "--continue-on-error")
 NAMED = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, frozen=True, kw_only=True):
     """What became of the files."""
 
     indexed: frozenset[str]

@@ -19,10 +19,10 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
+from msgspec import Struct
 from testing.oracle.distractible import DistractibleOracle
 from testing.oracle.noisy import NoisyOracle, Rates
 from testing.oracle.oracle import Oracle
@@ -89,8 +89,7 @@ def pairs(subject: Subject) -> Answerer:
     return ShiftedOracle(Oracle(subject.gold), in_most_pairs, seed=subject.entry.id)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Declaring:
+class Declaring(Struct, frozen=True, kw_only=True):
     """Makes the oracle whose plans name what a commit adds; with `cut`, its edits end after so many tokens."""
 
     cut: int = 0

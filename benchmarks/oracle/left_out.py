@@ -6,9 +6,10 @@ run with all rows, and the others stay as they were.
 
 import contextlib
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import get_args
+
+from msgspec.structs import replace
 
 from benchmarks.commits.commit_list import CommitEntry
 from benchmarks.commits.solve_commit import Setting

@@ -3,9 +3,9 @@
 import contextlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from testing.oracle.oracle import is_prose, section
 
 from benchmarks.commits.solve_commit import Attempted
@@ -39,16 +39,14 @@ STAGES = {
 LATER = {"": 0, "scope": 1, "precision": 2, "assembly": 3}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loss:
+class Loss(Struct, frozen=True, kw_only=True):
     """Where the harness lost a commit, and the evidence in a few words."""
 
     stage: str
     example: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
+class Recorded(Struct, frozen=True, kw_only=True):
     """What the record holds of one run."""
 
     calls: tuple[ModelCall, ...] = ()
@@ -58,8 +56,7 @@ class Recorded:
     passes: tuple[TaskRunRow, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Costs:
+class Costs(Struct, frozen=True, kw_only=True):
     """Figures of one run, by its log."""
 
     calls: int

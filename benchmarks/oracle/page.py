@@ -3,9 +3,11 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from benchmarks.commits.commit_list import CommitList
 from benchmarks.results import table
@@ -13,8 +15,7 @@ from benchmarks.results import table
 MOST_EXAMPLE = 160
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(Struct, frozen=True, kw_only=True):
     """What is kept of one run."""
 
     id: str

@@ -19,10 +19,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from testing.client.scripted_transport import ScriptedTransport
 from testing.oracle.oracle import Oracle
 from testing.servers.timed_server import TimedServer
@@ -60,8 +60,7 @@ LEAST_BYTES, MOST_BYTES = 2_000, 8_000
 """Sizes of the files that the task of the large repository changes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """A repository with a task and the right answer to it."""
 
     name: str
@@ -70,8 +69,7 @@ class Place:
     gold: tuple[GoldFile, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timed:
+class Timed(Struct, frozen=True, kw_only=True):
     """One run, in seconds."""
 
     first_request: float
@@ -301,8 +299,7 @@ def time_commit(work: Path, count: int = 100) -> float:
     return statistics.median(durations)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
+class Words(Struct, frozen=True, kw_only=True):
     """Inputs of the measured prompt."""
 
     text: str

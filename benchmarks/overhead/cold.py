@@ -18,9 +18,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from testing.oracle.oracle import Oracle
 from testing.servers.ollama_script import Answer, ChatCall
 from testing.servers.ollama_server import OllamaServer
@@ -46,8 +46,7 @@ sys.stderr.write("test_all (tests.All.test_all) ... ok\\n\\n" + "-" * 70 + "\\nR
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waited:
+class Waited(Struct, frozen=True, kw_only=True):
     """Seconds from Enter to the first request of its kind, and what the record has of the run's time."""
 
     question: float

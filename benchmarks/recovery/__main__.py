@@ -14,9 +14,10 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
+
+from msgspec import Struct
 
 from benchmarks.recovery import samples, scaffolds
 from benchmarks.recovery.zoo import ZOO, live_through
@@ -31,8 +32,7 @@ ALL = "(all rows)"
 PARTS = {"samples": samples, "scaffolds": scaffolds}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(Struct, frozen=True, kw_only=True):
     """How a pathology ended under a set of rows."""
 
     name: str

@@ -8,9 +8,9 @@ import random
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from testing.runs.solving import MONEY_TESTS, TILL, Script, edit, make_project
 from testing.servers.ollama_script import Answerer, ChatCall
 from testing.servers.ollama_server import OllamaServer
@@ -38,8 +38,7 @@ Chances = tuple[float, float]
 """(right, half right)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Coder:
+class Coder(Struct, frozen=True, kw_only=True):
     """Who is right by chance: from a bare prompt, and from one that shows what failed."""
 
     name: str
@@ -55,8 +54,7 @@ CODERS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, frozen=True, kw_only=True):
     """How one run ended, and what its edits cost."""
 
     solved: bool

@@ -10,9 +10,9 @@ import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from testing.oracle.scaffold import scaffold_of
 from testing.runs.solving import TILL, Script, make_project, text_of
 from testing.servers.ollama_script import Answer, ChatCall
@@ -165,8 +165,7 @@ Spoil = Callable[[ChatCall, str, random.Random], Answer | str]
 """The coder's answer, from the call, the right answer, and its luck."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Coder:
+class Coder(Struct, frozen=True, kw_only=True):
     """Who has one weakness."""
 
     name: str
@@ -265,8 +264,7 @@ CODERS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, frozen=True, kw_only=True):
     """How one run ended, and what it cost."""
 
     solved: bool

@@ -7,10 +7,10 @@ tests: `split` loses cents, and one test says so.
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field
 from testing.runs.solving import (
     MENDED_MONEY,
     MONEY,
@@ -37,8 +37,7 @@ Spoiler = Callable[[ChatCall, str], Answer | str]
 """The answer to an edit prompt, from the call and the right answer."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pathology:
+class Pathology(Struct, frozen=True, kw_only=True):
     """What goes wrong, and how a run with it is due to end."""
 
     name: str
@@ -76,8 +75,7 @@ class Pathology:
         return f"{TASK}; till/receipt.py says sum, not total" if "till/receipt.py" in self.changed else TASK
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lived:
+class Lived(Struct, frozen=True, kw_only=True):
     """A run with a pathology."""
 
     told: Told

@@ -2,7 +2,8 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from clean_room_agent.indexer.nesting import Nested
 from clean_room_agent.indexer.references.resolve import Resolved
@@ -16,8 +17,7 @@ NO_SYMBOLS = frozenset({"param", "module", "namespace"})
 VALUES = frozenset({"variable", "type_alias"})
 
 
-@dataclass(slots=True)
-class Compared:
+class Compared(Struct):
     """Counts for one repository."""
 
     groups: int = 0

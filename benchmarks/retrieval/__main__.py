@@ -14,9 +14,10 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
 
 from benchmarks.results import write_section
 from benchmarks.retrieval.checkouts import lacking, snapshot, source_files
@@ -33,8 +34,7 @@ MOST_LACKING = 0.02
 """The share of source files that a mirror may have no contents for; tasks of a snapshot with more are left out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class Places(Struct, frozen=True, kw_only=True):
     """Where everything is."""
 
     work: Path
@@ -42,8 +42,7 @@ class Places:
     aider: Path | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """The tasks of one group on one snapshot."""
 
     group: str
@@ -52,8 +51,7 @@ class Asked:
     tasks: tuple[Task, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class Measured(Struct, frozen=True, kw_only=True):
     """What came of them: nothing where the snapshot lacks too many files."""
 
     results: tuple[Result, ...]

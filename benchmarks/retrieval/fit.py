@@ -12,8 +12,9 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from benchmarks.results import write_section
 from clean_room_agent.db.connection import get_connection
@@ -43,8 +44,7 @@ Shares = tuple[float, ...]
 """Of each signal, in the order of `WEIGHTS`, times what the file's kind counts."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class Task(Struct, frozen=True, kw_only=True):
     """A past commit as a task."""
 
     shares: Mapping[int, Shares]
@@ -52,8 +52,7 @@ class Task:
     changed: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fit:
+class Fit(Struct, frozen=True, kw_only=True):
     """What fitting did on one repository."""
 
     name: str

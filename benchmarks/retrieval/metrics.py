@@ -1,15 +1,15 @@
 """How good an order of files is for a task whose files are known."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 DEPTHS = (1, 3, 5, 10, 20, 50)
 ALL_WITHIN = 10
 HIT_WITHIN = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Score:
+class Score(Struct, frozen=True, kw_only=True):
     """Of one task, or the mean of many; every figure is between 0 and 1."""
 
     recall: tuple[float, ...]

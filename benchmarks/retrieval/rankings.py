@@ -7,9 +7,9 @@ import subprocess
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict
 from testing.processes import environment
 
@@ -40,8 +40,7 @@ def ask_ours(top: Path, tasks: Sequence[Task]) -> tuple[Answer, ...]:
     return _timed(tasks, lambda text: candidates(kb, top, text))
 
 
-@dataclass(frozen=True, slots=True)
-class Bm25:
+class Bm25(Struct, frozen=True):
     """Okapi BM25 over whole files: each file is its path and its text; what a word is, is what it is for `cra`."""
 
     gains: Mapping[str, Sequence[tuple[str, float]]]

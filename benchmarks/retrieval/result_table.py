@@ -1,7 +1,8 @@
 """The tables of the retrieval benchmark."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from benchmarks.results import table
 from benchmarks.retrieval.metrics import ALL_WITHIN, DEPTHS, HIT_WITHIN, Score, mean_of, percentile
@@ -35,8 +36,7 @@ index, and loads aider's graph library; reading files for BM25 and for aider's t
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(Struct, frozen=True, kw_only=True):
     """How one ranking did on one task."""
 
     task_id: str

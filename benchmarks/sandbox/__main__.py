@@ -15,9 +15,9 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
+from msgspec.structs import replace
 from testing.repositories import make_repository
 
 from benchmarks.results import table, write_section

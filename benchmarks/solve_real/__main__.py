@@ -11,8 +11,9 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from benchmarks.commits.checkouts import BenchmarkError
 from benchmarks.commits.commit_list import read_list
@@ -30,8 +31,7 @@ ROW = re.compile(
 LOSS = re.compile(r"^- ([\w-]+) at (\d+)k: .*$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Line(Struct, frozen=True, kw_only=True):
     """One line of the results page."""
 
     id: str

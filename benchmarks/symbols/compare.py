@@ -2,7 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from benchmarks.symbols.peers import Named, Thing
 
@@ -11,8 +12,7 @@ LINES = "other lines"
 KIND = "another kind"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reason:
+class Reason(Struct, frozen=True, kw_only=True):
     """A difference that was looked at: how it is known, and whether it is left out of the percentage."""
 
     title: str
@@ -21,8 +21,7 @@ class Reason:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class Difference(Struct, frozen=True, kw_only=True):
     """A thing that the peer names and we do not, or not so."""
 
     path: str
@@ -36,8 +35,7 @@ class Difference:
     """Whether the first peer names something of this name on this line."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(Struct, frozen=True, kw_only=True):
     """One repository against one peer."""
 
     named: int

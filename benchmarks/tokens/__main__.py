@@ -19,9 +19,10 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from benchmarks.results import table, write_section
 from clean_room_agent.llm.calibration import QUANTILE, Pair, calibrate
@@ -52,8 +53,7 @@ HEAD = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Struct, frozen=True, kw_only=True):
     """A prompt of some project."""
 
     project: str
@@ -61,8 +61,7 @@ class Question:
     prompt: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Split:
+class Split(Struct, frozen=True, kw_only=True):
     """What calibration sees, and what is tested: positions of questions."""
 
     name: str
@@ -70,8 +69,7 @@ class Split:
     tested: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shares:
+class Shares(Struct, frozen=True, kw_only=True):
     """True counts as shares of the bound, prompt by prompt."""
 
     shares: tuple[float, ...]

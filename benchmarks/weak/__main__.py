@@ -20,9 +20,9 @@ import time
 import venv
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from testing.servers.llama_server import TAG, RealServer, running, weak_server
 
 from benchmarks.results import table, write_section
@@ -54,8 +54,7 @@ KIND_HEAD = (
 ENDED = {0: "complete", 1: "failed", 4: "partial"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(Struct, frozen=True, kw_only=True):
     """How a command ended."""
 
     errand: str

@@ -2,14 +2,14 @@
 
 import shutil
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 PROJECT = Path(__file__).with_name("project")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Errand:
+class Errand(Struct, frozen=True, kw_only=True):
     """A fault of one function, and the words of somebody who met it. The words name the function."""
 
     name: str

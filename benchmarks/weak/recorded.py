@@ -10,8 +10,9 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 PROBE = "window_probe"
 CALLS = """
@@ -25,8 +26,7 @@ LEAST_PARROTED = 20
 """Characters of an answer; shorter ones, such as a list of one number, may well equal an example."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     """One call."""
 
     question: tuple[str, str, str, str]
@@ -47,8 +47,7 @@ class Answer:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KindRow:
+class KindRow(Struct, frozen=True, kw_only=True):
     """The answers of one prompt."""
 
     prompt: str

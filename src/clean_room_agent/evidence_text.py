@@ -13,7 +13,8 @@ whole has a bound in characters: what is short leaves more to what is long, and 
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.context import quoted
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
@@ -87,8 +88,7 @@ SAME_BOTH_SIDES = re.compile(r"(?:[\w.]+: )?(?:assert )?(?P<value>\S.*) (?:==|!=
 """A comparison of two values that were abbreviated until they became equal: it says nothing, and misleads."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(Struct, frozen=True):
     """One thing that a block says: what the line begins with, and the text, indented where it has several lines."""
 
     head: str

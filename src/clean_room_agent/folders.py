@@ -15,9 +15,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+
+from msgspec import Struct
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 NOTHING: Mapping[str, tuple[int, int, int]] = MappingProxyType({})
@@ -106,8 +107,7 @@ def remove_all_but(
                 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
+class _Wanted(Struct, frozen=True, kw_only=True):
     files: Collection[str]
     folders: Collection[str]
     leading: Collection[str]

@@ -9,8 +9,9 @@ text up to the next one. `src/**/test_*.py` becomes `(?>src/)(?:.+?/)??test_[^/]
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from functools import cache
+
+from msgspec import Struct, field
 
 TOKEN = re.compile(r"((?<![^/])\*\*/|/\*\*\Z|\*\*|\*|\?)")
 DEEP = {"": "", "**": ".*?", "**/": "(?:.+?/)??"}
@@ -18,8 +19,7 @@ PART_STARS = re.compile(r"(?P<whole>(?<![^/])\*\*(?![^/]))|\*{2,}")
 BRACES = re.compile(r"\{([^{}]*)\}")
 
 
-@dataclass(slots=True)
-class _Section:
+class _Section(Struct):
     """A part of a pattern without `**` in it."""
 
     after: str

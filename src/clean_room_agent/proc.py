@@ -9,9 +9,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
 
 from clean_room_agent.cancellation import raise_if_stopped
 from clean_room_agent.child_processes import (
@@ -33,8 +34,7 @@ DRAIN_S = 0.2
 KILL_WAIT_S = 15.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """Bounds for a command and all that it starts, on Linux. 0: no bound."""
 
     memory: int = 0
@@ -48,8 +48,7 @@ class Limits:
 NO_LIMITS = Limits()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Completed:
+class Completed(Struct, frozen=True, kw_only=True):
     """How a command ended. `returncode` is negative for the signal that killed it.
 
     A stream longer than the bound holds its first and its last half of the bound; `*_cut` bytes stood between.

@@ -10,7 +10,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 LONG = 16
 """From this length on letters and digits alone may be random."""
@@ -106,8 +107,7 @@ def is_basic(value: str) -> bool:
     return (b":" in said and said.isascii() and said.decode().isprintable()) or is_random(value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Struct, frozen=True, kw_only=True):
     """One kind of secret: its group `secret` is what must not be shown, if `accept` says so."""
 
     marks: tuple[str, ...]

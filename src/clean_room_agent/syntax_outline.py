@@ -10,9 +10,9 @@ In Python a test is a definition; in JavaScript and TypeScript it is a call, wit
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Literal
 
+from msgspec import Struct, field
 from tree_sitter import Node
 
 from clean_room_agent.syntax import MAX_PARSED_BYTES, ParseGivenUp, grammar_of, parse
@@ -58,8 +58,7 @@ PYTHON_HOOKS = frozenset(
 Kind = Literal["test", "suite", "hook"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class Span(Struct, frozen=True, kw_only=True):
     """Whole lines, 1-based and inclusive."""
 
     start_line: int
@@ -70,8 +69,7 @@ class Span:
         return self.start_line <= other.start_line and other.end_line <= self.end_line
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TestCall:
+class TestCall(Struct, frozen=True, kw_only=True):
     """A call that declares a test, a suite or a hook."""
 
     __test__ = False
@@ -84,8 +82,7 @@ class TestCall:
     """The suite around it; the whole file where there is none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+class Declared(Struct, frozen=True, kw_only=True):
     """A name that a file, a suite or a class declares."""
 
     name: str
@@ -96,8 +93,7 @@ class Declared:
     """It runs for each test of its scope without being named: an autouse fixture, or a `setUp`."""
 
 
-@dataclass(slots=True)
-class Outline:
+class Outline(Struct):
     """The outline of a test file, in the order of its lines."""
 
     calls: list[TestCall] = field(default_factory=list)
@@ -125,8 +121,7 @@ def outline_of(source: bytes, path: str) -> Outline | None:
     return outline
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """The position of a node."""
 
     titles: tuple[tuple[str, ...], ...]
@@ -138,8 +133,7 @@ class _Place:
     """Whether the next function is a suite's."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Visit:
+class _Visit(Struct, frozen=True):
     """A node with its surroundings; asking tree-sitter for a parent searches from the root."""
 
     node: Node

@@ -1,7 +1,8 @@
 """Reads and writes text files byte for byte: encoding, byte-order mark, line ends and final newline survive."""
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 MAX_TEXT_BYTES = 2_000_000
 BOMS = (
@@ -19,8 +20,7 @@ class NotTextError(ValueError):
     """The bytes are not text that survives a round trip; the message says why."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextFile:
+class TextFile(Struct, frozen=True, kw_only=True):
     """A decoded file. `text` has LF line ends unless the file mixes them; then it keeps them as they are."""
 
     text: str

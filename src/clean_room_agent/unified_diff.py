@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, sourced
 
@@ -15,8 +16,7 @@ ESCAPE = re.compile(r"\\([0-7]{3}|.)")
 ESCAPED = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiffLine:
+class DiffLine(Struct, frozen=True, kw_only=True):
     """One line without its mark; `old` and `new` are 1-based, None where that version has no such line."""
 
     kind: LineKind
@@ -26,8 +26,7 @@ class DiffLine:
     new: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileDiff:
+class FileDiff(Struct, frozen=True, kw_only=True):
     """The changes in one file."""
 
     path: str
@@ -45,8 +44,7 @@ class FileDiff:
         return sum(line.kind == "deleted" for line in self.lines)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hunk:
+class Hunk(Struct, frozen=True, kw_only=True):
     """One hunk with the header of its file; a file without hunks (a rename, a mode) is one with an empty body."""
 
     header: str

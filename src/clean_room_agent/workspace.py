@@ -8,8 +8,9 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.names import task_of
 from clean_room_agent.atomic_write import atomic_write
@@ -25,8 +26,7 @@ KEY_BYTES = 32
 TASK_ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workspace:
+class Workspace(Struct, frozen=True, kw_only=True):
     """The paths of one repository. Nothing is created or read before `create`."""
 
     repo: Path

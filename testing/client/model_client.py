@@ -1,9 +1,9 @@
 """Model clients for tests: a small configuration, a clock that stands still, waits that are noted and not waited."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct, field
 from pydantic import BaseModel
 
 from clean_room_agent.llm.answer_guards import CopyMemory
@@ -21,8 +21,7 @@ NOW = "2026-01-02T03:04:05Z"
 WINDOW = 4096
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class Note(Struct, frozen=True, kw_only=True):
     """Inputs of the prompts below."""
 
     text: str
@@ -75,8 +74,7 @@ def judge_numbers(
     return client.ask_each(RELEVANT, inputs, items=items, pass_id=pass_id, stage=stage)
 
 
-@dataclass(slots=True)
-class Waits:
+class Waits(Struct):
     """The seconds that a client wanted to wait."""
 
     seconds: list[float] = field(default_factory=list)

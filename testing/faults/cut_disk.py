@@ -6,16 +6,16 @@ folder's changes of names since its own last sync, only some beginning does, and
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from testing.faults.cut_trace import Step
 
 SECTORS = (512, 4096)
 
 
-@dataclass(slots=True, kw_only=True)
-class _Change:
+class _Change(Struct, kw_only=True):
     """A write (`data`) or a truncation (None) that is not synced, with the step that made it."""
 
     step: int
@@ -23,8 +23,7 @@ class _Change:
     data: bytes | None
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class _File:
+class _File(Struct, kw_only=True, eq=False):
     durable: bytearray = field(default_factory=bytearray)
     pending: list[_Change] = field(default_factory=list)
     size: int = 0
@@ -35,8 +34,7 @@ _Names = dict[str, "_File | None"]
 """Path -> file; None: a folder."""
 
 
-@dataclass(slots=True, kw_only=True)
-class _Renaming:
+class _Renaming(Struct, kw_only=True):
     """Names of one folder that changed at once, and the step that changed them; "" as value: the name is gone."""
 
     step: int

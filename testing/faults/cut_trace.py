@@ -3,9 +3,10 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 CALLS = (
     *("openat", "open", "creat", "write", "pwrite64", "writev", "pwritev", "pwritev2", "lseek", "ftruncate"),
@@ -25,8 +26,7 @@ HANDLE = re.compile(r"(AT_FDCWD|-?\d+)<((?:\\x[0-9a-f]{2})*)>")
 UNKNOWN = frozenset({"pwritev", "pwritev2", "symlink", "symlinkat", "copy_file_range", "sendfile"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     """One thing done to a file below the watched folder, or one acknowledgement."""
 
     kind: Kind

@@ -15,9 +15,11 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.runs import get_archive
@@ -36,8 +38,7 @@ SEED = 20
 ROOT = Path(__file__).parents[2]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Traced:
+class Traced(Struct, frozen=True, kw_only=True):
     """A run that was traced: what stood before, and what was done."""
 
     before: Path
@@ -46,8 +47,7 @@ class Traced:
     steps: tuple[Step, ...]
 
 
-@dataclass(slots=True, kw_only=True)
-class Losses:
+class Losses(Struct, kw_only=True):
     """What was found wrong after the cuts, counted, with the first of each kind in words."""
 
     cuts: int = 0

@@ -1,14 +1,14 @@
 """How often a fault was made, and how often what must not happen came of it."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 Effort = Literal["short", "full"]
 """`full` tries as often as the targets ask, `short` a few times."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class Figure(Struct, frozen=True, kw_only=True):
     """One line: how often something was tried, how often what must not happen was found."""
 
     name: str

@@ -16,8 +16,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.workspace import Workspace
@@ -36,8 +38,7 @@ SAYS_SO = ("No space left", "disk is full", "make room")
 DOCUMENTED = frozenset({1, 2, 3, 4})
 
 
-@dataclass(slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, kw_only=True):
     """What came of the trials."""
 
     trials: int = 0

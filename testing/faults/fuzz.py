@@ -14,10 +14,11 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Literal
+
+from msgspec import Struct
 
 from clean_room_agent.errors import CraError
 from testing.faults.figures import Effort, Figure
@@ -39,8 +40,7 @@ class StuckError(BaseException):
     """An input held its reader for `STUCK_S`; no reader may take it for an error of its own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     """One input that was not read as promised."""
 
     number: int
@@ -51,8 +51,7 @@ class Finding:
     """Where it was raised, or how long it took: the same for findings of the same cause, mostly."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class Case(Struct, frozen=True, kw_only=True):
     """An input and who reads it."""
 
     target: Target

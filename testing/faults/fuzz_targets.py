@@ -6,12 +6,13 @@ import random
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import cast
 
 import httpx
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent import globs, safe_open, text_file
 from clean_room_agent.app.prompts import PROMPTS
@@ -95,8 +96,7 @@ class Broken(Exception):
     """Something that is promised is not so; the message says what."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Struct, frozen=True, kw_only=True):
     """A reader, with valid examples of what it reads."""
 
     name: str

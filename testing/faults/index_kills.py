@@ -10,8 +10,9 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.errors import CraError
@@ -40,8 +41,7 @@ class NotWholeError(Exception):
     """A database is damaged."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
+class Bench(Struct, frozen=True, kw_only=True):
     """A repository that may be changed, and a folder for what is saved of it."""
 
     top: Path
@@ -92,8 +92,7 @@ class Bench:
             raise NotWholeError(str(exc)) from exc
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class Case(Struct, frozen=True, kw_only=True):
     """A kind of run: where it begins, and where it leads."""
 
     name: str
@@ -108,8 +107,7 @@ class Case:
     """That a run takes which is not killed."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Tally:
+class Tally(Struct, kw_only=True):
     """What was seen of one kind of run."""
 
     seen: Counter[str] = field(default_factory=Counter)

@@ -13,9 +13,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from clean_room_agent import proc
 from clean_room_agent.cli import check, solve  # noqa: F401 - loaded before the forks, which then begin at once
@@ -31,8 +32,7 @@ STATEMENTS = ("INSERT", "UPDATE", "DELETE", "REPLACE")
 GONE_SECONDS = 10.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(Struct, frozen=True, kw_only=True):
     """How a process ended; negative codes are signals."""
 
     code: int

@@ -10,9 +10,10 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
+
+from msgspec import Struct, field
 
 from clean_room_agent.artifacts.names import task_of
 from clean_room_agent.artifacts.outcomes import RunStatus
@@ -65,8 +66,7 @@ KEPT = (
 """Tables whose rows never change."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class Subject(Struct, frozen=True, kw_only=True):
     """A run that is killed."""
 
     name: str
@@ -136,8 +136,7 @@ SUBJECTS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reference:
+class Reference(Struct, frozen=True, kw_only=True):
     """The run that nobody disturbed."""
 
     story: Story
@@ -148,8 +147,7 @@ class Reference:
     """Without the task."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Case:
+class Case(Struct, kw_only=True):
     """One run that was killed, and what was wrong with it afterwards."""
 
     name: str

@@ -10,9 +10,10 @@ import multiprocessing
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from multiprocessing.synchronize import Event
 from pathlib import Path
+
+from msgspec import Struct
 
 from clean_room_agent import safe_open
 from clean_room_agent.errors import CommandError, RepositoryError
@@ -33,8 +34,7 @@ AT_FDCWD = -100
 RENAME_EXCHANGE = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class Scene(Struct, frozen=True, kw_only=True):
     """`top/dir` and `top/plain.py` are real at one moment, and links to `outside` at the next."""
 
     top: Path

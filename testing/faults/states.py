@@ -17,9 +17,10 @@ import stat
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from unittest.mock import patch
+
+from msgspec import Struct, field
 
 from clean_room_agent import proc
 from clean_room_agent.cli.main import run as run_cra
@@ -57,8 +58,7 @@ SHORT = (
 DOCUMENTED = frozenset({0, 1, 2, 3, 4, 130})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Said(Struct, frozen=True, kw_only=True):
     """How a command ended."""
 
     code: int
@@ -66,8 +66,7 @@ class Said:
     err: str
 
 
-@dataclass(kw_only=True)
-class Visit:
+class Visit(Struct, kw_only=True):
     """A state with the commands that are run in it."""
 
     folder: Path
@@ -127,8 +126,7 @@ class Visit:
         return "none" if row is None else str(row[0])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class Command(Struct, frozen=True, kw_only=True):
     """Something that a user does with `cra`. `code` is what it ends with where runs are possible."""
 
     name: str
@@ -265,8 +263,7 @@ WITHOUT_REPOSITORY = frozenset({"demo", "completion"})
 """Commands that do not look at the repository they are run in."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     """What must not have happened."""
 
     state: str
@@ -277,8 +274,7 @@ class Finding:
     """Why the command neither did what it should nor was refused as it should."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
+class Survey(Struct, frozen=True, kw_only=True):
     """What came of all commands in all states."""
 
     states: int

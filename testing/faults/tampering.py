@@ -10,9 +10,10 @@ runners are deceived too, not Node's own alone. Tricks are counted by kind: a ki
 import shutil
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from testing.faults.figures import Effort, Figure
 from testing.faults.tampering_python import TRICKS, Trick
@@ -22,8 +23,7 @@ from testing.runs.solving import Told, make_project
 SHORT = frozenset({"exit", "collection", "assertions"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, frozen=True, kw_only=True):
     """What came of one trick."""
 
     trick: Trick

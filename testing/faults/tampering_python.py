@@ -2,7 +2,8 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from testing.repositories import Files
 from testing.runs.solving import MONEY, MONEY_TESTS, TASK, TILL
@@ -12,8 +13,7 @@ UNITTEST = f"{sys.executable} -m unittest -v"
 RED = "test_split_keeps_every_cent"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trick:
+class Trick(Struct, frozen=True, kw_only=True):
     """What a model changes, and in which repository."""
 
     name: str

@@ -13,9 +13,10 @@ import sqlite3
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from clean_room_agent.db.connection import connect_file, get_connection
 from clean_room_agent.db.raw.record import Record
@@ -35,8 +36,7 @@ BETWEEN = 0.001
 """Seconds between what a transaction reads and what it writes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class Written(Struct, frozen=True, kw_only=True):
     """What came of one way to write."""
 
     tried: int

@@ -11,8 +11,10 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.parse import parse_edits, render_edits
@@ -53,8 +55,7 @@ BESIDE = 0.5
 """Of wrong edits, how many go into a function beside, where one is shown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Weaknesses:
+class Weaknesses(Struct, frozen=True, kw_only=True):
     """How often it errs, as shares from 0 to 1, and why it is so much."""
 
     edit_tokens: float = 12_000
@@ -77,8 +78,7 @@ class Weaknesses:
     """Of verdicts about words, or about a bare signature."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attention:
+class Attention(Struct, frozen=True, kw_only=True):
     """What a prompt holds that distracts, and what it lacks."""
 
     needless: int

@@ -8,8 +8,10 @@ import json
 import random
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.execute.edits.parse import parse_edits, render_edits
 from clean_room_agent.training.gold_edits import FRAME
@@ -21,8 +23,7 @@ TURNED = {"yes": "no", "no": "yes", "change": "skip", "skip": "change", "read": 
 """What a verdict becomes that errs."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rates:
+class Rates(Struct, frozen=True, kw_only=True):
     """Shares from 0 to 1."""
 
     verdicts: float = 0.1

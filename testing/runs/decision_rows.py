@@ -1,6 +1,5 @@
 """Decisions as the record keeps them, made from the values of its columns."""
 
-from dataclasses import fields
 from typing import Any
 
 from clean_room_agent.artifacts.context import Judgment, Subject
@@ -19,5 +18,5 @@ def plan_decision_row(**columns: Any) -> PlanDecisionRow:
 
 def _taken(kind: Any, columns: dict[str, Any]) -> Any:
     """The part, with what is taken out of the columns for it."""
-    names = [one.name for one in fields(kind)]
+    names = kind.__struct_fields__
     return kind(**{name: columns.pop(name) for name in names if name in columns})

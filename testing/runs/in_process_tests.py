@@ -15,13 +15,14 @@ import sys
 import threading
 import unittest
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import cast
 
 from clean_room_agent import proc
 from clean_room_agent.orchestrator.testing.test_runner import TestWorktree
-from clean_room_agent.sandbox.bubblewrap import Sandbox
+from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Sandbox
+from clean_room_agent.sandbox.policy import Policy
 
 NOT_FOUND = 127
 """What a shell exits with where there is no such program."""
@@ -29,8 +30,7 @@ _alone = threading.Lock()
 """Held while the folder, the import path and the modules of this process are those of a project."""
 
 
-@dataclass(kw_only=True)
-class FolderOfTexts(TestWorktree):
+class FolderOfTexts(TestWorktree, kw_only=True):
     """A plain folder in which a commit's files are written; `files` knows them."""
 
     files: Callable[[str], Mapping[str, str]]
@@ -47,16 +47,14 @@ class FolderOfTexts(TestWorktree):
         self.clean_at = commit
 
 
-class InProcess(Sandbox):
+class InProcess(Sandbox, frozen=True, kw_only=True):
     """Runs no process: the commands that it knows are carried out here, in `folder`."""
 
+    bubblewrap: Bubblewrap = cast("Bubblewrap", None)
+    policy: Policy = cast("Policy", None)
     folder: Path
     is_broken: Callable[[], bool]
-
-    def __init__(self, folder: Path, is_broken: Callable[[], bool]) -> None:
-        """`is_broken`: whether no command can be started just now."""
-        object.__setattr__(self, "folder", folder)
-        object.__setattr__(self, "is_broken", is_broken)
+    """Whether no command can be started just now."""
 
     def run(
         self,

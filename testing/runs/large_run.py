@@ -8,10 +8,11 @@ import contextlib
 import json
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from clean_room_agent.artifacts.context import frame
 from clean_room_agent.artifacts.edits import EditCode, EditReport
@@ -46,8 +47,7 @@ CODE_LINES = 260
 """Of the file that a step changes."""
 
 
-@dataclass(slots=True)
-class _Writer:
+class _Writer(Struct):
     conn: Connection
     top: Path
     rng: random.Random

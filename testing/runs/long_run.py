@@ -8,9 +8,10 @@ import contextlib
 import json
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.names import relative_pass
 from clean_room_agent.db.connection import connect_file
@@ -122,28 +123,26 @@ def _steps(prompt: str) -> list[dict[str, Any]]:
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Story:
+class Story(Struct, frozen=True, kw_only=True):
     """Everything of a run's result and record that must not depend on how often it was broken off."""
 
     status: str
     reason: str
     counts: tuple[int, ...]
-    tree: dict[str, str] = field(repr=False)
+    tree: dict[str, str]
     """Of the branch."""
-    passes: tuple[tuple[Any, ...], ...] = field(repr=False)
-    attempts: tuple[tuple[Any, ...], ...] = field(repr=False)
-    validations: tuple[tuple[Any, ...], ...] = field(repr=False)
-    decisions: Counter[tuple[Any, ...]] = field(repr=False)
-    refinements: tuple[tuple[Any, ...], ...] = field(repr=False)
-    recoveries: tuple[tuple[Any, ...], ...] = field(repr=False)
-    calls: frozenset[tuple[Any, ...]] = field(repr=False)
+    passes: tuple[tuple[Any, ...], ...]
+    attempts: tuple[tuple[Any, ...], ...]
+    validations: tuple[tuple[Any, ...], ...]
+    decisions: Counter[tuple[Any, ...]]
+    refinements: tuple[tuple[Any, ...], ...]
+    recoveries: tuple[tuple[Any, ...], ...]
+    calls: frozenset[tuple[Any, ...]]
 
     def differences(self, other: "Story") -> list[str]:
         """The names of what differs."""
         told = []
-        for each in fields(self):
-            name = each.name
+        for name in self.__struct_fields__:
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs:
                 more = sorted(map(repr, Counter(_parts(theirs)) - Counter(_parts(mine))))

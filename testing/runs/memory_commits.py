@@ -3,9 +3,10 @@
 import difflib
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from clean_room_agent.git.command import Named
 from clean_room_agent.git.commits import FileChange
@@ -21,8 +22,7 @@ REPOSITORY = Repository(
 Files = Mapping[str, str]
 
 
-@dataclass(kw_only=True)
-class MemoryHistory:
+class MemoryHistory(Struct, kw_only=True):
     """Commits by name: their files, and the parent that they were made on."""
 
     files: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -35,8 +35,7 @@ class MemoryHistory:
         return name
 
 
-@dataclass(frozen=True, kw_only=True)
-class MemoryTree(Tree):
+class MemoryTree(Tree, frozen=True, kw_only=True, dict=True):
     """The files of a commit in memory."""
 
     history: MemoryHistory

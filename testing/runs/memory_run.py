@@ -2,9 +2,10 @@
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
+
+from msgspec import Struct, field
 
 from clean_room_agent.artifacts.context import (
     BudgetAccount,
@@ -50,12 +51,12 @@ Tests = Callable[[Files], Mapping[str, Outcome]]
 Script = Callable[[ChatRequest], Scripted]
 
 
-class MemoryRunner(TestRunner):
+class MemoryRunner(TestRunner, kw_only=True):
     """Runs no command: `tests` says what each test came to on the files that are checked out."""
 
     history: MemoryHistory
     tests: Tests
-    commands_run: list[str]
+    commands_run: list[str] = field(default_factory=list)
 
     def checkout(self, commit: str) -> None:
         self.tree.clean_at = commit
@@ -94,8 +95,7 @@ class MemoryPool(WorktreePool):
         self.closed = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class Found:
+class Found(Struct, frozen=True, kw_only=True):
     """What a retrieval found."""
 
     package: ContextPackage
@@ -150,8 +150,7 @@ class Noted:
         self.events.append(event)
 
 
-@dataclass(kw_only=True)
-class MemoryProject:
+class MemoryProject(Struct, kw_only=True):
     """A repository in memory with its tests, and everything that outlives a process of a run."""
 
     files: Files
@@ -238,19 +237,18 @@ class MemoryProject:
     def runner(self, base: str, testing: Mapping[str, Any]) -> MemoryRunner:
         """A runner of its own, which holds the commit `base`."""
         worktree = Worktree(path=PLACE / "tree", git_dir=PLACE / ".git", repo=REPOSITORY, submodules=())
-        runner = MemoryRunner(
+        return MemoryRunner(
             config=TestingConfig.model_validate({"test_command": "pytest", **testing}),
             tree=TestWorktree(worktree=worktree, clean_at=base),
             inherited={},
             report=PLACE / "results.xml",
             observer=self.observer,
+            history=self.history,
+            tests=self.tests,
         )
-        runner.history, runner.tests, runner.commands_run = self.history, self.tests, []
-        return runner
 
 
-@dataclass(frozen=True, kw_only=True)
-class MemoryRun:
+class MemoryRun(Struct, frozen=True, kw_only=True):
     """A run, and what stands behind it."""
 
     run: Run

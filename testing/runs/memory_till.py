@@ -6,10 +6,10 @@ A run can be broken off, gone on with, and repeated from its record, as `cra sol
 import contextlib
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field
 from rich.console import Console
 
 from clean_room_agent.app.model_records import RecordSink
@@ -49,11 +49,11 @@ from testing.runs.spoiled_answers import SERVED
 from testing.servers.ollama_in_memory import MemoryOllama
 from testing.servers.ollama_script import Answer, Answerer, ChatCall
 
-WANTED = [one.name for one in fields(Wanted)]
+WANTED = Wanted.__struct_fields__
 DEAD = Answer(status=500, error="llama runner process has unexpectedly stopped")
 
 
-class UnittestRunner(MemoryRunner):
+class UnittestRunner(MemoryRunner, kw_only=True):
     """Writes the files that are checked out into a folder, and carries the commands out in this process."""
 
     def checkout(self, commit: str) -> None:
@@ -67,17 +67,16 @@ class UnittestRunner(MemoryRunner):
         return TestRunner._run(self, command, heard)
 
 
-@dataclass(frozen=True, kw_only=True)
-class MemoryTold:
+class MemoryTold(Struct, frozen=True, kw_only=True):
     """What came of a run."""
 
     error: BaseException | None
     """What broke it off."""
     result: OrchestratorResult | None
-    files: Mapping[str, str] = field(repr=False)
+    files: Mapping[str, str]
     """Those of its result; of the project where it has none."""
-    recorded: Recorded = field(repr=False)
-    memory: MemoryRun = field(repr=False)
+    recorded: Recorded
+    memory: MemoryRun
 
     @property
     def ending(self) -> tuple[str, str]:
@@ -89,8 +88,7 @@ class MemoryTold:
         return [(row.kind, row.detail) for row in self.recorded.events if row.kind in kinds]
 
 
-@dataclass(kw_only=True)
-class MemoryTill(MemoryProject):
+class MemoryTill(MemoryProject, kw_only=True):
     """The project, and all that outlives a process of a run."""
 
     folder: Path
@@ -176,9 +174,10 @@ class MemoryTill(MemoryProject):
             inherited={},
             report=self.folder / f"reports-{self._runners}" / "results.xml",
             observer=self.observer,
-            sandbox=InProcess(place, lambda: self.tests_are_broken),
+            sandbox=InProcess(folder=place, is_broken=lambda: self.tests_are_broken),
+            history=self.history,
+            tests=self.tests,
         )
-        runner.history, runner.tests, runner.commands_run = self.history, self.tests, []
         runner.checkout(base)
         return runner
 

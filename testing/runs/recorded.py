@@ -1,8 +1,9 @@
 """What `raw.sqlite` holds of a run, as tests look at it."""
 
 import contextlib
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.db.connection import connect_file
@@ -30,8 +31,7 @@ from clean_room_agent.db.raw.runs import (
 from clean_room_agent.db.rows import Connection
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
+class Recorded(Struct, frozen=True, kw_only=True):
     """What `raw.sqlite` holds of the newest run, through the readers that the program itself has."""
 
     run: OrchestratorRunRow | None

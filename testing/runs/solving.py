@@ -5,10 +5,11 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+
+from msgspec import Struct
 
 from clean_room_agent import proc, text_file
 from clean_room_agent.app.new_config import write_config
@@ -141,23 +142,22 @@ def text_of(answer: Answer | str) -> str:
     return answer if isinstance(answer, str) else answer.text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class Told(Struct, frozen=True, kw_only=True):
     """What a command said and did."""
 
     code: int
     out: str
     err: str
-    before: Mapping[str, str] = field(repr=False)
+    before: Mapping[str, str]
     """All that is the user's, before the command; `after` it."""
-    after: Mapping[str, str] = field(repr=False)
+    after: Mapping[str, str]
     worktrees: tuple[str, ...]
     """Those that git knows beside the user's own, and folders left where they stood."""
     branches: tuple[str, ...]
     """The `cra/` branches."""
     sessions: tuple[str, ...]
     """Files of tasks in flight that are left."""
-    recorded: Recorded = field(repr=False)
+    recorded: Recorded
 
     @property
     def traces(self) -> dict[str, object]:
@@ -167,8 +167,7 @@ class Told:
         return {name: value for name, value in found.items() if value}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Project:
+class Project(Struct, frozen=True, kw_only=True):
     """A repository with a configuration, and the change that its task asks for."""
 
     top: Path

@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pytest
+from msgspec import Struct
 
 from clean_room_agent.errors import ModelError, ServerFailed, ServerTimeout, ServerUnreachable
 from testing.client.memory_sink import MemorySink
@@ -15,8 +15,7 @@ IMPATIENT = {"first_byte": 0.3, "idle": 0.2}
 """Time-outs that the faults below outlast, in seconds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class Fault(Struct, frozen=True, kw_only=True):
     """An answer that goes wrong, and what must come of it."""
 
     answer: Answer

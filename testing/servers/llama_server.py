@@ -8,11 +8,11 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
+from msgspec import Struct
 
 from testing.patience import PATIENCE
 
@@ -24,8 +24,7 @@ WINDOW = 4096
 TAG = "under-test"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RealServer:
+class RealServer(Struct, frozen=True, kw_only=True):
     """A server that runs."""
 
     base_url: str

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
+from msgspec import Struct, field
 
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.transports.ollama import OllamaTransport
@@ -22,8 +22,7 @@ from testing.servers.ollama_script import (
 from testing.servers.ollama_server import DEFAULT_MODELS
 
 
-@dataclass(kw_only=True)
-class MemoryOllama:
+class MemoryOllama(Struct, kw_only=True):
     """Answers as `OllamaServer` does, but for how long it takes and how a connection breaks."""
 
     answerer: Answerer

@@ -4,8 +4,9 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from clean_room_agent.llm.prompt import INSTRUCTIONS
 
@@ -27,8 +28,7 @@ def count_tokens(text: str) -> int:
     return len(TOKEN.findall(text))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatCall:
+class ChatCall(Struct, frozen=True, kw_only=True):
     """What the model is asked, as it reads it."""
 
     number: int
@@ -48,8 +48,7 @@ class ChatCall:
         return below.partition("\n")[0] if found else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     """What the model says, and what goes wrong on the way."""
 
     text: str = ""

@@ -12,10 +12,11 @@ import socket
 import struct
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
+
+from msgspec import Struct, field
 
 from testing.patience import wait_until
 from testing.servers.ollama_script import (
@@ -42,8 +43,7 @@ PARAMETERS = (
 LOAD_OPTIONS = ("num_ctx", "num_batch", "num_gpu", "num_thread", "use_mmap")
 
 
-@dataclass(slots=True, kw_only=True)
-class _State:
+class _State(Struct, kw_only=True):
     """What the server has seen. Guarded by `lock`."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)

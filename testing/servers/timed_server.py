@@ -1,15 +1,15 @@
 """The stand-in model server with a stop watch: when each chat request came, and how long the server kept it."""
 
 import time
-from dataclasses import dataclass
 from typing import Any, Self
+
+from msgspec import Struct
 
 from testing.servers.ollama_script import Answerer
 from testing.servers.ollama_server import OllamaServer, _Handler
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Visit:
+class Visit(Struct, frozen=True, kw_only=True):
     """One chat request, in seconds of the monotonic clock."""
 
     came: float

@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from testing.repositories import commit, git, make_repository
 from testing.runs.solving import RECEIPT, TILL
@@ -12,8 +13,7 @@ LATER = RECEIPT + "\nWIDTH = 40\n"
 LATIN = os.fsdecode(b"caf\xe9")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """A repository in some state."""
 
     top: Path

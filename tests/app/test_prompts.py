@@ -3,10 +3,10 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from testing.prompt_inputs import INPUTS, OPTIONS
 
 from clean_room_agent.app.prompts import PROMPTS

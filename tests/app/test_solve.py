@@ -1,10 +1,10 @@
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Struct
 from testing.repositories import make_repository
 from testing.runs.memory_run import TASK_ID, MemoryProject, memory_project, part_plan, step
 
@@ -39,8 +39,7 @@ def project(tmp_path: Path) -> Iterator[MemoryProject]:
         yield made
 
 
-@dataclass
-class Opened:
+class Opened(Struct):
     """What a run's beginning looks at of the services."""
 
     record: Record

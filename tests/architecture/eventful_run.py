@@ -3,10 +3,10 @@
 import contextlib
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field
 from testing import repositories
 from testing.runs.solving import Project, Script, Told, make_project, text_of
 from testing.servers.ollama_script import Answerer, ChatCall
@@ -33,8 +33,7 @@ WRONG_EDIT = """\
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Eventful:
+class Eventful(Struct, frozen=True, kw_only=True):
     """The run, and what the model's side saw of it."""
 
     project: Project
@@ -46,8 +45,7 @@ class Eventful:
     """Prompts that were not in the record when the next one was asked."""
 
 
-@dataclass(slots=True)
-class Witness:
+class Witness(Struct):
     """An answerer that looks into the record before each answer, and may mark what it answers."""
 
     inner: Answerer

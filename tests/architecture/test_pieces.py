@@ -3,10 +3,10 @@
 import ast
 import re
 from collections import defaultdict
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from msgspec import Struct
 from tests.architecture.syntax_trees import nodes
 
 from clean_room_agent.cli.main import COMMANDS
@@ -21,8 +21,7 @@ MOST_SMALL_ALONE = 15
 """Small modules with one importer that stay: doors, prompts, stages, commands, tables."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Module:
+class Module(Struct, frozen=True, kw_only=True):
     """A module of the package."""
 
     path: str

@@ -3,11 +3,12 @@
 import contextlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 from testing.framed_items import framed_items
 from testing.prompt_inputs import INPUTS
 from testing.repositories import git
@@ -28,8 +29,7 @@ from clean_room_agent.report.why_line import LineWhy, line_why, lines_of
 BY_NAME = {prompt.name: prompt for prompt in PROMPTS}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
+class Looked(Struct, frozen=True, kw_only=True):
     """The record of the run, open."""
 
     conn: Connection
@@ -88,8 +88,8 @@ def changed(inputs: Any) -> Any:
             return value and re.sub(r"(?m)(.+)$", r"\1 changed", value)
         if isinstance(value, tuple):
             return tuple(map(other, value))
-        if is_dataclass(value) and not isinstance(value, type):
-            return replace(value, **{one.name: other(getattr(value, one.name)) for one in fields(value)})
+        if isinstance(value, Struct):
+            return replace(value, **{name: other(part) for name, part in asdict(value).items()})
         return value
 
     return other(inputs)

@@ -3,9 +3,9 @@
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from testing.patience import PATIENCE
 from testing.runs.solving import Project
 
@@ -14,8 +14,7 @@ from clean_room_agent import proc
 OBSERVER = Path(__file__).with_name("observed_command.py")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class Opened(Struct, frozen=True, kw_only=True):
     """A database or a connection that was opened, and by whom."""
 
     event: str
@@ -31,8 +30,7 @@ class Opened:
         return tuple(name for place, name in enumerate(names) if place == 0 or names[place - 1] != name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
+class Watched(Struct, frozen=True, kw_only=True):
     """A run, and all that its process opened, in order."""
 
     returncode: int

@@ -1,11 +1,11 @@
 """What a prompt shows of a repository: sections, frames, and that no shown text can imitate a frame."""
 
 import json
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from testing.framed_items import framed_items
 from testing.packages import shown_file, shown_symbol
 

@@ -2,11 +2,11 @@
 
 import json
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from testing.repositories import copy_repository
 from testing.runs.solving import Project, project_at
 from testing.seeded_record import SECRET, SECRET_IN, Seeded

@@ -1,10 +1,10 @@
 import contextlib
-import dataclasses
 import json
 import shutil
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from testing.repositories import make_repository
 from tests.db.raw.samples import NOW, TASK, run, task_run
 
@@ -87,7 +87,7 @@ def test_json_holds_no_character_that_steers_a_terminal(
     monkeypatch.setenv("COLUMNS", "200")
     hidden = "\x9b2J\u202e\u2028\u200b\U000e0041"
     with contextlib.closing(get_connection("raw", repo_path=top)) as conn:
-        row = dataclasses.replace(
+        row = structs.replace(
             run(f"{OTHER[:-1]}2"), task_description=f"{hidden} naïve 🐍", status=RunStatus.COMPLETE
         )
         append_orchestrator_run(conn, row)

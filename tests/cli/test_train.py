@@ -3,10 +3,10 @@
 import json
 import stat
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from testing.repositories import make_repository
 from testing.runs.solving import Project, project_at
 from tests.training.test_deployment import NOW, trained

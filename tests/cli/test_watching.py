@@ -1,6 +1,5 @@
 """What a person sees while a run goes on, from the terminal."""
 
-import dataclasses
 import fcntl
 import os
 import pty
@@ -9,6 +8,7 @@ import subprocess
 import sys
 import termios
 
+from msgspec import structs
 from rich.text import Text
 from testing.patience import PATIENCE
 from testing.runs.solving import Project, Script, serving
@@ -49,7 +49,7 @@ def test_a_terminal_shows_what_is_asked_and_how_it_comes(till: Project) -> None:
         if call.title != IMPLEMENT.title:
             return answer
         whole = Answer(text=answer) if isinstance(answer, str) else answer
-        return dataclasses.replace(whole, load_seconds=0.3, pause_seconds=0.05)
+        return structs.replace(whole, load_seconds=0.3, pause_seconds=0.05)
 
     with serving(till, slowly) as server:
         till.configure(server.base_url)

@@ -1,9 +1,9 @@
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from msgspec import Struct, field
 from testing.client.scripted_transport import Scripted, ScriptedTransport
 from testing.index_dump import index
 from testing.repositories import make_repository
@@ -47,8 +47,7 @@ ANSWER = {
 PASS = "11111111-2222-4333-8444-555555555555"
 
 
-@dataclass
-class Noted:
+class Noted(Struct):
     """A watcher that keeps what it is told."""
 
     described: list[Described] = field(default_factory=list)

@@ -3,10 +3,10 @@
 import contextlib
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.curated import files, metadata

@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from testing.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.execute.code_relations import Place, ShownCode

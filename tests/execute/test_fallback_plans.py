@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from testing.packages import package, shown_file
 
 from clean_room_agent.artifacts.context import ContextPackage, DroppedItem

@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import model_client, models_config
 from testing.client.scripted_transport import Scripted, ScriptedTransport

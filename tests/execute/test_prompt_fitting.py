@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import model_client
 from testing.client.scripted_transport import ScriptedTransport

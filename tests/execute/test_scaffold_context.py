@@ -1,5 +1,4 @@
-from dataclasses import replace
-
+from msgspec.structs import replace
 from testing.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.artifacts.context import ContextItem

@@ -1,18 +1,17 @@
 """A configuration that is wrong: refused before anything is done, with the key, the file and the remedy."""
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Struct, field
 from testing.patience import PATIENCE
 from testing.runs.solving import Project
 
 from clean_room_agent.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wrong:
+class Wrong(Struct, frozen=True, kw_only=True):
     """A change to the configuration's text, or to its values; what the user is told."""
 
     said: str

@@ -6,8 +6,8 @@ import json
 import re
 import signal
 import threading
-from dataclasses import replace
 
+from msgspec.structs import replace
 from testing.framed_items import FramedItem, framed_items
 from testing.runs.solving import MENDED_MONEY, Project, Script, Told, serving
 from testing.servers.ollama_script import ChatCall

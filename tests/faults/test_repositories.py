@@ -6,10 +6,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 from testing import repositories
 from testing.patience import PATIENCE
 from testing.repositories import git
@@ -54,8 +54,7 @@ def stash_conflict(top: Path) -> None:
     git(top, "try")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unfit:
+class Unfit(Struct, frozen=True, kw_only=True):
     """What makes a repository unfit, and what the user is told."""
 
     make: Callable[[Path], None]

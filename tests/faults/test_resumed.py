@@ -8,10 +8,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from msgspec import Struct, field
 from testing import repositories
 from testing.patience import wait_until
 from testing.runs.long_run import GOLD, Mind, long_project, newest_run, story_of
@@ -30,8 +30,7 @@ DEAD = Answer(status=500, error="llama runner process has unexpectedly stopped")
 Fault = Callable[[ChatCall], Answer | None]
 
 
-@dataclass(slots=True)
-class Faulty:
+class Faulty(Struct):
     """A model's mind, with one fault at the n-th question (from 1) that asks for edits."""
 
     mind: Answerer
@@ -70,8 +69,7 @@ def run_of(told: Told) -> str:
     return told.recorded.run.task_id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokenOff:
+class BrokenOff(Struct, frozen=True, kw_only=True):
     """A run that met its fault, and what `cra solve` told then."""
 
     project: Project

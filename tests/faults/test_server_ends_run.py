@@ -1,10 +1,10 @@
 """A model server that breaks ends the run: what the user sees, and what the record holds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from msgspec import Struct, field
 from testing.runs.solving import Project, Script, Told, serving
 from testing.servers.ollama_script import Answer
 from testing.servers.ollama_server import OllamaServer
@@ -15,8 +15,7 @@ from clean_room_agent.execute.prompts.implement import IMPLEMENT
 LONG = "abcdefgh " * 40
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class Fault(Struct, frozen=True, kw_only=True):
     """What the server does to the coder's prompt, and what must come of it."""
 
     answers: Sequence[Answer]

@@ -1,12 +1,12 @@
 """Copies of an example are known by its words, and closed while they come."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import COLOUR, Note, model_client, models_config
 from testing.runs.model_calls import model_call

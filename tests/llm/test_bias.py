@@ -1,10 +1,10 @@
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import COLOUR, RELEVANT, Note, model_client, models_config
 from testing.servers.ollama_script import Answer, ChatCall

@@ -2,10 +2,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import (
     COLOUR,

@@ -2,10 +2,10 @@
 
 import importlib.util
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from testing.servers.llama_server import MODEL, PROGRAM, TAG, running
 from tests.llm.transports.test_openai import MODEL as CONFIGURED
 from tests.llm.transports.test_openai import request

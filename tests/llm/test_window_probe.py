@@ -1,8 +1,8 @@
 """A server that was proven once is not asked again, while it is the same."""
 
-from dataclasses import dataclass, field, replace
-
 import pytest
+from msgspec import Struct, field
+from msgspec.structs import replace
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import SHOUT, Note, model_client, models_config
 from testing.client.scripted_transport import ScriptedTransport
@@ -18,8 +18,7 @@ SKY = Note(text="sky")
 MONDAY, SUNDAY, NEXT_MONDAY = "2026-01-05T10:00:00Z", "2026-01-11T10:00:00Z", "2026-01-12T10:00:00Z"
 
 
-@dataclass(slots=True)
-class Proofs:
+class Proofs(Struct):
     """Proofs in memory."""
 
     now: str = MONDAY

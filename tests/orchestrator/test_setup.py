@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from testing.client.model_client import NOW
 from testing.runs.memory_commits import REPOSITORY
 from testing.runs.memory_run import (
@@ -113,8 +114,7 @@ def test_what_ends_a_run_is_on_record_before_it_goes_on(
 def test_a_run_that_goes_on_has_the_snapshot_that_it_began_with(project: MemoryProject) -> None:
     memory = project.open(lambda _: "", resumed=True)
     base = memory.run.commits.base
-    began = row()
-    object.__setattr__(began, "snapshot_commit", base)
+    began = replace(row(), snapshot_commit=base)
     with opened_run(parts_of(memory, replay_of=None, resumed=began)) as run:
         assert run.commits.base == base
     (started,) = (event for event in project.observer.events if isinstance(event, RunStarted))

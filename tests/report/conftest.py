@@ -2,9 +2,9 @@
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pytest
+from msgspec import Struct
 from testing.repositories import make_repository
 from testing.runs.large_run import write_large_run
 
@@ -13,8 +13,7 @@ from clean_room_agent.db.rows import Connection
 from clean_room_agent.report.trace import Chosen, RunTrace, read_trace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LargeRun:
+class LargeRun(Struct, frozen=True, kw_only=True):
     conn: Connection
     trace: RunTrace
 

@@ -1,5 +1,4 @@
-from dataclasses import replace
-
+from msgspec.structs import replace
 from tests.report.conftest import LargeRun
 
 from clean_room_agent.artifacts.model_calls import AnswerReading, CallReading

@@ -1,5 +1,4 @@
-from dataclasses import replace
-
+from msgspec.structs import replace
 from rich.console import Console
 from testing.packages import package, shown_file, shown_symbol
 from tests.db.raw.samples import sample

@@ -1,8 +1,8 @@
 """Which line of a recorded prompt comes from where, by the spans that were recorded with it."""
 
-from dataclasses import replace
 from typing import Any
 
+from msgspec.structs import replace
 from testing.packages import shown_file, shown_symbol
 from testing.prompt_inputs import INPUTS
 from testing.runs.model_calls import model_call

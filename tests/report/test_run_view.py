@@ -1,5 +1,4 @@
-from dataclasses import replace
-
+from msgspec.structs import replace
 from tests.report.conftest import LargeRun
 
 from clean_room_agent.report.run_view import pass_views, run_view

@@ -1,4 +1,3 @@
-from dataclasses import fields
 from typing import Any
 
 from rich.console import Console
@@ -10,7 +9,7 @@ from clean_room_agent.training.logs import PromptStats
 
 
 def sums(**changes: Any) -> CallSums:
-    values: dict[str, Any] = {one.name: 0 for one in fields(CallSums)} | {
+    values: dict[str, Any] = dict.fromkeys(CallSums.__struct_fields__, 0) | {
         "prompt": "implement",
         "model": "coder:3b",
     }

@@ -1,9 +1,9 @@
 """The last screen: what it claims."""
 
 import io
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
@@ -49,7 +49,7 @@ def shown(summary: RunSummary) -> str:
     ids=["goal reached", "nothing turned", "unread", "no tests", "first tests"],
 )
 def test_no_more_is_claimed_than_the_tests_show(changes: dict[str, object], says: str, warns: bool) -> None:
-    text = shown(replace(SUMMARY, **changes))  # type: ignore[arg-type]
+    text = shown(replace(SUMMARY, **changes))
     assert says in text
     assert (NONE_TURNED in text) is warns
 
@@ -75,6 +75,6 @@ def test_no_more_is_claimed_than_the_tests_show(changes: dict[str, object], says
 def test_the_next_commands_are_those_that_fit(
     changes: dict[str, object], told: list[str], not_told: list[str]
 ) -> None:
-    text = shown(replace(SUMMARY, **changes))  # type: ignore[arg-type]
+    text = shown(replace(SUMMARY, **changes))
     assert [line for line in told if line not in text] == []
     assert [line for line in not_told if line in text] == []

@@ -1,9 +1,9 @@
 """When a run did what, and what nothing else went on beside."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 from tests.report.conftest import LargeRun
 

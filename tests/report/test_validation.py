@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 from tests.db.raw.samples import sample
 from tests.report.conftest import LargeRun

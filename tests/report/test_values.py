@@ -1,6 +1,7 @@
-from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from msgspec import Struct
 
 from clean_room_agent.report.values import FLAT, change_texts, plain
 
@@ -9,15 +10,13 @@ class Kind(Enum):
     ONE = "one"
 
 
-@dataclass(frozen=True)
-class Inner:
+class Inner(Struct, frozen=True):
     name: str
     kinds: tuple[Kind, ...] = (Kind.ONE,)
 
 
-@dataclass(frozen=True)
-class Outer:
-    inner: Inner = field(metadata=FLAT)
+class Outer(Struct, frozen=True):
+    inner: Annotated[Inner, FLAT]
     other: Inner
     count: int = 1
 

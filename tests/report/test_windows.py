@@ -1,5 +1,4 @@
-from dataclasses import replace
-
+from msgspec.structs import replace
 from rich.console import Console
 from tests.report.conftest import LargeRun
 

@@ -6,9 +6,9 @@ import re
 import sqlite3
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from tests.report.scripted_solve import LINE, solve_sample
 
 PAGE = Path(__file__).parents[2] / "planning" / "trace.md"
@@ -18,8 +18,7 @@ FENCE = re.compile(
 PATH = "tally/money.py"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class Answered(Struct, frozen=True, kw_only=True):
     """One statement of the page with what the record answers."""
 
     statement: str

@@ -1,10 +1,10 @@
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from testing.client.memory_sink import MemorySink
 from testing.client.scripted_transport import ScriptedTransport
 from tests.retrieval.world import context_request

@@ -1,8 +1,8 @@
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.retrieval.world import TASK, context_request
 
 from clean_room_agent.artifacts.context import BudgetAccount, ContextPackage, Subject, TaskQuery

@@ -4,9 +4,9 @@ import ast
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from testing.client.scripted_transport import Scripted, ScriptedTransport
 
 from clean_room_agent.artifacts.context import ContextRequest
@@ -112,8 +112,7 @@ def _add_terms(conn: Connection, file_id: int, path: str, text: str) -> None:
     postings.replace_files(conn, {file_id: postings.SearchFile((in_path, {}, {}, {}, body), [], [])})
 
 
-@dataclass(kw_only=True)
-class World:
+class World(Struct, kw_only=True):
     """An indexed repository with a retriever and what it wrote."""
 
     root: Path

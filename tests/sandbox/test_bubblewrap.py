@@ -1,8 +1,8 @@
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from testing.patience import PATIENCE
 from testing.sandboxes import installed
 

@@ -1,8 +1,8 @@
 """If something got out, the attempts would tell; that nothing does is in `tests/cli/test_check.py`."""
 
-from dataclasses import replace
 from pathlib import Path
 
+from msgspec.structs import replace
 from testing.sandboxes import installed
 
 from clean_room_agent.sandbox.bubblewrap import Sandbox

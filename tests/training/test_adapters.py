@@ -1,11 +1,11 @@
 """An evaluation in the record: the prompts that an adapter serves beside its own, and the spread over seeds."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.training.test_deployment import NOW, trained
 from tests.training.test_evaluation import ANALYSIS, arm, row
 

@@ -1,9 +1,9 @@
 """Logged rows say under which licence the code in them stands."""
 
 import contextlib
-from dataclasses import replace
 from pathlib import Path
 
+from msgspec.structs import replace
 from testing.repositories import make_repository
 from testing.seeded_record import Seeded
 

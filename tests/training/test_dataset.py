@@ -1,6 +1,5 @@
 """A dataset folder: what stands in its files, and that it stands whole or not at all."""
 
-import dataclasses
 import hashlib
 import json
 from collections.abc import Iterator
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from clean_room_agent.errors import UsageError
 from clean_room_agent.training.dataset import (
@@ -50,9 +50,7 @@ def answer(text: str) -> tuple[Message, ...]:
 
 
 def row(text: str = "yes", *, label: bool = True, **origin: Any) -> Row:
-    return Row(
-        prompt=PROMPT, completion=answer(text), origin=dataclasses.replace(ORIGIN, **origin), label=label
-    )
+    return Row(prompt=PROMPT, completion=answer(text), origin=structs.replace(ORIGIN, **origin), label=label)
 
 
 PAIR = Preference(prompt=PROMPT, chosen=answer("yes"), rejected=answer("maybe"), origin=ORIGIN)

@@ -1,10 +1,10 @@
 """What keeps a row out of a dataset, and which split it goes to."""
 
 import random
-from dataclasses import replace
 from itertools import combinations
 
 import pytest
+from msgspec.structs import replace
 from tests.training.test_dataset import ORIGIN, row
 
 from clean_room_agent.redaction import Redactor

@@ -1,11 +1,11 @@
 """Recorded questions asked again: word for word, scored by the task, and what cannot be scored left out with a reason."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import model_client, models_config
 from testing.client.scripted_transport import ScriptedTransport

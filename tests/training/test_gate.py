@@ -4,9 +4,9 @@
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from testing.adapters import graded, verdicts
 
 from clean_room_agent.training.gate import Finding, Pair, Scored, before_spending, judge_candidate

@@ -1,9 +1,9 @@
 """A pair's prompt is what a run sends, its answer is right, and nothing of the commit's own future is in it."""
 
-import dataclasses
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from testing import repositories
 from testing.histories import KEEP_CENTS, KEY, make_history, mined, plain_making
 from testing.runs.solving import PROBE, project_at
@@ -126,7 +126,7 @@ def test_a_commit_that_names_its_file_gives_analysis_alone(tmp_path: Path) -> No
 def test_code_under_a_licence_that_is_not_on_the_list_is_not_read(history: Path, tmp_path: Path) -> None:
     commits, _ = mined(history / ".git")
     (unit,) = cut_units("till", history / ".git", commits)
-    none = dataclasses.replace(plain_making(), licences=("ISC",))
+    none = structs.replace(plain_making(), licences=("ISC",))
     shard = read_shard(make_shard(tmp_path, unit, none))
     assert (shard.rows, shard.counts) == ([], {"licence: MIT": len(commits)})
 

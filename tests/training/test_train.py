@@ -9,11 +9,11 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.training.test_dataset import CARD, answer
 from tests.training.test_deployment import NOW, trained
 

@@ -3,9 +3,10 @@
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
@@ -51,8 +52,7 @@ if TYPE_CHECKING:
     from clean_room_agent.training.metrics import Metric
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenAdapters:
+class OpenAdapters(Struct, frozen=True, kw_only=True):
     """The registry of adapters, open for a command."""
 
     workspace: Workspace

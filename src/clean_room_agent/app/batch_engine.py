@@ -5,17 +5,17 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+
+from msgspec import Struct
 
 from clean_room_agent.app.batch_tasks import BatchJob
 from clean_room_agent.app.batch_worker import INTERRUPTED, JobOutcome, serve, solve_job
 from clean_room_agent.app.signal_handling import on_interrupt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Running:
+class _Running(Struct, frozen=True, kw_only=True):
     job: BatchJob
     process: BaseProcess
     answer: Connection

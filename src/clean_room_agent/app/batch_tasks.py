@@ -4,11 +4,12 @@ import hashlib
 import json
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from clean_room_agent.app.settings import Overrides, load_settings
@@ -44,8 +45,7 @@ class TaskLine(BaseModel):
         return self
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchJob:
+class BatchJob(Struct, frozen=True, kw_only=True):
     """One task, ready to run wherever its repository is."""
 
     name: str
@@ -104,8 +104,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Settling:
+class _Settling(Struct, frozen=True, kw_only=True):
     path: Path
     repo: Path
     batch: str

@@ -5,10 +5,12 @@ import os
 import signal
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.app.batch_tasks import BatchJob
 from clean_room_agent.app.settings import flags_text, load_settings
@@ -26,8 +28,7 @@ INTERRUPTED = 130
 ENDED = frozenset({RunStatus.COMPLETE, RunStatus.FAILED, RunStatus.PARTIAL, RunStatus.NEEDS_HUMAN})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobOutcome:
+class JobOutcome(Struct, frozen=True, kw_only=True):
     """The outcome of a job."""
 
     job: BatchJob

@@ -3,9 +3,10 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
@@ -27,16 +28,14 @@ if TYPE_CHECKING:
     from clean_room_agent.training.shards import Making
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Part(Struct, frozen=True, kw_only=True):
     """Which of the units this machine makes: number `at` (from 1) of `of`."""
 
     at: int = 1
     of: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
+class Sources(Struct, frozen=True, kw_only=True):
     """What to mine."""
 
     repositories: tuple[str, ...]
@@ -49,8 +48,7 @@ class Sources:
     """At most this many commits of each repository."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     """What to mine, and how the work is divided."""
 
     sources: Sources
@@ -67,24 +65,21 @@ class Wanted:
         return self.place / "shards"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Struct, frozen=True, kw_only=True):
     """Where the dataset goes, and for which trainer."""
 
     folder: Path
     form: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unfinished:
+class Unfinished(Struct, frozen=True, kw_only=True):
     """Units are still to be made, by this machine or another."""
 
     units: int
     left: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bootstrapped:
+class Bootstrapped(Struct, frozen=True, kw_only=True):
     """All units are made."""
 
     mined: "Mined"

@@ -8,9 +8,10 @@ import pwd
 import re
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from clean_room_agent.app import bug_report_facts, wiring
 from clean_room_agent.artifacts.names import NEWEST_RUN, short_id
@@ -30,8 +31,7 @@ SHORTEST_NAME = 3
 """Shorter user names are left in paths: they are parts of too many other words."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Part(Struct, frozen=True, kw_only=True):
     """One file of the archive."""
 
     name: str
@@ -45,8 +45,7 @@ Files = tuple[tuple[Part, str], ...]
 """The files of a report, each with its text as it goes into the archive."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BugReport:
+class BugReport(Struct, frozen=True, kw_only=True):
     """A report before it is written."""
 
     files: Files

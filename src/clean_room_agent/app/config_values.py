@@ -4,10 +4,11 @@ import contextlib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any, Literal, get_args
+
+from msgspec import Struct
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.settings import TABLES, check_tables, read_user_config, user_config_file
@@ -23,8 +24,7 @@ USER_HEADER = """\
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfiguredValue:
+class ConfiguredValue(Struct, frozen=True, kw_only=True):
     """One value."""
 
     key: str

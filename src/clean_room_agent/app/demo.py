@@ -8,9 +8,10 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.settings import Settings
@@ -73,8 +74,7 @@ def transport_of(recording: Path, *, live: bool) -> Callable[[Settings], Transpo
     return lambda _settings: ReplayTransport(calls)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class Sample(Struct, frozen=True, kw_only=True):
     """A project as data: its name, its task, and (message, text by path) of each commit, oldest first."""
 
     name: str

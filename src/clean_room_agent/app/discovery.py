@@ -4,10 +4,11 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from clean_room_agent import safe_open
 from clean_room_agent.app.model_server import open_server
@@ -42,8 +43,7 @@ MAX_BYTES = 1 << 20
 """Read of one file."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     """What the user said about the server; None for what is to be found out."""
 
     base_url: str | None = None
@@ -53,8 +53,7 @@ class Wanted:
     """What the variable OLLAMA_HOST says; "" for nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundServer:
+class FoundServer(Struct, frozen=True, kw_only=True):
     """A model server that answered."""
 
     models_table: dict[str, Any]

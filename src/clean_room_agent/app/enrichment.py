@@ -3,8 +3,9 @@
 import contextlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.indexing import refresh_index
@@ -25,16 +26,14 @@ from clean_room_agent.report.summary import Ending
 from clean_room_agent.workspace import Workspace, hold
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skipped:
+class Skipped(Struct, frozen=True, kw_only=True):
     """A file that was asked about and has no description."""
 
     path: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Promoted:
+class Promoted(Struct, frozen=True, kw_only=True):
     """What `--promote` did."""
 
     promoted: int
@@ -42,8 +41,7 @@ class Promoted:
     outdated: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileCounts:
+class FileCounts(Struct, frozen=True, kw_only=True):
     """How many files there are, and how far they got."""
 
     files: int
@@ -54,8 +52,7 @@ class FileCounts:
     """For another time: `--limit` left them, or it gave up before."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
+class Cost(Struct, frozen=True, kw_only=True):
     """What the calls took."""
 
     calls: int
@@ -63,8 +60,7 @@ class Cost:
     duration_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failures:
+class Failures(Struct, frozen=True, kw_only=True):
     """Files that were asked about in vain, and why."""
 
     skipped: tuple[Skipped, ...]
@@ -75,8 +71,7 @@ class Failures:
     """Why files have no description, by what the calls came to."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class Summary(Struct, frozen=True, kw_only=True):
     """One run of `cra enrich`."""
 
     task_id: str

@@ -1,7 +1,8 @@
 """The runs of a repository with their current status and disk usage."""
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.raw.pruning import file_bytes, record_bytes

@@ -4,10 +4,10 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+from msgspec import Struct
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from clean_room_agent import proc
@@ -140,8 +140,7 @@ class WhyArguments(Arguments):
         return self.run
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
+class Tool(Struct, frozen=True, kw_only=True):
     """A tool as a client lists it."""
 
     arguments: type[Arguments]
@@ -181,8 +180,7 @@ TOOLS: dict[str, Tool] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, frozen=True, kw_only=True):
     """How a command ended."""
 
     text: str

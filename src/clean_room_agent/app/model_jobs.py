@@ -1,8 +1,9 @@
 """Which model does which job, whether the server has it, and what else the server has."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 from clean_room_agent.app.model_server import model_on, open_server
 from clean_room_agent.app.prompts import PROMPTS
@@ -27,8 +28,7 @@ SHAPES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class Fault(Struct, frozen=True, kw_only=True):
     """A problem and its remedy."""
 
     text: str
@@ -36,8 +36,7 @@ class Fault:
     exit_code: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(Struct, frozen=True, kw_only=True):
     """A job of a model."""
 
     name: str
@@ -53,8 +52,7 @@ class Job:
     fault: Fault | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offered:
+class Offered(Struct, frozen=True, kw_only=True):
     """A model that the server has."""
 
     tag: str
@@ -63,8 +61,7 @@ class Offered:
     forwards_to: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelsView:
+class ModelsView(Struct, frozen=True, kw_only=True):
     """The configured server, the jobs, and what is there."""
 
     base_url: str

@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from clean_room_agent.app import discovery
 from clean_room_agent.app.config_file import render_config
@@ -20,8 +21,7 @@ RESERVE = 4
 """A quarter of the window is kept for task, framing and answer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class Given(Struct, frozen=True, kw_only=True):
     """Values from flags; None for a flag that was not given."""
 
     server: discovery.Wanted

@@ -2,8 +2,10 @@
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.app.model_records import read_estimators
 from clean_room_agent.artifacts.names import short_id
@@ -21,8 +23,7 @@ from clean_room_agent.report.windows import window_accounts
 from clean_room_agent.workspace import Workspace, is_held, private_folder
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class Page(Struct, frozen=True, kw_only=True):
     """A page before it is written."""
 
     name: str

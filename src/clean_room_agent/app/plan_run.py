@@ -1,8 +1,9 @@
 """Plans: made by a run that ends with one, or read from a file."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
@@ -31,8 +32,7 @@ from clean_room_agent.workspace import Workspace
 NEEDED = ("models", "budget", "stages", "solve", "testing")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanSource:
+class PlanSource(Struct, frozen=True, kw_only=True):
     """A plan, or the text of one, before it is edited."""
 
     plan: PlanArtifact | None

@@ -3,9 +3,10 @@
 import contextlib
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+from msgspec import Struct
 
 from clean_room_agent import safe_open
 from clean_room_agent.app import wiring
@@ -46,8 +47,7 @@ TRAINING = frozenset({"train_plan", "curate_data"})
 EVERY = 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Choice(Struct, frozen=True, kw_only=True):
     """What the user selected; by default, only what nobody needs."""
 
     older_than: timedelta | None = None
@@ -74,8 +74,7 @@ class Choice:
         return self.older_than is None or now - when >= self.older_than
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class Piece(Struct, frozen=True, kw_only=True):
     """One thing that may go."""
 
     kind: str
@@ -85,8 +84,7 @@ class Piece:
     """Bytes; 0 for a ref: what goes with it depends on the others."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrunedRun:
+class PrunedRun(Struct, frozen=True, kw_only=True):
     """A run of which something goes."""
 
     task_id: str
@@ -103,8 +101,7 @@ class PrunedRun:
         return sum(piece.size for piece in self.pieces)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KindSize:
+class KindSize(Struct, frozen=True, kw_only=True):
     """How much room a kind takes, and how much of it goes; bytes."""
 
     kind: str
@@ -114,8 +111,7 @@ class KindSize:
     """Things that go."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True):
     """All that would go."""
 
     runs: tuple[PrunedRun, ...]
@@ -134,8 +130,7 @@ class Plan:
         return (*(piece for run in self.runs for piece in run.pieces), *self.others)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class Site(Struct, frozen=True, kw_only=True):
     """Where things stand."""
 
     workspace: Workspace

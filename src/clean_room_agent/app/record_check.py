@@ -2,8 +2,9 @@
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.db.connection import connect_file, get_connection
@@ -29,8 +30,7 @@ DAMAGED = "move raw.sqlite away, and its -wal with it: the next task begins a ne
 CHANGED = "another program has changed the record: restore it from a copy, or move it away"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     """One thing that was looked at: all of it is right, or one fault."""
 
     name: str

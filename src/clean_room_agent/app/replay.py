@@ -3,8 +3,10 @@
 import contextlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.resumption import given_to, recorded_config
@@ -33,8 +35,7 @@ from clean_room_agent.report.summary import RunSummary
 from clean_room_agent.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recording:
+class Recording(Struct, frozen=True, kw_only=True):
     """A run as the record keeps it."""
 
     row: OrchestratorRunRow
@@ -49,8 +50,7 @@ class Recording:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exported:
+class Exported(Struct, frozen=True, kw_only=True):
     """Calls that were written to a file."""
 
     task_id: str

@@ -1,10 +1,11 @@
 """Which runs can be resumed, with which flags and hints, and what is configured differently now."""
 
-import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from msgspec import structs
 
 from clean_room_agent.app.settings import Overrides
 from clean_room_agent.artifacts.names import relative_pass, short_id
@@ -68,7 +69,7 @@ def with_earlier_flags(conn: Connection, task_id: str, overrides: Overrides) -> 
     for event in list_events(conn, task_id):
         if event.kind == EventKind.FLAGS:
             values |= json.loads(event.detail)
-    values |= {key: value for key, value in dataclasses.asdict(overrides).items() if value is not None}
+    values |= {key: value for key, value in structs.asdict(overrides).items() if value is not None}
     if isinstance(values.get("budget_config"), str):
         values["budget_config"] = Path(values["budget_config"])
     return Overrides(**values)

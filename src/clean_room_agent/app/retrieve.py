@@ -2,7 +2,8 @@
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.indexing import refresh_index
@@ -20,8 +21,7 @@ from clean_room_agent.retrieval.retriever import Retrieved
 from clean_room_agent.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetrievedContext:
+class RetrievedContext(Struct, frozen=True, kw_only=True):
     """A context as it was found, with every decision on the way to it."""
 
     retrieved: Retrieved

@@ -6,11 +6,12 @@ import contextlib
 import json
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
+
+from msgspec import Struct
 
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.progress import Progress
@@ -55,8 +56,7 @@ class Job(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class Refresh:
+class Refresh(Struct, frozen=True):
     """The repository's index is up to date, with a row in its record."""
 
     workspace: Workspace
@@ -78,8 +78,7 @@ class Refresh:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class IndexTree:
+class IndexTree(Struct, frozen=True):
     """The work tree at `top` has an index, which no record tells of."""
 
     top: Path
@@ -93,8 +92,7 @@ class IndexTree:
         index_repository(self.top, config=self.bounds, jobs=processors(), progress=progress)
 
 
-@dataclass(frozen=True, slots=True)
-class Follow:
+class Follow(Struct, frozen=True):
     """The database says what `paths` hold below `root`, and that it describes `commit`."""
 
     database: Path

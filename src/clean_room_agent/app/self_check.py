@@ -6,10 +6,10 @@ import platform
 import shlex
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from msgspec import Struct
 from pydantic import BaseModel
 
 from clean_room_agent.app import wiring
@@ -43,8 +43,7 @@ class CheckAnswer(BaseModel):
     number: Annotated[int, bounds(minimum=0, maximum=MAX_NUMBER)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckInputs:
+class CheckInputs(Struct, frozen=True, kw_only=True):
     """The inputs of the check's prompt."""
 
     number: int
@@ -78,8 +77,7 @@ PROBED: tuple[Role, ...] = ("classifier", "reasoning", "coding")
 """Of roles with one model, the last is named."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Line(Struct, frozen=True, kw_only=True):
     """One check's result."""
 
     name: str

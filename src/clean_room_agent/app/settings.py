@@ -1,13 +1,13 @@
 """The settings of a command: flags over the repository's file over the user's file."""
 
-import dataclasses
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, structs
 
 from clean_room_agent.config import (
     ConfigSlice,
@@ -53,8 +53,7 @@ FLAGS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overrides:
+class Overrides(Struct, frozen=True, kw_only=True):
     """Values from the command line that override the file; None for those not given."""
 
     context_window: int | None = None
@@ -66,12 +65,11 @@ class Overrides:
     samples: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True, kw_only=True, dict=True):
     """Every table, typed, read when a command first needs it."""
 
     source: str
-    data: Mapping[str, Any] = field(repr=False)
+    data: Mapping[str, Any]
 
     def require(self, *tables: str) -> None:
         """Check that each of these tables has all required values.
@@ -257,5 +255,5 @@ def _lay_over(data: dict[str, Any], overrides: Overrides) -> None:
 
 def flags_text(overrides: Overrides) -> str:
     """The flags that were given, as the record keeps them; "" for none."""
-    given = {key: value for key, value in dataclasses.asdict(overrides).items() if value is not None}
+    given = {key: value for key, value in structs.asdict(overrides).items() if value is not None}
     return json.dumps(given, default=str, sort_keys=True) if given else ""

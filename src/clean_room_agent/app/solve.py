@@ -1,12 +1,13 @@
 """Carries out a solve request, and summarises the run."""
 
 import contextlib
-import dataclasses
 import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field, structs
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
@@ -47,12 +48,11 @@ EXIT_CODES = {RunStatus.COMPLETE: 0, RunStatus.FAILED: 1, RunStatus.PARTIAL: 4, 
 NEEDED = ("models", "budget", "stages", "solve", "testing")
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class SolveRequest:
+class SolveRequest(Struct, frozen=True, kw_only=True):
     """One solve as the command line asked for it."""
 
     task: str
-    given: PlanGiven = dataclasses.field(default_factory=PlanGiven)
+    given: PlanGiven = field(default_factory=PlanGiven)
     apply: bool = False
     command: str = "solve"
     replay_of: wiring.RecordedState | None = None
@@ -206,8 +206,8 @@ def _ended(
             services.end_task()
     summary = _summary(services, repo, solved, fullest, max(seconds, time.monotonic() - started))
     if refusal is not None:
-        return refusal.exit_code, dataclasses.replace(summary, not_applied=refusal.message)
-    return EXIT_CODES.get(solved.result.status, 1), dataclasses.replace(summary, applied=applied)
+        return refusal.exit_code, structs.replace(summary, not_applied=refusal.message)
+    return EXIT_CODES.get(solved.result.status, 1), structs.replace(summary, applied=applied)
 
 
 def note_beginning(

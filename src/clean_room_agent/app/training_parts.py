@@ -3,9 +3,10 @@
 import contextlib
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.prompts import PROMPTS
@@ -32,8 +33,7 @@ TARGETS = tuple(prompt.name for prompt in PROMPTS if prompt.name not in TRAINING
 NEEDED = ("models", "budget")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingParts:
+class TrainingParts(Struct, frozen=True, kw_only=True):
     """The record, a model and the logs, open for both commands."""
 
     pipeline: Pipeline
@@ -136,8 +136,7 @@ def store_plan(parts: TrainingParts, plan: "TrainingPlan") -> int:
     return pipeline.record.write(append_training_plan, row)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CurationRequest:
+class CurationRequest(Struct, frozen=True, kw_only=True):
     """Which dataset is wanted, and where."""
 
     plan: str | None
@@ -151,8 +150,7 @@ class CurationRequest:
     stages: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CuratedData:
+class CuratedData(Struct, frozen=True, kw_only=True):
     """The result of a request."""
 
     curated: "Curated"

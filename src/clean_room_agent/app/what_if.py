@@ -4,9 +4,10 @@ import contextlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import BaseModel
 
 from clean_room_agent.app import wiring
@@ -32,15 +33,13 @@ KNOWN = {prompt.name: prompt for prompt in PROMPTS}
 OPTION = re.compile(r"^={5,} candidate (\d+): (.+)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """A prompt's text below its title, word for word."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class Side(Struct, frozen=True, kw_only=True):
     """One answer, the recorded or the new one."""
 
     answer: Any
@@ -50,8 +49,7 @@ class Side:
     latency_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class Compared(Struct, frozen=True, kw_only=True):
     """One question with both its answers."""
 
     pass_id: str
@@ -73,8 +71,7 @@ class Compared:
         return bool(_essence(self.then.answer) == _essence(self.now.answer))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WhatIf:
+class WhatIf(Struct, frozen=True, kw_only=True):
     """All questions of one stage."""
 
     replay_of: str
@@ -88,8 +85,7 @@ class WhatIf:
     compared: tuple[Compared, ...]
 
 
-@dataclass(slots=True, kw_only=True)
-class _Question:
+class _Question(Struct, kw_only=True):
     """A recorded question with all its tries, repairs among them."""
 
     rows: list[ModelCall]

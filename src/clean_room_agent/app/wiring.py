@@ -4,9 +4,10 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.leftovers import task_lock
@@ -177,8 +178,7 @@ def retrieval_config(settings: Settings, *, use_model: bool = True) -> Retrieval
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedState:
+class RecordedState(Struct, frozen=True, kw_only=True):
     """The state that a recorded run began with."""
 
     task_id: str
@@ -200,8 +200,7 @@ def recorded_state(run: OrchestratorRunRow) -> RecordedState:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelAccess:
+class ModelAccess(Struct, frozen=True, kw_only=True):
     """The model client and the record, open for a command."""
 
     record: Record
@@ -210,8 +209,7 @@ class ModelAccess:
     meter: Meter
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Services(ModelAccess):
+class Services(ModelAccess, frozen=True, kw_only=True):
     """What a command that works on a task has open: record, session and model client."""
 
     workspace: Workspace

@@ -5,9 +5,10 @@ the account of its budget, and the judgments.
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from typing import Literal
+
+from msgspec import Struct, field
 
 from clean_room_agent.artifacts.evidence import Evidence, StackFrame
 from clean_room_agent.artifacts.names import item_name
@@ -33,8 +34,7 @@ FENCE_MIN = 5
 UNQUOTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextRequest:
+class ContextRequest(Struct, frozen=True, kw_only=True):
     """One pass's wish for a context package."""
 
     pass_id: str
@@ -54,8 +54,7 @@ class ContextRequest:
     """Tokens kept from content beyond the configured reserve, for a longer answer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskQuery:
+class TaskQuery(Struct, frozen=True, kw_only=True):
     """A task as retrieval understands it; everything named here exists in the index."""
 
     intent: str = ""
@@ -74,8 +73,7 @@ class TaskQuery:
     test_names: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefinementRequest:
+class RefinementRequest(Struct, frozen=True, kw_only=True):
     """What a failed attempt showed to be missing from its context."""
 
     reason: str
@@ -91,8 +89,7 @@ class RefinementRequest:
         return not (self.missing_files or self.missing_symbols or self.missing_tests or self.whole_files)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class Subject(Struct, frozen=True, kw_only=True):
     """What a retrieval decision is about: a file or a piece of one, or the whole pass."""
 
     path: str = ""
@@ -103,8 +100,7 @@ class Subject:
     score: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgment:
+class Judgment(Struct, frozen=True, kw_only=True):
     """What the model that judged said; all None where the program decided."""
 
     call_id: int | None = None
@@ -118,8 +114,7 @@ class Judgment:
     """Log-odds of that word, less those about nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextItem:
+class ContextItem(Struct, frozen=True, kw_only=True):
     """One file, or one symbol of it, as a prompt shows it."""
 
     path: str
@@ -144,8 +139,7 @@ class ContextItem:
     """Only blank lines stand between the item before this one and this one: one frame holds both."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DroppedItem:
+class DroppedItem(Struct, frozen=True, kw_only=True):
     """What was judged worth showing and is not in the package, and why."""
 
     path: str
@@ -155,8 +149,7 @@ class DroppedItem:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetAccount:
+class BudgetAccount(Struct, frozen=True, kw_only=True):
     """Where the window went, in estimated tokens."""
 
     context_window: int
@@ -165,8 +158,7 @@ class BudgetAccount:
     """By the items with their frames; at most `context_window - reserved_tokens`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextPackage:
+class ContextPackage(Struct, frozen=True, kw_only=True):
     """The curated context for one pass."""
 
     pass_id: str
@@ -188,8 +180,7 @@ class ContextPackage:
         return tuple(item for item in self.items if item.detail == "primary")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SectionTexts:
+class SectionTexts(Struct, frozen=True, kw_only=True):
     """The items as the sections of a prompt, each framed, without a line break at the end; "" if a section has none."""
 
     code: str

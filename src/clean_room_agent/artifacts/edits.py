@@ -1,8 +1,9 @@
 """Edits that a model proposes, what became of each, and what the tests said."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
+
+from msgspec import Struct
 
 EditKind = Literal["edit", "symbol", "insert", "create", "delete"]
 InsertPlace = Literal["", "after", "before", "in"]
@@ -29,8 +30,7 @@ class EditCode(StrEnum):
         return self in {EditCode.APPLIED, EditCode.ALREADY_APPLIED}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PatchEdit:
+class PatchEdit(Struct, frozen=True, kw_only=True):
     """One edit of an answer. `search` is used by kind "edit", `symbol` by the kinds "symbol" and "insert"."""
 
     kind: EditKind
@@ -46,8 +46,7 @@ class PatchEdit:
     """1-based line of the opening tag in the answer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditReport:
+class EditReport(Struct, frozen=True, kw_only=True):
     """What became of one edit, with what the model needs to do better."""
 
     index: int
@@ -65,8 +64,7 @@ class EditReport:
     """The nearest real text, verbatim, where the search text was not found."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PatchResult:
+class PatchResult(Struct, frozen=True, kw_only=True):
     """An answer's edits, judged together: all or none."""
 
     success: bool
@@ -75,8 +73,7 @@ class PatchResult:
     reports: tuple[EditReport, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepResult:
+class StepResult(Struct, frozen=True, kw_only=True):
     """What the coder answered for a step."""
 
     success: bool
@@ -85,8 +82,7 @@ class StepResult:
     raw_response: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stub:
+class Stub(Struct, frozen=True, kw_only=True):
     """A function or method that a scaffold declares and leaves to be written."""
 
     path: str

@@ -4,7 +4,8 @@ A test is named as its runner names it: `path::Class::test[param]`, `path > suit
 """
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 SEPARATOR = " > "
 """Between the titles of JavaScript's tests; the first part is the file, where the runner tells it."""
@@ -16,8 +17,7 @@ CODE_FILE = re.compile(r"\.(?:py|[cm]?[jt]sx?)\Z")
 NUMBER = re.compile(r" #\d+\Z")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StackFrame:
+class StackFrame(Struct, frozen=True, kw_only=True):
     """One frame of a stack trace; `line` is 1-based, 0 where unknown."""
 
     path: str
@@ -25,8 +25,7 @@ class StackFrame:
     function: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailingTest:
+class FailingTest(Struct, frozen=True, kw_only=True):
     """One test that failed, normalised (no absolute paths, durations, addresses)."""
 
     name: str
@@ -46,8 +45,7 @@ class FailingTest:
     """In the repository's own files, innermost first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class Evidence(Struct, frozen=True, kw_only=True):
     """What a run of the tests showed, normalised; in a stated order and bounded."""
 
     tests: tuple[FailingTest, ...] = ()

@@ -4,8 +4,9 @@ A call is made of parts, by who reads them: where it was asked (replay, the repo
 what was answered, how it ended, and what it cost.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.artifacts.names import relative_pass
@@ -21,8 +22,7 @@ class AnswerReading(StrEnum):
     UNREADABLE = "unreadable"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallIdentity:
+class CallIdentity(Struct, frozen=True, kw_only=True):
     """What stays the same of a call when its task is run again."""
 
     pass_id: str
@@ -36,8 +36,7 @@ class CallIdentity:
         return f"pass {self.pass_id or '(task)'}, prompt {self.prompt}{item}, attempt {self.attempt}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallSite:
+class CallSite(Struct, frozen=True, kw_only=True):
     """Where in a task a call was made."""
 
     pass_id: str
@@ -58,8 +57,7 @@ class CallSite:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CalledModel:
+class CalledModel(Struct, frozen=True, kw_only=True):
     """Which model answered, and by whom it was served."""
 
     tag: str
@@ -69,8 +67,7 @@ class CalledModel:
     """The server's digest of the model's files; "" where it gives none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallRequest:
+class CallRequest(Struct, frozen=True, kw_only=True):
     """What was sent."""
 
     system_prompt: str
@@ -83,8 +80,7 @@ class CallRequest:
     """Where the prompt's lines come from; None of calls that were recorded before this was kept."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallAnswer:
+class CallAnswer(Struct, frozen=True, kw_only=True):
     """What was answered."""
 
     response: str
@@ -94,8 +90,7 @@ class CallAnswer:
     """JSON text of the token probabilities, "" where none were given."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallEnding:
+class CallEnding(Struct, frozen=True, kw_only=True):
     """How the exchange ended."""
 
     finish: str
@@ -106,8 +101,7 @@ class CallEnding:
     """The recorded call that gave the answer, in a replay."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallCost:
+class CallCost(Struct, frozen=True, kw_only=True):
     """What the call took; tokens as the server counted them, None where it did not say."""
 
     estimated_tokens: int
@@ -126,8 +120,7 @@ class CallCost:
         return self.estimated_tokens if self.prompt_tokens is None else self.prompt_tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelCall:
+class ModelCall(Struct, frozen=True, kw_only=True):
     """One request to a model server and what came back, exactly."""
 
     id: int = 0
@@ -140,16 +133,14 @@ class ModelCall:
     cost: CallCost
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallLimits:
+class CallLimits(Struct, frozen=True, kw_only=True):
     """What the request allowed, in tokens; None where it does not say."""
 
     window: int | None
     answer: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallReading:
+class CallReading(Struct, frozen=True, kw_only=True):
     """How an answer was read."""
 
     reading: AnswerReading
@@ -157,8 +148,7 @@ class CallReading:
     """Why it was unreadable, or what of a readable one was left out; "" for neither."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallSummary:
+class CallSummary(Struct, frozen=True, kw_only=True):
     """A recorded call without its texts."""
 
     id: int

@@ -11,7 +11,8 @@ one before), a place in it as `RUN/PLACE`, and one of its model calls as `call:1
 """
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 ID_LENGTH = 32
 ID_PATTERN = re.compile(rf"[a-z0-9_-]{{1,{ID_LENGTH}}}\Z")
@@ -28,8 +29,7 @@ LINES = re.compile(r" \(lines (\d+)-(\d+)\)")
 REMARKS = re.compile(r"(?: \((?:lines \d+-\d+|about \d+ tokens)\))+\Z")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunReference:
+class RunReference(Struct, frozen=True, kw_only=True):
     """A run as a person names it."""
 
     prefix: str
@@ -38,8 +38,7 @@ class RunReference:
     """How many runs are newer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallReference:
+class CallReference(Struct, frozen=True, kw_only=True):
     """A model call as a person names it, or a line of its prompt."""
 
     call_id: int
@@ -144,8 +143,7 @@ def call_place(call_id: int) -> str:
     return f"call:{call_id}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemName:
+class ItemName(Struct, frozen=True, kw_only=True):
     """What a name says."""
 
     path: str

@@ -2,8 +2,9 @@
 the results that carry them.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from clean_room_agent.errors import BudgetSpent, CraError, Interrupted
 
@@ -42,8 +43,7 @@ class PassType(StrEnum):
     ADJUST = "adjust"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassResult:
+class PassResult(Struct, frozen=True, kw_only=True):
     """One pass of a run."""
 
     pass_type: PassType
@@ -56,8 +56,7 @@ class PassResult:
     """Whether the pass was to plan, no valid plan came, and what it ended with is the program's own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OrchestratorResult:
+class OrchestratorResult(Struct, frozen=True, kw_only=True):
     """A whole run."""
 
     task_id: str

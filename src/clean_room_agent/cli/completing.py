@@ -14,9 +14,10 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from clean_room_agent.artifacts.names import NEWEST_RUN, RUN_BY_AGE, SHORT_LENGTH, short_id, split_place
 
@@ -30,16 +31,14 @@ SPECIAL = re.compile(r"([^\w@%+=:,./~-])", re.ASCII)
 Named = Sequence[tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class Offer(Struct, frozen=True, kw_only=True):
     """Completions for the word under the cursor."""
 
     how: str = "words"
     words: Named = ()
 
 
-@dataclass(slots=True)
-class Line:
+class Line(Struct):
     """The words before the cursor, parsed as a command line."""
 
     command: Any

@@ -1,10 +1,10 @@
 """`cra curate-data`: make a dataset for a training plan from the record."""
 
 import contextlib
-from dataclasses import replace
 from pathlib import Path
 
 import click
+from msgspec.structs import replace
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.settings import Overrides, load_settings

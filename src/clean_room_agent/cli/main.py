@@ -7,20 +7,19 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from clean_room_agent.cli.display import Display, fitted
 from clean_room_agent.errors import CraError
 from clean_room_agent.version import VERSION
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandEntry:
+class CommandEntry(Struct, frozen=True, kw_only=True):
     """The module of a command, and the line that `cra --help` shows for it."""
 
     module: str
@@ -173,8 +172,7 @@ def run(args: Sequence[str] | None = None) -> int:
     return result if isinstance(result, int) else 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reported:
+class Reported(Struct, frozen=True, kw_only=True):
     """An error as the user sees it."""
 
     message: str

@@ -1,11 +1,11 @@
 """Options that several commands share."""
 
-import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from msgspec import structs
 
 from clean_room_agent.artifacts.names import NEWEST_RUN
 from clean_room_agent.cli import output
@@ -102,7 +102,7 @@ def _keep_override(context: click.Context, parameter: click.Parameter, value: An
     from clean_room_agent.app.settings import Overrides  # slow to import, and not every command needs it
 
     before = context.params.get("overrides") or Overrides()
-    context.params["overrides"] = dataclasses.replace(before, **{str(parameter.name): value})
+    context.params["overrides"] = structs.replace(before, **{str(parameter.name): value})
 
 
 def _override(flag: str, **attributes: Any) -> Callable[[CommandT], CommandT]:

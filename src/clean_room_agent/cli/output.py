@@ -50,7 +50,7 @@ def hand_on(text: str) -> None:
 
 
 def answer_json(value: object) -> None:
-    """Write `value` as one JSON document without its secrets; dataclasses become objects."""
+    """Write `value` as one JSON document without its secrets; structs become objects."""
     display = current_display()
     display.answered = True
     shown = display.redacted(plain(value))

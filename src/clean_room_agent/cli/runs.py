@@ -1,10 +1,10 @@
 """`cra runs`: list the runs of a repository."""
 
 import contextlib
-from dataclasses import replace
 from pathlib import Path
 
 import click
+from msgspec.structs import replace
 
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.listed_runs import as_it_stands, as_object, run_bytes

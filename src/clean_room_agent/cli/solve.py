@@ -1,10 +1,10 @@
 """`cra solve`: do a whole run, or continue one."""
 
-import dataclasses
 from pathlib import Path
 from typing import IO
 
 import click
+from msgspec import structs
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import process_began
@@ -73,7 +73,7 @@ def command(
                 hint="use --hint to add something",
             )
         task_id, request, overrides = request_again(workspace, resumed, overrides, hint=hint or "")
-        request = dataclasses.replace(request, apply=apply_result)
+        request = structs.replace(request, apply=apply_result)
     else:
         if hint is not None:
             raise UsageError("--hint needs --resume", hint="put it into the task itself")

@@ -5,8 +5,9 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clean_room_agent.errors import SchemaError
 
@@ -14,8 +15,7 @@ SCHEMA_FOLDER = Path(__file__).parent / "schema"
 NAME = re.compile(r"(\d{4})_\w+\.sql\Z")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Migration:
+class Migration(Struct, frozen=True, kw_only=True):
     """One file: what leads from the schema before to `number`."""
 
     number: int

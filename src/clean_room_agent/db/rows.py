@@ -1,24 +1,20 @@
-"""One table, one frozen dataclass: rows go in and come out typed, column by field, with no SQL built from values."""
+"""One table, one frozen struct: rows go in and come out typed, column by field, with no SQL built from values."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_type_hints
+from typing import Any, Generic, TypeVar, get_args, get_type_hints
+
+from msgspec import Struct
 
 from clean_room_agent.errors import RecordError
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
-
-    Codec = TypeAdapter[Any] | type[Enum] | None
-    """What turns a column into a field; None where both are the same."""
+from clean_room_agent.json_values import from_json, from_plain, to_json
 
 Connection = sqlite3.Connection
 """For the layers above, which may not import sqlite3."""
-RowT = TypeVar("RowT")
+RowT = TypeVar("RowT", bound=Struct)
 SqlValue = int | float | str | bytes | None
 SHOWN_CHARS = 40
 PLAIN = frozenset({int, float, str, bytes, type(None)})
@@ -27,9 +23,9 @@ OF_TASK = "(task_id = ? OR (task_id > ? AND task_id < ?))"
 
 
 class Table(Generic[RowT]):
-    """A table and the dataclass of its rows: every field is the column of that name.
+    """A table and the struct of its rows: every field is the column of that name.
 
-    A field `id` is 0 until the row is stored. A field that is a dataclass itself is a part of the row: its own fields are
+    A field `id` is 0 until the row is stored. A field that is a struct itself is a part of the row: its own fields are
     columns. Booleans stand as 0 and 1, enumerations as their values, and every other type that SQLite lacks as JSON.
     """
 
@@ -41,30 +37,33 @@ class Table(Generic[RowT]):
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """In the order of the dataclass's fields."""
+        """In the order of the struct's fields."""
         return tuple(self._columns)
 
     @cached_property
-    def _parts(self) -> Mapping[str, type]:
+    def _parts(self) -> Mapping[str, type[Struct]]:
         hints = get_type_hints(self.kind)
-        return {name: hint for name, hint in hints.items() if is_dataclass(hint) and isinstance(hint, type)}
+        return {
+            name: hint for name, hint in hints.items() if isinstance(hint, type) and issubclass(hint, Struct)
+        }
 
     @cached_property
     def _columns(self) -> Mapping[str, tuple[str, str]]:
         """Where each column's value is in a row: (part, field); the part is "" for a field of the row itself."""
         found = {}
-        for field in fields(self.kind):  # type: ignore[arg-type]
-            part = self._parts.get(field.name)
-            names = [("", field.name)] if part is None else [(field.name, one.name) for one in fields(part)]
+        for field in self.kind.__struct_fields__:
+            part = self._parts.get(field)
+            names = [("", field)] if part is None else [(field, one) for one in part.__struct_fields__]
             for place in names:
                 found[self._renamed.get(".".join(filter(None, place)), place[1])] = place
         return found
 
     @cached_property
-    def _codecs(self) -> "Mapping[str, Codec]":
+    def _types(self) -> Mapping[str, Any]:
+        """What each column's text or number is turned into; None where it is the field's value as it stands."""
         hints = {"": get_type_hints(self.kind)}
         hints |= {name: get_type_hints(part) for name, part in self._parts.items()}
-        return {name: _codec(hints[part][field]) for name, (part, field) in self._columns.items()}
+        return {name: _type(hints[part][field]) for name, (part, field) in self._columns.items()}
 
     @cached_property
     def _insert(self) -> str:
@@ -106,15 +105,13 @@ class Table(Generic[RowT]):
             yield name, self._encode(name, getattr(getattr(row, part) if part else row, field))
 
     def _encode(self, name: str, value: object) -> object:
-        codec = self._codecs[name]
-        if value is None or codec is None:
+        if value is None or self._types[name] is None:
             return _storable(value) if isinstance(value, str) else value
         if isinstance(value, Enum):
             return value.value
         if isinstance(value, bool):
             return int(value)
-        assert not isinstance(codec, type), f"{name} takes members of {codec}"
-        return codec.dump_json(value).decode()
+        return to_json(value)
 
     def _decode(self, row: tuple[Any, ...]) -> RowT:
         """The row, typed.
@@ -130,15 +127,13 @@ class Table(Generic[RowT]):
         return self.kind(**own, **made)
 
     def _read(self, name: str, value: Any) -> Any:
-        codec = self._codecs[name]
-        if value is None or codec is None:
+        kind = self._types[name]
+        if value is None or kind is None:
             return value
         try:
-            if isinstance(codec, type):
-                return codec(value)
             if isinstance(value, str) and value[:1] in {"[", "{"}:
-                return codec.validate_json(value)
-            return codec.validate_python(value)
+                return from_json(value, kind)
+            return from_plain(value, kind)
         except ValueError as exc:
             raise strange_value(f"{self.name}.{name}", value) from exc
 
@@ -172,16 +167,11 @@ def _storable(text: str) -> str:
     return text
 
 
-def _codec(hint: Any) -> "Codec":
+def _type(hint: Any) -> Any:
     parts = set(get_args(hint)) or {hint}
     if parts <= PLAIN or all(isinstance(part, str) for part in parts):  # the strings are those of a Literal
         return None
-    kind, *others = parts - {type(None)}
-    if not others and isinstance(kind, type) and issubclass(kind, Enum):
-        return kind
-    from pydantic import TypeAdapter  # noqa: PLC0415 - 60 ms, which a row without such a column must not pay
-
-    return TypeAdapter(hint)
+    return hint
 
 
 def task_range(task_id: str) -> tuple[str, str, str]:

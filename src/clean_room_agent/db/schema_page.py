@@ -5,9 +5,10 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
+
+from msgspec import Struct, field
 
 from clean_room_agent.db.connection import APPLICATION_IDS, Role
 from clean_room_agent.db.migrations import SCHEMA_FOLDER, migrate, migrations
@@ -90,8 +91,7 @@ CHOICES = re.compile(r"CHECK \((\w+) IN\s*\(('[^)]*')\)\)")
 CONTINUED = re.compile(r"^ {5,}--\s*(.*)$")
 
 
-@dataclass(slots=True)
-class Comments:
+class Comments(Struct):
     """What the `.sql` files say about one table."""
 
     table: str = ""

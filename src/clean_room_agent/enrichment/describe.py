@@ -3,9 +3,10 @@
 import contextlib
 import itertools
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
 
 from clean_room_agent import syntax
 from clean_room_agent.db.curated.files import FileRow
@@ -26,8 +27,7 @@ FAILURES_IN_A_ROW = 3
 """After so many in a row, the server is to blame."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
+class Described(Struct, frozen=True, kw_only=True):
     """A file that was asked about."""
 
     path: str
@@ -37,8 +37,7 @@ class Described:
     """Why there is none; "" where there is one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Outcome:
+class _Outcome(Struct, frozen=True, kw_only=True):
     """How asking about one file ended, with the server's failure where there was one."""
 
     described: Described
@@ -46,8 +45,7 @@ class _Outcome:
     unreadable: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Descriptions:
+class Descriptions(Struct, frozen=True, kw_only=True):
     """The files that were asked about, by path."""
 
     files: tuple[Described, ...]
@@ -55,8 +53,7 @@ class Descriptions:
     """Whether it was broken off because too many answers in a row could not be read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DueFiles:
+class DueFiles(Struct, frozen=True, kw_only=True):
     """The files that can be described, each list with the most imported first, then by path."""
 
     described: tuple[FileRow, ...]

@@ -2,8 +2,9 @@
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clean_room_agent.db.curated.dependencies import DependencyRow
 from clean_room_agent.db.curated.files import FileRow
@@ -15,8 +16,7 @@ COMMITS = 6
 """The newest commits whose subject lines a prompt shows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
+class Definition(Struct, frozen=True, kw_only=True):
     """A symbol of the file."""
 
     name: str
@@ -32,8 +32,7 @@ class Definition:
     """"" where it has none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileFacts:
+class FileFacts(Struct, frozen=True, kw_only=True):
     """What is known of one file."""
 
     file: FileRow

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 from textwrap import indent
+
+from msgspec.structs import replace
 
 from clean_room_agent.enrichment.file_facts import Definition, FileFacts
 from clean_room_agent.enrichment.prompts.enrichment import EnrichmentInputs

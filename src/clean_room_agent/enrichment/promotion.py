@@ -1,7 +1,8 @@
 """Copies descriptions from the record into the index, where they still describe what the file holds."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clean_room_agent.db.connection import transaction
 from clean_room_agent.db.curated import metadata
@@ -11,8 +12,7 @@ from clean_room_agent.db.raw.indexing import DescriptionRow
 from clean_room_agent.db.rows import Connection
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Promotion:
+class Promotion(Struct, frozen=True, kw_only=True):
     """What was copied, and what was not."""
 
     promoted: int

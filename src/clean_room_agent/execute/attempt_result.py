@@ -1,8 +1,9 @@
 """What came of an attempt whose edits were applied and tested, in words for the next attempt's prompt."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.evidence_text import MOST_CHARACTERS, describe_evidence, describe_tests
@@ -14,8 +15,7 @@ LISTED_SHARE = 10
 """One part in so many of the bound is for the names of the tests of one state."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Goal:
+class Goal(Struct, frozen=True, kw_only=True):
     """A test that failed before the step, and what became of it."""
 
     name: str
@@ -24,8 +24,7 @@ class Goal:
     """As it fails now."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TestedAttempt:
+class TestedAttempt(Struct, frozen=True, kw_only=True):
     """What the tests showed after an attempt, beside what they showed before the step."""
 
     __test__ = False

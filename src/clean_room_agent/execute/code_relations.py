@@ -10,9 +10,10 @@ Where the context does not show the code, or the imports, nothing is said (None)
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePosixPath
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.execute.edits.definitions import definition_spans
@@ -28,8 +29,7 @@ HEAD_LINES = 18
 """Of one that is longer, from its beginning."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """A definition, or a whole file where `symbol` is ""."""
 
     path: str

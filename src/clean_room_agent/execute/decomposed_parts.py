@@ -9,8 +9,9 @@ and as "not needed": parts that are too large are divided into steps, and parts 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations, permutations
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.context import ContextPackage, fence_for, frame, section_texts
 from clean_room_agent.artifacts.evidence import Evidence
@@ -50,8 +51,7 @@ NO_PAIR = SamePartInputs(task=NOTHING, changes=(NOTHING,), first=NOTHING, second
 NO_PARTS = PartDependencyInputs(task=NOTHING, parts=(NOTHING,), part=NOTHING, other=NOTHING)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangePoint:
+class ChangePoint(Struct, frozen=True, kw_only=True):
     """A place that the task changes, and how."""
 
     id: str

@@ -6,8 +6,9 @@ first as written comes first; else the context decides where it can (`code_relat
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import permutations
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.context import ContextPackage, section_texts
 from clean_room_agent.artifacts.evidence import Evidence
@@ -49,8 +50,7 @@ MAX_KNOWN = 40
 NO_STEPS = StepDependencyInputs(task=NOTHING, steps=(NOTHING,), step=NOTHING, other=NOTHING)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Struct, frozen=True, kw_only=True):
     """A place that a part changes, and what is done with its file."""
 
     place: Place
@@ -60,8 +60,7 @@ class Target:
         return f"{self.role} {self.place}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Chosen:
+class _Chosen(Struct, frozen=True, kw_only=True):
     """The places of a part, with what was said of them."""
 
     targets: tuple[Target, ...]

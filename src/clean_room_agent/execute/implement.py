@@ -4,7 +4,9 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextPackage, quoted
 from clean_room_agent.artifacts.edits import PatchEdit, StepResult
@@ -33,8 +35,7 @@ TOKENS_PER_LINE = 14
 """Of code, on the high side."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptSummary:
+class AttemptSummary(Struct, frozen=True, kw_only=True):
     """An earlier attempt at the step."""
 
     outcome: str
@@ -45,8 +46,7 @@ class AttemptSummary:
     """What was refused, or which tests failed and how."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepInstruction:
+class StepInstruction(Struct, frozen=True, kw_only=True):
     """What the coder is asked to do. The context stands beside it."""
 
     task: str
@@ -71,8 +71,7 @@ class StepInstruction:
     """Whether the stub is the only thing to write: other answers write the rest of the step."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Implemented:
+class Implemented(Struct, frozen=True, kw_only=True):
     """What the coder answered. Figures are those of the last call."""
 
     step: StepResult

@@ -1,7 +1,8 @@
 """Planning in one call: the model is asked for a whole plan."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextPackage, section_texts
 from clean_room_agent.artifacts.evidence import Evidence

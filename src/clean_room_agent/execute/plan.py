@@ -5,8 +5,10 @@ Each `make_...` takes its drafts from a way of planning (`one_call_plans`, or `d
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.evidence import Evidence
@@ -56,8 +58,7 @@ Route = Literal["one-call", "decomposed"]
 PlanT = TypeVar("PlanT", bound=Artifact)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanLimits:
+class PlanLimits(Struct, frozen=True, kw_only=True):
     """How large a plan may be."""
 
     max_parts: int
@@ -71,8 +72,7 @@ class PlanLimits:
     """Failures of a step that are looked into: each with each step may be a question."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Planned(Generic[PlanT]):
+class Planned(Struct, Generic[PlanT], frozen=True, kw_only=True):
     """A valid plan, or what was wrong with the last one that the model gave."""
 
     value: PlanT | None

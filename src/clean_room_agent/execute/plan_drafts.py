@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.evidence import Evidence
@@ -22,16 +23,14 @@ from clean_room_agent.llm.transport import Sampling
 PlanT = TypeVar("PlanT")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rejected:
+class Rejected(Struct, frozen=True, kw_only=True):
     """An earlier draft and what was wrong with it; both empty for the first."""
 
     text: str = ""
     faults: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft(Generic[PlanT]):
+class Draft(Struct, Generic[PlanT], frozen=True, kw_only=True):
     """A plan as it was answered, before it is validated."""
 
     value: PlanT | None
@@ -50,8 +49,7 @@ class Draft(Generic[PlanT]):
     """Whether the answer, also when it was asked for again, copied the example, repeated itself or ran to its limit."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepOutcome:
+class StepOutcome(Struct, frozen=True, kw_only=True):
     """What became of a step that was tried."""
 
     step: PlanStep
@@ -62,8 +60,7 @@ class StepOutcome:
     """What went wrong in it; none for a step that succeeded."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Revision:
+class Revision(Struct, frozen=True, kw_only=True):
     """What is revised."""
 
     task: str
@@ -75,8 +72,7 @@ class Revision:
     diff: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartAsked:
+class PartAsked(Struct, frozen=True, kw_only=True):
     """What a part's plan is made for."""
 
     part: Part
@@ -94,8 +90,7 @@ class PartAsked:
     max_lines: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdjustmentAsked:
+class AdjustmentAsked(Struct, frozen=True, kw_only=True):
     """What is adjusted: the newest outcome, the last, is of a step that failed."""
 
     part: Part

@@ -1,8 +1,10 @@
 """Fitting a prompt into its window by leaving out whole items, in a fixed order, each of them named."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Generic
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextItem, ContextPackage, SectionTexts, section_texts
 from clean_room_agent.errors import WindowExceeded
@@ -12,8 +14,7 @@ from clean_room_agent.llm.prompt import InputsT, Prompt
 from clean_room_agent.unified_diff import Hunk, join_hunks, split_hunks
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retry:
+class Retry(Struct, frozen=True, kw_only=True):
     """The details of an earlier attempt."""
 
     number: int
@@ -21,8 +22,7 @@ class Retry:
     feedback: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptContents:
+class PromptContents(Struct, frozen=True, kw_only=True):
     """What a prompt carries beyond its fixed text. Of it, all but the primary items that were asked for may be left out."""
 
     items: tuple[ContextItem, ...] = ()
@@ -45,8 +45,7 @@ class PromptContents:
         return join_hunks(self.hunks)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fitted(Generic[InputsT]):
+class Fitted(Struct, Generic[InputsT], frozen=True, kw_only=True):
     """Inputs that fit."""
 
     inputs: InputsT

@@ -5,8 +5,10 @@ A scaffold is what a step adds without its bodies: imports, signatures and docst
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.edits import PatchEdit, Stub
@@ -30,8 +32,7 @@ PACKAGE_FILE = "__init__.py"
 """Holds imports, and hardly ever a function."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefusedScaffold:
+class RefusedScaffold(Struct, frozen=True, kw_only=True):
     """An earlier answer, and what was wrong with it; both empty for the first."""
 
     edits: tuple[PatchEdit, ...] = ()

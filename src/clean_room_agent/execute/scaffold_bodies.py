@@ -1,7 +1,9 @@
 """Filling in a scaffold: the bodies of its stubs by one answer, else by one answer for each."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.edits import PatchEdit, StepResult, Stub
@@ -16,8 +18,7 @@ Ask = Callable[[ContextPackage, StepInstruction, str], Implemented]
 """The answer to an instruction in a context, under an item's name ("" for the whole of the step)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+class Declared(Struct, frozen=True, kw_only=True):
     """A scaffold, as the coder is shown it."""
 
     package: ContextPackage

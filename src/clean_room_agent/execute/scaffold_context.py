@@ -2,7 +2,8 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextItem, ContextPackage
 from clean_room_agent.artifacts.edits import Stub

@@ -3,8 +3,9 @@
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clean_room_agent.git.command import git, one_line, require_hex, stream_git
 from clean_room_agent.git.log import seconds_of
@@ -15,8 +16,7 @@ FRUGAL = ("-c", "core.packedGitWindowSize=1m", "-c", "core.packedGitLimit=64m")
 RAW = re.compile(r":(?P<before>\d+) (?P<after>\d+) \w+ \w+ (?P<status>[A-Z])\d*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileChange:
+class FileChange(Struct, frozen=True, kw_only=True):
     """One path of a commit; a rename is a deletion and an addition."""
 
     path: str
@@ -29,8 +29,7 @@ class FileChange:
     """Added and deleted together; None where it is binary."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommitChange:
+class CommitChange(Struct, frozen=True, kw_only=True):
     """One commit. Of a merge, and of the first commit, no files are named."""
 
     hash: str

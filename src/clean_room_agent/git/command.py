@@ -4,8 +4,9 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clean_room_agent import proc
 from clean_room_agent.child_processes import inherited_environment
@@ -75,8 +76,7 @@ NO_HOOK = (("enabled", "false"), ("event", ""), ("command", "true"))
 """Each of them is enough; which of them a git knows depends on its age (2.54 was the first with such hooks)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
+class Named(Struct, frozen=True, kw_only=True):
     """Programs that a configuration gives names of its own, so that no fixed setting turns them off; sorted."""
 
     filters: tuple[str, ...] = ()

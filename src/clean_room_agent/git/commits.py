@@ -5,8 +5,9 @@ only read.
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clean_room_agent.errors import GitError
 from clean_room_agent.folders import temporary_folder
@@ -57,8 +58,7 @@ def identity(author: tuple[str, str], date: str | None) -> Mapping[str, str]:
     return who | when
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileChange:
+class FileChange(Struct, frozen=True, kw_only=True):
     """A file after the change; `mode` is FILE, EXECUTABLE or LINK (`data` is then its target)."""
 
     data: bytes

@@ -8,9 +8,10 @@ import json
 import os
 import stat
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+
+from msgspec import Struct
 
 from clean_room_agent.safe_open import read_bytes
 
@@ -34,8 +35,7 @@ NAMED = 4
 """Folders of a kind that are named one by one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Generated:
+class Generated(Struct, frozen=True):
     """A folder without tracked files, and what it is. Such folders are not nested."""
 
     path: str

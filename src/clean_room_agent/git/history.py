@@ -2,7 +2,8 @@
 
 import functools
 import os
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clean_room_agent.errors import GitError
 from clean_room_agent.git.command import names, one_line, require_hex
@@ -16,8 +17,7 @@ LOOKED_AT = 8_000
 PLAIN = ("--no-renames", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileStat:
+class FileStat(Struct, frozen=True, kw_only=True):
     """Lines added to and deleted from one file; None where it is binary."""
 
     path: str
@@ -25,8 +25,7 @@ class FileStat:
     deleted: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangedPath:
+class ChangedPath(Struct, frozen=True, kw_only=True):
     """A path that differs between two commits; `status` is A, M, D or T (its type changed)."""
 
     path: str

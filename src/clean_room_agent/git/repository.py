@@ -1,14 +1,14 @@
 """The user's repository: where it is, whether a run can work with it, and which files it lists."""
 
 import contextlib
-import dataclasses
 import os
 import re
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
+
+from msgspec import Struct, structs
 
 from clean_room_agent.errors import GitError, RepositoryError
 from clean_room_agent.git.command import Named, git, named_programs, names, one_line
@@ -35,8 +35,7 @@ IN_PROGRESS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repository:
+class Repository(Struct, frozen=True, kw_only=True):
     """A repository with a work tree and a commit. `head` is that commit.
 
     `named` are the filter drivers (LFS, git-crypt, ...) and hooks found in its configuration: they never run for us.
@@ -77,8 +76,7 @@ class Repository:
         return git(*arguments, cwd=where, pins=pinned, named=self.named, input=input, ok=ok)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class Listing(Struct, frozen=True, kw_only=True):
     """A work tree as git lists it."""
 
     top: Path
@@ -122,7 +120,7 @@ def open_repository(path: Path) -> Repository:
 
 def as_configured_now(repo: Repository) -> Repository:
     """The repository with the programs that its configuration names now: another branch may name others."""
-    return dataclasses.replace(repo, named=named_programs(repo.top, pins=repo.pins))
+    return structs.replace(repo, named=named_programs(repo.top, pins=repo.pins))
 
 
 def find_top(path: Path) -> Path:

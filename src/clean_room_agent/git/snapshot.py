@@ -3,8 +3,9 @@
 import os
 import stat
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clean_room_agent.errors import GitError
 from clean_room_agent.folders import temporary_folder
@@ -19,8 +20,7 @@ MESSAGE = b"Uncommitted work, as cra found it\n"
 GITLINK = "160000"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True, kw_only=True):
     """The commit that a run starts from; all paths sorted.
 
     `commit` is HEAD itself when nothing is uncommitted, else a commit on top of it that no branch names.
@@ -41,15 +41,13 @@ class Snapshot:
     generated: tuple[Generated, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Taken:
+class _Taken(Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...]
     excluded: tuple[tuple[str, str], ...]
     generated: tuple[Generated, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Flagged:
+class _Flagged(Struct, frozen=True, kw_only=True):
     """Tracked paths: `files` without submodules; those in `absent` are hidden by a flag and missing on disk."""
 
     files: tuple[str, ...]

@@ -1,12 +1,12 @@
 """One worktree for a task, outside of the repository, reset to a commit between attempts."""
 
 import contextlib
-import dataclasses
 import fcntl
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field, structs
 
 from clean_room_agent.errors import GitError
 from clean_room_agent.folders import FolderState, folder_states, remove_all_but, remove_tree
@@ -25,8 +25,7 @@ CHECK = "check the folder and the space that is left there"
 REMOVED = "somebody removed it while the run used it; start again, and leave the folder alone until the run has ended"
 
 
-@dataclass(slots=True)
-class HeldIndex:
+class HeldIndex(Struct, eq=False):
     """A work tree's index as git left it after the last reset, its time in nanoseconds, and the folders that were there."""
 
     data: bytes = b""
@@ -34,8 +33,7 @@ class HeldIndex:
     folders: dict[str, FolderState] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Worktree:
+class Worktree(Struct, frozen=True, kw_only=True):
     """A linked work tree. `git_dir` was read before anything ran in it; `submodules` are folders kept empty.
 
     What runs in it can write its index too, where no sandbox hinders it, and hide files from a reset by flags:
@@ -46,7 +44,7 @@ class Worktree:
     git_dir: Path
     repo: Repository
     submodules: tuple[str, ...]
-    index: HeldIndex = field(default_factory=HeldIndex, compare=False, repr=False)
+    index: HeldIndex = field(default_factory=HeldIndex)
 
     @property
     def pins(self) -> dict[str, str]:
@@ -89,9 +87,9 @@ def _known_in_place(worktree: Worktree, commit: str) -> Worktree:
     repo = worktree.repo
     listed = names(repo.git("ls-tree", "-r", "-z", "--full-tree", "--", commit))
     named = named_programs(worktree.path, pins=worktree.pins) | repo.named
-    return dataclasses.replace(
+    return structs.replace(
         worktree,
-        repo=dataclasses.replace(repo, named=named),
+        repo=structs.replace(repo, named=named),
         submodules=tuple(entry.partition("\t")[2] for entry in listed if entry.startswith(GITLINK)),
     )
 

@@ -4,8 +4,9 @@ import contextlib
 import gc
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clean_room_agent.db.connection import connect_file, get_connection, transaction
 from clean_room_agent.db.curated import files
@@ -33,8 +34,7 @@ MANY = 200
 """More changed files than these, if they are more than half of all, are sooner read with all others: workers write then."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexSummary:
+class IndexSummary(Struct, frozen=True, kw_only=True):
     """Totals of one index run, for the user."""
 
     files_scanned: int

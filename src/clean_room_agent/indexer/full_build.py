@@ -1,8 +1,9 @@
 """Builds a complete index with several processes, each of which writes what it has parsed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clean_room_agent import syntax
 from clean_room_agent.db.curated import files
@@ -31,8 +32,7 @@ RESOLVED_AT_ONCE = 64
 """Files whose references are written in one go."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
+class _Plan(Struct, frozen=True, kw_only=True):
     """What the workers inherit when they are forked."""
 
     draft: Draft

@@ -1,9 +1,10 @@
 """Settings and outcome of one index run, shared by full builds and updates."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from clean_room_agent.db.curated import files
 from clean_room_agent.db.rows import Connection
@@ -18,8 +19,7 @@ SETTINGS_KEY = "settings"
 MAX_BYTES_KEY = "max_file_bytes"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexRun:
+class IndexRun(Struct, frozen=True, kw_only=True):
     """Settings of one index run."""
 
     listing: Listing

@@ -3,8 +3,9 @@
 import os
 import stat
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clean_room_agent.db.curated.files import FileStamp, SkippedStamp
 from clean_room_agent.secret_files import is_secret_name
@@ -14,8 +15,7 @@ RACY_NS = 2_000_000_000
 """A file written within the clock's and the file system's coarseness before the last scan may have changed after it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scan:
+class Scan(Struct, frozen=True, kw_only=True):
     """How the work tree differs from the index; each list is sorted."""
 
     present: tuple[str, ...]

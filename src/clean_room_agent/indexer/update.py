@@ -3,12 +3,13 @@
 Modules that are needed only to parse files are imported late: most runs find nothing changed.
 """
 
-import dataclasses
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from clean_room_agent.db.connection import transaction
 from clean_room_agent.db.curated import files, names
@@ -59,7 +60,7 @@ def list_known(conn: Connection) -> dict[str, FileStamp | SkippedStamp]:
 def settle(conn: Connection, root: Path, found: Scan, known: Mapping[str, FileStamp | SkippedStamp]) -> Scan:
     """Drop suspects whose content did not change, and remember their new stamps."""
     suspects = tuple(path for path in found.suspects if not _is_same(conn, root, path, known.get(path)))
-    return dataclasses.replace(found, suspects=suspects)
+    return structs.replace(found, suspects=suspects)
 
 
 def update_files(

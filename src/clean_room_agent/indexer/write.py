@@ -1,8 +1,9 @@
 """Writes extracted files to the database: many new ones at once, or one in place of its old rows."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from clean_room_agent.db.curated import dependencies, files, metadata, names, postings, symbols
 from clean_room_agent.db.curated.names import StoredNames
@@ -48,8 +49,7 @@ def insert_files(conn: Connection, repo_id: int, bucket: int, found: Sequence[Nu
     postings.insert_bucket(conn, bucket, [(file_id, facts.search) for file_id, facts in found])
 
 
-@dataclass(slots=True, kw_only=True)
-class Changes:
+class Changes(Struct, kw_only=True):
     """What a `FileWriter` has changed so far."""
 
     search: dict[int, SearchFile | None] = field(default_factory=dict)

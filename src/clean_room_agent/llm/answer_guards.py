@@ -10,11 +10,11 @@ The examples speak of a zoo, with `quokka` in every name and sentence, so that w
 by that word. A repository that contains the word is not suspected: it then also occurs in the rest of the prompt.
 """
 
-import dataclasses
 import zlib
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple, Protocol
 
+from msgspec import Struct, structs
 from pydantic import BaseModel
 
 LEAST_CHARS = 600
@@ -178,8 +178,8 @@ def _texts(value: Any) -> Iterator[str]:
         yield value
     elif isinstance(value, BaseModel):
         yield from _texts([getattr(value, name) for name in type(value).model_fields])
-    elif dataclasses.is_dataclass(value):
-        yield from _texts([getattr(value, field.name) for field in dataclasses.fields(value)])
+    elif isinstance(value, Struct):
+        yield from _texts(structs.astuple(value))
     elif isinstance(value, list | tuple):
         for part in value:
             yield from _texts(part)

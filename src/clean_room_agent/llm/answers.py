@@ -7,9 +7,9 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Final, Generic, Literal, Protocol, TypeVar
+from typing import ClassVar, Final, Generic, Literal, Protocol, TypeVar
 
+from msgspec import Struct
 from pydantic import BaseModel, ValidationError
 
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, sourced
@@ -38,8 +38,7 @@ QUOTED_CHARS = 1500
 """At most so much of the faulty answer is shown, in whole lines."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BadAnswer:
+class BadAnswer(Struct, frozen=True, kw_only=True):
     """An answer that cannot be used. `fault` is written for the model that gave it."""
 
     kind: BadKind
@@ -51,16 +50,14 @@ class BadAnswer:
         return self.kind in {"repeated", "copied"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenChoice:
+class TokenChoice(Struct, frozen=True, kw_only=True):
     """One generated token, with the likeliest tokens at its position and their natural-log probabilities."""
 
     token: str
     top: tuple[tuple[str, float], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Choice(Struct, frozen=True, kw_only=True):
     """One of a prompt's words."""
 
     word: str
@@ -110,17 +107,16 @@ class AnswerReader(Protocol[AnswerT_co]):
         """Parse the answer into a value, or say what is wrong with it."""
 
 
-@dataclass(frozen=True, slots=True)
-class JsonAnswer(Generic[ModelT]):
+class JsonAnswer(Struct, Generic[ModelT], frozen=True):
     """An object of the given pydantic model. Surrounding prose and fences, and any order of keys, are accepted."""
 
     model: type[ModelT]
-    grammar: str = field(default="", init=False)
-    wants_logprobs: bool = field(default=False, init=False)
-    reads_cut_answers: bool = field(default=False, init=False)
-    repairs_truncated: bool = field(default=True, init=False)
-    repair_schema: JsonSchema | None = field(default=None, init=False)
-    repair_words: str = field(default="", init=False)
+    grammar: ClassVar[str] = ""
+    wants_logprobs: ClassVar[bool] = False
+    reads_cut_answers: ClassVar[bool] = False
+    repairs_truncated: ClassVar[bool] = True
+    repair_schema: ClassVar[JsonSchema | None] = None
+    repair_words: ClassVar[str] = ""
 
     @property
     def schema(self) -> JsonSchema:
@@ -153,18 +149,17 @@ class JsonAnswer(Generic[ModelT]):
             return BadAnswer(kind="schema", fault="; ".join(faults[:MAX_FAULTS]) + more)
 
 
-@dataclass(frozen=True, slots=True)
-class OneWord:
+class OneWord(Struct, frozen=True):
     """One of a few words: by token probabilities if they are given and clear, else by the word itself.
 
     The words begin differently, so that the first token tells them apart.
     """
 
     words: tuple[str, ...]
-    schema: JsonSchema | None = field(default=None, init=False)
-    wants_logprobs: bool = field(default=True, init=False)
-    reads_cut_answers: bool = field(default=True, init=False)
-    repairs_truncated: bool = field(default=True, init=False)
+    schema: ClassVar[JsonSchema | None] = None
+    wants_logprobs: ClassVar[bool] = True
+    reads_cut_answers: ClassVar[bool] = True
+    repairs_truncated: ClassVar[bool] = True
 
     @property
     def grammar(self) -> str:
@@ -212,18 +207,17 @@ class OneWord:
 YES_OR_NO: Final = OneWord((YES, NO))
 
 
-@dataclass(frozen=True, slots=True)
-class TextAnswer(Generic[AnswerT]):
+class TextAnswer(Struct, Generic[AnswerT], frozen=True):
     """Free text, read by a function of the prompt; it must return a `BadAnswer` rather than raise."""
 
     parse: Callable[[str], AnswerT | BadAnswer]
-    schema: JsonSchema | None = field(default=None, init=False)
-    grammar: str = field(default="", init=False)
-    wants_logprobs: bool = field(default=False, init=False)
-    reads_cut_answers: bool = field(default=False, init=False)
-    repairs_truncated: bool = field(default=False, init=False)
-    repair_schema: JsonSchema | None = field(default=None, init=False)
-    repair_words: str = field(default="", init=False)
+    schema: ClassVar[JsonSchema | None] = None
+    grammar: ClassVar[str] = ""
+    wants_logprobs: ClassVar[bool] = False
+    reads_cut_answers: ClassVar[bool] = False
+    repairs_truncated: ClassVar[bool] = False
+    repair_schema: ClassVar[JsonSchema | None] = None
+    repair_words: ClassVar[str] = ""
 
     def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT | BadAnswer:  # noqa: ARG002 - AnswerReader's signature
         """Apply the function to the text without a leading block of thinking."""

@@ -11,8 +11,9 @@ which is more yes than no, and a yes of .28 says -.14.
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.llm.answers import Choice
@@ -31,8 +32,7 @@ LEAST_SHARE = 1e-6
 """For a word that was not among the likely tokens."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CalibratedChoice:
+class CalibratedChoice(Struct, frozen=True, kw_only=True):
     """A choice between words that let something in and words that do not, relative to the model's bias."""
 
     word: str
@@ -45,8 +45,7 @@ class CalibratedChoice:
     """Log-odds of that word against the others, less those about nothing: above 0, more yes than no."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BiasKey:
+class BiasKey(Struct, frozen=True, kw_only=True):
     """The model, and the words of a prompt, that a bias belongs to."""
 
     base_url: str

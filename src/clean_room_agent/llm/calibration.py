@@ -8,9 +8,10 @@ which a vocabulary may split or know) a cost of their own. The same pairs always
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self
+
+from msgspec import Struct
 
 from clean_room_agent.llm import token_estimator
 from clean_room_agent.llm.token_estimator import FULL_PAIRS, KINDS, LEAST_PAIRS, FittedEstimator, features
@@ -39,8 +40,7 @@ START_WEIGHTS = (1.3, 0.92, 1.5, 1.0, 0.04, 0.21, 0.5, 1.0, 0.85, 1.0, 0.2, 1.2,
 Matrix = list[list[float]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class Pair(Struct, frozen=True, kw_only=True):
     """A prompt that was sent, and what the server counted."""
 
     system: str
@@ -48,8 +48,7 @@ class Pair:
     counted: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
+class _Row(Struct, frozen=True, kw_only=True):
     """A pair as the fit sees it: shares of the expected tokens, and how far off the expectation was."""
 
     terms: tuple[tuple[int, float], ...]
@@ -126,8 +125,7 @@ def _fits(rows: Sequence[_Row], unknowns: int) -> tuple[list[float], list[float]
     return _Sums.total(sums).solve(), ratios
 
 
-@dataclass(frozen=True, slots=True)
-class _Sums:
+class _Sums(Struct, frozen=True):
     """`A'A` (the lower triangle) and `A'b` of some rows."""
 
     left: Matrix

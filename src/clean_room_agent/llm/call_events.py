@@ -5,8 +5,9 @@ no database.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
 
@@ -24,8 +25,7 @@ class CallSink(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallStarted:
+class CallStarted(Struct, frozen=True, kw_only=True):
     """A request is about to be sent."""
 
     number: int
@@ -41,15 +41,13 @@ class CallStarted:
     """Of the answer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallProgress:
+class CallProgress(Struct, frozen=True, kw_only=True):
     """A piece of the answer has arrived; servers send one token at a time."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallFinished:
+class CallFinished(Struct, frozen=True, kw_only=True):
     """The request and its outcome are recorded."""
 
     number: int
@@ -68,8 +66,7 @@ class CallFinished:
     """Whether the record answered it, and no model was asked."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallUnreadable:
+class CallUnreadable(Struct, frozen=True, kw_only=True):
     """The answer could not be used."""
 
     call_id: int

@@ -5,8 +5,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.artifacts.model_calls import AnswerReading, CallSite
@@ -36,8 +38,7 @@ WARM_TOP_P = 0.95
 """Bounds on the draw where the configured temperature is above 0."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply(Generic[AnswerT]):
+class Reply(Struct, Generic[AnswerT], frozen=True, kw_only=True):
     """An answer that was read: exactly one of `value` and `bad` is set. Figures are those of the last call."""
 
     value: AnswerT | None

@@ -3,8 +3,9 @@
 import functools
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+from msgspec import Struct, structs
 
 from clean_room_agent.artifacts.context import Role, quoted
 from clean_room_agent.artifacts.prompt_sources import (
@@ -40,9 +41,8 @@ KNOWN = f"""\
 
 if TYPE_CHECKING:
     import jinja2
-    from _typeshed import DataclassInstance
 
-InputsT = TypeVar("InputsT", bound="DataclassInstance")
+InputsT = TypeVar("InputsT", bound=Struct)
 
 
 class Shape(NamedTuple):
@@ -53,8 +53,7 @@ class Shape(NamedTuple):
     """In GBNF, of free text; "" for none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prompt(Generic[InputsT, AnswerT]):
+class Prompt(Struct, Generic[InputsT, AnswerT], frozen=True, kw_only=True):
     """One kind of question. Its name is its call type in the record, its key in `[models.overrides]` and its adapter's name."""
 
     name: str
@@ -79,7 +78,7 @@ class Prompt(Generic[InputsT, AnswerT]):
 
     def render(self, inputs: InputsT, *, example: str | None = None) -> SourcedText:
         """Fill in the template, without surrounding white space. `example` replaces the prompt's own."""
-        values: dict[str, object] = {field.name: getattr(inputs, field.name) for field in fields(inputs)}
+        values: dict[str, object] = structs.asdict(inputs)
         schema = "" if self.schema is None else json.dumps(self.schema, separators=(",", ":"))
         shown = sourced(self.example if example is None else example, PromptSource.EXAMPLE)
         pieces = _compiled(self.template).generate(values, heading=self.heading, schema=schema, example=shown)

@@ -4,8 +4,10 @@ import itertools
 import threading
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.model_calls import (
     CallAnswer,
@@ -59,8 +61,7 @@ LEAST_SHARE = 0.5
 """Share of the wanted answer that must fit for a request to be sent again with a shorter one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
+class Timing(Struct, frozen=True, kw_only=True):
     """Clock and sleep; tests pass their own."""
 
     clock: Callable[[], str]
@@ -72,8 +73,7 @@ class Timing:
     """0 to 1."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Struct, frozen=True, kw_only=True):
     """What is asked, and of which model."""
 
     model: ModelConfig
@@ -89,8 +89,7 @@ class Question:
     """As `ChatRequest.opening`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exchanged:
+class Exchanged(Struct, frozen=True, kw_only=True):
     """A recorded exchange; one that a caller gets has no error."""
 
     raw: RawAnswer

@@ -1,7 +1,8 @@
 """Choosing the model that answers a prompt, with its window and its limits."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.errors import ConfigError
@@ -12,16 +13,14 @@ START = InitialEstimator()
 ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class Window(Struct, frozen=True, kw_only=True):
     """A model's window and how much of it is reserved from content, in tokens."""
 
     context: int
     reserved: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelConfig:
+class ModelConfig(Struct, frozen=True, kw_only=True):
     """A model as one role uses it."""
 
     tag: str

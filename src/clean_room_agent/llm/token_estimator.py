@@ -7,9 +7,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Protocol
+
+from msgspec import Struct
 
 START_FACTOR = 1.3
 FRAMING_TOKENS = 32
@@ -101,8 +102,7 @@ class TokenEstimator(Protocol):
         """Tokens of a whole request, including framing but not the answer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InitialEstimator:
+class InitialEstimator(Struct, frozen=True, kw_only=True):
     """For a model with too few known calls: pieces times a factor."""
 
     factor: float = START_FACTOR
@@ -116,8 +116,7 @@ class InitialEstimator:
         return self.count(system) + self.count(prompt) + FRAMING_TOKENS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FittedEstimator:
+class FittedEstimator(Struct, frozen=True, kw_only=True, dict=True):
     """Fitted to calls of the model (see `calibration.py`): tokens per kind, with corrections for some words."""
 
     weights: tuple[float, ...]
@@ -130,12 +129,15 @@ class FittedEstimator:
     """Calls that it was fitted to."""
     calibration_id: int = 0
     """Of its row in the record; 0 where it has none."""
-    _extra: dict[str, float] = field(init=False, repr=False, compare=False)
-    _costs: dict[str, float] = field(init=False, repr=False, compare=False, default_factory=dict)
 
-    def __post_init__(self) -> None:
-        """Prepare the words for lookup."""
-        object.__setattr__(self, "_extra", dict(self.words))
+    @cached_property
+    def _extra(self) -> dict[str, float]:
+        return dict(self.words)
+
+    @cached_property
+    def _costs(self) -> dict[str, float]:
+        """Of the pieces counted so far."""
+        return {}
 
     def count(self, text: str) -> int:
         """The fit for the text, times the margin."""

@@ -5,8 +5,9 @@ stand before another one.
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Literal, Protocol
+
+from msgspec import Struct, field
 
 from clean_room_agent.artifacts.model_calls import CallIdentity
 from clean_room_agent.errors import Interrupted, ModelError
@@ -18,8 +19,7 @@ Finish = Literal["stop", "length", "repeated", "copied"]
 """How an answer ended: by itself, at its limit, or closed because it repeated itself or copied the prompt's example."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sampling:
+class Sampling(Struct, frozen=True, kw_only=True):
     """How tokens are drawn; the default takes the likeliest one each time."""
 
     temperature: float = 0.0
@@ -29,8 +29,7 @@ class Sampling:
     top_p: float = 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatRequest:
+class ChatRequest(Struct, frozen=True, kw_only=True):
     """A request in no server's dialect."""
 
     identity: CallIdentity
@@ -45,7 +44,7 @@ class ChatRequest:
     """What the answer is held to, in GBNF, where the server takes one; "" for none."""
     opening: str = ""
     """How an answer begins that is closed, since it copies the prompt's example (see `copied_examples.CopyGuard`); "" for none."""
-    heard: Callable[[], None] = field(default=lambda: None, compare=False, repr=False)
+    heard: Callable[[], None] = field(default=lambda: None)
     """Called as each piece of the answer comes."""
 
     @property
@@ -59,8 +58,7 @@ def prompt_hash(system: str, prompt: str) -> str:
     return hashlib.sha256(f"{system}\0{prompt}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class Refusal(Struct, frozen=True, kw_only=True):
     """The figures of a server that refused a prompt as too long; None where it gives none."""
 
     prompt_tokens: int | None = None
@@ -74,8 +72,7 @@ class Refusal:
         return max(self.window - self.prompt_tokens, 0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RawAnswer:
+class RawAnswer(Struct, frozen=True, kw_only=True):
     """What came back. With an `error`, the other fields hold what came before it."""
 
     request_body: str
@@ -129,8 +126,7 @@ class Transport(Protocol):
         """The digest of the model's files; "" where the server does not have them; None where it does not tell now."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedModel:
+class ServedModel(Struct, frozen=True, kw_only=True):
     """A model that a server offers."""
 
     tag: str
@@ -140,8 +136,7 @@ class ServedModel:
     """The machine that its prompts are forwarded to; "" where none is known of."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelDetails:
+class ModelDetails(Struct, frozen=True, kw_only=True):
     """What a server knows of a model."""
 
     tag: str
@@ -200,8 +195,7 @@ class ModelServer(Transport, Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedModel:
+class LoadedModel(Struct, frozen=True, kw_only=True):
     """A model that a server holds in memory."""
 
     tag: str

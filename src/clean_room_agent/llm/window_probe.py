@@ -1,8 +1,9 @@
 """Probing whether a server refuses a prompt beyond its window; older ones cut it without a word."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
+
+from msgspec import Struct
 
 from clean_room_agent.errors import ModelError, TruncatingServer, WindowExceeded
 from clean_room_agent.llm import token_estimator
@@ -15,8 +16,7 @@ UNNAMED_DAYS = 7
 """So long what was found counts for a model that may have become another one under its name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WindowProbe:
+class WindowProbe(Struct, frozen=True, kw_only=True):
     """What a server did with a prompt that is too long."""
 
     refused: bool
@@ -32,8 +32,7 @@ class WindowProbe:
         return self.refused or self.read_whole
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProbedServer:
+class ProbedServer(Struct, frozen=True, kw_only=True):
     """Whom a proof is about."""
 
     provider: str

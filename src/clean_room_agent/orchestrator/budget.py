@@ -2,14 +2,14 @@
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clean_room_agent.db.raw.calls import CallTotals
 from clean_room_agent.orchestrator.config import OrchestratorConfig
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
+class Spent(Struct, frozen=True, kw_only=True):
     """Totals since the meter was made, or between two readings."""
 
     calls: int = 0

@@ -1,8 +1,9 @@
 """The commits of a run: the snapshot it starts from, what was accepted since, and what is to be tested."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.outcomes import TimeKind
@@ -26,8 +27,7 @@ from clean_room_agent.text_file import NotTextError, TextFile, decode
 REGULAR_MODES = frozenset({"100644", "100755"})
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tree:
+class Tree(Struct, frozen=True, kw_only=True, dict=True):
     """What stands in `commit`, read from git's objects and never from the folder in which tests ran."""
 
     repo: Repository

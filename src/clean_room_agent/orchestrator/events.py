@@ -1,15 +1,15 @@
 """Events that a run reports to its observer (the live view, `--events`), in the order in which they happen."""
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.outcomes import OrchestratorResult, PassType
 from clean_room_agent.git.generated import Generated
 from clean_room_agent.llm.call_events import CallEvent
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunStarted:
+class RunStarted(Struct, frozen=True, kw_only=True):
     """The snapshot is taken and the worktree stands."""
 
     task_id: str
@@ -27,15 +27,13 @@ class RunStarted:
     """Folders that it leaves out, as tools made them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class Note(Struct, frozen=True, kw_only=True):
     """Something the user should know that changes nothing."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TestsStarted:
+class TestsStarted(Struct, frozen=True, kw_only=True):
     """A test command is about to run."""
 
     what: str
@@ -44,15 +42,13 @@ class TestsStarted:
     """What the same command took when it last ran in this run; 0 where it did not."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TestsProgress:
+class TestsProgress(Struct, frozen=True, kw_only=True):
     """How far the tests are, where their runner says so."""
 
     percent: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TestsFinished:
+class TestsFinished(Struct, frozen=True, kw_only=True):
     """A test command ended."""
 
     what: str
@@ -65,16 +61,14 @@ class TestsFinished:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexProgress:
+class IndexProgress(Struct, frozen=True, kw_only=True):
     """So many files of those that changed are indexed."""
 
     done: int
     total: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassStarted:
+class PassStarted(Struct, frozen=True, kw_only=True):
     """A pass begins."""
 
     pass_type: PassType
@@ -82,15 +76,13 @@ class PassStarted:
     title: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassProgress:
+class PassProgress(Struct, frozen=True, kw_only=True):
     """Where a pass stands, in a few words."""
 
     doing: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassFinished:
+class PassFinished(Struct, frozen=True, kw_only=True):
     """A pass ended."""
 
     pass_type: PassType
@@ -105,8 +97,7 @@ class PassFinished:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFinished:
+class RunFinished(Struct, frozen=True, kw_only=True):
     """The run's result stands in the record."""
 
     result: OrchestratorResult

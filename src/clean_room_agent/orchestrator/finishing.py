@@ -2,10 +2,13 @@
 
 import json
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import EventKind, OrchestratorResult, RunStatus
+from clean_room_agent.json_values import to_plain
 from clean_room_agent.orchestrator.events import RunFinished
 from clean_room_agent.orchestrator.full_tests import note_tests, unstable_tests
 from clean_room_agent.orchestrator.run import Run
@@ -22,7 +25,7 @@ from clean_room_agent.orchestrator.testing.result_changes import (
     tampering,
     touched_files,
 )
-from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.testing.results import TestRun, upgrade_test_run
 from clean_room_agent.orchestrator.testing.test_commands import scripts_of
 
 LANDED = frozenset({RunStatus.COMPLETE, RunStatus.PARTIAL, RunStatus.NEEDS_HUMAN})
@@ -31,8 +34,7 @@ BRANCHES = "cra"
 """The folder of the branches that results are."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FullRuns:
+class FullRuns(Struct, frozen=True, kw_only=True):
     """The runs of the full tests that frame a result."""
 
     baseline: TestRun
@@ -41,8 +43,7 @@ class FullRuns:
     """The run without the result's new tests and test configuration; None where there was none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Solved:
+class Solved(Struct, frozen=True, kw_only=True):
     """A run's result, and what it was judged by."""
 
     result: OrchestratorResult
@@ -55,8 +56,7 @@ class Solved:
     """"" where nothing was accepted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Judged:
+class _Judged(Struct, frozen=True, kw_only=True):
     final: TestRun
     verdict: FinalVerdict
     touched: tuple[Touched, ...]
@@ -144,7 +144,7 @@ def _judge(run: Run, baseline: TestRun, given: PlanGiven) -> _Judged:
 def _final_tests(run: Run, baseline: TestRun) -> TestRun:
     """The full tests of the result: those of its last step, where they say all that another run would."""
     commits, runner = run.commits, run.tests
-    entry = run.journal.entry(run.task.task_id, "final", TestRun, (commits.head,))
+    entry = run.journal.entry(run.task.task_id, "final", TestRun, (commits.head,), upgrade=upgrade_test_run)
     if entry.value is not None:
         return entry.value
     newest = run.progress.accepted if runner.step_is_full and commits.head != commits.base else None
@@ -167,7 +167,9 @@ def _judge_restored(run: Run, baseline: TestRun, judged: _Judged, planned: Colle
         return judged
     message = f"The tests as they were before\n\nCra-Task: {run.task.task_id}\n"
     commit = run.commits.commit(changes, message, keep_as="restored")
-    entry = run.journal.entry(run.task.task_id, "restored", TestRun, (run.commits.head,))
+    entry = run.journal.entry(
+        run.task.task_id, "restored", TestRun, (run.commits.head,), upgrade=upgrade_test_run
+    )
     restored = entry.value
     if restored is None:
         run.tests.checkout(commit)
@@ -189,7 +191,7 @@ def _note_touched(run: Run, touched: tuple[Touched, ...], verdict: FinalVerdict)
     if not (touched or verdict.gone or verdict.skipped):
         return
     account = {
-        "files": [asdict(one) for one in touched],
+        "files": [to_plain(one) for one in touched],
         "gone": verdict.gone,
         "skipped": verdict.skipped,
     }

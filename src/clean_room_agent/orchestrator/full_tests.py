@@ -6,7 +6,7 @@ from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.db.raw.passes import ValidationKind, ValidationRow
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.orchestrator.run import Run
-from clean_room_agent.orchestrator.testing.results import RED, TestRun
+from clean_room_agent.orchestrator.testing.results import RED, TestRun, upgrade_test_run
 from clean_room_agent.orchestrator.testing.run import passed_again, require_judging, unstable
 
 
@@ -19,7 +19,7 @@ def run_baseline(run: Run) -> TestRun:
     """
     runner, task_id = run.tests, run.task.task_id
     sandboxed = runner.sandbox is not None
-    entry = run.journal.entry(task_id, "baseline", TestRun)
+    entry = run.journal.entry(task_id, "baseline", TestRun, upgrade=upgrade_test_run)
     if entry.value is None:
         found = runner.run_all("baseline")
         try:
@@ -34,7 +34,7 @@ def run_baseline(run: Run) -> TestRun:
     standard = tests
     if not runner.step_is_full:
         # Attempts are judged by the quick command: they are compared with its own results at the base.
-        quick = run.journal.entry(task_id, "baseline_of_steps", TestRun)
+        quick = run.journal.entry(task_id, "baseline_of_steps", TestRun, upgrade=upgrade_test_run)
         if quick.value is None:
             runner.checkout(run.commits.base)
             found = runner.run_step()

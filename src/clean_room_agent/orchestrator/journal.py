@@ -11,15 +11,15 @@ A pass is opened, recalled or done, kept, and closed:
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from msgspec import Struct
 
 from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.db.session import Session
 from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.json_values import from_plain, to_plain
 from clean_room_agent.orchestrator.budget import Budget
 from clean_room_agent.orchestrator.interrupts import Interrupts
 from clean_room_agent.orchestrator.run_recorder import OpenPass, PassEnd, PassHeader, RunRecorder
@@ -62,17 +62,28 @@ class Journal:
         self.behind = resumed
         """Whether all that was asked for so far had been done before this process began."""
 
-    def entry(self, owner: str, name: str, kind: type[ValueT], inputs: Sequence[str] = ()) -> "Entry[ValueT]":
-        """The place of a finished piece of work, with its value where it was done before from the same inputs."""
+    def entry(
+        self,
+        owner: str,
+        name: str,
+        kind: type[ValueT],
+        inputs: Sequence[str] = (),
+        *,
+        upgrade: Callable[[Any], Any] = lambda plain: plain,
+    ) -> "Entry[ValueT]":
+        """The place of a finished piece of work, with its value where it was done before from the same inputs.
+
+        `upgrade` gives what an earlier version kept the form that this one keeps.
+        """
         digest = _digest(inputs)
         kept = self._kept(owner, name)
-        value = _value(kept, kind) if kept is not None and kept["inputs"] == digest else None
+        value = _value(kept, kind, upgrade) if kept is not None and kept["inputs"] == digest else None
         return Entry(self, owner, name, kind, digest, value)
 
     def newest(self, owner: str, name: str, kind: type[ValueT]) -> ValueT | None:
         """What was kept last, from whatever inputs; None where nothing was, or by a program that kept other things."""
         kept = self._kept(owner, name)
-        return None if kept is None else _value(kept, kind)
+        return None if kept is None else _value(kept, kind, lambda plain: plain)
 
     def has(self, owner: str, name: str) -> bool:
         """Whether anything is kept there, from whatever inputs."""
@@ -143,15 +154,14 @@ class Entry(Generic[ValueT]):
             self._write(value)
 
     def _write(self, value: ValueT) -> None:
-        plain = _adapter(self._kind).dump_python(value, mode="json")
+        plain = to_plain(value)
         states = self._journal.session.for_pass(self._owner)
         states.set_state(STATE + self._name, {"format": FORMAT, "inputs": self._digest, "value": plain})
         self._journal.session.set_state(SECONDS, self._journal.budget.seconds())
         self.value = value
 
 
-@dataclass
-class Pass(Generic[ValueT]):
+class Pass(Struct, Generic[ValueT]):
     """A pass that has begun."""
 
     journal: Journal
@@ -181,10 +191,6 @@ class Pass(Generic[ValueT]):
         self.journal.recorder.close_pass(self.opened, end, now=self.journal.budget.now())
 
 
-_ADAPTERS: dict[Any, TypeAdapter[Any]] = {}
-"""One is dear to make."""
-
-
 def seconds_used(session: Session) -> float:
     """What earlier processes have taken for the run."""
     kept = session.get_state(SECONDS)
@@ -193,23 +199,17 @@ def seconds_used(session: Session) -> float:
 
 def as_text(value: object) -> str:
     """The value as an input: the same text for the same value."""
-    return json.dumps(_adapter(type(value)).dump_python(value, mode="json"), sort_keys=True)
+    return json.dumps(to_plain(value), sort_keys=True)
 
 
-def _value(kept: dict[str, Any], kind: type[ValueT]) -> ValueT | None:
+def _value(kept: dict[str, Any], kind: type[ValueT], upgrade: Callable[[Any], Any]) -> ValueT | None:
     if kept["format"] != FORMAT:
         return None
     try:
-        return cast("ValueT", _adapter(kind).validate_python(kept["value"]))
-    except ValidationError:
+        return from_plain(upgrade(kept["value"]), kind)
+    except ValueError:
         return None
 
 
 def _digest(inputs: Sequence[str]) -> str:
     return hashlib.sha256(json.dumps(list(inputs)).encode()).hexdigest()
-
-
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    if kind not in _ADAPTERS:
-        _ADAPTERS[kind] = TypeAdapter(kind)
-    return _ADAPTERS[kind]

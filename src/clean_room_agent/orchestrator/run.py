@@ -1,6 +1,6 @@
 """One run: the parts it works with, and how far it has come."""
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from clean_room_agent.artifacts.names import part_plan_pass
 from clean_room_agent.artifacts.plans import FailureSignal, PlanStep
@@ -16,8 +16,7 @@ from clean_room_agent.orchestrator.testing.test_runner import TestRunner
 from clean_room_agent.orchestrator.testing.worktrees import WorktreePool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepDone:
+class StepDone(Struct, frozen=True, kw_only=True):
     """An accepted step."""
 
     part_id: str
@@ -25,8 +24,7 @@ class StepDone:
     commit: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepFailed:
+class StepFailed(Struct, frozen=True, kw_only=True):
     """A step that was given up, or never begun because what it needs was."""
 
     part_id: str
@@ -46,8 +44,7 @@ class StepFailed:
         return f"step {self.step.id} failed: {self.why}{remark}"
 
 
-@dataclass(kw_only=True)
-class PlanProgress:
+class PlanProgress(Struct, kw_only=True):
     """How far the plan has been carried out."""
 
     done: list[StepDone] = field(default_factory=list)
@@ -61,8 +58,7 @@ class PlanProgress:
     """Every path that a plan of this run names: tests among them may be edited."""
 
 
-@dataclass(kw_only=True)
-class Stop:
+class Stop(Struct, kw_only=True):
     """Why the run goes no further; all "" while it may."""
 
     reason: str = ""
@@ -73,8 +69,7 @@ class Stop:
     """Why a plan could not be made."""
 
 
-@dataclass(kw_only=True)
-class Progress:
+class Progress(Struct, kw_only=True):
     """Where the run stands; with the head of its commits, the only thing here that changes."""
 
     plan: PlanProgress = field(default_factory=PlanProgress)
@@ -91,8 +86,7 @@ class Progress:
         return bool(self.stop.reason)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Run:
+class Run(Struct, frozen=True, kw_only=True):
     """What the passes of one run share."""
 
     task: Task

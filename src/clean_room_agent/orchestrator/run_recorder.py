@@ -1,13 +1,15 @@
 """Writes a run into the record, event by event, before anything depends on it."""
 
 import json
-from dataclasses import asdict, dataclass
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.context import Judgment, RefinementRequest, Role
 from clean_room_agent.artifacts.outcomes import EventKind, PassResult, PassType, RunStatus
 from clean_room_agent.artifacts.plans import Artifact, PlanVerdict
 from clean_room_agent.db.raw import calls, passes, runs
 from clean_room_agent.db.raw.record import Record
+from clean_room_agent.json_values import to_plain
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.orchestrator.budget import Meter, Spent, spent_of
 from clean_room_agent.orchestrator.events import Note, Observer, PassFinished, PassStarted
@@ -17,8 +19,7 @@ from clean_room_agent.orchestrator.time_log import Timed, untimed
 RESUMABLE = frozenset({RunStatus.INTERRUPTED, RunStatus.NEEDS_HUMAN, RunStatus.RUNNING})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunHeader:
+class RunHeader(Struct, frozen=True, kw_only=True):
     """What is known of a run when it begins."""
 
     task_id: str
@@ -33,8 +34,7 @@ class RunHeader:
     """What HEAD was."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassHeader:
+class PassHeader(Struct, frozen=True, kw_only=True):
     """Which pass it is."""
 
     kind: PassType
@@ -52,8 +52,7 @@ class PassHeader:
         return "coding" if self.kind is PassType.IMPLEMENT else "reasoning"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenPass:
+class OpenPass(Struct, frozen=True, kw_only=True):
     """A pass that has begun."""
 
     header: PassHeader
@@ -64,8 +63,7 @@ class OpenPass:
     """Whether it was done before this process began, and is only read again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassEnd:
+class PassEnd(Struct, frozen=True, kw_only=True):
     """How a pass ended."""
 
     success: bool
@@ -269,7 +267,7 @@ class RunRecorder:
             passes.append_refinement,
             passes.RefinementRow(
                 task_id=pass_id,
-                request=json.dumps(asdict(request), ensure_ascii=False),
+                request=json.dumps(to_plain(request), ensure_ascii=False),
                 evidence=evidence,
                 added=added,
                 timestamp=self._record.now(),

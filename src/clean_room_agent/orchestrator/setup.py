@@ -3,7 +3,8 @@
 import contextlib
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.outcomes import TimeKind, reason_of, status_of
 from clean_room_agent.db.raw.runs import OrchestratorRunRow
@@ -21,8 +22,7 @@ from clean_room_agent.orchestrator.task import Task
 from clean_room_agent.orchestrator.testing.worktrees import WorktreePool, several
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class Origin(Struct, frozen=True, kw_only=True):
     """What a run starts from."""
 
     repo: Repository
@@ -34,8 +34,7 @@ class Origin:
     """How the run stood before, where it goes on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Models:
+class Models(Struct, frozen=True, kw_only=True):
     """The models of a run, and what the first lines say of them."""
 
     client: ModelClient
@@ -45,8 +44,7 @@ class Models:
     """The host that prompts go to; "" where none leaves this machine."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunParts:
+class RunParts(Struct, frozen=True, kw_only=True):
     """What wiring hands to a run; every part can be swapped by a test."""
 
     task: Task

@@ -1,6 +1,6 @@
 """The run's passes in order: baseline tests, plan of parts, then for each part its plan, steps and adjustments; final tests."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.outcomes import EventKind

@@ -1,6 +1,6 @@
 """What the user asked for: the task's words, plans given with it, hints added since, and the limits that were set."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from clean_room_agent.artifacts.names import relative_pass
 from clean_room_agent.artifacts.plans import MetaPlan, PartPlan
@@ -8,8 +8,7 @@ from clean_room_agent.execute.config import EditConfig
 from clean_room_agent.orchestrator.config import OrchestratorConfig, RecoveryConfig, SolveConfig
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hint:
+class Hint(Struct, frozen=True, kw_only=True):
     """What the user says to a run that goes on: every pass from then on is shown it beside the task's own words."""
 
     text: str
@@ -42,8 +41,7 @@ class Hints:
         return description + hints
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanGiven:
+class PlanGiven(Struct, frozen=True, kw_only=True):
     """What the user decides beside the task: by a reviewed file (both None: the run plans by itself), or by hints."""
 
     meta_plan: MetaPlan | None = None
@@ -61,8 +59,7 @@ class PlanGiven:
         return frozenset(paths)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunLimits:
+class RunLimits(Struct, frozen=True, kw_only=True):
     """The slices of the configuration that bound a run."""
 
     solve: SolveConfig
@@ -71,8 +68,7 @@ class RunLimits:
     recovery: RecoveryConfig
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class Task(Struct, frozen=True, kw_only=True):
     """The task of one run."""
 
     task_id: str

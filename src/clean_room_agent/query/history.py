@@ -5,8 +5,9 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import accumulate
+
+from msgspec import Struct
 
 from clean_room_agent.db.curated.history import list_said, read_message
 from clean_room_agent.db.rows import Connection
@@ -26,8 +27,7 @@ CO_CHANGE_HALF_LIFE_DAYS = 730
 NUMBER = re.compile(r"\d+")
 
 
-@dataclass(slots=True)
-class Vote:
+class Vote(Struct):
     """The votes for one file, added up."""
 
     weight: float = 0.0

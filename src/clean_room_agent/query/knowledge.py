@@ -1,8 +1,9 @@
 """`KnowledgeBase`: read access to an indexed repository. Answers are typed rows in a stated order."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from clean_room_agent.db.curated import dependencies, files, history, metadata, symbols
 from clean_room_agent.db.curated.dependencies import DependencyEdge, DependencyRow, ReexportRow
@@ -17,8 +18,7 @@ from clean_room_agent.query.search_query import SearchQuery
 RECENT_COMMITS = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileContext:
+class FileContext(Struct, frozen=True, kw_only=True):
     """All that is known of one file, each list in the order of its own query."""
 
     file: FileRow
@@ -32,8 +32,7 @@ class FileContext:
     metadata: FileMetadataRow | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepoOverview:
+class RepoOverview(Struct, frozen=True, kw_only=True):
     """The repository in numbers."""
 
     repo: RepoRow

@@ -25,7 +25,8 @@ The first factor of docs/bill.md is what documentation counts where the task doe
 
 import heapq
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clean_room_agent.db.curated import files, symbols
 from clean_room_agent.db.rows import Connection
@@ -58,8 +59,7 @@ REASONED = 100
 """Files that get reasons, best first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Signal:
+class Signal(Struct, frozen=True, kw_only=True):
     """One kind of evidence for the files of one query."""
 
     name: str
@@ -146,8 +146,7 @@ def symbols_signal(defining: Mapping[int, tuple[float, str]]) -> Signal:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchHit:
+class SearchHit(Struct, frozen=True, kw_only=True):
     """A file that the ranking found."""
 
     path: str

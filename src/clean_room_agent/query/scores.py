@@ -6,8 +6,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from clean_room_agent.db.curated import postings
 from clean_room_agent.db.curated.postings import FileChunks, read_chunks
@@ -30,8 +31,7 @@ MEAN_LENGTH = 90
 """Words of a definition, in round numbers, to compare lengths with."""
 
 
-@dataclass(frozen=True, slots=True)
-class TermGains:
+class TermGains(Struct, frozen=True):
     """What one term adds to the scores of the files that hold it."""
 
     gains: Mapping[int, float]

@@ -6,9 +6,10 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
+
+from msgspec import Struct
 
 from clean_room_agent.db.curated import symbols
 from clean_room_agent.db.rows import Connection
@@ -51,8 +52,7 @@ SCOPE_IN_PART = 0.7
 SHORTEST_STEM = 3
 
 
-@dataclass(frozen=True, kw_only=True)
-class SearchQuery:
+class SearchQuery(Struct, frozen=True, kw_only=True, dict=True):
     """A task as the ranking reads it."""
 
     text: str

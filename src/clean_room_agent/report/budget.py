@@ -1,7 +1,9 @@
 """What filled each window: estimated and counted tokens of every call."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from typing import Annotated
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.model_calls import CallSummary
 from clean_room_agent.llm.window_probe import PROBE_NAME
@@ -12,8 +14,7 @@ FULL, TIGHT = 0.9, 0.7
 """Shares of a window from which a prompt is shown in red, in yellow."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallTokens:
+class CallTokens(Struct, frozen=True, kw_only=True):
     """The tokens of one call, beside those that it might have."""
 
     estimated: int
@@ -29,8 +30,7 @@ class CallTokens:
         return self.estimated if self.actual is None else self.actual
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallLine:
+class CallLine(Struct, frozen=True, kw_only=True):
     """One call and what it cost."""
 
     call_id: int
@@ -38,7 +38,7 @@ class CallLine:
     call_type: str
     item: str
     model: str
-    tokens: CallTokens = field(metadata=FLAT)
+    tokens: Annotated[CallTokens, FLAT]
     seconds: float
     ended: str
     """Why generation ended and how the answer was read, in a few words."""

@@ -1,7 +1,6 @@
 """The texts of a task: what a model read and answered, call by call, and what came of it as a diff."""
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from rich.console import Group, RenderableType
 from rich.syntax import Syntax
 from rich.text import Text
@@ -15,8 +14,7 @@ from clean_room_agent.report.trace import Chosen, RunTrace
 from clean_room_agent.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallTexts:
+class CallTexts(Struct, frozen=True, kw_only=True):
     """One call's texts, exactly as they went over the wire."""
 
     call_id: int
@@ -35,8 +33,7 @@ class CallTexts:
     error: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptDiff:
+class AttemptDiff(Struct, frozen=True, kw_only=True):
     """What one attempt changed."""
 
     place: str

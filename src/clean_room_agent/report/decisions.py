@@ -1,7 +1,6 @@
 """Retrieval decisions as a person reads them: what became of each candidate, and why."""
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from rich.console import Group
 from rich.text import Text
 
@@ -11,8 +10,7 @@ from clean_room_agent.db.raw.passes import DecisionRow, PlanDecisionRow
 from clean_room_agent.report.trace import Chosen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassVerdicts:
+class PassVerdicts(Struct, frozen=True, kw_only=True):
     """One pass's decisions, in order."""
 
     place: str

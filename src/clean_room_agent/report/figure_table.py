@@ -1,8 +1,8 @@
 """A table of figures for a terminal of any width: names go above their figures where there is no room beside them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
@@ -12,8 +12,7 @@ PAD = 1
 INDENT = "  "
 
 
-@dataclass(kw_only=True)
-class FigureTable:
+class FigureTable(Struct, kw_only=True):
     """Rows of a name and figures; it chooses its form when it is drawn."""
 
     name: str

@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from msgspec import Struct
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
@@ -19,8 +19,7 @@ REST = "none of these"
 BUSY, IDLE = "█", "·"
 
 
-@dataclass(frozen=True, slots=True)
-class LaneTable:
+class LaneTable(Struct, frozen=True):
     """Draws the lanes, with their seconds, and what they mean."""
 
     times: TimeLanes

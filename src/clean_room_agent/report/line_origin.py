@@ -1,14 +1,14 @@
 """Which of a run's accepted changes wrote a line of its result, as `git blame` would say it, from the recorded diffs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clean_room_agent.execute.edits.parse import parse_edits
 from clean_room_agent.unified_diff import diff_of_file
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LineOrigin:
+class LineOrigin(Struct, frozen=True, kw_only=True):
     """Where a line comes from. Lines are 1-based."""
 
     change: int | None

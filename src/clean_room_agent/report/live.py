@@ -2,20 +2,21 @@
 call, how fast, for how long, and what the tests say so far.
 """
 
-import dataclasses
 import json
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.status import Status
 from rich.text import Text
 
 from clean_room_agent.git.generated import generated_words
+from clean_room_agent.json_values import to_plain
 from clean_room_agent.llm.call_events import CallFinished, CallProgress, CallStarted, CallUnreadable
 from clean_room_agent.orchestrator import events
 
@@ -29,8 +30,7 @@ SHOWN_PATHS = 5
 MOVING = (CallProgress, events.TestsProgress, events.IndexProgress)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Call:
+class _Call(Struct, frozen=True, kw_only=True):
     """A request under way."""
 
     about: str
@@ -233,7 +233,7 @@ class EventStream:
         """Write `event` as one line: its class under `event`, then its fields."""
         if isinstance(event, MOVING):
             return
-        fields: dict[str, Any] = dataclasses.asdict(event)
+        fields: dict[str, Any] = to_plain(event)
         self._write(json.dumps({"event": type(event).__name__, **fields}, sort_keys=False) + "\n")
 
 

@@ -1,7 +1,8 @@
 """The lines of a recorded prompt, each with where it comes from: read from the spans that were recorded with the call."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.artifacts.prompt_sources import PromptSource, PromptSpan
@@ -14,8 +15,7 @@ SHOWN = frozenset({PromptSource.FILE, PromptSource.OUTLINE})
 """Lines of code, or that stand for it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptLine:
+class PromptLine(Struct, frozen=True, kw_only=True):
     """One line of a prompt, and where it comes from."""
 
     line: int

@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from typing import Annotated
+
+from msgspec import Struct, field
 
 from clean_room_agent.artifacts.model_calls import CallSummary
 from clean_room_agent.artifacts.names import item_name
@@ -23,8 +25,7 @@ from clean_room_agent.report.validation import counts
 from clean_room_agent.report.values import FLAT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassLine:
+class PassLine(Struct, frozen=True, kw_only=True):
     """One pass of a run."""
 
     place: str
@@ -40,8 +41,7 @@ class PassLine:
     seconds: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunHead:
+class RunHead(Struct, frozen=True, kw_only=True):
     """What was asked for, and how it ended."""
 
     task_id: str
@@ -53,8 +53,7 @@ class RunHead:
     seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunCommits:
+class RunCommits(Struct, frozen=True, kw_only=True):
     """What it began with and what it left in git; "" for nothing."""
 
     base_commit: str = ""
@@ -66,8 +65,7 @@ class RunCommits:
     result_commit: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOutcome:
+class RunOutcome(Struct, frozen=True, kw_only=True):
     """How far it came."""
 
     parts: tuple[int, int] = (0, 0)
@@ -77,8 +75,7 @@ class RunOutcome:
     tests_after: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunCost:
+class RunCost(Struct, frozen=True, kw_only=True):
     """What its calls cost."""
 
     calls: int = 0
@@ -87,14 +84,13 @@ class RunCost:
     """Of the prompts' tokens, the share that the server had in its prefix cache; None where it does not tell."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunView:
+class RunView(Struct, frozen=True, kw_only=True):
     """A run and its passes; what a pass that stands alone does not have is empty."""
 
-    head: RunHead = field(metadata=FLAT)
-    commits: RunCommits = field(default_factory=RunCommits, metadata=FLAT)
-    outcome: RunOutcome = field(default_factory=RunOutcome, metadata=FLAT)
-    cost: RunCost = field(default_factory=RunCost, metadata=FLAT)
+    head: Annotated[RunHead, FLAT]
+    commits: Annotated[RunCommits, FLAT] = field(default_factory=RunCommits)
+    outcome: Annotated[RunOutcome, FLAT] = field(default_factory=RunOutcome)
+    cost: Annotated[RunCost, FLAT] = field(default_factory=RunCost)
     passes: tuple[PassLine, ...] = ()
     ending: Ending = field(default_factory=Ending)
     """Why it is not complete, by what its calls and attempts came to."""
@@ -102,8 +98,7 @@ class RunView:
     """(kind, detail) of what happened beside the passes, in order."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassView:
+class PassView(Struct, frozen=True, kw_only=True):
     """One pass with its calls."""
 
     line: PassLine

@@ -4,9 +4,9 @@ to type next.
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
+from msgspec import Struct, field
 from rich.console import Group
 from rich.text import Text
 
@@ -34,8 +34,7 @@ COMMAND_WIDTH = 32
 NONE_TURNED = "no test went from red to green: the tests do not show that the task is done"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TestsTouched:
+class TestsTouched(Struct, frozen=True, kw_only=True):
     """The files of a result that decide whether tests pass, and the tests that no longer say whether they do."""
 
     __test__ = False
@@ -110,8 +109,7 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TestCounts:
+class TestCounts(Struct, frozen=True, kw_only=True):
     """What one test run came to."""
 
     __test__ = False
@@ -135,8 +133,7 @@ class TestCounts:
         return f"{self.passed} passed, {self.failed} failed" if self.known else f"exit {self.returncode}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class Ending(Struct, frozen=True, kw_only=True):
     """Why a task is unfinished, as far as its calls, attempts and searches say it."""
 
     counts: "tuple[CauseCount, ...]" = ()
@@ -153,8 +150,7 @@ class Ending:
         return (*self.lines, self.advice) if self.advice else self.lines
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSummary:
+class RunSummary(Struct, frozen=True, kw_only=True):
     """What the last screen says."""
 
     result: OrchestratorResult

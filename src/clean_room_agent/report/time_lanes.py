@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.db.raw.passes import ValidationRow
@@ -43,8 +44,7 @@ NOT_RECORDED = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
+class Stretch(Struct, frozen=True, kw_only=True):
     """A part of a lane, in seconds from Enter, pauses cut."""
 
     start: float
@@ -53,8 +53,7 @@ class Stretch:
     """What exactly was done; "" where the lane's name says it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeLane:
+class TimeLane(Struct, frozen=True, kw_only=True):
     """One kind of work."""
 
     name: str
@@ -66,8 +65,7 @@ class TimeLane:
     """Of these, the seconds in which nothing else was under way: what the user waited for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeLanes:
+class TimeLanes(Struct, frozen=True, kw_only=True):
     """A run by kind of work."""
 
     seconds: float

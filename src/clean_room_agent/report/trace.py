@@ -1,7 +1,8 @@
 """Reading a task from the record: its run, its passes in order, and what belongs to each."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.model_calls import CallSummary
 from clean_room_agent.artifacts.names import attempt_of, attempts_up_to, parse_call, relative_pass
@@ -38,8 +39,7 @@ from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.window_probe import PROBE_NAME
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassTrace:
+class PassTrace(Struct, frozen=True, kw_only=True):
     """One pass, with all that the record holds under its id."""
 
     place: str
@@ -71,8 +71,7 @@ class PassTrace:
         return attempt.outcome == "applied_and_passed" and not self.not_chosen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunTrace:
+class RunTrace(Struct, frozen=True, kw_only=True):
     """One task."""
 
     task_id: str
@@ -96,8 +95,7 @@ class RunTrace:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class Chosen(Struct, frozen=True, kw_only=True):
     """The part of a task that an address names."""
 
     place: str

@@ -1,7 +1,6 @@
 """The test runs of a task, as a person reads them."""
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from rich.console import Group
 from rich.text import Text
 
@@ -10,8 +9,7 @@ from clean_room_agent.db.raw.passes import ValidationRow
 from clean_room_agent.report.trace import Chosen, RunTrace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValidationLine:
+class ValidationLine(Struct, frozen=True, kw_only=True):
     """One run of the test command."""
 
     kind: str

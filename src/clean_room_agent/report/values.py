@@ -1,21 +1,22 @@
 """Values as JSON, and with each text in them changed."""
 
-import dataclasses
-from collections.abc import Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
-FLAT: Mapping[str, bool] = {"flat": True}
-"""The metadata of a field that is a part of its dataclass: in JSON the part's own fields stand beside the others."""
+from msgspec import Struct, structs
+
+FLAT: Final = "flat"
+"""Annotates a field that is a part of its struct: in JSON the part's own fields stand beside the others."""
 
 
 def plain(value: object) -> Any:
     """`value` as what JSON can say."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if isinstance(value, Struct):
         said: dict[str, Any] = {}
-        for field in dataclasses.fields(value):
-            inner = plain(getattr(value, field.name))
-            said |= inner if field.metadata.get("flat") else {field.name: inner}
+        notes = type(value).__annotations__
+        for name in value.__struct_fields__:
+            inner = plain(getattr(value, name))
+            said |= inner if FLAT in getattr(notes.get(name), "__metadata__", ()) else {name: inner}
         return said
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
@@ -27,7 +28,7 @@ def plain(value: object) -> Any:
 
 
 def change_texts(value: Any, change: Any) -> Any:
-    """`value` with `change` done to each text in it; dataclasses, dicts, lists and tuples are walked, enumerations kept."""
+    """`value` with `change` done to each text in it; structs, dicts, lists and tuples are walked, enumerations kept."""
     if isinstance(value, Enum):
         return value
     if isinstance(value, str):
@@ -37,9 +38,7 @@ def change_texts(value: Any, change: Any) -> Any:
         return value._make(changed) if hasattr(value, "_make") else type(value)(changed)
     if isinstance(value, dict):
         return {change_texts(key, change): change_texts(item, change) for key, item in value.items()}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        made = (field.name for field in dataclasses.fields(value) if field.init)
-        return dataclasses.replace(
-            value, **{name: change_texts(getattr(value, name), change) for name in made}
-        )
+    if isinstance(value, Struct):
+        new = {name: change_texts(getattr(value, name), change) for name in value.__struct_fields__}
+        return structs.replace(value, **new)
     return value

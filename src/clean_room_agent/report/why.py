@@ -2,8 +2,8 @@
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
+from msgspec import Struct
 from rich.console import Group
 from rich.text import Text
 
@@ -25,8 +25,7 @@ SHOWN_ANSWER = 200
 NEAREST = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgingCall:
+class JudgingCall(Struct, frozen=True, kw_only=True):
     """A call that judged the file, with its answer."""
 
     call_id: int
@@ -35,8 +34,7 @@ class JudgingCall:
     answer: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class Shown(Struct, frozen=True, kw_only=True):
     """A call whose prompt shows or names the file."""
 
     place: str
@@ -46,8 +44,7 @@ class Shown:
     """How the context showed it (`file, lines 1-31`), in the order of the prompt; empty where it is only named."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Changed:
+class Changed(Struct, frozen=True, kw_only=True):
     """An attempt whose edits changed the file."""
 
     place: str
@@ -59,8 +56,7 @@ class Changed:
     edits: tuple[EditReport, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LineWritten:
+class LineWritten(Struct, frozen=True, kw_only=True):
     """Who wrote a line of the result."""
 
     line: int
@@ -81,8 +77,7 @@ class LineWritten:
     """The decisions that let the file into the context of that attempt."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Why:
+class Why(Struct, frozen=True, kw_only=True):
     """All that the record says about one file."""
 
     path: str

@@ -1,8 +1,8 @@
 """Why a line stands in a prompt: what it comes from, and the decision, answer, change or test that brought it there."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from rich.console import Group
 from rich.text import Text
 
@@ -66,8 +66,7 @@ WORDS: Mapping[PromptSource, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LineWhy:
+class LineWhy(Struct, frozen=True, kw_only=True):
     """All that the record says about one line of a prompt."""
 
     call_id: int
@@ -86,8 +85,7 @@ class LineWhy:
     """What let its file in, or judged it, with the calls that did."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LineRange:
+class LineRange(Struct, frozen=True, kw_only=True):
     """Lines of a prompt that follow one another and have one origin."""
 
     first: int
@@ -100,8 +98,7 @@ class LineRange:
     file_last: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptWhy:
+class PromptWhy(Struct, frozen=True, kw_only=True):
     """What a whole prompt is made of."""
 
     call_id: int
@@ -223,8 +220,7 @@ def render_line_why(found: LineWhy, short: Callable[[str], str]) -> Group:
     return Group(*lines)
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
+class _Source(Struct, frozen=True):
     call_id: int | None = None
     place: str = ""
 

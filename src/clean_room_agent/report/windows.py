@@ -1,8 +1,9 @@
 """What filled each call's window: rules, task, code and the rest, room for the answer, and what stayed free."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import Annotated
 
+from msgspec import Struct
 from rich.console import Group
 from rich.text import Text
 
@@ -20,8 +21,7 @@ from clean_room_agent.report.values import FLAT
 OWN = frozenset({PromptSource.RULES, PromptSource.EXAMPLE})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptShares:
+class PromptShares(Struct, frozen=True, kw_only=True):
     """What the estimate of a prompt is made of; None of a call that was recorded before it was kept what its lines are."""
 
     rules: int | None = None
@@ -38,20 +38,18 @@ class PromptShares:
         return sum(share or 0 for share in (self.rules, self.task, self.code, self.rest))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WindowAccount:
+class WindowAccount(Struct, frozen=True, kw_only=True):
     """One call's window, in tokens. Estimates are those that the call was sent by."""
 
-    call: CallLine = field(metadata=FLAT)
-    shares: PromptShares = field(metadata=FLAT)
+    call: Annotated[CallLine, FLAT]
+    shares: Annotated[PromptShares, FLAT]
     reserved: int
     """Of the pass's window, kept from code."""
     slack: int
     """The window less the estimate and the answer's limit; below 0 where the server's own count let it pass."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EstimatorLine:
+class EstimatorLine(Struct, frozen=True, kw_only=True):
     """What a model's prompts were measured with."""
 
     model: str

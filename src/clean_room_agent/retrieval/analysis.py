@@ -1,8 +1,10 @@
 """Task analysis: the paths, symbols, frames and tests that a task names, checked against the index; a model adds hints."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextRequest, Subject, TaskQuery, fence_for, frame
 from clean_room_agent.artifacts.evidence import Evidence, StackFrame
@@ -41,16 +43,14 @@ TEST_TOKENS = 1200
 """Of the failing tests' source; the first that fit."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Analysis:
+class Analysis(Struct, frozen=True, kw_only=True):
     """The analysed task, and what was dropped because it is not in the index."""
 
     query: TaskQuery
     decisions: tuple[Decision, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Nearest:
+class Nearest(Struct, frozen=True, kw_only=True):
     """The files and definitions closest to a task, best first."""
 
     files: tuple[str, ...]

@@ -1,8 +1,10 @@
 """The last step of a retrieval: the selections that fit become the context package, and the rest is recorded."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import NoReturn
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import (
     BudgetAccount,
@@ -37,16 +39,14 @@ SECTION_ORDER: dict[Section, int] = {
 """By priority: what is later is left out first where a prompt does not fit."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assembled:
+class Assembled(Struct, frozen=True, kw_only=True):
     """The package, and a decision for each selection."""
 
     package: ContextPackage
     decisions: tuple[Decision, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Rendered:
+class _Rendered(Struct, frozen=True, kw_only=True):
     """A selection and the item that would show it."""
 
     selection: Selection

@@ -1,9 +1,9 @@
 """The tables `[stages]`, `[judgments]` and `[conventions]` of `config.toml`, and a retriever's configuration."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Literal, Self
 
+from msgspec import Struct, field
 from pydantic import Field
 
 from clean_room_agent.config import ConfigSlice
@@ -11,8 +11,7 @@ from clean_room_agent.config import ConfigSlice
 Route = Literal["each", "batch"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
+class Bound(Struct, frozen=True, kw_only=True):
     """How many items of a ranked list are judged, and why no more."""
 
     count: int
@@ -95,8 +94,7 @@ class ConventionsConfig(ConfigSlice):
     max_tokens: int = Field(default=400, ge=0, description="tokens of it that are shown; 0: none")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetrievalConfig:
+class RetrievalConfig(Struct, frozen=True, kw_only=True):
     """A retriever's configuration; `use_model` is false for `--no-model`."""
 
     stages: tuple[str, ...]

@@ -1,8 +1,9 @@
 """Reads the files that a context shows, and checks them against the hashes in the index."""
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clean_room_agent.errors import GitError, RepositoryError
 from clean_room_agent.git.worktree import REMOVED
@@ -13,8 +14,7 @@ from clean_room_agent.text_file import NotTextError, decode
 REFRESH = "the index no longer describes the files: run `cra index`, then start again"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileText:
+class FileText(Struct, frozen=True, kw_only=True):
     """A file as it is on disk."""
 
     path: str
@@ -28,8 +28,7 @@ class FileText:
         return "".join(f"{line}\n" for line in self.lines[start_line - 1 : end_line])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotEditable:
+class NotEditable(Struct, frozen=True, kw_only=True):
     """A file that cannot be shown or edited as text, and why."""
 
     path: str

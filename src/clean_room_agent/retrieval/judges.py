@@ -6,16 +6,16 @@ All judgment prompts begin alike, so that a server can cache their common prefix
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
-from pydantic import TypeAdapter
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextRequest, RefinementRequest, fence_for, frame, quoted
 from clean_room_agent.artifacts.names import parse_item_name
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, joined, sourced
 from clean_room_agent.db.session import States
 from clean_room_agent.evidence_text import LEAST_CHARACTERS, describe_evidence
+from clean_room_agent.json_values import from_plain, to_plain
 from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.bias import NOTHING, CalibratedChoice, calibrate_choice, lets_in, needs_bias
 from clean_room_agent.llm.client import ModelClient, Reply
@@ -27,7 +27,6 @@ MAX_ERRORS = 6
 OUT = ""
 NO_MODEL = "no model asked"
 EVEN = 0.5
-VERDICT: Final = TypeAdapter(Verdict)
 NOTHING_ASKED: Final = SingleInputs(
     question=compose((CONTEXT, sourced(NOTHING, PromptSource.TASK))),
     option=frame(f"candidate: {NOTHING}", NOTHING, fence_for((NOTHING,))),
@@ -62,13 +61,13 @@ class VerdictMemory:
     def recall(self, asked: str, option: Option) -> Verdict | None:
         """The verdict given when the same was `asked` about the option, if there is one."""
         kept = self._states.get_state(self._key(asked, option))
-        return None if kept is None else VERDICT.validate_python(kept)
+        return None if kept is None else from_plain(kept, Verdict)
 
     def keep(self, asked: str, options: Sequence[Option], verdicts: Sequence[Verdict]) -> None:
         """Store a model's verdicts all at once: if a run resumed with only some, its next question would differ."""
         self._states.set_states(
             {
-                self._key(asked, option): VERDICT.dump_python(verdict, mode="json")
+                self._key(asked, option): to_plain(verdict)
                 for option, verdict in zip(options, verdicts, strict=True)
                 if verdict.call_id is not None
             }

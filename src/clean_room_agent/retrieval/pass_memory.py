@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
-from typing import Final
 
-from pydantic import TypeAdapter, ValidationError
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextPackage, Judgment, TaskQuery
 from clean_room_agent.artifacts.names import attempts_up_to
@@ -13,12 +12,12 @@ from clean_room_agent.db.raw.passes import DecisionRow, append_decisions, list_d
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.session import Session, States
 from clean_room_agent.errors import RecordError
+from clean_room_agent.json_values import from_plain, to_plain
 from clean_room_agent.retrieval.stage import Candidate, Decision, Selection, StageContext, Verdict
 
 CHANGES = "to_change"
-CHANGED: Final = TypeAdapter(tuple[tuple[str, str], ...])
-QUERY: Final = TypeAdapter(TaskQuery)
-PACKAGE: Final = TypeAdapter(ContextPackage)
+Changes = tuple[tuple[str, str], ...]
+"""(path, name) of each."""
 
 
 class DecisionLog:
@@ -81,16 +80,14 @@ def _judgment(verdict: Verdict | None) -> Judgment:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageOutputs:
+class StageOutputs(Struct, frozen=True, kw_only=True):
     """What the stages decided: enough to assemble the package again."""
 
     files: tuple[Candidate, ...]
     selections: tuple[Selection, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remembered:
+class Remembered(Struct, frozen=True, kw_only=True):
     """One finished retrieval."""
 
     pass_id: str
@@ -99,23 +96,20 @@ class Remembered:
     package: ContextPackage
 
 
-OUTPUTS: Final = TypeAdapter(StageOutputs)
-
-
 def remember_query(states: States, query: TaskQuery) -> None:
     """Store the analysed task."""
-    states.set_state("task_query", QUERY.dump_python(query, mode="json"))
+    states.set_state("task_query", to_plain(query))
 
 
 def remember_outputs(states: States, context: StageContext) -> None:
     """Store what the stages decided."""
     outputs = StageOutputs(files=context.files, selections=context.selections)
-    states.set_state("stage_outputs", OUTPUTS.dump_python(outputs, mode="json"))
+    states.set_state("stage_outputs", to_plain(outputs))
 
 
 def remember_package(states: States, package: ContextPackage) -> None:
     """Store the package."""
-    states.set_state("final_context", PACKAGE.dump_python(package, mode="json"))
+    states.set_state("final_context", to_plain(package))
 
 
 def remember_changes(states: States, changes: Collection[tuple[str, str]]) -> None:
@@ -126,7 +120,7 @@ def remember_changes(states: States, changes: Collection[tuple[str, str]]) -> No
 def recall_changes(session: Session, task_id: str) -> frozenset[tuple[str, str]]:
     """(path, name) of the pieces that the task's planning passes judged to be changed."""
     keys = [key for key in session.list_keys(f"{task_id}:") if key.endswith(f"/{CHANGES}")]
-    return frozenset(change for key in keys for change in CHANGED.validate_python(session.get_state(key)))
+    return frozenset(change for key in keys for change in from_plain(session.get_state(key), Changes))
 
 
 def recall(session: Session, pass_id: str) -> Remembered:
@@ -143,11 +137,11 @@ def recall(session: Session, pass_id: str) -> Remembered:
         try:
             return Remembered(
                 pass_id=earlier,
-                query=QUERY.validate_python(kept["task_query"]),
-                outputs=OUTPUTS.validate_python(kept["stage_outputs"]),
-                package=PACKAGE.validate_python(kept["final_context"]),
+                query=from_plain(kept["task_query"], TaskQuery),
+                outputs=from_plain(kept["stage_outputs"], StageOutputs),
+                package=from_plain(kept["final_context"], ContextPackage),
             )
-        except ValidationError as exc:
+        except ValueError as exc:
             raise RecordError(f"the session's context of pass {earlier} cannot be read: {exc}") from exc
     raise RecordError(
         f"the session holds no context for pass {pass_id}", hint="retrieve it before it is refined"

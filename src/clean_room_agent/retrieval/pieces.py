@@ -21,9 +21,11 @@ An example, in which a definition of more than 4 lines is divided into its membe
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 PieceKind = Literal["symbol", "head", "part", "imports", "comment", "code"]
 CONTAINER_LINES = 60
@@ -45,8 +47,7 @@ Cut = tuple[int, int]
 RANGE = re.compile(r"\(header\)$|\(lines \d+-\d+\)$| \(head\)$")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
+class Definition(Struct, frozen=True, kw_only=True):
     """A symbol of the index, with what dividing its file needs."""
 
     symbol_id: int
@@ -61,8 +62,7 @@ class Definition:
     """Its documentation, without quotes or comment marks."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class Piece(Struct, frozen=True, kw_only=True):
     """Some whole lines of a file."""
 
     name: str

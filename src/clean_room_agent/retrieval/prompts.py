@@ -1,8 +1,8 @@
 """The prompts of retrieval: what a task asks for, which files are in scope, which of their code is shown."""
 
-from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
+from msgspec import Struct
 from pydantic import BaseModel, Field
 
 from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice, JsonAnswer, OneWord
@@ -226,8 +226,7 @@ Which of these pieces must stay? Answer with the JSON object.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskAnalysisInputs:
+class TaskAnalysisInputs(Struct, frozen=True, kw_only=True):
     """The task, what its tests show, and what search found for it; texts may be empty."""
 
     task: str

@@ -1,7 +1,9 @@
 """Refinement: what a failed attempt lacked is judged and merged into the context it had."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextRequest, Detail, RefinementRequest, Subject, TaskQuery
 from clean_room_agent.db.curated.symbols import SymbolRow
@@ -24,8 +26,7 @@ Place = tuple[str, int, bool]
 """Path, first line, and whether it is of the whole file."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Merged:
+class Merged(Struct, frozen=True, kw_only=True):
     """The context to assemble, and the query with what the failure added."""
 
     context: StageContext

@@ -1,7 +1,9 @@
 """A retrieval from end to end: task analysis, candidates, the stages in order, assembly."""
 
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextPackage, ContextRequest, RefinementRequest
 from clean_room_agent.db.raw.record import Record
@@ -23,8 +25,7 @@ from clean_room_agent.retrieval.stage import Candidate, Judge, Selection, StageC
 from clean_room_agent.retrieval.stage_source import RepositorySource
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retrieved:
+class Retrieved(Struct, frozen=True, kw_only=True):
     """A package, and what it was chosen from."""
 
     package: ContextPackage

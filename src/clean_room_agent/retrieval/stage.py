@@ -6,8 +6,9 @@ and add `tests/retrieval/stages/test_<name>.py`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.context import ContextRequest, Detail, Section, Subject, TaskQuery
 
@@ -18,8 +19,7 @@ if TYPE_CHECKING:  # what a query without a model does not need, and 200 ms to i
 SourceT_contra = TypeVar("SourceT_contra", contravariant=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(Struct, frozen=True, kw_only=True):
     """A file that may matter, with the evidence for it."""
 
     path: str
@@ -36,8 +36,7 @@ class Candidate:
         return Subject(path=self.path, file_id=self.file_id, tier=self.tier, score=self.score)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class Selection(Struct, frozen=True, kw_only=True):
     """A file, or a piece of one, to be shown if it fits."""
 
     path: str
@@ -59,8 +58,7 @@ class Selection:
         return Subject(path=self.path, symbol=self.symbol, file_id=file_id, tier=self.tier, score=self.score)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Weight:
+class Weight(Struct, frozen=True, kw_only=True):
     """The probability of the word that lets an option in, before and after calibration (see `llm/bias.py`)."""
 
     probability: float
@@ -70,8 +68,7 @@ class Weight:
     """Log-odds minus those of the question without content: above 0 lets it in."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(Struct, frozen=True, kw_only=True):
     """A judge's verdict on one option."""
 
     label: str
@@ -85,8 +82,7 @@ class Verdict:
     """Whether it was let in although the judge said no, because nothing else was in."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(Struct, frozen=True, kw_only=True):
     """For the record: what was included or excluded, by whom, and why."""
 
     stage: str
@@ -98,8 +94,7 @@ class Decision:
     """What a model, or a threshold in its place, said; None where the program decided."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageContext:
+class StageContext(Struct, frozen=True, kw_only=True):
     """The state of a retrieval after a stage."""
 
     request: ContextRequest
@@ -119,8 +114,7 @@ class StageContext:
     """Of all stages so far, in order."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
+class Option(Struct, frozen=True, kw_only=True):
     """One thing to be judged."""
 
     key: str
@@ -133,8 +127,7 @@ class Option:
     """0..1; it stands in for the model's opinion when none is asked."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchInputs:
+class BatchInputs(Struct, frozen=True, kw_only=True):
     """Inputs of a prompt that sorts numbered options (from 1)."""
 
     question: str
@@ -147,8 +140,7 @@ class BatchInputs:
     """What else the prompt has to know, e.g. how many tokens are left."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SingleInputs:
+class SingleInputs(Struct, frozen=True, kw_only=True):
     """Inputs of a prompt that asks about one option."""
 
     question: str

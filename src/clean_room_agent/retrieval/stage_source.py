@@ -1,7 +1,9 @@
 """What the stages of a code task read: the index, and the files it describes, divided into pieces."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.db.curated.files import FileRow
 from clean_room_agent.db.curated.symbols import SymbolRow
@@ -20,8 +22,7 @@ FRAME_PREFIXES_TRIED = 12
 """Leading folders taken off a foreign path (`/home/me/project/src/a.py`) until a file of the index is left."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileView:
+class FileView(Struct, frozen=True, kw_only=True):
     """A file with its text and its pieces."""
 
     row: FileRow

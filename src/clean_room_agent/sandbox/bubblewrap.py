@@ -7,8 +7,9 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clean_room_agent import proc
 from clean_room_agent.child_processes import outside_environment
@@ -40,24 +41,21 @@ SHORT = re.compile(r"temporarily unavailable|Cannot allocate memory|Too many ope
 OTHER_REMEDY = 'or do without, with a warning at each run: [sandbox] mode = "none"'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bubblewrap:
+class Bubblewrap(Struct, frozen=True, kw_only=True):
     """The program, as it is installed."""
 
     program: str
     version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Obstacle:
+class Obstacle(Struct, frozen=True, kw_only=True):
     """Why there can be no sandbox here, and what to do about it."""
 
     reason: str
     remedy: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sandbox:
+class Sandbox(Struct, frozen=True, kw_only=True):
     """A place to run commands in that cannot reach what the policy does not show."""
 
     bubblewrap: Bubblewrap

@@ -10,8 +10,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clean_room_agent import proc
 from clean_room_agent.errors import CommandError
@@ -38,8 +39,7 @@ BOUNDS = {
 """Commands for the bounds, each to be ended long before it ends by itself."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(Struct, frozen=True, kw_only=True):
     """One way out that was tried."""
 
     name: str
@@ -47,8 +47,7 @@ class Attempt:
     detail: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class Scene(Struct, frozen=True, kw_only=True):
     """A home with a repository, its worktree, and what listens outside. All of it is thrown away."""
 
     folder: Path

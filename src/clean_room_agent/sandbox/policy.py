@@ -6,8 +6,9 @@ named here stands in it.
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clean_room_agent.safe_open import is_file
 from clean_room_agent.sandbox.tool_mounts import SYSTEM, is_system
@@ -57,8 +58,7 @@ VARIABLE_BEGINNINGS = ("LC_", "PYTHON", "PYTEST_", "COVERAGE_", "HYPOTHESIS_")
 """Names that let a variable through; everything else is secret until `[sandbox] environment` names it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitFolder:
+class GitFolder(Struct, frozen=True, kw_only=True):
     """A read-only stand-in for a repository's `.git`."""
 
     written: Mapping[str, bytes]
@@ -71,8 +71,7 @@ class GitFolder:
     """Object folders of other repositories that this one borrows from, theirs included."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class Policy(Struct, frozen=True, kw_only=True):
     """Where a command runs. All paths are absolute."""
 
     tree: Path
@@ -90,8 +89,7 @@ class Policy:
     scratch_bytes: int = 512 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Step:
+class _Step(Struct, frozen=True, kw_only=True):
     at: Path
     arguments: tuple[str, ...]
 

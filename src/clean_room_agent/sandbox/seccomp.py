@@ -10,8 +10,9 @@ import errno
 import platform
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 LOAD, JUMP_EQUAL, JUMP_SET, JUMP_GREATER_EQUAL, RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
 ALLOW, KILL, FAIL = 0x7FFF0000, 0x80000000, 0x00050000
@@ -33,8 +34,7 @@ PUSH_CHARACTER, PASTE = 0x5412, 0x541C
 """TIOCSTI, TIOCLINUX."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Test:
+class Test(Struct, frozen=True, kw_only=True):
     """A condition on the low half of a call's argument: how it compares with `value`."""
 
     __test__ = False
@@ -46,8 +46,7 @@ class Test:
     """Whether the argument's high half is meant."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Struct, frozen=True, kw_only=True):
     """The call that fails with `error` where all `tests` hold; its number on (x86_64, aarch64), None where it is not."""
 
     numbers: tuple[int | None, int | None]

@@ -3,9 +3,10 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import (
@@ -39,8 +40,7 @@ from clean_room_agent.training.metrics import Metric
 from clean_room_agent.training.statistics import LEVEL, holm
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Material:
+class Material(Struct, frozen=True, kw_only=True):
     """The held-out questions of a dataset for one prompt."""
 
     test: tuple[Question, ...]
@@ -53,8 +53,7 @@ class Material:
     """Questions of the test of whose answers a part cannot be scored here, by what it is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """A prompt with its held-out questions and the two models that answer them."""
 
     prompt: Prompt[Any, Any]
@@ -63,8 +62,7 @@ class Asked:
     candidate: Arm
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluated:
+class Evaluated(Struct, frozen=True, kw_only=True):
     """A stored evaluation."""
 
     id: int

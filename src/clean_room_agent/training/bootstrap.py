@@ -4,10 +4,11 @@ import multiprocessing
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from clean_room_agent.git.changes import stream_changes
 from clean_room_agent.training.commit_sources import Exclusions, Source
@@ -31,8 +32,7 @@ class Engine(Protocol):
         """The file of each unit is there; `progress` is called with the number of units done, and of all."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mined:
+class Mined(Struct, frozen=True, kw_only=True):
     """What was mined from histories."""
 
     units: tuple[Unit, ...]
@@ -42,8 +42,7 @@ class Mined:
     """Of them, by the filter that refused them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assembled:
+class Assembled(Struct, frozen=True, kw_only=True):
     """The rows of a dataset, and what was left out of it."""
 
     entries: tuple[Entry, ...]

@@ -3,9 +3,10 @@
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.names import parse_item_name
 from clean_room_agent.execute.edits.parse import render_edits
@@ -36,8 +37,7 @@ NO_EDITS = "The code that has to change is not shown."
 Span = tuple[int, int]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Gold:
+class Gold(Struct, frozen=True, kw_only=True, dict=True):
     """A commit as the answer to its own message."""
 
     task: str

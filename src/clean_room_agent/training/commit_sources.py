@@ -5,11 +5,11 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit, urlunsplit
 
+from msgspec import Struct
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from clean_room_agent.atomic_write import read_given
@@ -43,8 +43,7 @@ class Listed(BaseModel):
     """As rows name it; the address of its origin, or its folder, where nothing is said."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(Struct, frozen=True, kw_only=True):
     """A repository that is on this machine, at one commit."""
 
     name: str
@@ -52,8 +51,7 @@ class Source:
     head: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exclusions:
+class Exclusions(Struct, frozen=True, kw_only=True):
     """Repositories and commits to leave out, such as those of benchmarks."""
 
     repositories: frozenset[str] = frozenset()

@@ -19,10 +19,11 @@ import secrets
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from clean_room_agent import proc
 from clean_room_agent.atomic_write import atomic_write, sync_file, sync_folder
@@ -56,16 +57,14 @@ Floats = Any
 """A numpy array of float32; numpy is known where the extra is installed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delta:
+class Delta(Struct, frozen=True, kw_only=True):
     """What the adapter adds to one tensor: `scale * b @ a`, rows in the base's order."""
 
     a: Floats
     b: Floats
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Base:
+class Base(Struct, frozen=True, kw_only=True):
     """The GGUF file of a base."""
 
     reader: Any

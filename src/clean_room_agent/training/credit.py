@@ -27,8 +27,9 @@ output is given. No model is asked, and nothing is said of a later stage's answe
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
 from clean_room_agent.db.raw.analysis import EndedPass, JudgedItem
@@ -43,8 +44,7 @@ Unattributed = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Charge:
+class Charge(Struct, frozen=True, kw_only=True):
     """One failed task and what made its success impossible."""
 
     task_id: str
@@ -55,16 +55,14 @@ class Charge:
     """The calls that erred."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Headroom:
+class Headroom(Struct, frozen=True, kw_only=True):
     """What a perfect stage would gain among the failed tasks whose accepted change is known."""
 
     at_most: int
     expected: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waterfall:
+class Waterfall(Struct, frozen=True, kw_only=True):
     """The ended runs of a record, and where the failed ones were lost."""
 
     tasks: int
@@ -90,8 +88,7 @@ class Waterfall:
         return dict(Counter(charge.prompt for charge in self.charges if charge.prompt).most_common())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Checked:
+class _Checked(Struct, frozen=True, kw_only=True):
     """Whether each stage held: None where it was never tried. `found` are the required files that came into scope."""
 
     task: TaskLog

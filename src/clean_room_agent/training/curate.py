@@ -3,9 +3,11 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.db.raw.training import DatasetRow, append_dataset, list_datasets_of_stage
 from clean_room_agent.errors import CraError, UsageError
@@ -40,8 +42,7 @@ from clean_room_agent.training.stage_source import LogSource, TrainingStageConfi
 AnyRow = TypeVar("AnyRow", Row, Preference)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Curated:
+class Curated(Struct, frozen=True, kw_only=True):
     """The result of a curation."""
 
     written: Written | None

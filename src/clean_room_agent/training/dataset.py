@@ -19,14 +19,16 @@ import secrets
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal, Protocol
+
+from msgspec import Struct, field
 
 from clean_room_agent.artifacts.names import task_of
 from clean_room_agent.atomic_write import sync_file, sync_folder
 from clean_room_agent.db.raw.training import Source
 from clean_room_agent.errors import UsageError
+from clean_room_agent.json_values import to_plain
 from clean_room_agent.llm.transports.openai import TEMPLATE_KWARGS
 
 Split = Literal["train", "validation", "test"]
@@ -37,16 +39,14 @@ PREFIXES: Mapping[Kind, str] = {"sft": "", "dpo": "dpo_", "kto": "kto_"}
 ID_DIGITS = 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class Message(Struct, frozen=True, kw_only=True):
     """One message of a chat."""
 
     role: Literal["system", "user", "assistant"]
     content: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class Origin(Struct, frozen=True, kw_only=True):
     """Where a row comes from. No field is ever None: a column of nulls in one file has another type than in the next."""
 
     stage: str
@@ -72,8 +72,7 @@ class Origin:
         return (self.repo, task_of(self.task_id) or self.commit)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(Struct, frozen=True, kw_only=True):
     """A prompt and an answer to it."""
 
     prompt: tuple[Message, ...]
@@ -99,13 +98,12 @@ class Row:
             "prompt": chat(self.prompt),
             "completion": chat(self.completion),
             "messages": chat(self.messages),
-            **asdict(self.origin),
+            **to_plain(self.origin),
             "label": self.label,
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preference:
+class Preference(Struct, frozen=True, kw_only=True):
     """Two answers to one prompt, of which the first is better."""
 
     prompt: tuple[Message, ...]
@@ -130,12 +128,11 @@ class Preference:
             "prompt": chat(self.prompt),
             "chosen": chat(self.chosen),
             "rejected": chat(self.rejected),
-            **asdict(self.origin),
+            **to_plain(self.origin),
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True):
     """A row with its place in a dataset."""
 
     split: Split
@@ -151,8 +148,7 @@ class Entry:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
+class Card(Struct, frozen=True, kw_only=True):
     """The contents of a dataset card."""
 
     title: str
@@ -165,8 +161,7 @@ class Card:
     """How many were left out, by reason."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileFacts:
+class FileFacts(Struct, frozen=True, kw_only=True):
     """One file of a dataset."""
 
     path: str
@@ -178,8 +173,7 @@ class FileFacts:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class Written(Struct, frozen=True, kw_only=True):
     """A dataset that was written."""
 
     folder: Path
@@ -258,8 +252,7 @@ def write_dataset(folder: Path, entries: Iterable[Entry], card: Card, trainer: T
     return Written(folder=place, trainer=trainer.name, files=files)
 
 
-@dataclass(slots=True)
-class _OpenFile:
+class _OpenFile(Struct):
     """A file that is being written, with what is known of it so far."""
 
     file: IO[bytes]
@@ -327,11 +320,11 @@ def _about(
     card: Card, files: tuple[FileFacts, ...], tallies: Mapping[str, Counter[str]], trainer: TrainerFormat
 ) -> dict[str, Any]:
     return {
-        **asdict(card),
+        **to_plain(card),
         "format": trainer.name,
         "chat_template_kwargs": TEMPLATE_KWARGS,
         **{name: dict(sorted(tally.items())) for name, tally in tallies.items()},
-        "files": [asdict(entry) for entry in files],
+        "files": [to_plain(entry) for entry in files],
     }
 
 
@@ -373,5 +366,5 @@ def _pretty(value: object) -> str:
 
 
 def _digest(origin: Origin, messages: tuple[Message, ...]) -> str:
-    content = json.dumps([asdict(origin), chat(messages)], sort_keys=True)
+    content = json.dumps([to_plain(origin), chat(messages)], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:ID_DIGITS]

@@ -9,8 +9,9 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from clean_room_agent.training.dataset import Entry, FileFacts, Preference, chat
 
@@ -24,8 +25,7 @@ TAGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Struct, frozen=True):
     """A `TrainerFormat` made of two functions."""
 
     name: str

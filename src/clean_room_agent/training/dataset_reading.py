@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +39,6 @@ def _row_of(value: Mapping[str, Any]) -> Row:
     return Row(
         prompt=tuple(Message(**message) for message in value["prompt"]),
         completion=tuple(Message(**message) for message in value["completion"]),
-        origin=Origin(**{each.name: value[each.name] for each in fields(Origin)}),
+        origin=Origin(**{name: value[name] for name in Origin.__struct_fields__}),
         label=value["label"],
     )

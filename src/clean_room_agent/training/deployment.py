@@ -17,8 +17,9 @@ retire v2 brings v1 back, and to retire that the base.
 
 import contextlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.atomic_write import atomic_write
@@ -42,8 +43,7 @@ from clean_room_agent.workspace import Workspace, hold
 TABLE = "models.overrides"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Changed:
+class Changed(Struct, frozen=True, kw_only=True):
     """The tags used for a prompt, now and before; "" for the base."""
 
     stage: str
@@ -51,8 +51,7 @@ class Changed:
     replaced: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deployer:
+class Deployer(Struct, frozen=True, kw_only=True):
     """Changes which adapter is used for a prompt, in one repository."""
 
     workspace: Workspace

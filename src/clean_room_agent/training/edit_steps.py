@@ -7,8 +7,9 @@ Example, with tests: 0 does not apply, 1/3 does not parse, 2/3 fails, 1 passes. 
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.context import BudgetAccount, ContextPackage
 from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchEdit
@@ -32,8 +33,7 @@ RunTests = Callable[[str, Changes], TestRun]
 """The run of a clone's test command on a commit with these files changed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clone:
+class Clone(Struct, frozen=True, kw_only=True):
     """A repository on this machine that rows may come from."""
 
     repo: Repository

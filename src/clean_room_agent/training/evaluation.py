@@ -3,9 +3,11 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.errors import ArtifactError
@@ -22,15 +24,13 @@ FINGERPRINTS = 5
 """Answers by which the deployed model is recognised as the evaluated one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
+class Recorded(Struct, frozen=True, kw_only=True):
     """Inputs of a prompt whose text is known."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Struct, frozen=True, kw_only=True):
     """One held-out question with what is known of its answer."""
 
     row: Row
@@ -42,8 +42,7 @@ class Question:
     """What scores its answers; None for a verdict."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arm:
+class Arm(Struct, frozen=True, kw_only=True):
     """One model under comparison."""
 
     tag: str
@@ -51,8 +50,7 @@ class Arm:
     """Resolves the prompt to the tag."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heldout:
+class Heldout(Struct, frozen=True, kw_only=True):
     """The questions of a split that can be scored, and how many cannot, by reason."""
 
     questions: tuple[Question, ...]
@@ -61,8 +59,7 @@ class Heldout:
     """Questions of whose answers a part cannot be scored here, by what it is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class Compared(Struct, frozen=True, kw_only=True):
     """Both arms' answers, paired, and the first of the candidate's that could be read, word for word."""
 
     pairs: tuple[Pair, ...]

@@ -7,8 +7,9 @@ that the change needed or noise. Everything else stays out, with a reason.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.model_calls import AnswerReading
 from clean_room_agent.artifacts.names import part_of
@@ -35,8 +36,7 @@ Worth = Literal["good", "bad", "doubtful", "out"]
 AGREES = "agrees with what was changed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
+class Example(Struct, frozen=True, kw_only=True):
     """One question with its tries."""
 
     key: str

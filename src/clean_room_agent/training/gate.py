@@ -20,10 +20,12 @@ arms put their threshold between the second and the third score, nothing flips, 
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any, Literal
 
+from msgspec import Struct, field
+
+from clean_room_agent.json_values import to_plain
 from clean_room_agent.training.statistics import (
     LEVEL,
     RESAMPLES,
@@ -50,8 +52,7 @@ Status = Literal["passed", "failed", "tie", "shadow"]
 """tie: no answer flipped; shadow: too few examples to say."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scored:
+class Scored(Struct, frozen=True, kw_only=True):
     """One arm's answer to one question."""
 
     value: float = 0.0
@@ -62,8 +63,7 @@ class Scored:
     latency_ms: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class Pair(Struct, frozen=True, kw_only=True):
     """One held-out question with both answers."""
 
     key: str
@@ -77,8 +77,7 @@ class Pair:
     """By what flips are told: repository, language, size of what was changed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class Check(Struct, frozen=True, kw_only=True):
     """One rule, whether it holds, and its figures in words."""
 
     name: str
@@ -86,8 +85,7 @@ class Check:
     says: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdicts:
+class Verdicts(Struct, frozen=True, kw_only=True):
     """How well each arm tells the two classes apart."""
 
     base_auc: float
@@ -98,8 +96,7 @@ class Verdicts:
     candidate_balanced: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flip:
+class Flip(Struct, frozen=True, kw_only=True):
     """A question that the two arms answered differently well."""
 
     key: str
@@ -107,8 +104,7 @@ class Flip:
     better: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
+class Figures(Struct, frozen=True, kw_only=True):
     """The numbers that a comparison comes to."""
 
     examples: int
@@ -124,8 +120,7 @@ class Figures:
     """The smallest gain that so many examples show in 80 % of the cases."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     """What the gate decided, with all that it rests on."""
 
     status: Status
@@ -143,7 +138,7 @@ class Finding:
 
     def as_object(self) -> dict[str, Any]:
         """The finding as the record and `--json` have it: its figures beside the rest."""
-        found = asdict(self)
+        found: dict[str, Any] = to_plain(self)
         return {**found.pop("figures"), **found}
 
 

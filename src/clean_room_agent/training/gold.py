@@ -15,8 +15,9 @@ these are `charge_evenly` and `Ledger`. A hunk deep inside a long definition nam
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from clean_room_agent.unified_diff import DiffLine, FileDiff, file_diffs
 
@@ -32,8 +33,7 @@ INDENTED = (".py", ".pyi")
 """Languages in which indentation means something."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GoldFile:
+class GoldFile(Struct, frozen=True, kw_only=True):
     """One file of the accepted change."""
 
     path: str
@@ -46,8 +46,7 @@ class GoldFile:
         return symbol.rpartition(".")[2] in self.names
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gold:
+class Gold(Struct, frozen=True, kw_only=True):
     """The whole of an accepted change."""
 
     files: tuple[GoldFile, ...]

@@ -4,9 +4,10 @@ import difflib
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.artifacts.names import parse_item_name
@@ -23,8 +24,7 @@ Group = tuple[int, int, int, int]
 FRAME = re.compile(r"^(={5,}) (file|code|test|outline|reference|signature): (.+?) \(lines (\d+)-(\d+)\)$")
 
 
-@dataclass(frozen=True, kw_only=True)
-class GoldFile:
+class GoldFile(Struct, frozen=True, kw_only=True, dict=True):
     """A file of the commit; None where it does not exist before or after."""
 
     path: str
@@ -58,8 +58,7 @@ class GoldFile:
         return {qualified: (start, end) for _, qualified, _, start, end, *_ in facts.symbols}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Shown:
+class Shown(Struct, frozen=True, kw_only=True):
     """A piece of a file that a prompt shows."""
 
     path: str

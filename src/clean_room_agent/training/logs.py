@@ -3,8 +3,9 @@
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.names import part_of
 from clean_room_agent.artifacts.outcomes import PassType, RunStatus
@@ -18,8 +19,7 @@ NOT_JUDGED = frozenset({"task_analysis", "candidates", "assembly"})
 """Stages whose decisions are no verdict about a file."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskLog:
+class TaskLog(Struct, frozen=True, kw_only=True):
     """One ended run with all that its outcome is explained by."""
 
     run: EndedRun
@@ -45,8 +45,7 @@ class TaskLog:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
+class Agreement(Struct, frozen=True, kw_only=True):
     """Verdicts against what was finally changed."""
 
     right: int
@@ -67,8 +66,7 @@ class Agreement:
         return self.right / (self.right + self.missed) if self.right + self.missed else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptStats:
+class PromptStats(Struct, frozen=True, kw_only=True):
     """The statistics of one prompt and model, as `cra stats` shows them."""
 
     sums: CallSums

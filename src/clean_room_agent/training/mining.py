@@ -6,9 +6,10 @@ The first filter that refuses a commit is the one that counts it, so the counts 
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
+
+from msgspec import Struct
 
 from clean_room_agent import syntax
 from clean_room_agent.git.changes import CommitChange, FileChange
@@ -51,8 +52,7 @@ NUMBER = re.compile(
 WORDS = re.compile(r"[A-Za-z][\w'.-]*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MinedCommit:
+class MinedCommit(Struct, frozen=True, kw_only=True):
     """A commit that passed the filters that need no content."""
 
     hash: str

@@ -7,9 +7,11 @@ its candidate exchanged, in the question and in the list of what is asked about.
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextRequest, TaskQuery
 from clean_room_agent.artifacts.names import parse_item_name
@@ -35,8 +37,7 @@ MAX_FILES_READ = 6
 """Files of which pieces are taken."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LivePass:
+class LivePass(Struct, frozen=True, kw_only=True):
     """What a pass found, and the right answers."""
 
     request: ContextRequest
@@ -47,8 +48,7 @@ class LivePass:
     seed: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Struct, frozen=True, kw_only=True):
     """One more question."""
 
     item: str

@@ -7,9 +7,10 @@ message as its task, no failing test, and the same configuration.
 import uuid
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.evidence import Evidence
@@ -58,8 +59,7 @@ EPOCH = "1970-01-01T00:00:00+00:00"
 """The time of everything here: nothing in a pair may depend on when it was made."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairConfig:
+class PairConfig(Struct, frozen=True, kw_only=True):
     """The configuration of the runs whose prompts are made. Judgments are asked one by one, whatever it says."""
 
     models: ModelsConfig
@@ -71,8 +71,7 @@ class PairConfig:
     edit: EditConfig
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class Pair(Struct, frozen=True, kw_only=True):
     """A prompt, and the right answer to it."""
 
     stage: str
@@ -87,8 +86,7 @@ class Pair:
     answer: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MadePairs:
+class MadePairs(Struct, frozen=True, kw_only=True):
     """The pairs of one commit."""
 
     pairs: tuple[Pair, ...]
@@ -126,8 +124,7 @@ class _GoldClient(ModelClient):
         return super().ask(prompt, inputs, **{**place, "repair": False})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParentState:
+class ParentState(Struct, frozen=True, kw_only=True):
     """A repository as it was before a commit: its files below `root`, and the index of them."""
 
     root: Path

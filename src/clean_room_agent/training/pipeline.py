@@ -2,7 +2,8 @@
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.context import (
     BudgetAccount,
@@ -32,8 +33,7 @@ ASSEMBLY = "assembly"
 BATCH_SIZE = 30
 
 
-@dataclass(slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, kw_only=True):
     """How a run ends: it has failed until somebody says otherwise."""
 
     success: bool = False
@@ -41,8 +41,7 @@ class Outcome:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pipeline:
+class Pipeline(Struct, frozen=True, kw_only=True):
     """One run; its session is the task's."""
 
     record: Record

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.context import ContextItem
 from clean_room_agent.db.raw.training import append_training_plan
@@ -34,8 +35,7 @@ LARGE = 4.0
 """Billions of parameters from which on a lower rate is the default."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class Planned(Struct, frozen=True, kw_only=True):
     """The plan, or why there is none."""
 
     plan: TrainingPlan | None

@@ -13,8 +13,9 @@ merged model `merged.gguf` and `control.gguf`.
 
 import shlex
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.db.raw.training import AdapterRow
@@ -28,8 +29,7 @@ Convert = Callable[[Path, Path], None]
 """Makes an adapter's GGUF (first), and merged models beside it, from the base's GGUF (second)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
+class Served(Struct, frozen=True, kw_only=True):
     """The tags that a server answers to."""
 
     tag: str
@@ -39,8 +39,7 @@ class Served:
     """What a person should know."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class Host(Struct, frozen=True, kw_only=True):
     """The configured server, as the place where adapters answer."""
 
     models: ModelsConfig

@@ -4,15 +4,15 @@ A file that is there is whole, so a run that was stopped goes on by making those
 """
 
 import contextlib
-import dataclasses
 import hashlib
 import json
 import os
 import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct, structs
 
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.errors import GitError, IndexingError, RepositoryError
@@ -21,6 +21,7 @@ from clean_room_agent.git.checkout import ParentCheckout
 from clean_room_agent.git.clones import Objects
 from clean_room_agent.indexer.build import index_repository
 from clean_room_agent.indexer.config import IndexConfig
+from clean_room_agent.json_values import to_plain
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.redaction import Redactor
 from clean_room_agent.text_file import NotTextError, decode
@@ -51,8 +52,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unit:
+class Unit(Struct, frozen=True, kw_only=True):
     """Some commits of one repository."""
 
     repo: str
@@ -64,8 +64,7 @@ class Unit:
     """In the order of the history."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Making:
+class Making(Struct, frozen=True, kw_only=True):
     """How pairs are made; the same for all units of a run."""
 
     pairs: PairConfig
@@ -97,8 +96,7 @@ class Making:
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shard:
+class Shard(Struct, frozen=True, kw_only=True):
     """The contents of a shard's file."""
 
     rows: list[dict[str, str]]
@@ -118,7 +116,7 @@ def cut_units(
 
 def shard_path(folder: Path, unit: Unit, making: Making) -> Path:
     """The path of the unit's shard, whichever machine made it."""
-    content = json.dumps([making.digest, unit.repo, [dataclasses.asdict(commit) for commit in unit.commits]])
+    content = json.dumps([making.digest, unit.repo, to_plain(unit.commits)])
     return folder / f"{hashlib.sha256(content.encode()).hexdigest()[:32]}.parquet"
 
 
@@ -270,7 +268,7 @@ def _row(
         "license": licence,
         "task_id": task_of_commit(f"{unit.repo}@{commit.hash}"),
         "change": _change(commit, files),
-        **{field.name: getattr(pair, field.name) for field in dataclasses.fields(pair)},
+        **structs.asdict(pair),
     }
 
 

@@ -1,9 +1,10 @@
 """What the training stages read: the record, and the prompts that could be trained."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct, field
 
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.training.credit import Charge, Waterfall, waterfall_of
@@ -14,8 +15,7 @@ from clean_room_agent.training.plan import DataCriteria
 Progress = Callable[[int, int], None]
 
 
-@dataclass(kw_only=True)
-class LogSource:
+class LogSource(Struct, kw_only=True, dict=True):
     """The counterpart of `RepositorySource`: computed when first asked for, then kept."""
 
     logs: LogAnalysisAPI
@@ -68,8 +68,7 @@ class LogSource:
         return {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingStageConfig:
+class TrainingStageConfig(Struct, frozen=True, kw_only=True):
     """The configuration of the training stages."""
 
     criteria: DataCriteria = field(default_factory=DataCriteria)

@@ -14,9 +14,11 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from clean_room_agent import proc
 from clean_room_agent.atomic_write import atomic_write, sync_file, sync_folder
@@ -38,8 +40,7 @@ Dtype = Literal["float32", "bfloat16"]
 Device = Literal["auto", "cpu"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingData:
+class TrainingData(Struct, frozen=True, kw_only=True):
     """The rows to learn from."""
 
     kind: Kind
@@ -51,16 +52,14 @@ class TrainingData:
     """Tokens of a row; a longer one is refused."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lora:
+class Lora(Struct, frozen=True, kw_only=True):
     """The size of the adapter."""
 
     rank: int
     alpha: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
+class Schedule(Struct, frozen=True, kw_only=True):
     """How long it is trained, and in which steps."""
 
     learning_rate: float
@@ -75,8 +74,7 @@ class Schedule:
     seed: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compute:
+class Compute(Struct, frozen=True, kw_only=True):
     """How it is computed."""
 
     dtype: Dtype
@@ -84,8 +82,7 @@ class Compute:
     gradient_checkpointing: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(Struct, frozen=True, kw_only=True):
     """One training, as the trainer process gets it."""
 
     base: str
@@ -105,8 +102,7 @@ class Job:
         return settings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class Machine(Struct, frozen=True, kw_only=True):
     """The machine that the training runs on."""
 
     python: str = sys.executable
@@ -120,8 +116,7 @@ class Machine:
     gradient_checkpointing: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trained:
+class Trained(Struct, frozen=True, kw_only=True):
     """A trained adapter."""
 
     adapter: AdapterRow
@@ -238,7 +233,7 @@ def train(
     adapter_id = record.write(append_adapter, row)
     shutil.rmtree(work)
     return Trained(
-        adapter=AdapterRow(**{**asdict(row), "id": adapter_id}),
+        adapter=replace(row, id=adapter_id),
         folder=folder,
         rows=done["rows"],
         tokens=tokens,

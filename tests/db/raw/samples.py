@@ -1,8 +1,8 @@
 """One row of every table of the record, each referring to the first of the others."""
 
-import dataclasses
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from msgspec import Struct, structs
 from testing.runs.decision_rows import decision_row, plan_decision_row
 from testing.runs.model_calls import model_call
 
@@ -12,9 +12,6 @@ from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, TimeKind
 from clean_room_agent.db.raw import calls, indexing, model_measurements, passes, runs, training
 from clean_room_agent.db.rows import Table
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 NOW = "2026-01-02T03:04:05Z"
 TASK = "3f0c8a52-7c7e-4a5c-9a53-0f2f0a6f0d11"
@@ -311,7 +308,7 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
     ),
 )
 
-RowT = TypeVar("RowT", bound="DataclassInstance")
+RowT = TypeVar("RowT", bound=Struct)
 
 
 def sample(kind: type[RowT], **changes: Any) -> RowT:
@@ -320,5 +317,5 @@ def sample(kind: type[RowT], **changes: Any) -> RowT:
     parts = {name: getattr(row, name) for name in ("subject", "judgment") if hasattr(row, name)}
     for name, part in parts.items():
         own = {key: changes.pop(key) for key in tuple(changes) if hasattr(part, key)}
-        changes[name] = dataclasses.replace(part, **own)
-    return dataclasses.replace(row, **changes)
+        changes[name] = structs.replace(part, **own)
+    return structs.replace(row, **changes)

@@ -1,6 +1,6 @@
 import sqlite3
-from dataclasses import replace
 
+from msgspec.structs import replace
 from tests.db.raw.samples import PASS, TASK, call, run
 
 from clean_room_agent.db.raw import analysis, calls, runs

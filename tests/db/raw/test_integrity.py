@@ -1,10 +1,10 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from testing.record_faults import record_faults
 from tests.db.raw.samples import PASS, SAMPLES, TASK, call, task_run
 
@@ -33,7 +33,7 @@ def conn(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 def accepted(conn: sqlite3.Connection, **changes: object) -> AttemptRow:
     row = ATTEMPTS.select(conn, "ORDER BY id")[0]
-    return replace(row, attempt=2, outcome=AttemptOutcome.APPLIED_AND_PASSED, **changes)  # type: ignore[arg-type]
+    return replace(row, attempt=2, outcome=AttemptOutcome.APPLIED_AND_PASSED, **changes)
 
 
 def passed(attempt_id: int) -> ValidationRow:

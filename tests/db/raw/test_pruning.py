@@ -3,11 +3,11 @@ import signal
 import sqlite3
 import sys
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from testing.patience import PATIENCE
 from tests.db.raw.samples import NOW, PASS, SAMPLES, TASK, call, run, task_run
 

@@ -1,4 +1,3 @@
-import dataclasses
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -7,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from tests.db.raw.samples import SAMPLES, call
 
 from clean_room_agent.db.connection import connect_file
@@ -70,7 +70,7 @@ def test_a_row_has_a_field_for_every_column(conn: sqlite3.Connection, table: Tab
 
 def test_every_row_comes_back_as_it_went_in(filled: sqlite3.Connection) -> None:
     for table, row in SAMPLES:
-        assert table.select(filled, "ORDER BY id") == (dataclasses.replace(row, id=1),)
+        assert table.select(filled, "ORDER BY id") == (structs.replace(row, id=1),)
 
 
 @every_table

@@ -1,10 +1,10 @@
 """The spans of a task, oldest first."""
 
-import dataclasses
 import sqlite3
-from dataclasses import replace
 
 import pytest
+from msgspec import structs
+from msgspec.structs import replace
 from testing.runs.decision_rows import decision_row
 from tests.db.raw.samples import NOW, PASS, TASK, call, run, sample, task_run
 
@@ -94,7 +94,7 @@ def test_runs_are_listed_newest_first_with_retrievals_that_stand_alone(conn: sql
         (TASK, "solve", RunStatus.RUNNING),
     ]
     assert [row.task_id for row in runs.list_runs(conn, limit=1)] == ["b" * 8]
-    assert runs.list_runs(conn)[2] == dataclasses.replace(runs.list_runs(conn)[2], task_description="mend it")
+    assert runs.list_runs(conn)[2] == structs.replace(runs.list_runs(conn)[2], task_description="mend it")
 
 
 def test_a_task_is_found_by_any_unique_beginning(conn: sqlite3.Connection) -> None:

@@ -1,9 +1,9 @@
 import re
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from testing.packages import shown_file
 from testing.prompt_inputs import INPUTS
 

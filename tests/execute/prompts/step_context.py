@@ -1,7 +1,6 @@
 """Code as a step's prompts show it: what changes, its test, what it uses, who calls it, and what is green."""
 
-from dataclasses import replace
-
+from msgspec.structs import replace
 from testing.packages import shown_file, shown_symbol
 
 from clean_room_agent.artifacts.context import section_texts

@@ -1,7 +1,7 @@
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.execute.prompts.step_context import CODE, STEP_CONTEXT, TEST
 
 from clean_room_agent.artifacts.context import section_texts

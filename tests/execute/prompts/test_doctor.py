@@ -1,7 +1,6 @@
-from dataclasses import replace
-
 import pytest
 from inline_snapshot import snapshot
+from msgspec.structs import replace
 
 from clean_room_agent.execute.prompts.doctor import DOCTOR, DoctorInputs
 from clean_room_agent.llm.answers import BadAnswer

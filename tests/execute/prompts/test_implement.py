@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 from inline_snapshot import snapshot
+from msgspec.structs import replace
 from tests.execute.prompts.step_context import STEP_CONTEXT
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT, FailedAttempt, ImplementInputs

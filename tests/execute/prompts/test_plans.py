@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 from inline_snapshot import snapshot
+from msgspec.structs import replace
 from testing.packages import shown_file, shown_symbol
 
 from clean_room_agent.artifacts.context import section_texts

@@ -2,13 +2,13 @@ import contextlib
 import json
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from testing.client.model_client import COLOUR, models_config
 from testing.patience import PATIENCE, wait_until
 from testing.servers.ollama_script import Answer

@@ -1,9 +1,8 @@
 """Models that a local server sends to another machine get no prompt, unless that is allowed."""
 
-from dataclasses import replace
-
 import httpx
 import pytest
+from msgspec.structs import replace
 from testing.client.model_client import models_config
 from testing.servers.ollama_server import OllamaServer
 from tests.llm.transports.test_ollama import MODEL, request

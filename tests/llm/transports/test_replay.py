@@ -1,7 +1,7 @@
-from dataclasses import astuple, replace
 from typing import Any
 
 import pytest
+from msgspec.structs import astuple, replace
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import (
     COLOUR,
@@ -180,8 +180,8 @@ def test_of_two_calls_with_one_identity_the_later_counts(recording: tuple[Memory
     [
         ("", "not a recording of version 1"),
         ('{"format": "cra-recording", "version": 2}\n', "not a recording of version 1"),
-        (dump_calls([]) + "{}\n", "file, line 2: call_id: Field required"),
-        (dump_calls([]) + "\nnonsense\n", "file, line 3: : Invalid JSON"),
+        (dump_calls([]) + "{}\n", "file, line 2: Object missing required field `call_id`"),
+        (dump_calls([]) + "\nnonsense\n", "file, line 3: JSON is malformed"),
     ],
 )
 def test_what_is_no_recording_is_refused(text: str, said: str) -> None:

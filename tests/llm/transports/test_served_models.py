@@ -1,9 +1,9 @@
 """Adapters on llama-server: which requests name them, and when what was read before may be taken up again."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from testing.client.model_client import models_config
 from testing.servers.openai_server import Kind, OpenAiServer
 from tests.llm.transports.test_openai import MODEL, request

@@ -4,11 +4,11 @@ they were broken off, and replay.
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Struct, field
 from testing.runs.memory_till import MemoryTill, MemoryTold, dying, memory_till
 from testing.runs.solving import MENDED_MONEY, TASK, Script, edit
 from testing.runs.spoiled_answers import SPLIT, TOTAL, WRONG, cut
@@ -160,8 +160,7 @@ def test_a_test_command_that_breaks_on_the_way_ends_with_a_question(till: Memory
     assert again.ending == ("complete", "")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Case:
+class Case(Struct, frozen=True, kw_only=True):
     """A run that recovers, and the question at which its server dies."""
 
     action: str

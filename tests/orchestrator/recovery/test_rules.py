@@ -1,7 +1,7 @@
-from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import RefinementRequest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
@@ -253,7 +253,7 @@ def test_what_failed_before_the_context_was_refined_is_not_held_against_the_plan
 
 @pytest.mark.parametrize("category", ["format", "truncated", "endless", "untouched", "infrastructure"])
 def test_answers_that_were_never_judged_say_nothing_of_the_plan(category: str) -> None:
-    one = replace(SAID, category=category)  # type: ignore[arg-type]
+    one = replace(SAID, category=category)
     assert kind(one, replace(one, fingerprint="y"), replans_left=1) != "replan"
 
 
@@ -285,7 +285,7 @@ def test_candidates_of_the_first_round_were_drawn_from_the_unchanged_prompt_too(
 
 @pytest.mark.parametrize("category", ["name", "import", "syntax", "patch", "format", "untouched"])
 def test_what_has_a_known_cause_is_told_at_once(category: str) -> None:
-    first = replace(SAID, category=category)  # type: ignore[arg-type]
+    first = replace(SAID, category=category)
     assert not decide(at(first, config=REDRAW)).unchanged
 
 
@@ -305,7 +305,7 @@ def test_an_answer_given_before_is_drawn_differently() -> None:
 def test_without_progress_the_strategy_changes_first_the_draw_then_the_form(
     standstill: dict[str, object],
 ) -> None:
-    one = replace(FAILED, **standstill)  # type: ignore[arg-type]
+    one = replace(FAILED, **standstill)
     other = replace(one, fingerprint="y")
     first = decide(at(one, other, max_attempts=5))
     assert (first.kind, first.vary, first.form) == ("change_strategy", True, "")

@@ -1,7 +1,6 @@
-from pydantic import TypeAdapter
-
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
-from clean_room_agent.orchestrator.steps.attempt_record import CheckedAttempt
+from clean_room_agent.json_values import from_plain, to_plain
+from clean_room_agent.orchestrator.steps.attempt_record import CheckedAttempt, upgrade_attempt
 
 ANSWER = {
     "step": {"success": False, "edits": [], "raw_response": "text"},
@@ -38,7 +37,7 @@ FLAT = {
 
 
 def test_an_attempt_that_an_earlier_version_kept_is_read() -> None:
-    read = TypeAdapter(CheckedAttempt).validate_python(FLAT)
+    read = from_plain(upgrade_attempt(FLAT), CheckedAttempt)
     attempt = read.attempt
     assert read.lint == "E501"
     assert (attempt.outcome, attempt.feedback) == (AttemptOutcome.TESTS_FAILED, "mind the rest")
@@ -50,12 +49,24 @@ def test_an_attempt_that_an_earlier_version_kept_is_read() -> None:
 
 def test_an_untested_attempt_of_an_earlier_version_has_no_judgment() -> None:
     untested = {**FLAT["tried"], "outcome": "refused", "commit": "", "tests": None, "verdict": None}  # type: ignore[dict-item]
-    read = TypeAdapter(CheckedAttempt).validate_python({"tried": untested})
+    read = from_plain(upgrade_attempt({"tried": untested}), CheckedAttempt)
     assert read.attempt.judgment is None
     assert read.attempt.answer.call_id == 7
 
 
 def test_what_is_kept_today_comes_back() -> None:
-    read = TypeAdapter(CheckedAttempt).validate_python(FLAT)
-    plain = TypeAdapter(CheckedAttempt).dump_python(read, mode="json")
-    assert TypeAdapter(CheckedAttempt).validate_python(plain) == read
+    read = from_plain(upgrade_attempt(FLAT), CheckedAttempt)
+    plain = to_plain(read)
+    assert from_plain(upgrade_attempt(plain), CheckedAttempt) == read
+
+
+def test_the_tests_that_an_earlier_version_kept_in_an_attempt_of_today_are_read() -> None:
+    today = to_plain(from_plain(upgrade_attempt(FLAT), CheckedAttempt))
+    tests = {"command": "pytest", "returncode": 1, "outcomes": {"t.py::a": "failed"}}
+    older = {
+        **today,
+        "attempt": {**today["attempt"], "judgment": {**today["attempt"]["judgment"], "tests": tests}},
+    }
+    judgment = from_plain(upgrade_attempt(older), CheckedAttempt).attempt.judgment
+    assert judgment is not None
+    assert judgment.tests.red() == {"t.py::a"}

@@ -1,6 +1,6 @@
-from dataclasses import replace
 from pathlib import Path
 
+from msgspec.structs import replace
 from testing import repositories
 from testing.packages import package, shown_symbol
 

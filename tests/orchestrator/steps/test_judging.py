@@ -1,9 +1,9 @@
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from testing.runs.memory_answers import replacing
 from testing.runs.memory_run import MemoryProject, MemoryRun, memory_project, part, step
 

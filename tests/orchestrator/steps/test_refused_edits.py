@@ -1,10 +1,10 @@
 """Edits that are refused, and answers without any: nothing is applied, and the next prompt says why."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 from testing.runs.memory_run import (
     TASK_ID,
     MemoryProject,
@@ -58,8 +58,7 @@ def actions(till: MemoryProject) -> list[str]:
     return [row.action for row in till.record.write(list_recovery_decisions, TASK_ID)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wrong:
+class Wrong(Struct, frozen=True, kw_only=True):
     """An answer, what becomes of its edits, and what the next prompt says of it."""
 
     answer: str

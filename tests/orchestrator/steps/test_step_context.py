@@ -1,5 +1,4 @@
-from dataclasses import replace
-
+from msgspec.structs import replace
 from testing.runs.memory_run import TASK_ID, MemoryProject, MemoryRun, part, step
 
 from clean_room_agent.artifacts.context import ContextPackage, RefinementRequest

@@ -1,7 +1,7 @@
 import re
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from clean_room_agent.orchestrator.testing import gate
 from clean_room_agent.orchestrator.testing.config import Accept

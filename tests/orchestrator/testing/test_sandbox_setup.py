@@ -3,10 +3,10 @@
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from testing.patience import PATIENCE
 from testing.repositories import Files, git, make_repository
 from testing.runs.solving import make_project

@@ -5,9 +5,9 @@ All of them are played through whole runs by `python -m benchmarks.faults tamper
 
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from testing.faults.tampering_python import PYTEST, RED, TRICKS, Trick
 from testing.faults.tampering_script import MONEY, script_tricks
 from tests.orchestrator.testing.tiny_project import Runner, Write

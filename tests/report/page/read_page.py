@@ -1,13 +1,13 @@
 """A page as a program reads it: its tags, headings, links and texts."""
 
-from dataclasses import dataclass, field
 from html.parser import HTMLParser
+
+from msgspec import Struct, field
 
 VOID = frozenset({"meta", "br", "input", "path", "rect", "link", "img"})
 
 
-@dataclass(slots=True)
-class ReadPage:
+class ReadPage(Struct):
     """What stands in a page."""
 
     tags: list[tuple[str, dict[str, str]]] = field(default_factory=list)

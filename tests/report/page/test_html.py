@@ -1,8 +1,8 @@
 """Pictures and pages as markup."""
 
-from dataclasses import replace
 from xml.etree import ElementTree as ET
 
+from msgspec.structs import replace
 from tests.report.conftest import LargeRun
 from tests.report.page.read_page import read_page
 from tests.report.page.test_run_page import sources_of

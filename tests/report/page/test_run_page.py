@@ -1,8 +1,7 @@
 """What the page of a run says, before anything is drawn."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from tests.report.conftest import LargeRun
 
 from clean_room_agent.artifacts.evidence import FailingTest

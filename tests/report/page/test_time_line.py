@@ -1,10 +1,10 @@
 """Where the seconds of a run went."""
 
 import contextlib
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from testing.repositories import make_repository
 from testing.runs.large_run import write_large_run
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pytest
 from testing.oracle.distractible import Attention, DistractibleOracle, Reader, Weaknesses
@@ -25,13 +24,15 @@ ANSWER = render_edits(RIGHT)
 PLAN = json.dumps({"parts": [{"files": ["a.py"], "id": "p1"}], "summary": "s"})
 
 
-@dataclass
 class Told(Reader):
     """A reader that is told what prompts hold."""
 
-    found: Attention = CLEAN
-    code: bool = True
-    functions: Sequence[str] = (NEIGHBOUR,)
+    def __init__(
+        self, found: Attention = CLEAN, *, code: bool = True, functions: Sequence[str] = (NEIGHBOUR,)
+    ) -> None:
+        self.found = found
+        self.code = code
+        self.functions = functions
 
     def attention(self, prompt: str) -> Attention:
         return self.found

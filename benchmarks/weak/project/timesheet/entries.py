@@ -1,15 +1,14 @@
 """One line of a timesheet."""
 
 import datetime as dt
-from dataclasses import dataclass
+from msgspec import Struct
 
 from timesheet.durations import parse_duration
 
 FIELDS = 4
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """Time spent on a project on a day."""
 
     day: dt.date

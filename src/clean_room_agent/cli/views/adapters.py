@@ -1,6 +1,5 @@
 """How `cra adapters` prints lists, evaluations and deployments."""
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +7,7 @@ from clean_room_agent.cli import output
 from clean_room_agent.db.raw.training import (
     AdapterRow,
 )
+from clean_room_agent.json_values import to_plain
 from clean_room_agent.report.values import plain
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _show(adapter: AdapterRow, finding: "Finding") -> None:
 def tell(changed: "Changed", *, as_json: bool, note: str = "") -> None:
     """Print what changed, and the note."""
     if as_json:
-        output.answer_json({**dataclasses.asdict(changed), "note": note})
+        output.answer_json({**to_plain(changed), "note": note})
         return
     before = changed.replaced or "the base"
     output.answer(f"{changed.stage}: {changed.tag or 'the base'} answers, in place of {before}")

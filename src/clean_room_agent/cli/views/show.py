@@ -3,10 +3,10 @@
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from msgspec import Struct
 from rich.console import RenderableType
 
 from clean_room_agent.app.model_records import read_estimators
@@ -43,8 +43,7 @@ from clean_room_agent.workspace import Workspace
 DataT = TypeVar("DataT")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     """Which sections the flags ask for."""
 
     prompt: bool
@@ -58,8 +57,7 @@ class Wanted:
     full: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section(Generic[DataT]):
+class Section(Struct, Generic[DataT], frozen=True, kw_only=True):
     """One thing asked for: its key in `--json`, its data, and how a person sees them."""
 
     key: str

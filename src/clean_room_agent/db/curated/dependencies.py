@@ -2,7 +2,8 @@
 
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clean_room_agent.db.curated.files import FILE_COLUMNS, FileRow, file_from
 from clean_room_agent.db.curated.symbols import SymbolRow, get_symbol
@@ -31,8 +32,7 @@ ReexportTuple = tuple[int, str, int, int | None]
 """file_id, name, target_file_id, symbol_id."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DependencyRow:
+class DependencyRow(Struct, frozen=True, kw_only=True):
     """A file at the other end of an import."""
 
     file: FileRow
@@ -40,8 +40,7 @@ class DependencyRow:
     """import, or type_ref where only type checkers need it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DependencyEdge:
+class DependencyEdge(Struct, frozen=True, kw_only=True):
     """An import: the source file needs the target file."""
 
     source_file_id: int
@@ -89,8 +88,7 @@ def replace_imports(conn: sqlite3.Connection, file_id: int, edges: Iterable[Depe
     insert_dependencies(conn, sorted(missing))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReexportRow:
+class ReexportRow(Struct, frozen=True, kw_only=True):
     """A name that a module exports but another file defines."""
 
     name: str

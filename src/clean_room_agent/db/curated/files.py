@@ -2,8 +2,9 @@
 
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 NOT_PARSED = "not parsed: "
 """How `parse_error` begins for files that are text only, as the parser was stopped."""
@@ -23,8 +24,7 @@ UPDATE files SET language = ?, content_hash = ?, size_bytes = ?, mtime_ns = ?, i
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepoRow:
+class RepoRow(Struct, frozen=True, kw_only=True):
     """The repository that the database describes."""
 
     id: int
@@ -35,8 +35,7 @@ class RepoRow:
     """UTC, ISO 8601."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileRow:
+class FileRow(Struct, frozen=True, kw_only=True):
     """An indexed text file."""
 
     id: int

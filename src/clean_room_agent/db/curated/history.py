@@ -2,8 +2,9 @@
 
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from clean_room_agent.db.curated.files import FILE_COLUMNS, FileRow, file_from
 
@@ -42,8 +43,7 @@ class SaidCommit(NamedTuple):
     """The files of today that it touched."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommitRow:
+class CommitRow(Struct, frozen=True, kw_only=True):
     """A past commit; a larger id is newer, in the order of `git log`."""
 
     id: int
@@ -58,8 +58,7 @@ class CommitRow:
     deletions: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CoChangeRow:
+class CoChangeRow(Struct, frozen=True, kw_only=True):
     """A file that changed together with another."""
 
     file: FileRow

@@ -3,7 +3,8 @@
 import json
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clean_room_agent.db.connection import transaction
 from clean_room_agent.db.curated.files import FILE_COLUMNS, FileRow, file_from
@@ -42,8 +43,7 @@ VALUES (?, ?, ?, ?, 1, ?, ?)
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileMetadataRow:
+class FileMetadataRow(Struct, frozen=True, kw_only=True):
     """A model's description of a file."""
 
     file_id: int
@@ -55,8 +55,7 @@ class FileMetadataRow:
     complexity_notes: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdapterRow:
+class AdapterRow(Struct, frozen=True, kw_only=True):
     """The adapter that answers for a prompt."""
 
     id: int

@@ -8,9 +8,10 @@ import sqlite3
 import struct
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
+
+from msgspec import Struct
 
 BUCKET = 64
 """Files of a row."""
@@ -67,11 +68,10 @@ class FileChunks(NamedTuple):
             at = end
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FieldLengths:
+class FieldLengths(Struct, frozen=True, kw_only=True):
     """Field lengths of all files, and their means over all files, in the order of `FIELDS`."""
 
-    by_file: dict[int, tuple[int, ...]] = field(repr=False)
+    by_file: dict[int, tuple[int, ...]]
     mean: tuple[float, ...]
 
 

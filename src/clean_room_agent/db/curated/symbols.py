@@ -2,7 +2,8 @@
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 COLUMNS = "s.id, s.file_id, s.name, s.qualified_name, s.kind, s.start_line, s.end_line, s.signature, s.parent_symbol_id"
 OF_FILE = f"SELECT {COLUMNS} FROM symbols s WHERE s.file_id = ? ORDER BY s.start_line, s.end_line DESC, s.id"  # noqa: S608 - constant columns
@@ -78,8 +79,7 @@ CommentTuple = tuple[int, int, int | None, int, str, str, int]
 """id, file_id, symbol_id, line, content, kind, is_rationale."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SymbolRow:
+class SymbolRow(Struct, frozen=True, kw_only=True):
     """A definition."""
 
     id: int
@@ -98,8 +98,7 @@ class SymbolRow:
     parent_symbol_id: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NeighborRow:
+class NeighborRow(Struct, frozen=True, kw_only=True):
     """A symbol that uses, or is used by, another."""
 
     symbol: SymbolRow
@@ -268,8 +267,7 @@ def files_defining(conn: sqlite3.Connection, name: str) -> list[int]:
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocstringRow:
+class DocstringRow(Struct, frozen=True, kw_only=True):
     """The documentation of a symbol, or of a module."""
 
     id: int
@@ -284,8 +282,7 @@ class DocstringRow:
     """JSON object: parameters, returns, raises; None where the text has none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommentRow:
+class CommentRow(Struct, frozen=True, kw_only=True):
     """A comment that is not documentation."""
 
     id: int

@@ -1,6 +1,6 @@
 """Queries over many runs: what each prompt and each solve cost, and what explains how each run ended."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from clean_room_agent.artifacts.model_calls import AnswerReading, CallReading, ModelCall
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus
@@ -62,8 +62,7 @@ WHERE o.command = 'solve' ORDER BY o.timestamp, o.id
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallSums:
+class CallSums(Struct, frozen=True, kw_only=True):
     """The calls of one prompt to one model. Tokens are as the server counted them."""
 
     prompt: str
@@ -84,8 +83,7 @@ class CallSums:
     """How many of these it had."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndedRun:
+class EndedRun(Struct, frozen=True, kw_only=True):
     """A solve that has ended; replays do not count."""
 
     task_id: str
@@ -97,8 +95,7 @@ class EndedRun:
     """What it started from."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedItem:
+class JudgedItem(Struct, frozen=True, kw_only=True):
     """One decision about a file, or a piece of one, with the call that judged it."""
 
     pass_id: str
@@ -113,8 +110,7 @@ class JudgedItem:
     model: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndedPass:
+class EndedPass(Struct, frozen=True, kw_only=True):
     """A pass of a run with what it made."""
 
     pass_id: str
@@ -124,8 +120,7 @@ class EndedPass:
     plan: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndedAttempt:
+class EndedAttempt(Struct, frozen=True, kw_only=True):
     """An attempt without its texts; `call_id` is 0 if the call is unknown."""
 
     pass_id: str
@@ -134,8 +129,7 @@ class EndedAttempt:
     call_id: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadCall:
+class ReadCall(Struct, frozen=True, kw_only=True):
     """A call and how its answer was read; None if it was not."""
 
     call: ModelCall
@@ -230,8 +224,7 @@ def list_read_calls(conn: Connection, task_id: str, prompt: str) -> tuple[ReadCa
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunCost:
+class RunCost(Struct, frozen=True, kw_only=True):
     """One solve."""
 
     task_id: str

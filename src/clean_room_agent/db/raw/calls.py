@@ -1,7 +1,8 @@
 """Every call of a model, and how its answer was read."""
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.model_calls import (
     AnswerReading,
@@ -55,8 +56,7 @@ WHERE {OF_TASK} ORDER BY c.id
 """  # noqa: S608 - a constant condition
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadingRow:
+class ReadingRow(Struct, frozen=True, kw_only=True):
     """How one answer was read."""
 
     id: int = 0
@@ -66,14 +66,12 @@ class ReadingRow:
     timestamp: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SpansRow:
+class _SpansRow(Struct, frozen=True, kw_only=True):
     id: int
     prompt_spans: tuple[PromptSpan, ...] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallTotals:
+class CallTotals(Struct, frozen=True, kw_only=True):
     """Totals over some calls. If the server gave no token count, the estimate counts; a failed call counts as nothing."""
 
     calls: int

@@ -2,8 +2,9 @@
 
 import json
 from collections import Counter
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from clean_room_agent.db.raw.calls import COPIED
 from clean_room_agent.db.rows import OF_TASK, Connection, task_range
@@ -30,8 +31,7 @@ class Cause(StrEnum):
         return self in {Cause.LIMIT, Cause.RUNAWAY, Cause.UNREADABLE, Cause.EXAMPLE, Cause.NO_EDITS}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CauseCount:
+class CauseCount(Struct, frozen=True, kw_only=True):
     """`count` of `total` failed for this cause."""
 
     cause: Cause
@@ -43,8 +43,7 @@ class CauseCount:
     """Of `REFUSED`: why edits were, the most frequent first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Causes:
+class Causes(Struct, frozen=True, kw_only=True):
     """Everything in a task that failed, most frequent cause first, out of everything that was asked."""
 
     counts: tuple[CauseCount, ...] = ()

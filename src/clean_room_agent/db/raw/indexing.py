@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from clean_room_agent.db.rows import Connection, Table
 
@@ -21,8 +22,7 @@ NEWEST = "WHERE id IN (SELECT max(id) FROM enrichment_outputs GROUP BY path, con
 BY_ID = "WHERE id IN (SELECT value FROM json_each(?)) ORDER BY path, id"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexRunRow:
+class IndexRunRow(Struct, frozen=True, kw_only=True):
     """One run; `failures` are pairs of path and message."""
 
     id: int = 0
@@ -66,8 +66,7 @@ def append_index_run(conn: Connection, row: IndexRunRow, generated: Sequence[tup
     return run_id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnrichmentRow:
+class EnrichmentRow(Struct, frozen=True, kw_only=True):
     """One description; `file_id` is its id in curated.sqlite at that time."""
 
     id: int = 0
@@ -87,8 +86,7 @@ class EnrichmentRow:
     timestamp: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescriptionRow:
+class DescriptionRow(Struct, frozen=True, kw_only=True):
     """A description without the long texts that it was made from."""
 
     id: int

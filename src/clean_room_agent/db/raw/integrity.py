@@ -2,7 +2,8 @@
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clean_room_agent.db.migrations import SCHEMA_FOLDER, migrations, version_of
 from clean_room_agent.db.rows import Connection
@@ -85,8 +86,7 @@ MADE = "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY
 PROMPTS = "SELECT id, system_prompt, prompt, prompt_hash FROM retrieval_llm_calls ORDER BY id"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class Ending(Struct, frozen=True, kw_only=True):
     """How a run ended, if it did."""
 
     task_id: str

@@ -1,6 +1,6 @@
 """Measurements of models: tokens per text, answers to empty questions, and whether the server enforces its window."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from clean_room_agent.db.rows import Connection, Table
 
@@ -18,8 +18,7 @@ WHERE {USEFUL} GROUP BY prompt_hash ORDER BY max(id) DESC LIMIT ?
 COUNT_SINCE = f"SELECT count(DISTINCT prompt_hash) FROM retrieval_llm_calls WHERE id > ? AND {USEFUL}"  # noqa: S608
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoggedPair:
+class LoggedPair(Struct, frozen=True, kw_only=True):
     """A prompt, and its number of tokens as the server counted them."""
 
     call_id: int
@@ -29,8 +28,7 @@ class LoggedPair:
     model_digest: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CalibrationRow:
+class CalibrationRow(Struct, frozen=True, kw_only=True):
     """One fitted estimator."""
 
     id: int = 0
@@ -44,8 +42,7 @@ class CalibrationRow:
     timestamp: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskEstimatorRow:
+class TaskEstimatorRow(Struct, frozen=True, kw_only=True):
     """The estimator that a task's prompts for one model were measured with."""
 
     id: int = 0
@@ -103,8 +100,7 @@ def list_pairs(conn: Connection, model: str, *, limit: int) -> tuple[LoggedPair,
     return tuple(pair for pair in pairs if pair.model_digest == rows[0][4])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerBiasRow:
+class AnswerBiasRow(Struct, frozen=True, kw_only=True):
     """One measurement."""
 
     id: int = 0
@@ -137,8 +133,7 @@ def newest_bias(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WindowProofRow:
+class WindowProofRow(Struct, frozen=True, kw_only=True):
     """One proof."""
 
     id: int = 0

@@ -1,7 +1,9 @@
 """The passes of a task: how each ended, what it decided, what it tried, and what the tests said of that."""
 
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Annotated, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import Judgment, Mode, Subject
 from clean_room_agent.artifacts.edits import EditReport
@@ -12,8 +14,7 @@ from clean_room_agent.db.rows import OF_TASK, Connection, Table, task_range
 ValidationKind = Literal["baseline", "attempt", "recheck", "final", "restored"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassRow:
+class PassRow(Struct, frozen=True, kw_only=True):
     """One pass of a run; `sequence_order` is 0-based."""
 
     id: int = 0
@@ -41,8 +42,7 @@ def list_passes(conn: Connection, run_id: int) -> tuple[PassRow, ...]:
     return PASSES.select(conn, "WHERE orchestrator_run_id = ? ORDER BY sequence_order, id", (run_id,))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskRunRow:
+class TaskRunRow(Struct, frozen=True, kw_only=True):
     """One pass; `task_id` is the pass's id. Values that are not known yet are None."""
 
     id: int = 0
@@ -64,8 +64,7 @@ class TaskRunRow:
     timestamp: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskRunOutcome:
+class TaskRunOutcome(Struct, frozen=True, kw_only=True):
     """How a pass ended."""
 
     success: bool
@@ -111,8 +110,7 @@ def list_task_runs(conn: Connection, task_id: str) -> tuple[TaskRunRow, ...]:
     return TASK_RUNS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptRow:
+class AttemptRow(Struct, frozen=True, kw_only=True):
     """One attempt (`attempt` is 1-based) within the pass `task_run_id`."""
 
     id: int = 0
@@ -132,8 +130,7 @@ class AttemptRow:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValidationRow:
+class ValidationRow(Struct, frozen=True, kw_only=True):
     """One run of the test commands; `task_id` is the pass, or the task itself for its baseline and final run."""
 
     id: int = 0
@@ -189,18 +186,17 @@ def list_validations(conn: Connection, task_id: str) -> tuple[ValidationRow, ...
     return VALIDATIONS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionRow:
+class DecisionRow(Struct, frozen=True, kw_only=True):
     """One candidate at one stage; `task_id` is the id of the pass. In JSON its parts are flat, as in the table."""
 
     id: int = 0
     task_id: str
     stage: str
-    subject: Subject = field(metadata={"flat": True})
+    subject: Annotated[Subject, "flat"]
     included: bool
     detail: str = ""
     reason: str
-    judgment: Judgment = field(default_factory=Judgment, metadata={"flat": True})
+    judgment: Annotated[Judgment, "flat"] = field(default_factory=Judgment)
     timestamp: str
 
 
@@ -222,8 +218,7 @@ def list_decisions_of_pass(conn: Connection, pass_id: str) -> tuple[DecisionRow,
     return DECISIONS.select(conn, "WHERE task_id = ? ORDER BY id", (pass_id,))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanDecisionRow:
+class PlanDecisionRow(Struct, frozen=True, kw_only=True):
     """One yes or no; `task_id` is the id of the pass."""
 
     id: int = 0
@@ -232,7 +227,7 @@ class PlanDecisionRow:
     item: str
     yes: bool
     reason: str
-    judgment: Judgment = field(default_factory=Judgment, metadata={"flat": True})
+    judgment: Annotated[Judgment, "flat"] = field(default_factory=Judgment)
     timestamp: str
 
 
@@ -252,8 +247,7 @@ def list_plan_decisions(conn: Connection, task_id: str) -> tuple[PlanDecisionRow
     return PLAN_DECISIONS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefinementRow:
+class RefinementRow(Struct, frozen=True, kw_only=True):
     """One refinement; `request` and `evidence` are JSON text, `added` lists the paths and symbols it added."""
 
     id: int = 0
@@ -264,8 +258,7 @@ class RefinementRow:
     timestamp: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecoveryRow:
+class RecoveryRow(Struct, frozen=True, kw_only=True):
     """One decision about a step that failed; `state` is JSON text."""
 
     id: int = 0

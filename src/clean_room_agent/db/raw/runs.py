@@ -1,6 +1,6 @@
 """Runs: how each stands, what happened to it and when, its archived session, and how a person lists and names them."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from clean_room_agent.artifacts.names import parse_run
 from clean_room_agent.artifacts.outcomes import EventKind, RunStatus, TimeKind
@@ -36,8 +36,7 @@ WHERE task_id = ? AND kind = 'final' ORDER BY id DESC LIMIT 1
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OrchestratorRunRow:
+class OrchestratorRunRow(Struct, frozen=True, kw_only=True):
     """One run. `config` and `snapshot` are JSON text."""
 
     id: int = 0
@@ -62,8 +61,7 @@ class OrchestratorRunRow:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunProgress:
+class RunProgress(Struct, frozen=True, kw_only=True):
     """How far a run has come."""
 
     total_parts: int
@@ -72,8 +70,7 @@ class RunProgress:
     steps_completed: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOutcome:
+class RunOutcome(Struct, frozen=True, kw_only=True):
     """How a run ended, or what it waits for (`completed_at` is None if it can be resumed)."""
 
     status: RunStatus
@@ -135,8 +132,7 @@ def list_running(conn: Connection) -> tuple[OrchestratorRunRow, ...]:
     return ORCHESTRATOR_RUNS.select(conn, "WHERE status = 'running' ORDER BY id")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventRow:
+class EventRow(Struct, frozen=True, kw_only=True):
     """One event; `detail` is plain words, or JSON text if the kind has fields."""
 
     id: int = 0
@@ -164,8 +160,7 @@ def list_events(conn: Connection, task_id: str) -> tuple[EventRow, ...]:
     return EVENTS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArchiveRow:
+class ArchiveRow(Struct, frozen=True, kw_only=True):
     """The archived file of one session."""
 
     id: int = 0
@@ -187,8 +182,7 @@ def get_archive(conn: Connection, task_id: str) -> ArchiveRow | None:
     return ARCHIVES.first(conn, "WHERE task_id = ? ORDER BY id DESC", (task_id,))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeSpanRow:
+class TimeSpanRow(Struct, frozen=True, kw_only=True):
     """A stretch of time in which the run did one thing; spans may overlap."""
 
     id: int = 0
@@ -212,8 +206,7 @@ def list_time_spans(conn: Connection, task_id: str) -> tuple[TimeSpanRow, ...]:
     return TIME_SPANS.select(conn, f"WHERE {OF_TASK} ORDER BY began_at, id", task_range(task_id))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunListing:
+class RunListing(Struct, frozen=True, kw_only=True):
     """One line of `cra runs`: an orchestrated run, or a single pass (a retrieval)."""
 
     task_id: str
@@ -286,8 +279,7 @@ def _counted_back(conn: Connection, number: int) -> str:
     return str(found[0])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinalTests:
+class FinalTests(Struct, frozen=True, kw_only=True):
     """The last full test run of a task."""
 
     success: bool
@@ -298,8 +290,7 @@ class FinalTests:
     exit_code: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOverview:
+class RunOverview(Struct, frozen=True, kw_only=True):
     """What `cra runs` shows of one run."""
 
     listing: RunListing

@@ -1,7 +1,8 @@
 """Training: plans, data sets, adapters and their evaluations."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from clean_room_agent.db.rows import Connection, Table
 
@@ -9,8 +10,7 @@ Source = Literal["logged", "synthetic"]
 Action = Literal["deploy", "retire"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingPlanRow:
+class TrainingPlanRow(Struct, frozen=True, kw_only=True):
     """One plan; criteria, hyperparameters and targets are JSON text."""
 
     id: int = 0
@@ -25,8 +25,7 @@ class TrainingPlanRow:
     timestamp: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DatasetRow:
+class DatasetRow(Struct, frozen=True, kw_only=True):
     """One dataset on disk."""
 
     id: int = 0
@@ -42,8 +41,7 @@ class DatasetRow:
     timestamp: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdapterRow:
+class AdapterRow(Struct, frozen=True, kw_only=True):
     """One trained adapter; `eval_metrics` is JSON text."""
 
     id: int = 0
@@ -61,8 +59,7 @@ class AdapterRow:
     """SHA-256 of the weights that it was trained on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluationRow:
+class EvaluationRow(Struct, frozen=True, kw_only=True):
     """One comparison of an adapter with its base; `metrics` is JSON text."""
 
     id: int = 0
@@ -75,8 +72,7 @@ class EvaluationRow:
     timestamp: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeploymentRow:
+class DeploymentRow(Struct, frozen=True, kw_only=True):
     """One change of what answers a prompt, recorded before the configuration changes; a tag is "" for none."""
 
     id: int = 0

@@ -1,9 +1,9 @@
 """The prompt `enrichment`: what is one file for?"""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from msgspec import Struct
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from clean_room_agent.llm.answers import JsonAnswer
@@ -14,8 +14,7 @@ MAX_CONCEPTS = 8
 MAX_SURFACE = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnrichmentInputs:
+class EnrichmentInputs(Struct, frozen=True, kw_only=True):
     """What is known of a file without a model. What does not fit is counted, or named in `remark`."""
 
     path: str

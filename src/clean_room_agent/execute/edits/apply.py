@@ -1,7 +1,9 @@
 """Applying the edits of an answer to the texts of their files: all of them, or none."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchEdit, PatchResult
@@ -39,8 +41,7 @@ OUTSIDE_SHOWN = "the place is outside what was shown of this file, which is not 
 UNSHIFTED_TIERS = frozenset({1, 2, 3, 4})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Applied:
+class Applied(Struct, frozen=True, kw_only=True):
     """The judgment of an answer, and the texts it leads to."""
 
     result: PatchResult
@@ -48,8 +49,7 @@ class Applied:
     """Changed files alone, by path in sorted order: the new text, or None for a deleted file. Empty on refusal."""
 
 
-@dataclass(slots=True, kw_only=True)
-class _File:
+class _File(Struct, kw_only=True):
     """A file while the edits of one answer are tried on it."""
 
     text: str | None
@@ -59,8 +59,7 @@ class _File:
     """What earlier edits of this answer changed, as character offsets in `text`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
+class _Found(Struct, frozen=True, kw_only=True):
     splice: Splice
     tier: int
 

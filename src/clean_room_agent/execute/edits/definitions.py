@@ -1,9 +1,10 @@
 """The definitions in a file, by its syntax tree or as a context shows them, and where a file no longer parses after an edit."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from tree_sitter import Node
 
 from clean_room_agent.artifacts.context import ContextItem
@@ -47,8 +48,7 @@ class Named(Protocol):
 NamedT = TypeVar("NamedT", bound=Named)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SymbolSpan:
+class SymbolSpan(Struct, frozen=True, kw_only=True):
     """Where a shown symbol is: character offsets of its first character and just after its last."""
 
     symbol: str
@@ -132,8 +132,7 @@ def named(known: tuple[NamedT, ...], symbol: str) -> tuple[NamedT, ...]:
     return exact or tuple(one for one in known if one.symbol.endswith(f".{symbol}"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
+class Definition(Struct, frozen=True, kw_only=True):
     """A definition that has its lines to itself. Places are character offsets."""
 
     symbol: str
@@ -154,8 +153,7 @@ class Definition:
         return self.symbol.rpartition(".")[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
+class _Found(Struct, frozen=True, kw_only=True):
     """A definition in the syntax tree."""
 
     symbol: str
@@ -166,8 +164,7 @@ class _Found:
     """What it ends with: the outermost node that wraps it."""
 
 
-@dataclass(slots=True, kw_only=True)
-class _Rows:
+class _Rows(Struct, kw_only=True):
     """A text by rows, as the parser counts them, and what precedes definitions."""
 
     lines: list[str]

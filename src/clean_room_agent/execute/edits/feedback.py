@@ -5,7 +5,8 @@ found, and that none of the edits was applied.
 import difflib
 import re
 from collections import Counter
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchResult
 
@@ -69,8 +70,7 @@ def _refusal(report: EditReport) -> list[str]:
     return lines
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Nearest:
+class Nearest(Struct, frozen=True, kw_only=True):
     """A run of real lines."""
 
     line: int

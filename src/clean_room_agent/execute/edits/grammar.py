@@ -12,7 +12,8 @@ one state however long a content grows.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 MAX_BLOCKS = 16
 MAX_CHANGES = 8
@@ -51,8 +52,7 @@ MAX_NAMES = 300
 """Of one file."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Editable:
+class Editable(Struct, frozen=True, kw_only=True):
     """A file that an answer may edit."""
 
     path: str

@@ -7,7 +7,8 @@ language's convention, and are added only where the file has too few.
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
 from clean_room_agent.execute.edits.definitions import Definition, SymbolSpan, definitions, named
@@ -19,8 +20,7 @@ NAMES_OFFERED = 3
 MIN_LIKENESS = 0.5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoPlace:
+class NoPlace(Struct, frozen=True, kw_only=True):
     """Why nothing is inserted: a refusal, or because the text is there already."""
 
     code: EditCode
@@ -29,8 +29,7 @@ class NoPlace:
     """1-based first lines of the definitions of that name, where there are several."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Spot:
+class _Spot(Struct, frozen=True, kw_only=True):
     """A place between lines, or between braces that hold nothing."""
 
     offset: int

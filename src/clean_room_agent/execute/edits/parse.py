@@ -14,9 +14,11 @@ from its first column on; if that fails, or overlooks a block, with indented tag
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.edits import InsertPlace, PatchEdit
 from clean_room_agent.execute.edits.tags import Tag, find_tags, partners, unfence
@@ -28,8 +30,7 @@ BLOCKS = "<edit>, <insert>, <create> or <delete>"
 PLACES: tuple[InsertPlace, ...] = ("after", "before", "in")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParseFault:
+class ParseFault(Struct, frozen=True, kw_only=True):
     """Why an answer holds no usable edits."""
 
     kind: FaultKind
@@ -40,8 +41,7 @@ class ParseFault:
     """1-based line of the answer; 0 where the fault has no place."""
 
 
-@dataclass(slots=True, kw_only=True)
-class _Block:
+class _Block(Struct, kw_only=True):
     tag: Tag
     contents: list[tuple[Tag, str]]
     """Opening tag and raw text of each search, replacement, insertion or creation in it."""

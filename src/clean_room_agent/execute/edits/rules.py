@@ -7,8 +7,9 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+
+from msgspec import Struct, field
 
 from clean_room_agent import globs
 from clean_room_agent.artifacts.context import ContextPackage
@@ -120,8 +121,7 @@ def _plain(segment: str) -> str:
     return "".join(kept).rstrip(" .").upper().casefold()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditRules:
+class EditRules(Struct, frozen=True, kw_only=True):
     """The bounds of one step's edits."""
 
     targets: tuple[TargetFile, ...]
@@ -144,8 +144,7 @@ class EditRules:
         return self.role(path) is not None or path in self.planned
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class Refusal(Struct, frozen=True, kw_only=True):
     """Why an edit does not stand."""
 
     code: EditCode

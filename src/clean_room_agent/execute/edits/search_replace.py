@@ -22,7 +22,8 @@ there is no approximate matching.
 
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 FINDERS_PER_SCOPE = 2
 MOST_PLACES = 1_000
@@ -31,8 +32,7 @@ MOST_LOOKS = 8
 """At lines, for each line that there is: code repeats itself much less."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shift:
+class Shift(Struct, frozen=True, kw_only=True):
     """A constant shift of indentation: `added` goes before each line of the answer, `removed` comes off it."""
 
     added: str = ""
@@ -46,8 +46,7 @@ class Shift:
         return "\n".join(self.added + line[len(self.removed) :] if line.strip() else line for line in lines)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class Hit(Struct, frozen=True, kw_only=True):
     """A place that matched: character offsets in the text searched."""
 
     start: int
@@ -55,8 +54,7 @@ class Hit:
     shift: Shift = Shift()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Match:
+class Match(Struct, frozen=True, kw_only=True):
     """All places of the deciding tier, in order; `tier` is 0 and `hits` empty when nothing matched."""
 
     tier: int = 0
@@ -215,8 +213,7 @@ def _line_starts(lines: list[str]) -> list[int]:
     return starts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Splice:
+class Splice(Struct, frozen=True, kw_only=True):
     """`text` in place of the characters `start..end`."""
 
     start: int

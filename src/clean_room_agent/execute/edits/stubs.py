@@ -7,8 +7,8 @@ A stub is a function or method whose body, its docstring and comments aside, is 
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from msgspec import Struct
 from tree_sitter import Node
 
 from clean_room_agent.execute.edits.definitions import WRAPPERS
@@ -54,8 +54,7 @@ DECLARED = frozenset(
 MAX_QUOTED = 80
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Function:
+class _Function(Struct, frozen=True, kw_only=True):
     """A function or method of a file or class, however it is declared."""
 
     symbol: str

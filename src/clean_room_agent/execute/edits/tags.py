@@ -6,8 +6,9 @@ a line of code are code. Nothing is unescaped, and nothing outside the tags is l
 """
 
 import re
-from dataclasses import dataclass
 from pathlib import PurePosixPath
+
+from msgspec import Struct
 
 TAG = re.compile(
     r"<(?:/(?P<closing>edit|insert|search|replacement|create|delete)\s*"
@@ -23,8 +24,7 @@ PROSE_SUFFIXES = frozenset({".md", ".markdown", ".mdx", ".rst", ".txt", ".qmd", 
 """Files in which a fence is text of its own: nothing is taken off there."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tag:
+class Tag(Struct, frozen=True, kw_only=True):
     """One tag. `start` and `end` are character offsets; `line` is 1-based."""
 
     name: str

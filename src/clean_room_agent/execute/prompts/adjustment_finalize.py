@@ -1,6 +1,6 @@
 """Which steps remain, written as it was decided about each of them?"""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from clean_room_agent.artifacts.context import SectionTexts
 from clean_room_agent.execute.prompts.answers import AdjustmentAnswer
@@ -10,8 +10,7 @@ from clean_room_agent.llm.prompt import SYSTEM, Prompt
 from clean_room_agent.llm.schema import at_most
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinalizeInputs:
+class FinalizeInputs(Struct, frozen=True, kw_only=True):
     """A part under way, with the verdicts about its remaining steps; texts may be empty."""
 
     context: SectionTexts

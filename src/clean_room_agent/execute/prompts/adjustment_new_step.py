@@ -1,14 +1,13 @@
 """Does a failure that no step caused need a new step?"""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from clean_room_agent.execute.prompts.texts import STEPS_SO_FAR, UNDER_WAY
 from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
 from clean_room_agent.llm.prompt import SYSTEM, Prompt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewStepInputs:
+class NewStepInputs(Struct, frozen=True, kw_only=True):
     """A failure, and the steps that remain."""
 
     task: str

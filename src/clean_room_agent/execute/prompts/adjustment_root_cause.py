@@ -1,14 +1,13 @@
 """Did a step cause a failure; must a remaining step change because of it?"""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from clean_room_agent.execute.prompts.texts import UNDER_WAY
 from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
 from clean_room_agent.llm.prompt import SYSTEM, Prompt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RootCauseInputs:
+class RootCauseInputs(Struct, frozen=True, kw_only=True):
     """A failure and a step."""
 
     task: str

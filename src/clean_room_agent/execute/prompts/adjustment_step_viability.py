@@ -1,14 +1,13 @@
 """Is a remaining step still valid?"""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from clean_room_agent.execute.prompts.texts import STEPS_SO_FAR, UNDER_WAY
 from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
 from clean_room_agent.llm.prompt import SYSTEM, Prompt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepViabilityInputs:
+class StepViabilityInputs(Struct, frozen=True, kw_only=True):
     """A plan under way in which something failed, and one of its remaining steps."""
 
     task: str

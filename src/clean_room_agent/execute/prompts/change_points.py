@@ -1,6 +1,6 @@
 """Which places does the task change?"""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from clean_room_agent.artifacts.context import SectionTexts
 from clean_room_agent.execute.prompts.answers import ChangePointsAnswer, points_schema
@@ -9,8 +9,7 @@ from clean_room_agent.llm.answers import JsonAnswer
 from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangePointsInputs:
+class ChangePointsInputs(Struct, frozen=True, kw_only=True):
     """The task with the code that it is about; texts may be empty."""
 
     context: SectionTexts

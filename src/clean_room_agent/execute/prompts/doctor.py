@@ -1,8 +1,8 @@
 """Why did the attempts at a step fail, and what should be done?"""
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from msgspec import Struct
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from clean_room_agent.artifacts.plans import DoctorDecision
@@ -18,8 +18,7 @@ Diagnosed = Literal[
 SURE = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DoctorInputs:
+class DoctorInputs(Struct, frozen=True, kw_only=True):
     """A step with what became of its attempts; texts may be empty."""
 
     task: str

@@ -1,6 +1,6 @@
 """Which edits does a step need?"""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from clean_room_agent.artifacts.context import SectionTexts
 from clean_room_agent.artifacts.edits import PatchEdit
@@ -12,8 +12,7 @@ from clean_room_agent.llm.answers import BadAnswer, TextAnswer
 from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailedAttempt:
+class FailedAttempt(Struct, frozen=True, kw_only=True):
     """An earlier attempt at the step, as the prompt shows it."""
 
     number: int
@@ -22,8 +21,7 @@ class FailedAttempt:
     feedback: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImplementInputs:
+class ImplementInputs(Struct, frozen=True, kw_only=True):
     """A step with the code that it is about; texts may be empty."""
 
     context: SectionTexts

@@ -1,14 +1,13 @@
 """Does one part of the work need another to be done before?"""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from clean_room_agent.execute.prompts.texts import TASK
 from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
 from clean_room_agent.llm.prompt import SYSTEM, Prompt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartDependencyInputs:
+class PartDependencyInputs(Struct, frozen=True, kw_only=True):
     """Two parts of the work on a task."""
 
     task: str

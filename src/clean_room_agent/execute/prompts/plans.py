@@ -1,6 +1,6 @@
 """The prompts that plan in one call each: the parts of a task, the steps of a part, and what remains of a part after a step."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from clean_room_agent.artifacts.context import SectionTexts
 from clean_room_agent.execute.prompts.answers import (
@@ -39,8 +39,7 @@ ADJUSTMENT_EXAMPLE = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetaPlanInputs:
+class MetaPlanInputs(Struct, frozen=True, kw_only=True):
     """The task with the code that it is about; texts may be empty."""
 
     context: SectionTexts
@@ -69,8 +68,7 @@ META_PLAN: Prompt[MetaPlanInputs, MetaPlanAnswer] = Prompt(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartPlanInputs:
+class PartPlanInputs(Struct, frozen=True, kw_only=True):
     """One part of the task with the code that it is about; texts may be empty."""
 
     context: SectionTexts
@@ -107,8 +105,7 @@ PART_PLAN: Prompt[PartPlanInputs, PartPlanAnswer] = Prompt(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdjustmentInputs:
+class AdjustmentInputs(Struct, frozen=True, kw_only=True):
     """A part under way; texts may be empty."""
 
     context: SectionTexts

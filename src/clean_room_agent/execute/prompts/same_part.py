@@ -1,14 +1,13 @@
 """Do two changes belong into one part of the work?"""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from clean_room_agent.execute.prompts.texts import TASK
 from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
 from clean_room_agent.llm.prompt import SYSTEM, Prompt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SamePartInputs:
+class SamePartInputs(Struct, frozen=True, kw_only=True):
     """Two of the changes that a task needs."""
 
     task: str

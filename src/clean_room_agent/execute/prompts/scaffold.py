@@ -1,6 +1,6 @@
 """Which declarations does a step add?"""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from clean_room_agent.artifacts.context import SectionTexts
 from clean_room_agent.artifacts.edits import PatchEdit
@@ -12,8 +12,7 @@ from clean_room_agent.llm.answers import TextAnswer
 from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScaffoldInputs:
+class ScaffoldInputs(Struct, frozen=True, kw_only=True):
     """A step that adds much, with the code that it is about; texts may be empty."""
 
     context: SectionTexts

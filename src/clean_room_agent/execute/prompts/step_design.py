@@ -1,6 +1,6 @@
 """Which steps change the places of a part?"""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from clean_room_agent.artifacts.context import SectionTexts
 from clean_room_agent.execute.prompts.answers import StepDesignAnswer
@@ -10,8 +10,7 @@ from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt
 from clean_room_agent.llm.schema import at_most
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepDesignInputs:
+class StepDesignInputs(Struct, frozen=True, kw_only=True):
     """One part of the task with the places that it changes; texts may be empty."""
 
     context: SectionTexts

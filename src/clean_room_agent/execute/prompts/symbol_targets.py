@@ -1,6 +1,6 @@
 """Which places does a part change?"""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from clean_room_agent.artifacts.context import SectionTexts
 from clean_room_agent.execute.prompts.answers import SymbolTargetsAnswer, targets_schema
@@ -9,8 +9,7 @@ from clean_room_agent.llm.answers import JsonAnswer
 from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SymbolTargetsInputs:
+class SymbolTargetsInputs(Struct, frozen=True, kw_only=True):
     """One part of the task with the code that it is about; texts may be empty."""
 
     context: SectionTexts

@@ -4,9 +4,11 @@ Modules that are needed only to read and write new commits are imported late: mo
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.git.log import (
@@ -31,8 +33,7 @@ COUNTED_AT_ONCE = 1000
 """Commits that stand in one command line."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryChange:
+class HistoryChange(Struct, frozen=True, kw_only=True):
     """What updating the history changed."""
 
     commits: int
@@ -41,8 +42,7 @@ class HistoryChange:
     """Ids of files whose past is another now."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
+class _Wanted(Struct, frozen=True, kw_only=True):
     """The range of history to read, and how to ask git for parts of it."""
 
     top: Path

@@ -10,8 +10,9 @@ followed up to that point:
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clean_room_agent.errors import GitError
 from clean_room_agent.git.log import Answer, LogEntry, parents_between, read_log, walk
@@ -20,8 +21,7 @@ MANY = 500
 """Beyond so many commits that go, reading everything anew is as quick."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryDelta:
+class HistoryDelta(Struct, frozen=True, kw_only=True):
     """How to get from one history to another; both orders stop where the walks become identical."""
 
     added: Mapping[str, LogEntry]

@@ -3,8 +3,9 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
+
+from msgspec import Struct
 
 from clean_room_agent.db.curated import history_rows
 from clean_room_agent.db.curated.history_rows import CommitTuple
@@ -26,8 +27,7 @@ Counts = Mapping[str, tuple[int, int]]
 _encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class Scope(Struct, frozen=True, kw_only=True):
     """What all rows of the history refer to, and its limits."""
 
     repo_id: int

@@ -1,7 +1,8 @@
 """The commit and the limits that the indexed history was read with."""
 
 import json
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clean_room_agent.db.curated import files
 from clean_room_agent.db.rows import Connection
@@ -9,8 +10,7 @@ from clean_room_agent.db.rows import Connection
 HEAD_KEY = "history_head"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryState:
+class HistoryState(Struct, frozen=True, kw_only=True):
     """What the indexed history covers; it can be continued as long as the limits stay the same."""
 
     head: str | None

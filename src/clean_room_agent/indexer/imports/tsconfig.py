@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
+
+from msgspec import Struct, field
 
 from clean_room_agent.globs import compile_globs, whole_name_stars
 from clean_room_agent.indexer.imports.files import join
@@ -19,8 +20,7 @@ CONFIG_DIR = "${configDir}"
 LEFT_OUT = ("node_modules", "bower_components", "jspm_packages")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(Struct, frozen=True, kw_only=True, dict=True):
     """One configuration merged with those it extends; all paths are relative to the repository's root."""
 
     path: str
@@ -64,8 +64,7 @@ class Config:
         return _pattern(self.exclude, whole=False)
 
 
-@dataclass(slots=True, kw_only=True)
-class _Merged:
+class _Merged(Struct, kw_only=True):
     """Settings (including those of `compilerOptions`) by name, each with the folder of the file that sets it."""
 
     leaf: str

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from msgspec import Struct, field
 from tree_sitter import Node
 
 BLANK_LINE = re.compile(r"\n[ \t]+(?=\n|\Z)")
@@ -63,8 +63,7 @@ class RawImport(NamedTuple):
     """First byte of the statement."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Parsed:
+class Parsed(Struct, kw_only=True):
     """Everything read from one file; filled by a language reader."""
 
     definitions: list[Definition] = field(default_factory=list)

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 STAR = "*"
 """The key of what `from module import *` takes, and of what `export * from` passes on."""
@@ -43,8 +44,7 @@ Written = tuple[int, str] | tuple[int, str, str | Sequence[str]] | tuple[int, st
 """An entry without its empty end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Interface:
+class Interface(Struct, frozen=True):
     """A file's definitions, module-level imports, star imports and exports, parsed."""
 
     definitions: Mapping[str, Written]

@@ -39,9 +39,10 @@ these leaves the references of `app.py` as they are; one that does has them reso
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
+
+from msgspec import Struct
 
 from clean_room_agent.indexer.imports.affected_importers import words_of
 from clean_room_agent.indexer.imports.python import SUFFIXES
@@ -71,8 +72,7 @@ MARKS = {"@": "decorator", "<": "inheritance"}
 UNIQUE = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(Struct, frozen=True):
     """Everything one file refers to."""
 
     references: tuple[Reference, ...]

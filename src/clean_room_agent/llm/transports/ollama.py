@@ -4,11 +4,11 @@ import json
 import re
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import httpx
+from msgspec.structs import replace
 from pydantic import BaseModel, Field, ValidationError
 
 from clean_room_agent.errors import ModelError

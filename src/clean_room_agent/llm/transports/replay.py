@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Collection, Iterable
-from dataclasses import asdict, dataclass, replace
 from typing import get_args
 
-from pydantic import TypeAdapter, ValidationError
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent import errors
 from clean_room_agent.artifacts.model_calls import (
@@ -19,6 +19,7 @@ from clean_room_agent.artifacts.model_calls import (
     ModelCall,
 )
 from clean_room_agent.errors import ArtifactError, ModelError, ReplayMismatch, ServerFailed, WindowExceeded
+from clean_room_agent.json_values import from_json, to_plain
 from clean_room_agent.llm.transport import (
     ChatRequest,
     Finish,
@@ -35,8 +36,7 @@ SHOWN_CHARS = 200
 SHOWN_BEFORE = 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
+class _Line(Struct, frozen=True, kw_only=True):
     """A call as a recording's file has it; the parts of `ModelCall` describe the fields of the same name."""
 
     call_id: int
@@ -236,7 +236,7 @@ class RecordThenLive(ForwardingTransport):
 def dump_calls(calls: Iterable[ModelCall]) -> str:
     """The calls as JSON lines, the first naming the format."""
     lines = [json.dumps({"format": "cra-recording", "version": FORMAT_VERSION})]
-    lines += [json.dumps(asdict(_Line.of(call)), ensure_ascii=False, sort_keys=True) for call in calls]
+    lines += [json.dumps(to_plain(_Line.of(call)), ensure_ascii=False, sort_keys=True) for call in calls]
     return "\n".join(lines) + "\n"
 
 
@@ -252,17 +252,14 @@ def load_calls(text: str, *, source: str) -> tuple[ModelCall, ...]:
             f"{source}: not a recording of version {FORMAT_VERSION}",
             hint="record it again with this version of cra",
         )
-    adapter = TypeAdapter(_Line)
     calls = []
     for number, line in enumerate(lines, start=2):
         if not line:
             continue
         try:
-            calls.append(adapter.validate_json(line).call())
-        except ValidationError as exc:
-            fault = exc.errors(include_url=False)[0]
-            field = ".".join(str(part) for part in fault["loc"])
-            raise ArtifactError(f"{source}, line {number}: {field}: {fault['msg']}") from exc
+            calls.append(from_json(line, _Line).call())
+        except ValueError as exc:
+            raise ArtifactError(f"{source}, line {number}: {exc}") from exc
     return tuple(calls)
 
 

@@ -14,10 +14,10 @@ an adapter is in use.
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Annotated, Any
 
+from msgspec import Struct
 from pydantic import BaseModel, Field, RootModel
 
 from clean_room_agent.errors import ModelError, ModelNotFound
@@ -44,8 +44,7 @@ class AdapterList(RootModel[list[LoadedAdapter]]):
     """What `/lora-adapters` answers."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
+class _Found(Struct, frozen=True, kw_only=True):
     """What a tag means on a server that loaded adapters for its model."""
 
     model: str

@@ -4,8 +4,9 @@ in each server's words for a prompt that is too long.
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from clean_room_agent.errors import (
     DegenerateOutput,
@@ -88,8 +89,7 @@ def _count(value: object) -> int | None:
     return value if isinstance(value, int) and 0 < value < 10**MAX_DIGITS else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dialect:
+class Dialect(Struct, frozen=True, kw_only=True):
     """What errors and hints say of one kind of server."""
 
     protocol: str
@@ -138,8 +138,7 @@ OPENAI = Dialect(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Struct, frozen=True, kw_only=True):
     """The server and the model that a request was for."""
 
     server: str

@@ -1,7 +1,8 @@
 """A run that stops at the plan (`cra plan`), for a person to review before any code is written."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.names import relative_pass
@@ -12,8 +13,7 @@ from clean_room_agent.orchestrator.planning.plans import plan_part, plan_parts
 from clean_room_agent.orchestrator.run import Run
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanMade:
+class PlanMade(Struct, frozen=True, kw_only=True):
     """The plan, or why there is none."""
 
     plan: PlanArtifact | None

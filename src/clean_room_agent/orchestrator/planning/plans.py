@@ -4,8 +4,10 @@ Where no valid plan comes, the whole task is one part, a part is one step; a lev
 """
 
 from collections.abc import Container
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextPackage, ContextRequest
 from clean_room_agent.artifacts.evidence import Evidence
@@ -85,8 +87,7 @@ def _end_of_parts(run: Run, package: ContextPackage, planned: Planned[MetaPlan])
     return _fallen_back(run, package.pass_id, planned.faults, whole, f"{why}; one part in its place: {paths}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailedPlan:
+class FailedPlan(Struct, frozen=True, kw_only=True):
     """A plan of a part that did not work out. `number` is 1 for the part's first."""
 
     plan: PartPlan

@@ -4,7 +4,8 @@ cause is known. Pure functions.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.orchestrator.config import Category, RecoveryConfig, Rule

@@ -12,8 +12,9 @@ are equal once paths, lines and quoted values are placeholders.
 import difflib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from clean_room_agent.artifacts.context import RefinementRequest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
@@ -99,8 +100,7 @@ def likeness(first: str, second: str) -> float:
     return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
+class Drawn(Struct, frozen=True, kw_only=True):
     """How an answer was asked for."""
 
     varied: bool = False
@@ -113,8 +113,7 @@ class Drawn:
     """From the prompt of the first attempt, which shows nothing that failed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptSeen:
+class AttemptSeen(Struct, frozen=True, kw_only=True):
     """What the decision looks at of one attempt."""
 
     outcome: AttemptOutcome
@@ -137,8 +136,7 @@ class AttemptSeen:
     """Answers drawn from its prompt; this is the best of them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Advice:
+class Advice(Struct, frozen=True, kw_only=True):
     """What the doctor says about a step's newest attempt."""
 
     decision: DoctorDecision
@@ -155,8 +153,7 @@ class Advice:
     """Whether it is about the test command."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DoctorSeen:
+class DoctorSeen(Struct, frozen=True, kw_only=True):
     """What the decision knows of the doctor."""
 
     step: tuple[Advice, ...] = ()
@@ -169,8 +166,7 @@ class DoctorSeen:
     """Tag of the stronger model that can be asked; "" for none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepSeen:
+class StepSeen(Struct, frozen=True, kw_only=True):
     """What the decision looks at of the step."""
 
     attempts: tuple[AttemptSeen, ...]
@@ -211,8 +207,7 @@ class StepSeen:
         return any(seen.outcome is AttemptOutcome.TRUNCATED for seen in self.attempts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSeen:
+class RunSeen(Struct, frozen=True, kw_only=True):
     """What the decision looks at of the run."""
 
     budget_spent: str = ""
@@ -221,8 +216,7 @@ class RunSeen:
     """Of the budget that is nearest to its end."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class Situation(Struct, frozen=True, kw_only=True):
     """All that a decision looks at, and all that the record keeps of it."""
 
     step: StepSeen
@@ -230,8 +224,7 @@ class Situation:
     config: RecoveryConfig
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Action:
+class Action(Struct, frozen=True, kw_only=True):
     """What happens next, and the rule that said so."""
 
     kind: ActionKind

@@ -1,7 +1,8 @@
 """Decides what follows a failed round: reduces it to what the recovery rules look at, and asks for a diagnosis."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import RefinementRequest
 from clean_room_agent.artifacts.edits import EditCode

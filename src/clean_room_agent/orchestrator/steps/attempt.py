@@ -1,7 +1,9 @@
 """One attempt at a step: ask for edits, and place them in a commit that waits for its tests."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextPackage, RefinementRequest
 from clean_room_agent.artifacts.edits import EditReport, PatchEdit, PatchResult
@@ -39,8 +41,7 @@ VARIED_TOP_K = 40
 VARIED_TOP_P = 0.95
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepJob:
+class StepJob(Struct, frozen=True, kw_only=True):
     """A step to be done, with what stands around it in the plan."""
 
     part: Part
@@ -57,8 +58,7 @@ class StepJob:
     """What its attempts are made on top of."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Struct, frozen=True, kw_only=True):
     """What an answer's edits made of the tree."""
 
     commit: str = ""
@@ -72,8 +72,7 @@ class Change:
     """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgment:
+class Judgment(Struct, frozen=True, kw_only=True):
     """What the tests say of a change."""
 
     tests: TestRun
@@ -82,8 +81,7 @@ class Judgment:
     """Whether the change may stay, and a better one is worth trying: the run would end with goal tests red that it is about."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(Struct, frozen=True, kw_only=True):
     """What one attempt came to."""
 
     outcome: AttemptOutcome
@@ -137,8 +135,7 @@ class Attempt:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draw:
+class Draw(Struct, frozen=True, kw_only=True):
     """How an answer is asked for."""
 
     action: Action

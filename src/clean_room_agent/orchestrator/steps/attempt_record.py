@@ -2,40 +2,48 @@
 
 from typing import Any
 
-from pydantic import model_validator
-from pydantic.dataclasses import dataclass
+from msgspec import Struct
 
 from clean_room_agent.db.raw.passes import AttemptRow, ValidationRow
 from clean_room_agent.orchestrator.journal import Pass
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.run_recorder import PassEnd
 from clean_room_agent.orchestrator.steps.attempt import Attempt
+from clean_room_agent.orchestrator.testing.results import upgrade_test_run
 
 OF_CHANGE = ("commit", "diff", "result", "untouched")
 OF_JUDGMENT = ("tests", "verdict", "unfinished")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedAttempt:
+class CheckedAttempt(Struct, frozen=True, kw_only=True):
     """An attempt, with what informs about an accepted one and decides nothing."""
 
     attempt: Attempt
     lint: str | None = None
     types: str | None = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _read_flat(cls, kept: Any) -> Any:
-        """Earlier versions kept the attempt as one flat object named `tried`: a run that one of them began can go on."""
-        if not isinstance(kept, dict) or "tried" not in kept:
-            return kept
-        flat = dict(kept["tried"])
-        flat.pop("fingerprint", None)
-        change = {key: flat.pop(key) for key in OF_CHANGE if key in flat}
-        judgment = {key: flat.pop(key) for key in OF_JUDGMENT if key in flat}
-        tested = judgment.get("tests") is not None and judgment.get("verdict") is not None
-        attempt = {**flat, "change": change, "judgment": judgment if tested else None}
-        return {"attempt": attempt, "lint": kept.get("lint"), "types": kept.get("types")}
+
+def upgrade_attempt(kept: Any) -> Any:
+    """What an earlier version kept of an attempt (one flat object, `tried`) with the parts that an `Attempt` has now."""
+    if not isinstance(kept, dict):
+        return kept
+    if "tried" not in kept:
+        return _with_upgraded_tests(kept)
+    flat = dict(kept["tried"])
+    flat.pop("fingerprint", None)
+    change = {key: flat.pop(key) for key in OF_CHANGE if key in flat}
+    judgment = {key: flat.pop(key) for key in OF_JUDGMENT if key in flat}
+    tested = judgment.get("tests") is not None and judgment.get("verdict") is not None
+    attempt = {**flat, "change": change, "judgment": judgment if tested else None}
+    return _with_upgraded_tests({"attempt": attempt, "lint": kept.get("lint"), "types": kept.get("types")})
+
+
+def _with_upgraded_tests(kept: dict[str, Any]) -> dict[str, Any]:
+    attempt = kept.get("attempt")
+    if not isinstance(attempt, dict) or not isinstance(judgment := attempt.get("judgment"), dict):
+        return kept
+    judgment = {**judgment, "tests": upgrade_test_run(judgment.get("tests"))}
+    return {**kept, "attempt": {**attempt, "judgment": judgment}}
 
 
 def record_attempt(run: Run, current: Pass[CheckedAttempt], checked: CheckedAttempt, number: int) -> None:

@@ -6,7 +6,9 @@ At equal cost, only execution separates good samples of small models from bad on
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextPackage, RefinementRequest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
@@ -100,8 +102,7 @@ def _left_out(run: Run, job: StepJob, package: ContextPackage, commit: str) -> s
     return f"; unchanged, too large to show: {', '.join(left)}" if left else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(Struct, frozen=True, kw_only=True):
     """What the choice looks at of one attempt."""
 
     number: int

@@ -1,7 +1,9 @@
 """A round of attempts: one or more candidates drawn from one prompt, tested, and the best of them chosen."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextPackage, RefinementRequest
 from clean_room_agent.artifacts.names import implement_pass
@@ -14,7 +16,7 @@ from clean_room_agent.orchestrator.recovery.situation import Action, Advice, Att
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
 from clean_room_agent.orchestrator.steps.attempt import Attempt, Draw, StepJob, ask, note_unshown, place
-from clean_room_agent.orchestrator.steps.attempt_record import CheckedAttempt, record_attempt
+from clean_room_agent.orchestrator.steps.attempt_record import CheckedAttempt, record_attempt, upgrade_attempt
 from clean_room_agent.orchestrator.steps.judging import Candidate, candidate, choose, judge, why_not
 from clean_room_agent.orchestrator.steps.scaffold import JOURNAL_NAME, NO_SCAFFOLD, Scaffold
 from clean_room_agent.orchestrator.steps.step_context import context_for
@@ -25,8 +27,7 @@ ATTEMPT, SIZE = "attempt", "round"
 """Names in the journal: of an attempt under its pass, and of how many a round came to, under the pass of its first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
+class Round(Struct, frozen=True, kw_only=True):
     """A round that has ended."""
 
     best: Attempt
@@ -37,8 +38,7 @@ class Round:
     """Whether all of it was made before the run was resumed."""
 
 
-@dataclass(kw_only=True)
-class Shown:
+class Shown(Struct, kw_only=True):
     """What the attempts at a step are shown."""
 
     package: ContextPackage | None = None
@@ -49,8 +49,7 @@ class Shown:
     """The best of each round so far."""
 
 
-@dataclass(kw_only=True)
-class History:
+class History(Struct, kw_only=True):
     """What a step has been through."""
 
     shown: Shown = field(default_factory=Shown)
@@ -258,7 +257,9 @@ def _entry(run: Run, job: StepJob, history: History, number: int) -> Entry[Check
     test could be run, which may be fixed now.
     """
     pass_id = _pass_id(run, job, number)
-    entry = run.journal.entry(pass_id, ATTEMPT, CheckedAttempt, _inputs(run, job, history))
+    entry = run.journal.entry(
+        pass_id, ATTEMPT, CheckedAttempt, _inputs(run, job, history), upgrade=upgrade_attempt
+    )
     if entry.value is not None:
         attempt = entry.value.attempt
         lost = attempt.change.commit and not run.commits.exists(attempt.change.commit)

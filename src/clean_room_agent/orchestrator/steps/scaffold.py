@@ -1,14 +1,14 @@
 """A step's scaffold: a commit of declarations and stubs, on top of which its attempts are made."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.edits import PatchEdit, Stub
 from clean_room_agent.orchestrator.commits import Tree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scaffold:
+class Scaffold(Struct, frozen=True, kw_only=True):
     """A step's scaffold: a commit that no attempt was made from yet, or why there is none."""
 
     reason: str = ""

@@ -1,7 +1,8 @@
 """Makes a scaffold for a step that adds much: asks for its declarations, checks that they parse and import, commits them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.edits import EditReport
@@ -31,8 +32,7 @@ MAX_SAID = 400
 """Characters of why a scaffold was dropped."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Unproven:
+class _Unproven(Struct, frozen=True, kw_only=True):
     """Why an answer is no scaffold."""
 
     faults: tuple[str, ...]

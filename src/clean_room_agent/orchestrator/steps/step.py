@@ -1,6 +1,6 @@
 """A step: attempts until one passes, or until the recovery rules say to stop."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, EventKind
 from clean_room_agent.artifacts.plans import MAX_MESSAGE, FailureSignal
@@ -17,8 +17,7 @@ ENDS_STEP = ENDS_RUN | {"replan", "reduce_scope"}
 LATER_BETTER = "a later attempt did better"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepEnd:
+class StepEnd(Struct, frozen=True, kw_only=True):
     """How a step ended: with its accepted attempt, or with the reason why it was given up."""
 
     accepted: Attempt | None

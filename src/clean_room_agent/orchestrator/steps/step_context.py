@@ -1,6 +1,6 @@
 """The context of an attempt at a step: a new request to retrieval, or the context of an earlier attempt where that serves."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextItem, ContextPackage, ContextRequest, RefinementRequest
 from clean_room_agent.artifacts.evidence import Evidence

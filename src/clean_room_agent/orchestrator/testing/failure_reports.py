@@ -3,8 +3,9 @@
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from clean_room_agent import safe_open
 from clean_room_agent.artifacts.evidence import FailingTest, StackFrame

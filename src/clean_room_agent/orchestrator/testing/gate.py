@@ -22,8 +22,9 @@ count, and the report names them.
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import PurePosixPath
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.evidence import group_of
 from clean_room_agent.orchestrator.testing.config import Accept
@@ -39,8 +40,7 @@ HOLDER = re.compile(
 """Names under which runners report what failed around tests."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepVerdict:
+class StepVerdict(Struct, frozen=True, kw_only=True):
     """Whether an attempt at a step may stay."""
 
     passed: bool
@@ -50,8 +50,7 @@ class StepVerdict:
     """In one line, also when it passed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinalVerdict:
+class FinalVerdict(Struct, frozen=True, kw_only=True):
     """Whether the result is complete; all names are sorted."""
 
     complete: bool

@@ -8,8 +8,9 @@ import shutil
 import stat
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from clean_room_agent import proc
 from clean_room_agent.errors import CommandError, RepositoryError
@@ -74,8 +75,7 @@ def prepare_links(
     return tuple(done)
 
 
-@dataclass(slots=True)
-class Copies:
+class Copies(Struct):
     """Linked folders that were brought into a worktree, and each as it was then.
 
     Tests may write there, and what one attempt left must not decide the next: one in which anything changed is brought

@@ -5,8 +5,9 @@ import itertools
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from clean_room_agent import safe_open
 from clean_room_agent.folders import remove_tree
@@ -31,8 +32,7 @@ REPORT_OPTIONS = ("-o", "junit_family=xunit1", "-o", "junit_logging=no", "--cont
 and a file that cannot be imported must not hide the results of all others: such a run fails with or without them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
+class Watched(Struct, frozen=True, kw_only=True):
     """What was seen of the runners that a command started."""
 
     ended: bool | None = None

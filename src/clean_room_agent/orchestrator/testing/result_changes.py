@@ -7,8 +7,9 @@ is read from the diff, since no report of theirs would show it.
 import posixpath
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from clean_room_agent.execute.edits.rules import tool_settings
 from clean_room_agent.git.commits import FileChange
@@ -27,8 +28,7 @@ Change = Literal["created", "changed", "deleted"]
 CHANGES: Mapping[str, Change] = {"A": "created", "D": "deleted", "M": "changed", "T": "changed"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Touched:
+class Touched(Struct, frozen=True, kw_only=True):
     """One file of a result that decides whether tests pass."""
 
     path: str

@@ -2,11 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal
 
-from pydantic import model_validator
-from pydantic.dataclasses import dataclass as pydantic_dataclass
+from msgspec import Struct, field
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
 from clean_room_agent.orchestrator.testing.processes import Watched
@@ -20,8 +18,7 @@ SEVERITY: tuple[Outcome, ...] = ("passed", "skipped", "xfailed", "failed", "erro
 """When one name stands for several results, the last of these counts."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class Failure(Struct, frozen=True, kw_only=True):
     """A failing test in its runner's own words, not normalised."""
 
     name: str
@@ -41,8 +38,7 @@ class Failure:
     """Innermost first, of whatever files; empty where `detail` alone tells."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TestReport:
+class TestReport(Struct, frozen=True, kw_only=True):
     """What the runner said of its tests; in a `TestRun`, names and words are normalised."""
 
     __test__: ClassVar[bool] = False  # its name must not make pytest collect it
@@ -62,16 +58,14 @@ class TestReport:
     """Why the run is not whole, and what to do; "" when it is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(Struct, frozen=True, kw_only=True):
     """What a reader understood of one runner's report or output, before it is normalised."""
 
     report: TestReport
     failures: tuple[Failure, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandEnd:
+class CommandEnd(Struct, frozen=True, kw_only=True):
     """How a test command ended, and what it printed."""
 
     returncode: int
@@ -84,12 +78,7 @@ class CommandEnd:
     """The output normalised, as a prompt may hold it; beyond `EXCERPT_BOUND` characters head and tail, cut marked."""
 
 
-OF_END = frozenset(one.name for one in fields(CommandEnd))
-OF_REPORT = frozenset(one.name for one in fields(TestReport))
-
-
-@pydantic_dataclass(frozen=True, slots=True, kw_only=True)
-class TestRun:
+class TestRun(Struct, frozen=True, kw_only=True):
     """One run of a test command, read as far as its runner allows."""
 
     __test__: ClassVar[bool] = False
@@ -102,17 +91,6 @@ class TestRun:
     frames: tuple[StackFrame, ...] = ()
     """Of the failures, in their order, innermost first, each once; only files of the tree."""
     watched: Watched = field(default_factory=Watched)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_flat(cls, kept: Any) -> Any:
-        """Earlier versions kept a run as one flat object: a run of the program that one of them began can go on."""
-        if not isinstance(kept, dict) or "returncode" not in kept:
-            return kept
-        own = {key: value for key, value in kept.items() if key not in OF_END | OF_REPORT}
-        end = {key: value for key, value in kept.items() if key in OF_END}
-        report = {key: value for key, value in kept.items() if key in OF_REPORT}
-        return {**own, "end": end, "report": report}
 
     @property
     def is_empty(self) -> bool:
@@ -131,6 +109,17 @@ class TestRun:
     def green(self) -> frozenset[str]:
         """The names that passed."""
         return frozenset(name for name, outcome in self.report.outcomes.items() if outcome == "passed")
+
+
+def upgrade_test_run(kept: Any) -> Any:
+    """What an earlier version kept of a test run (one flat object) with the parts that a `TestRun` has now."""
+    if not isinstance(kept, dict) or "returncode" not in kept:
+        return kept
+    of_end, of_report = CommandEnd.__struct_fields__, TestReport.__struct_fields__
+    own = {key: value for key, value in kept.items() if key not in {*of_end, *of_report}}
+    end = {key: value for key, value in kept.items() if key in of_end}
+    report = {key: value for key, value in kept.items() if key in of_report}
+    return {**own, "end": end, "report": report}
 
 
 def worst(outcomes: Iterable[Outcome]) -> Outcome:

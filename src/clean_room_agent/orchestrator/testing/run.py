@@ -4,12 +4,13 @@ relied on: it ran at all, and what fails newly does not come and go by itself.
 To find the latter, what fails newly is run without the others, twice here and twice at the base.
 """
 
-import dataclasses
 import re
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import structs
 
 from clean_room_agent import proc
 from clean_room_agent.child_processes import marked
@@ -218,7 +219,7 @@ def run_tests(
     watched = read_watched(report)
     shown = tuple((name, relative_paths(file, (cwd, *roots))) for name, file in watched.replaced)
     run = _settle(command, done, output, reading, (cwd, *roots))
-    return dataclasses.replace(run, watched=Watched(ended=watched.ended, replaced=shown))
+    return structs.replace(run, watched=Watched(ended=watched.ended, replaced=shown))
 
 
 def naming(command: str) -> str:
@@ -307,9 +308,7 @@ def _without_report(returncode: int, text: str) -> str:
 
 
 def _cut_short(reading: Reading, problem: str) -> Reading:
-    return dataclasses.replace(
-        reading, report=dataclasses.replace(reading.report, whole=False, problem=problem)
-    )
+    return structs.replace(reading, report=structs.replace(reading.report, whole=False, problem=problem))
 
 
 def _settle(
@@ -339,7 +338,7 @@ def _settle(
             excerpt=_excerpt(shown),
             duration_ms=round(done.duration_s * 1000),
         ),
-        report=dataclasses.replace(
+        report=structs.replace(
             reading.report, outcomes=outcomes, problem=normalise(reading.report.problem, roots)
         ),
         failing=tuple(test for test, _ in described),

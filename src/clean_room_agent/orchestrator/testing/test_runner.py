@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from clean_room_agent import proc, safe_open
 from clean_room_agent.artifacts.outcomes import TimeKind
@@ -50,8 +51,7 @@ MAX_PACKAGE = 1_000_000
 """Bytes looked at of package.json."""
 
 
-@dataclass(kw_only=True)
-class TestWorktree:
+class TestWorktree(Struct, kw_only=True):
     """A worktree in which commands run, and what they may have left in it."""
 
     __test__ = False  # its name must not make pytest collect it
@@ -90,8 +90,7 @@ class TestWorktree:
             self.copies.renew()
 
 
-@dataclass(kw_only=True)
-class TestRunner:
+class TestRunner(Struct, kw_only=True):
     """Runs the `[testing]` commands in a worktree."""
 
     __test__ = False

@@ -6,10 +6,11 @@ import contextlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
+
+from msgspec import Struct
 
 from clean_room_agent import proc
 from clean_room_agent.artifacts.outcomes import TimeKind
@@ -50,8 +51,7 @@ ResultT = TypeVar("ResultT")
 RESULTS = "results.xml"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxInputs:
+class SandboxInputs(Struct, frozen=True, kw_only=True):
     """What is configured and what is there, for the place in which commands run."""
 
     config: SandboxConfig
@@ -63,8 +63,7 @@ class SandboxInputs:
     """Looks whether bubblewrap works on this machine, whatever the repository; not called where none is wanted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxSetup:
+class SandboxSetup(Struct, frozen=True, kw_only=True):
     """Where commands run, and what a person is to know of it."""
 
     sandbox: "Sandbox | None"
@@ -203,8 +202,7 @@ def _sandbox(
     return Sandbox(bubblewrap=bubblewrap, policy=policy, environment=config.environment, limits=limits)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunnerSetup:
+class RunnerSetup(Struct, frozen=True, kw_only=True):
     """What every worktree of a pool is made with."""
 
     repo: Repository

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from clean_room_agent.artifacts.outcomes import EventKind, PassType
@@ -29,8 +30,7 @@ STATES: Mapping[State, str] = {
 ArtifactT = TypeVar("ArtifactT", bound=Artifact)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepNode:
+class StepNode(Struct, frozen=True, kw_only=True):
     """A step of the plan."""
 
     id: str
@@ -43,8 +43,7 @@ class StepNode:
     """Places of the passes that tried it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartNode:
+class PartNode(Struct, frozen=True, kw_only=True):
     """A part of the plan."""
 
     id: str
@@ -55,16 +54,14 @@ class PartNode:
     steps: tuple[StepNode, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanGraph:
+class PlanGraph(Struct, frozen=True, kw_only=True):
     """The newest form of the plan; steps that an earlier form had, and that were tried or dropped, stand in it too."""
 
     summary: str
     parts: tuple[PartNode, ...]
 
 
-@dataclass(slots=True)
-class _PartSoFar:
+class _PartSoFar(Struct):
     part: Part
     steps: dict[str, PlanStep] = field(default_factory=dict)
     current: set[str] = field(default_factory=set)

@@ -6,7 +6,8 @@ steps at most), so rows by the longest way are all the layout that they need.
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clean_room_agent.report.page.plan_graph import STATES, PartNode, PlanGraph, State, StepNode
 
@@ -18,8 +19,7 @@ LETTER = 6.1
 TEXT_LINES = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Box:
+class Box(Struct, frozen=True, kw_only=True):
     """A part or a step."""
 
     x: int
@@ -33,8 +33,7 @@ class Box:
     """Its whole text, with what became of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arrow:
+class Arrow(Struct, frozen=True, kw_only=True):
     """From what is needed down to what needs it."""
 
     x1: int
@@ -54,8 +53,7 @@ class Arrow:
         return f"M{self.x2} {self.y2}l-4 -7h8z"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanPicture:
+class PlanPicture(Struct, frozen=True, kw_only=True):
     """All of it, in pixels."""
 
     width: int

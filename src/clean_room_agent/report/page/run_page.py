@@ -1,7 +1,8 @@
 """What the page of a run says, before anything is drawn: a function of what the record holds."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from clean_room_agent.artifacts.edits import EditReport
 from clean_room_agent.artifacts.evidence import FailingTest
@@ -27,8 +28,7 @@ STORED_WHOLE = frozenset({"plan_given", "meta_plan_given", "resumed_with", "test
 """Kinds of events that are shown elsewhere, or are JSON of which people want nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSources:
+class RunSources(Struct, frozen=True, kw_only=True):
     """What a page is made of."""
 
     trace: RunTrace
@@ -41,8 +41,7 @@ class RunSources:
     """The whole run's change; "" where there is none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownItem:
+class ShownItem(Struct, frozen=True, kw_only=True):
     """One item of code in a prompt."""
 
     name: str
@@ -56,8 +55,7 @@ class ShownItem:
     """Of the decision that let it in; "" where none is recorded."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallPage:
+class CallPage(Struct, frozen=True, kw_only=True):
     """One call of a model."""
 
     account: WindowAccount
@@ -69,8 +67,7 @@ class CallPage:
     thinking: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptPage:
+class AttemptPage(Struct, frozen=True, kw_only=True):
     """One attempt at a step."""
 
     number: int
@@ -82,8 +79,7 @@ class AttemptPage:
     files: tuple[FileDiff, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassPage:
+class PassPage(Struct, frozen=True, kw_only=True):
     """One pass with all that was decided in it."""
 
     line: PassLine
@@ -100,8 +96,7 @@ class PassPage:
     calls: tuple[CallPage, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangedTest:
+class ChangedTest(Struct, frozen=True, kw_only=True):
     """A test that failed at the start or at the end."""
 
     name: str
@@ -112,8 +107,7 @@ class ChangedTest:
     good: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunPage:
+class RunPage(Struct, frozen=True, kw_only=True):
     """The page of one run."""
 
     view: RunView

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.raw.analysis import RunCost
@@ -30,8 +31,7 @@ PERIODS = ((10, "day"), (7, "month"), (4, "year"))
 """Letters of a timestamp that name a period, the shortest first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class Tally(Struct, frozen=True, kw_only=True):
     """Runs of one period or model, by how they ended."""
 
     name: str
@@ -54,8 +54,7 @@ class Tally:
         return (("good", self.good), ("part", self.part), ("bad", self.bad), ("other", self.other))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRow:
+class RunRow(Struct, frozen=True, kw_only=True):
     """One run."""
 
     task_id: str
@@ -70,8 +69,7 @@ class RunRow:
     """None where it has not ended."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LostRow:
+class LostRow(Struct, frozen=True, kw_only=True):
     """A stage at which runs were lost."""
 
     stage: str
@@ -79,8 +77,7 @@ class LostRow:
     what: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunsPage:
+class RunsPage(Struct, frozen=True, kw_only=True):
     """The page of all runs."""
 
     total: Tally

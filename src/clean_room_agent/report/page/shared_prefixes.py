@@ -10,14 +10,14 @@ A beginning is stored where it is worth a reference; shorter common lines stay w
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 WORTH = 240
 """Characters from which a common beginning is stored apart."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Beginning:
+class Beginning(Struct, frozen=True, kw_only=True):
     """Lines with which several texts begin, after those of `chain`."""
 
     number: int
@@ -36,8 +36,7 @@ class Beginning:
         return self.first_line + self.text.count("\n")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnText:
+class OwnText(Struct, frozen=True, kw_only=True):
     """One text: the beginnings in order, then its own lines."""
 
     chain: tuple[int, ...]
@@ -52,8 +51,7 @@ class OwnText:
         return "\n".join(self.lines)
 
 
-@dataclass(slots=True)
-class _Group:
+class _Group(Struct):
     """Texts that agree on all lines before `done`; those before `stored` stand in `chain`."""
 
     members: list[int]

@@ -1,8 +1,9 @@
 """A time line of a run: each pass, and each test run of its own, with the seconds of models, tests and the rest."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from clean_room_agent.db.rows import moment
 from clean_room_agent.report.time_axis import Axis, Span, axis_of, call_span, tests_span, ticks, union
@@ -17,8 +18,7 @@ TESTS_OF_RUN = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Segment:
+class Segment(Struct, frozen=True, kw_only=True):
     """A stretch of a bar, in seconds since the run began, pauses cut."""
 
     use: Use
@@ -26,8 +26,7 @@ class Segment:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeRow:
+class TimeRow(Struct, frozen=True, kw_only=True):
     """One bar."""
 
     name: str
@@ -46,8 +45,7 @@ class TimeRow:
         return max(0.0, self.seconds - self.model - self.tests)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeLine:
+class TimeLine(Struct, frozen=True, kw_only=True):
     """The bars in the order in which they began."""
 
     seconds: float

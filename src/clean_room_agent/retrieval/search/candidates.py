@@ -1,7 +1,8 @@
 """Finds the candidate files of a task: by ranking, and by what is named, imported or often changed together."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from clean_room_agent.artifacts.context import ContextRequest, Subject, TaskQuery
 from clean_room_agent.path_kinds import FileKind, is_side_file, is_test_file, kind_of
@@ -60,8 +61,7 @@ GAINS = {
 MAX_GAIN = 2.0
 
 
-@dataclass(slots=True)
-class _Found:
+class _Found(Struct):
     """A file and the evidence for it, while it is being collected."""
 
     file_id: int

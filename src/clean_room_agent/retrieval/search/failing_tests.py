@@ -4,7 +4,8 @@ import ast
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.context import TaskQuery
 from clean_room_agent.artifacts.evidence import (
@@ -37,8 +38,7 @@ MAX_FILES_MEANT = 8
 """Of the files that a module may be."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HelperCode:
+class HelperCode(Struct, frozen=True, kw_only=True):
     """A fixture, hook, helper or constant that a test uses, including decorators."""
 
     path: str
@@ -49,8 +49,7 @@ class HelperCode:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TestCode:
+class TestCode(Struct, frozen=True, kw_only=True):
     """A test's lines (1-based, inclusive, with decorators), and the helpers that it uses."""
 
     path: str

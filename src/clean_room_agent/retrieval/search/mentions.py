@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.evidence import StackFrame
 
@@ -72,8 +73,7 @@ KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
 FIRST_LINE_WEIGHT = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mentions:
+class Mentions(Struct, frozen=True, kw_only=True):
     """What a text mentions, without repeats, in order of first appearance; not checked against the index."""
 
     paths: tuple[str, ...] = ()

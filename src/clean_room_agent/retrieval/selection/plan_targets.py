@@ -1,7 +1,8 @@
 """What is shown of the files that a plan names: the named definitions, the imports, and the heads of the classes."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clean_room_agent.retrieval.pieces import CONTAINERS, VALUES, Definition, Piece, enclosing_head
 from clean_room_agent.retrieval.selection.scored_pieces import (
@@ -28,8 +29,7 @@ HEAD_LINES = 25
 """The head of a class is shown with a member that is to be changed, unless it is longer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Struct, frozen=True, kw_only=True):
     """A file that a plan names."""
 
     pieces: tuple[ScoredPiece, ...]

@@ -6,7 +6,8 @@ file and in the files that it imports.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from clean_room_agent.db.curated.symbols import SymbolRow
 from clean_room_agent.path_kinds import is_test_file
@@ -39,8 +40,7 @@ WORD = re.compile(r"[A-Za-z_$][\w$]*")
 RELATED_TIER = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class Span(Struct, frozen=True, kw_only=True):
     """Lines of a file that are shown to be changed."""
 
     view: FileView
@@ -52,8 +52,7 @@ class Span:
         return path == self.view.row.path and self.start_line <= line <= self.end_line
 
 
-@dataclass(slots=True)
-class _Found:
+class _Found(Struct):
     """A definition that the code to be changed uses, or that uses it."""
 
     symbol: SymbolRow

@@ -6,8 +6,9 @@ Also, code in short: signatures, outlines, and the lines closest to a task.
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from textwrap import indent
+
+from msgspec import Struct
 
 from clean_room_agent.artifacts.context import ContextRequest, Detail, TaskQuery
 from clean_room_agent.artifacts.evidence import StackFrame
@@ -146,8 +147,7 @@ def _shorten(text: str, most: int) -> str:
     return line if len(line) <= most else f"{line[:most]} (and {len(line) - most} more characters)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hints:
+class Hints(Struct, frozen=True, kw_only=True):
     """What makes a piece likely, apart from its words."""
 
     planned: frozenset[str]
@@ -246,8 +246,7 @@ def _relative(scores: Mapping[PieceKey, float]) -> dict[PieceKey, float]:
     return {key: score / top if top > 0 else 0.0 for key, score in scores.items()}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoredPiece:
+class ScoredPiece(Struct, frozen=True, kw_only=True):
     """A piece of a file in scope, with its score."""
 
     entry: Candidate
@@ -301,8 +300,7 @@ class ScoredPiece:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilesInScope:
+class FilesInScope(Struct, frozen=True, kw_only=True):
     """The files in scope, divided into scored pieces."""
 
     views: tuple[tuple[Candidate, FileView], ...]

@@ -6,9 +6,10 @@ which part of a file it means, the pieces nearest to the task are judged.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import groupby
+
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import Detail, TaskQuery
 from clean_room_agent.artifacts.names import item_name

@@ -1,8 +1,9 @@
 """The stage `scope`: which of the candidate files matter for the task."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
+
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import Subject, TaskQuery
 from clean_room_agent.llm.answers import YES

@@ -1,8 +1,8 @@
 """The prompt `train_plan`: which prompt should be trained, and what should that gain?"""
 
-from dataclasses import dataclass
 from typing import Annotated
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field
 
 from clean_room_agent.llm.answers import JsonAnswer
@@ -21,8 +21,7 @@ class TrainPlanAnswer(BaseModel):
     epochs: float = Field(gt=0, le=20)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainPlanInputs:
+class TrainPlanInputs(Struct, frozen=True, kw_only=True):
     """The candidates with their figures."""
 
     candidates: str

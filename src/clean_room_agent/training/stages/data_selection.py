@@ -1,6 +1,6 @@
 """The stage `data_selection`: which recorded answers are examples to learn from."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import Subject, TaskQuery
 from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Option, StageContext, Verdict

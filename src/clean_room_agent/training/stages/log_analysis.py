@@ -1,6 +1,6 @@
 """The stage `log_analysis`: which prompts are worth an adapter."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import Subject, TaskQuery
 from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Option, Selection, StageContext

@@ -1,7 +1,6 @@
 """Reading what Python's runners say: pytest in its JUnit report, unittest in its output, and the guard in its records."""
 
 import contextlib
-import dataclasses
 import re
 import xml.etree.ElementTree as ET
 from collections import defaultdict, deque
@@ -9,6 +8,7 @@ from collections.abc import Callable, Iterable
 from itertools import zip_longest
 from pathlib import Path
 
+from msgspec import structs
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clean_room_agent.artifacts.evidence import StackFrame
@@ -82,7 +82,7 @@ def read_records(lines: Iterable[str | bytes]) -> tuple[Record, ...]:
 
 def with_record(failure: Failure, record: Record) -> Failure:
     """The failure with what was recorded of it."""
-    return dataclasses.replace(
+    return structs.replace(
         failure,
         operator=record.operator,
         actual=record.left,
@@ -104,7 +104,7 @@ def with_records_of_unittest(reading: Reading, report: Path) -> Reading:
         with_record(failure, waiting[failure.name].popleft()) if waiting.get(failure.name) else failure
         for failure in reading.failures
     )
-    return dataclasses.replace(reading, failures=failures)
+    return structs.replace(reading, failures=failures)
 
 
 def _left_by_unittest(folder: Path) -> tuple[Record, ...]:

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clean_room_agent.orchestrator.testing.output import strip_escapes, values_in
@@ -87,8 +87,7 @@ class _AllCompared(_Foreign):
     failures: list[_Compared]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ReportedTest:
+class _ReportedTest(Struct, frozen=True, kw_only=True):
     name: str
     outcome: Outcome
     file: str
