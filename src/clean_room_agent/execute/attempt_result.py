@@ -1,4 +1,4 @@
-"""What came of an attempt whose edits were applied and tested, in words for the next attempt's prompt."""
+"""Describes the result of an attempt whose edits were applied and tested, for the next attempt's prompt."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -12,11 +12,11 @@ GoalState = Literal["passes now", "fails as before", "fails in another way", "di
 MAX_LISTED = 10
 """Tests of one state."""
 LISTED_SHARE = 10
-"""One part in so many of the bound is for the names of the tests of one state."""
+"""The names of the tests of one state get at most one part in so many of the bound."""
 
 
 class Goal(Struct, frozen=True, kw_only=True):
-    """A test that failed before the step, and what became of it."""
+    """A test that failed before the step, and how it ends now."""
 
     name: str
     state: GoalState
@@ -25,12 +25,12 @@ class Goal(Struct, frozen=True, kw_only=True):
 
 
 class TestedAttempt(Struct, frozen=True, kw_only=True):
-    """What the tests showed after an attempt, beside what they showed before the step."""
+    """What the tests showed after an attempt, compared with before the step."""
 
     __test__ = False
 
     reason: str
-    """The gate's, in a line."""
+    """The gate's reason, in one line."""
     goals: tuple[Goal, ...]
     """The tests that failed before the step."""
     newly_failing: tuple[FailingTest, ...] = ()
@@ -44,7 +44,7 @@ class TestedAttempt(Struct, frozen=True, kw_only=True):
 
 
 def describe_result(tested: TestedAttempt, *, bound: int = MOST_CHARACTERS) -> str:
-    """The reason, the state of each goal test, and each test that fails newly or in another way, with its words."""
+    """The reason, the state of each goal test, and each newly or differently failing test with its message."""
     listed = bound // LISTED_SHARE
     lines = [f"The edits were applied and tested: {tested.reason}.", *_goals(tested.goals, listed)]
     if tested.missing:

@@ -1,8 +1,8 @@
 """Decomposed adjustment of a plan: which steps stay valid, what caused each failure, what needs a new step.
 
-One call then writes the steps as it was decided; where nothing has to be written, none is made. What the answer changes
-beyond the verdicts is put back: a step that stays stays as it was, and there are new steps only where one is wanted. After a
-refusal, a step that was to go may be kept.
+One call then writes the steps according to these verdicts; it is left out if there is nothing to write. Changes in the
+answer that no verdict asked for are undone: a step that stays is unchanged, and there are new steps only if one is
+wanted. After a refusal, a step that was to be dropped may be kept.
 """
 
 from collections.abc import Collection, Sequence
@@ -39,7 +39,7 @@ from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.unified_diff import newest_hunks
 
 DIFF_CHARS = 2000
-"""Of the newest changes in a question."""
+"""Of the newest changes, in a question."""
 TRIED = "(tried)"
 """Marks the step that was tried in the item of a question about it."""
 NO_VERDICT = "no verdict about the remaining steps could be read"
@@ -56,7 +56,7 @@ NO_FAILURE = NewStepInputs(
 
 
 class DecomposedAdjustment:
-    """Drafts of one adjustment; what was judged for one of them holds for the next."""
+    """Makes the drafts of one adjustment; verdicts of one draft are reused for the next."""
 
     def __init__(
         self, models: ModelClient, package: ContextPackage | None, asked: AdjustmentAsked, *, pass_id: str
@@ -128,7 +128,7 @@ class DecomposedAdjustment:
         return self._written(account, rejected)
 
     def _judged(self) -> AdjustmentVerdicts:
-        """All verdicts; where none about the steps can be read, these alone."""
+        """All verdicts; if none about the steps can be read, only those."""
         asked = self._asked
         valid = self._valid.ask(
             [
@@ -189,7 +189,9 @@ class DecomposedAdjustment:
         )
 
     def _causes(self, standing: Sequence[PlanStep]) -> tuple[PlanVerdict, ...]:
-        """Of each failure, whether the newest step caused it, and which of the standing steps it changes."""
+        """For each failure, whether the newest step caused it, and which of the remaining steps have to change because
+        of it.
+        """
         newest = self._asked.outcomes[-1].step
         steps = ((newest, False), *((step, True) for step in standing))
         return self._cause.ask(
@@ -281,7 +283,9 @@ def _as_decided(
     *,
     keeps: bool,
 ) -> tuple[tuple[PlanStep, ...], tuple[str, ...]]:
-    """The answer without what was not decided; with `keeps`, steps that were to go may stay. A note on each difference."""
+    """The answer without changes that no verdict asked for, and a note on each of them. With `keeps`, steps that were
+    to be dropped may stay.
+    """
     before = {step.id: step for step in remaining}
     steps: list[PlanStep] = []
     notes = []
@@ -303,7 +307,9 @@ def _as_decided(
 def _without_needs(
     steps: Sequence[PlanStep], gone: Collection[str]
 ) -> tuple[tuple[PlanStep, ...], tuple[str, ...]]:
-    """The steps, none of which needs one that is `gone`: whoever judged them knew that. A note on each need."""
+    """The steps without dependencies on those that are `gone`, which the judge of each step knew; and a note on each
+    dependency.
+    """
     freed = tuple(
         step.model_copy(update={"depends_on": tuple(need for need in step.depends_on if need not in gone)})
         for step in steps
@@ -318,7 +324,7 @@ def _without_needs(
 
 
 def _line(step: PlanStep) -> str:
-    """The step in a line."""
+    """The step in one line."""
     files = ", ".join(f"{target.role} {target.path}" for target in step.target_files)
     return f"{step.id}: {' '.join(step.description.split())} ({files})"
 

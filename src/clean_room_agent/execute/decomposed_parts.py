@@ -4,8 +4,9 @@
     c2 page in web/view.py        c2 c3: the same file: yes                                       p2 = c2, c3
     c3 link in web/view.py        p2 p1: page uses split: yes                                     p2 needs p1
 
-The context decides where it can (`code_relations.py`), a model is asked for the rest. What cannot be read counts as "together",
-and as "not needed": parts that are too large are divided into steps, and parts stand in the order of their places anyway.
+The context decides if it can (`code_relations.py`); otherwise a model is asked. An unreadable answer counts as
+"together" and as "not needed": parts that are too large are divided into steps, and parts are in the order of their
+places anyway.
 """
 
 from collections.abc import Sequence
@@ -60,12 +61,12 @@ class ChangePoint(Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """The change in a line."""
+        """The change in one line."""
         return f"{self.place}: {self.change}" if self.change else str(self.place)
 
 
 class DecomposedParts:
-    """Drafts of one meta-plan; what was judged for one of them holds for the next."""
+    """Makes the drafts of one meta-plan; verdicts of one draft are reused for the next."""
 
     def __init__(
         self,
@@ -153,7 +154,7 @@ class DecomposedParts:
         )
 
     def _points(self, answer: ChangePointsAnswer) -> tuple[tuple[ChangePoint, ...], tuple[str, ...]]:
-        """The places, each once, with the path that can only be meant."""
+        """The places without duplicates, with unambiguous paths completed."""
         known = {*(item.path for item in self._package.items), *self._package.others}
         found: dict[Place, list[str]] = {}
         notes = []
@@ -170,7 +171,7 @@ class DecomposedParts:
         return points, tuple(dict.fromkeys(notes))
 
     def _together(self, points: Sequence[ChangePoint]) -> tuple[PlanVerdict, ...]:
-        """Whether each two of the points belong into one part."""
+        """For each pair of points, whether they belong in the same part."""
         pairs = list(combinations(points, 2))
         known = {(one.id, other.id): self._together_by_code(one, other, points) for one, other in pairs}
         open_pairs = [(one, other) for one, other in pairs if known[one.id, other.id] is None]
@@ -184,7 +185,7 @@ class DecomposedParts:
     def _together_by_code(
         self, one: ChangePoint, other: ChangePoint, points: Sequence[ChangePoint]
     ) -> PlanVerdict | None:
-        """The verdict on two points that needs no model; None where there is none."""
+        """The verdict on two points, if it needs no model; else None."""
         item = f"{one.id} {other.id}"
         if one.place.path == other.place.path:
             return self._same.decided(item, yes=True, reason="the same file")
@@ -215,7 +216,7 @@ class DecomposedParts:
         )
 
     def _ordered(self, parts: dict[str, list[ChangePoint]]) -> tuple[PlanVerdict, ...]:
-        """Of each two parts, whether the first needs the second to be done before."""
+        """For each ordered pair of parts, whether the first needs the second to be done before it."""
         pairs = list(permutations(parts, 2))
         known = {(name, other): self._order_by_code(name, other, parts) for name, other in pairs}
         open_pairs = [pair for pair in pairs if known[pair] is None]
@@ -254,8 +255,8 @@ class DecomposedParts:
 def use_between(
     shown: ShownCode, places: Sequence[Place], others: Sequence[Place]
 ) -> tuple[bool, str] | None:
-    """Whether what is done at `places` waits for `others`, and why: it uses what is changed there, and not the other way
-    round. None where the context does not tell.
+    """Whether the changes at `places` have to wait for those at `others`, because they use them and not the other way
+    round; and why. None if the context does not show it.
     """
     there = {(one, two): shown.uses(one, two) for one in places for two in others}
     back = [shown.uses(two, one) for one in places for two in others]
@@ -270,7 +271,7 @@ def use_between(
 
 
 def change_points_tokens(models: ModelClient, task: str, evidence: Evidence) -> int:
-    """What the prompt needs beside its code, paths and an earlier draft, with the answer."""
+    """Tokens that the prompt and its answer need besides code, paths and an earlier draft."""
     inputs = ChangePointsInputs(
         context=section_texts(()),
         others=(),
@@ -300,7 +301,7 @@ def _words(points: Sequence[ChangePoint]) -> str:
 def _with_code(
     shown: ShownCode, one: tuple[str, Sequence[ChangePoint]], other: tuple[str, Sequence[ChangePoint]]
 ) -> tuple[tuple[str, str], ...]:
-    """Both in words with their code, and without it."""
+    """The words of both with their code, and without it."""
     return pair_with_code(
         shown, (one[0], [point.place for point in one[1]]), (other[0], [point.place for point in other[1]])
     )
@@ -309,7 +310,7 @@ def _with_code(
 def pair_with_code(
     shown: ShownCode, one: tuple[str, Sequence[Place]], other: tuple[str, Sequence[Place]]
 ) -> tuple[tuple[str, str], ...]:
-    """The words of both with the beginning of their places' code, and without it."""
+    """The words of both with the beginning of the code at their places, and without it."""
     fence = fence_for(shown.code(place) for place in (*one[1], *other[1]))
 
     def text(words: str, places: Sequence[Place], others: Sequence[Place]) -> str:

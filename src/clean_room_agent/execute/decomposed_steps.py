@@ -1,8 +1,8 @@
 """Decomposed planning of a part: which places it changes, in which steps, and which step comes first.
 
-Where the meta-plan was made of these places, and from the same context, they are not asked for again. Where one definition is
-all that changes, the part is one step, and its words are the step's. Of two steps at the same file, the
-first as written comes first; else the context decides where it can (`code_relations.py`), and a model is asked for the rest.
+If the meta-plan already named these places, from the same context, they are not asked for again. If only one definition
+changes, the part is one step with the part's words. Two steps in the same file keep the order in which they were
+written; for others the context decides if it can (`code_relations.py`), and otherwise a model is asked.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ from clean_room_agent.llm.bias import NOTHING
 from clean_room_agent.llm.client import ModelClient, Reply
 
 MAX_KNOWN = 40
-"""Definitions listed: more are no choice but a search."""
+"""Definitions that are listed: choosing among more would be a search."""
 NO_STEPS = StepDependencyInputs(task=NOTHING, steps=(NOTHING,), step=NOTHING, other=NOTHING)
 
 
@@ -61,7 +61,7 @@ class Target(Struct, frozen=True, kw_only=True):
 
 
 class _Chosen(Struct, frozen=True, kw_only=True):
-    """The places of a part, with what was said of them."""
+    """The places of a part, and what the answer said about them."""
 
     targets: tuple[Target, ...]
     rationale: str
@@ -70,7 +70,7 @@ class _Chosen(Struct, frozen=True, kw_only=True):
 
 
 class DecomposedSteps:
-    """Drafts of one part's plan; what was judged for one of them holds for the next."""
+    """Makes the drafts of one part's plan; verdicts of one draft are reused for the next."""
 
     def __init__(
         self, models: ModelClient, package: ContextPackage, asked: PartAsked, *, pass_id: str
@@ -145,7 +145,7 @@ class DecomposedSteps:
         )
 
     def _chosen(self, rejected: Rejected) -> _Chosen | Draft[PartPlan]:
-        """The places: those of the meta-plan where nothing was learned since, else as the model names them."""
+        """The places: those of the meta-plan if nothing was learned since, otherwise those that the model names."""
         known = self._known_targets() if self._asked.same_context and not rejected.faults else ()
         if known:
             note = "the places are those of the meta-plan, which was made from the same context"
@@ -162,7 +162,7 @@ class DecomposedSteps:
         )
 
     def _known_targets(self) -> tuple[Target, ...]:
-        """The part's places, where it names definitions and the context shows each of them; else none."""
+        """The part's places if it names definitions and the context shows each of them; otherwise none."""
         part, found = self._asked.part, []
         for path in part.affected_files:
             named = [Place(path=path, symbol=symbol) for symbol in part.target_symbols]
@@ -206,9 +206,7 @@ class DecomposedSteps:
         return reply, left_out(fitted.dropped)
 
     def _targets(self, answer: SymbolTargetsAnswer) -> tuple[tuple[Target, ...], tuple[str, ...]]:
-        """The places, each once, with the path that can only be meant; beyond the bound, the whole of a file stands for its
-        places.
-        """
+        """The places without duplicates, with unambiguous paths completed; if there are too many, whole files instead."""
         paths = self._asked.paths
         found: dict[Place, FileRole] = {}
         notes = []
@@ -262,7 +260,7 @@ class DecomposedSteps:
         return reply, left_out(fitted.dropped)
 
     def _ordered(self, steps: Sequence[PlanStep]) -> tuple[PlanVerdict, ...]:
-        """Of each two steps, whether the first needs the second to be done before."""
+        """For each ordered pair of steps, whether the first needs the second to be done before it."""
         pairs = list(permutations(steps, 2))
         known = {(step.id, other.id): self._order_by_code(step, other, steps) for step, other in pairs}
         open_pairs = [(step, other) for step, other in pairs if known[step.id, other.id] is None]
@@ -301,7 +299,7 @@ class DecomposedSteps:
 def symbol_targets_tokens(
     models: ModelClient, task: str, part: Part, *, goal: str, evidence: Evidence, rejected: Rejected
 ) -> int:
-    """What the larger of the two prompts needs beside its code, paths and diff, with the answer."""
+    """Tokens that the larger of the two prompts and its answer need besides code, paths and diff."""
     shown = shown_evidence(models, evidence)
     targets = SymbolTargetsInputs(
         context=section_texts(()),
@@ -338,7 +336,9 @@ def symbol_targets_tokens(
 def _places_of(
     answer: StepDesignAnswer, targets: Sequence[Target]
 ) -> tuple[list[list[int]], tuple[str, ...]]:
-    """For each step, its targets (from 0); what no step names goes to the step at the same file, else to the last."""
+    """For each step, its targets (from 0); a target that no step names goes to the step in the same file, or else to
+    the last step.
+    """
     own = [
         [number - 1 for number in dict.fromkeys(step.targets) if 1 <= number <= len(targets)]
         for step in answer.steps
@@ -371,7 +371,7 @@ def _step(name: str, description: str, targets: Sequence[Target]) -> PlanStep:
 
 
 def _step_places(shown: ShownCode, step: PlanStep) -> list[Place]:
-    """The step's definitions as far as its files show them; of a file that shows none, the whole."""
+    """The step's definitions that the context shows of its files; the whole of a file of which it shows none."""
     places = []
     for target in step.target_files:
         named = [Place(path=target.path, symbol=symbol) for symbol in step.target_symbols]

@@ -1,7 +1,8 @@
 """What went wrong in a step, read from its result without a model.
 
-A failure has the first of these categories that fits: it did not compile (or import), a test failed, an edit could not be
-made, something else broke when it ran; else it is unknown. What a runner says of a syntax error in a test is the first.
+A failure gets the first of these categories that fits: it did not compile (or import), a test failed, an edit could not
+be made, something else broke at run time; otherwise it is unknown. A syntax error that a runner reports for a test
+belongs to the first.
 """
 
 import re
@@ -44,10 +45,10 @@ def failure_signals(
     newly_failing: Sequence[FailingTest] = (),
     messages: Iterable[str] = (),
 ) -> tuple[FailureSignal, ...]:
-    """What went wrong in an attempt that was not accepted; tests that fail in the same words are one failure.
+    """What went wrong in an attempt that was not accepted; tests that fail with the same message are one failure.
 
-    `newly_failing` are tests that passed before it, `messages` the error lines of its test run, of use where no test of it
-    has a name. A test that was red before and still is, is no failure of the step.
+    `newly_failing` are tests that passed before it, `messages` the error lines of its test run, which are used if none
+    of its tests has a name. A test that was red before and still is does not count as a failure of the step.
     """
     found: dict[str, FailureSignal] = {}
     for test in newly_failing:
@@ -60,7 +61,7 @@ def failure_signals(
 
 
 def words_of(test: FailingTest) -> str:
-    """What a test said, with the values that it compared where its message does not have them; "" where it said nothing."""
+    """A test's message, with the values that it compared if the message lacks them; "" if there is none."""
     lines = [test.message.strip()]
     if not lines[0] and test.statement:
         lines = [test.statement]

@@ -1,4 +1,4 @@
-"""The plans that are followed where a model gave no valid one: the task as one part, a part as one step."""
+"""Makes the plans that are followed if a model gave no valid one: the task as one part, a part as one step."""
 
 from collections.abc import Collection, Iterable
 from pathlib import PurePosixPath
@@ -15,7 +15,7 @@ WHOLE = "whole"
 MAX_FILES = 3
 """Taken from what is in scope: all of them go into the coder's context before anything else does."""
 MAX_WORDS = 400
-"""Characters of a task that stand for it in a part or a step; every prompt shows the whole task besides."""
+"""Characters of a task that describe it in a part or a step; every prompt shows the whole task as well."""
 RANKS: dict[Detail, int] = {"primary": 0, "supporting": 1, "type_context": 2}
 
 
@@ -24,7 +24,8 @@ def files_in_scope(
 ) -> tuple[str, ...]:
     """The files of a context that a change may touch, best first: named before found, shown whole before outlined.
 
-    What decides whether tests pass (`scripts` are what the test commands run) is in only where the task's words name it.
+    Files that decide whether tests pass (`scripts` are those that the test commands run) are included only if the task
+    names them.
     """
     patterns = tuple(protected)
 
@@ -43,17 +44,19 @@ def files_in_scope(
 
 
 def whole_task(task: str, files: Iterable[str], why: str) -> MetaPlan:
-    """One part: the task's words and the first of `files`. `why` there is no other plan is its rationale."""
+    """A plan with one part: the task's words and the first of `files`. Its rationale is `why` there is no other plan."""
     words = shortened(task)
     part = Part(id=WHOLE, description=words, affected_files=tuple(files)[:MAX_FILES])
     return MetaPlan(task_summary=words, parts=(part,), rationale=why)
 
 
 def whole_part(part: Part, task: str, scope: Iterable[str], paths: Collection[str]) -> PartPlan | None:
-    """One step: the part's words and the files that it names, else the first of `scope`; None where there are none.
+    """A plan with one step: the part's words and the files that it names, else the first of `scope`; None if there are
+    none.
 
-    `paths` are in the tree: what is not among them is the one that ends so, else created where a file in the tree is of its
-    kind, which no test file is that the task does not name; a name without a kind is no file's.
+    A named file that is not among `paths`, those in the tree, is taken for the only one that ends in that name.
+    Otherwise it is created, if the tree has a file with the same suffix; but not a test file that the task does not
+    name, nor a name without a suffix.
     """
     kinds = {PurePosixPath(path).suffix for path in paths} - {""}
     meant = (path if path in paths else ending_with(path, paths) or path for path in part.affected_files)
@@ -76,7 +79,7 @@ def whole_part(part: Part, task: str, scope: Iterable[str], paths: Collection[st
 
 
 def shortened(task: str) -> str:
-    """The task's words, or their beginning where they are many."""
+    """The task's words, or only their beginning if there are many."""
     words = task.strip()
     if len(words) <= MAX_WORDS:
         return words

@@ -30,10 +30,10 @@ class GoalCheck:
         """In the order in which they were asked for."""
 
     def faults(self, after: Sequence[PlanStep]) -> tuple[str, ...]:
-        """What refuses the revised steps; nothing where they keep the goal.
+        """Why the revised steps are refused; empty if they keep the goal.
 
         Raises:
-            WindowExceeded: the question does not fit, also without the changes made so far.
+            WindowExceeded: the question does not fit, even without the changes made so far.
             ModelError: the server failed.
         """
         given = self._revision
@@ -61,5 +61,5 @@ class GoalCheck:
 
 
 def _describe(step: PlanStep) -> str:
-    """The step in a line."""
+    """The step in one line."""
     return f"{step.id}: {' '.join(step.description.split())} ({', '.join(target.path for target in step.target_files)})"

@@ -1,4 +1,4 @@
-"""Putting items into groups and in order, by yes or no about each pair of them."""
+"""Puts items into groups and in order, by a yes or no about each pair of them."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,7 +6,7 @@ from clean_room_agent.artifacts.plans import PlanVerdict
 
 
 def groups(count: int, together: Iterable[tuple[int, int]]) -> tuple[tuple[int, ...], ...]:
-    """The numbers `0..count-1` in groups: those that are together, also by way of others. In order of their first number."""
+    """The numbers `0..count-1` in groups (connected components of `together`), in order of their first number."""
     above = list(range(count))
 
     def root(number: int) -> int:
@@ -25,7 +25,7 @@ def groups(count: int, together: Iterable[tuple[int, int]]) -> tuple[tuple[int, 
 
 
 def at_most(grouped: Sequence[tuple[int, ...]], most: int) -> tuple[tuple[int, ...], ...]:
-    """The groups; of too many, the last are one."""
+    """At most so many groups; the last of too many are merged."""
     if len(grouped) <= most:
         return tuple(grouped)
     last = tuple(sorted(number for group in grouped[most - 1 :] for number in group))
@@ -35,10 +35,11 @@ def at_most(grouped: Sequence[tuple[int, ...]], most: int) -> tuple[tuple[int, .
 def needs_of(
     names: Sequence[str], verdicts: Iterable[PlanVerdict]
 ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
-    """What each of the names needs, by the verdicts on `a b` (a needs b); and a note on each need that was left out.
+    """What each of the names needs, by the verdicts on `a b` (a needs b); and a note on each dependency that was left
+    out.
 
-    Needs that would close a circle are left out: of those that do, the one of which least is certain. What was decided
-    without a model is the most certain, then what the model said most clearly, then what was asked first.
+    A cycle loses its least certain dependency. What was decided without a model is the most certain, then what the
+    model said most clearly, then what was asked first.
     """
     said = [verdict for verdict in verdicts if verdict.yes]
     certain = sorted(
@@ -62,7 +63,7 @@ def _clearness(verdict: PlanVerdict) -> float:
 
 
 def _reached(needs: dict[str, set[str]], start: str) -> set[str]:
-    """The name itself, and all that it needs."""
+    """The name itself, and everything that it needs, directly or not."""
     found: set[str] = set()
     waiting = [start]
     while waiting:

@@ -1,4 +1,4 @@
-"""One attempt at a step: the prompt, the answer, and the edits in it. Nothing is applied here."""
+"""Asks the coder for the edits of a step: the prompt, the answer, and the edits in it. Nothing is applied here."""
 
 import hashlib
 import json
@@ -24,15 +24,15 @@ from clean_room_agent.llm.transport import Sampling
 MIN_ANSWER_TOKENS = 512
 MAX_ANSWER_TOKENS = 8192
 KEPT_ANSWER_TOKENS = 4096
-"""At most so much is kept from content for the answer; what else is free is the answer's too."""
+"""At most so many tokens are reserved for the answer; it may also use what else is free."""
 REPAIR_TOKENS = 800
-"""Of what is free, left over so that a faulty answer can be quoted in a repair."""
+"""Left free, so that a faulty answer can be quoted in a repair."""
 
 MAX_WHY = 240
-"""Characters of what is said of an attempt that is not the newest."""
+"""Characters that describe an attempt other than the newest."""
 RAISED_SHARE = 3
 TOKENS_PER_LINE = 14
-"""Of code, on the high side."""
+"""Of code, an upper estimate."""
 
 
 class AttemptSummary(Struct, frozen=True, kw_only=True):
@@ -40,14 +40,14 @@ class AttemptSummary(Struct, frozen=True, kw_only=True):
 
     outcome: str
     why: str
-    """In a line, for when it is no longer the newest."""
+    """In one line, for prompts in which it is no longer the newest."""
     edits: tuple[PatchEdit, ...] = ()
     feedback: str
     """What was refused, or which tests failed and how."""
 
 
 class StepInstruction(Struct, frozen=True, kw_only=True):
-    """What the coder is asked to do. The context stands beside it."""
+    """What the coder is asked to do, apart from the context."""
 
     task: str
     """The user's words, unchanged."""
@@ -55,18 +55,18 @@ class StepInstruction(Struct, frozen=True, kw_only=True):
     """The description of the part; "" where there is none."""
     step: PlanStep
     constraints: str = ""
-    """What the part's plan says beyond its steps."""
+    """What the part's plan says besides its steps."""
     diff: str = ""
     """What the run has changed so far."""
     evidence: str = ""
     """What the tests show before the step."""
     unshown: tuple[str, ...] = ()
-    """What the step names and the context has no place for, like "src/a.py::parse"."""
+    """What the step names but the context has no space for, like "src/a.py::parse"."""
     failures: tuple[AttemptSummary, ...] = ()
     """Earlier attempts at this step, oldest first."""
     hint: str = ""
     stubs: tuple[str, ...] = ()
-    """Functions of which the files hold stubs that the answer is to write, like "src/a.py::Parser.parse"."""
+    """Functions that are stubs in the files and that the answer has to write, like "src/a.py::Parser.parse"."""
     apart: bool = False
     """Whether the stub is the only thing to write: other answers write the rest of the step."""
 
@@ -80,7 +80,7 @@ class Implemented(Struct, frozen=True, kw_only=True):
     bad: BadAnswer | None
     """Why there are no edits; kind "empty": there was no edit block."""
     dropped: tuple[str, ...]
-    """What did not fit the prompt, in the order in which it went."""
+    """What did not fit the prompt, in the order in which it was dropped."""
     call_id: int
     prompt_tokens: int | None
     completion_tokens: int | None
@@ -88,7 +88,7 @@ class Implemented(Struct, frozen=True, kw_only=True):
     attempts: int
     """Calls made."""
     endless: bool = False
-    """Whether none of the answers would have ended by itself (see `Reply.endless`)."""
+    """Whether no answer would have ended by itself (see `Reply.endless`)."""
 
 
 def implement(
@@ -102,8 +102,8 @@ def implement(
     max_answer_tokens: int | None = None,
     tag: str = "",
 ) -> Implemented:
-    """The coder's answer to one step, or that of the model `tag`. `max_answer_tokens` takes the place of what is reckoned
-    from the window; `item` tells apart several answers of one pass.
+    """The answer to one step, of the coder or of the model `tag`. `max_answer_tokens` replaces the value derived from
+    the window; `item` tells several answers of one pass apart.
 
     Raises:
         WindowExceeded: the step and the primary items of the context do not fit the coder's window.
@@ -153,8 +153,8 @@ def implemented(reply: Reply[tuple[PatchEdit, ...]], dropped: tuple[str, ...]) -
 
 
 def editable_files(package: ContextPackage, targets: Iterable[TargetFile]) -> tuple[Editable, ...]:
-    """The step's files that there are, then the others that the context shows whole or in part; with the definitions that it shows of each,
-    and any of a file that it does not show.
+    """The step's existing files, then the others that the context shows whole or in part. Each has the definitions that
+    the context shows of it; a file that it does not show may have any.
     """
     there = [target.path for target in targets if target.role != "create"]
     shown = [item.path for item in package.primary()]
@@ -173,35 +173,35 @@ def editable_files(package: ContextPackage, targets: Iterable[TargetFile]) -> tu
 
 
 def _holders(symbol: str) -> Iterator[str]:
-    """The qualified names of what holds the symbol: of `A.B.c`, `A.B` and `A`."""
+    """The qualified names that contain the symbol: for `A.B.c`, `A.B` and `A`."""
     while "." in symbol:
         symbol = symbol.rpartition(".")[0]
         yield symbol
 
 
 def step_tokens(models: ModelClient, instruction: StepInstruction) -> int:
-    """What the step's prompt needs beside its code, its diff and earlier attempts, with a usual answer."""
+    """Tokens that the step's prompt and a usual answer need besides code, diff and earlier attempts."""
     inputs = step_inputs(instruction, PromptContents())
     return models.measure(IMPLEMENT, inputs) + usual_answer_tokens(models.window(IMPLEMENT))
 
 
 def usual_answer_tokens(window: Window) -> int:
-    """What is kept from content for an answer, unless something else is said: half of the reserve, within bounds."""
+    """Tokens that are reserved for an answer by default: half of the reserve, within bounds."""
     return min(max(window.reserved // 2, MIN_ANSWER_TOKENS), KEPT_ANSWER_TOKENS)
 
 
 def raised_answer_tokens(window: Window) -> int:
-    """What an answer gets after one was cut off: a third of the window, and never less than usual."""
+    """Tokens for an answer after one was cut off: a third of the window, and never less than usual."""
     return max(window.context // RAISED_SHARE, usual_answer_tokens(window))
 
 
 def lines_of_an_answer(window: Window, *, raised: bool) -> int:
-    """How many lines of edits an answer can hold, for a planner: on the low side, for lines are of all lengths."""
+    """How many lines of edits an answer can hold, for a planner: a low estimate, since lengths of lines vary."""
     return (raised_answer_tokens(window) if raised else usual_answer_tokens(window)) // TOKENS_PER_LINE
 
 
 def answer_fingerprint(text: str) -> str:
-    """Equal for answers with the same edits, whatever stands around these; "" for an answer of white space alone."""
+    """Equal for answers with the same edits, whatever surrounds them; "" for an answer that is only white space."""
     if not text.strip():
         return ""
     read = parse_edits(text)
@@ -229,7 +229,7 @@ def _unless_said(text: str, *others: str) -> str:
 
 
 def _retries(failures: tuple[AttemptSummary, ...]) -> tuple[Retry, ...]:
-    """The newest attempt with its edits and all that is known of it; the older ones in a line each."""
+    """The newest attempt with its edits and all that is known about it; the older ones in one line each."""
     older = tuple(
         Retry(number=number, edits="", feedback=f"{failure.outcome}: {_line(failure.why)}")
         for number, failure in enumerate(failures[:-1], 1)
@@ -251,7 +251,7 @@ def _line(text: str) -> str:
 
 
 def step_inputs(instruction: StepInstruction, carried: PromptContents) -> ImplementInputs:
-    """What the prompt says of the step, with what it carries; no file is named for the grammar yet."""
+    """The inputs of the prompt: the step and the contents that fit; no file is named for the grammar yet."""
     step = instruction.step
     return ImplementInputs(
         context=carried.sections,

@@ -1,4 +1,4 @@
-"""Asking a model for yes or no about each of several items, corrected for its bias; unreadable answers follow a rule."""
+"""Asks a model for yes or no about each of several items, corrected for its bias; unreadable answers follow a rule."""
 
 from collections.abc import Sequence
 from typing import Final, Generic
@@ -10,12 +10,12 @@ from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.prompt import InputsT, Prompt
 
 EVEN: Final = 0.5
-"""The probability beyond which, bias taken off, a yes counts."""
+"""The probability, corrected for bias, above which a yes counts."""
 WORDS = {True: YES, False: NO}
 
 
 class YesNo(Generic[InputsT]):
-    """One question to be asked about several items in one pass; what was asked once is not asked again."""
+    """Asks one question about several items in one pass, and about each item only once."""
 
     def __init__(
         self,
@@ -27,8 +27,8 @@ class YesNo(Generic[InputsT]):
         unreadable: bool,
         rule: str,
     ) -> None:
-        """`nothing` are inputs without anything to answer about, `unreadable` the verdict where an answer cannot be read,
-        by this `rule`.
+        """`nothing` are inputs without content, which show the model's bias. `unreadable` is the verdict for an
+        unreadable answer, by this `rule`.
         """
         self._models = models
         self._prompt = prompt
@@ -39,7 +39,7 @@ class YesNo(Generic[InputsT]):
         self._known: dict[tuple[str, str], PlanVerdict] = {}
 
     def ask(self, items: Sequence[tuple[str, Sequence[InputsT]]]) -> tuple[PlanVerdict, ...]:
-        """The verdict on each item, in order. Of an item's inputs, which say less and less, the first that fit are used.
+        """The verdict on each item, in order. Of an item's inputs, which get shorter, the first that fit are used.
 
         Raises:
             WindowExceeded: the last inputs of an item do not fit.
@@ -63,7 +63,7 @@ class YesNo(Generic[InputsT]):
         return tuple(self._known[key] for key in keys)
 
     def decided(self, item: str, *, yes: bool, reason: str) -> PlanVerdict:
-        """The verdict on an item about which nobody has to be asked."""
+        """The verdict on an item about which no model has to be asked."""
         return PlanVerdict(question=self._prompt.name, item=item, yes=yes, reason=reason)
 
     def _fitting(self, ways: Sequence[InputsT]) -> InputsT:

@@ -78,7 +78,7 @@ def draft_meta_plan(
 
 
 def meta_plan_tokens(models: ModelClient, task: str, evidence: Evidence) -> int:
-    """What the prompt of `draft_meta_plan` needs beside its code, paths and an earlier draft, with the answer."""
+    """Tokens that the prompt of `draft_meta_plan` and its answer need besides code, paths and an earlier draft."""
     inputs = MetaPlanInputs(
         context=section_texts(()),
         others=(),
@@ -94,7 +94,7 @@ def meta_plan_tokens(models: ModelClient, task: str, evidence: Evidence) -> int:
 def part_plan_tokens(
     models: ModelClient, task: str, part: Part, *, goal: str, evidence: Evidence, rejected: Rejected
 ) -> int:
-    """What the prompt of `draft_part_plan` needs beside its code, paths and diff, with the answer."""
+    """Tokens that the prompt of `draft_part_plan` and its answer need besides code, paths and diff."""
     inputs = _part_inputs(
         PromptContents(rejected=rejected.text),
         part,
@@ -232,7 +232,7 @@ def draft_adjustment(
 
 
 def steps_from(answers: Sequence[StepAnswer]) -> tuple[tuple[PlanStep, ...], dict[str, str]]:
-    """The steps as answered, and which ids became which."""
+    """The steps as answered, and a map of renamed ids."""
     names, renamed = _renamed([step.id for step in answers], "s")
     steps = tuple(
         PlanStep(
@@ -250,7 +250,7 @@ def steps_from(answers: Sequence[StepAnswer]) -> tuple[tuple[PlanStep, ...], dic
 
 
 def _renamed(ids: list[str], prefix: str) -> tuple[list[str], dict[str, str]]:
-    """Names that may stand in a pass id, and which old name became which: only those that may not are replaced."""
+    """Names that are allowed in a pass id, and a map of those that had to be replaced."""
     taken = {name for name in ids if is_plan_id(name)}
     renamed: dict[str, str] = {}
     for number, name in enumerate(ids, 1):
@@ -269,7 +269,7 @@ def _needs(names: Sequence[str], renamed: dict[str, str]) -> tuple[str, ...]:
 
 
 def describe_outcome(outcome: StepOutcome) -> str:
-    """What became of a step, in a line."""
+    """The outcome of a step, in one line."""
     verdict = "done" if outcome.succeeded else "failed"
     detail = f" ({outcome.detail})" if outcome.detail else ""
     return f"- {outcome.step.id}, {verdict}: {outcome.step.description}{detail}"
@@ -280,5 +280,5 @@ def _same(step: PlanStep, other: PlanStep) -> bool:
 
 
 def renamed_notes(renamed: dict[str, str]) -> tuple[str, ...]:
-    """A note on each id that became another."""
+    """A note on each id that was replaced."""
     return tuple(f"id {old!r} became {new}" for old, new in renamed.items())

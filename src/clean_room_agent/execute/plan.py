@@ -1,7 +1,7 @@
-"""Making plans: asked for, validated, and sent back once with their faults.
+"""Makes plans: they are asked for, validated, and sent back once with their faults.
 
-Each `make_...` takes its drafts from a way of planning (`one_call_plans`, or `decomposed_parts`, `decomposed_steps` and
-`decomposed_adjustment`); what is promised here holds for every route.
+Each `make_...` takes its drafts from one route (`one_call_plans`, or `decomposed_parts`, `decomposed_steps` and
+`decomposed_adjustment`); what is promised here holds for each of them.
 """
 
 from collections.abc import Callable, Collection
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 MAX_DRAFTS = 2
 Route = Literal["one-call", "decomposed"]
-"""How a plan comes about: the model is asked for all of it, or small questions that a program puts together."""
+"""How a plan is made: the model writes all of it, or answers small questions that the program puts together."""
 
 PlanT = TypeVar("PlanT", bound=Artifact)
 
@@ -67,9 +67,9 @@ class PlanLimits(Struct, frozen=True, kw_only=True):
     max_lines: int
     """Of the edits of one step, old and new together."""
     max_points: int = 8
-    """Places that a task, or a part, changes: each two of them may be a question."""
+    """Places that a task or a part changes; each pair of them may be a question."""
     max_failures: int = 3
-    """Failures of a step that are looked into: each with each step may be a question."""
+    """Failures of a step that are examined; each combined with each step may be a question."""
 
 
 class Planned(Struct, Generic[PlanT], frozen=True, kw_only=True):
@@ -79,12 +79,12 @@ class Planned(Struct, Generic[PlanT], frozen=True, kw_only=True):
     faults: tuple[str, ...]
     """Empty when there is a value."""
     notes: tuple[str, ...]
-    """What the program put right or left out of a prompt, for the record."""
+    """What the program corrected or left out of a prompt, for the record."""
     call_ids: tuple[int, ...]
     verdicts: tuple[PlanVerdict, ...] = ()
-    """All that was decided on the way, each once."""
+    """All decisions on the way to it, each once."""
     account: PlanVerdicts | AdjustmentVerdicts | None = None
-    """How the last draft came about, with all verdicts; None where nothing was decided piece by piece."""
+    """How the last draft was decided, with all verdicts; None for a plan from one call."""
 
 
 def make_meta_plan(
@@ -133,9 +133,9 @@ def make_part_plan(
 ) -> Planned[PartPlan]:
     """`part` divided into steps. `paths` are the files in the tree now; `diff` is what the run changed.
 
-    `same_context` says that `package` is what the meta-plan was made from, and nothing changed since.
-    `failed` is an earlier plan of the part, and what became of those of its steps that were given up: the new one is
-    refused where it no longer does what the task asks for. `done` are steps of the part that were accepted.
+    `same_context` says that `package` is what the meta-plan was made from, and nothing changed since. `failed` is an
+    earlier plan of the part, and how each of its steps that were given up ended; the new plan is refused if it no
+    longer does what the task asks for. `done` are steps of the part that were accepted.
 
     Raises:
         WindowExceeded: the context's primary items do not fit.
@@ -180,7 +180,7 @@ def _parts_by(
     pass_id: str,
     limits: PlanLimits,
 ) -> Callable[[Rejected], Draft[MetaPlan]]:
-    """How parts are asked for by the route."""
+    """The function that drafts parts by this route."""
     if route == "decomposed":
         from clean_room_agent.execute.decomposed_parts import DecomposedParts
 
@@ -200,7 +200,7 @@ def _parts_by(
 def _steps_by(
     route: Route, models: ModelClient, package: ContextPackage, asked: PartAsked, pass_id: str
 ) -> Callable[[Rejected], Draft[PartPlan]]:
-    """How steps are asked for by the route."""
+    """The function that drafts steps by this route."""
     if route == "decomposed":
         from clean_room_agent.execute.decomposed_steps import DecomposedSteps
 
@@ -222,7 +222,7 @@ def _steps_by(
 def _adjustment_by(
     route: Route, models: ModelClient, package: ContextPackage | None, asked: AdjustmentAsked, pass_id: str
 ) -> Callable[[Rejected], Draft[PlanAdjustment]]:
-    """How an adjustment is asked for by the route."""
+    """The function that drafts an adjustment by this route."""
     if route == "decomposed":
         from clean_room_agent.execute.decomposed_adjustment import DecomposedAdjustment
 
@@ -250,7 +250,7 @@ def _goal_of(
     diff: str,
     pass_id: str,
 ) -> "GoalCheck":
-    """Compares a part that is planned again with its plan before."""
+    """The check of a replanned part against its earlier plan."""
     from clean_room_agent.execute.goal_check import GoalCheck
 
     accepted = tuple(describe_outcome(StepOutcome(step=step, succeeded=True)) for step in done)
@@ -278,10 +278,11 @@ def adjust(
     limits: PlanLimits,
     route: Route = "one-call",
 ) -> Planned[PlanAdjustment]:
-    """What remains of `part` after the steps in `outcomes`; nothing is asked, and nothing remains, where nothing did.
+    """What remains of `part` after the steps in `outcomes`.
 
-    By the decomposed route, nothing is asked either, and all stays, where nothing went wrong in the newest step.
-    An adjustment that drops a step is refused where the plan then no longer does what the task asks for.
+    If no step remained, no model is asked. The decomposed route asks none either, and changes nothing, if nothing went
+    wrong in the newest step. An adjustment that drops a step is refused if the plan then no longer does what the task
+    asks for.
 
     Raises:
         WindowExceeded: the context's primary items do not fit.
@@ -327,7 +328,7 @@ def adjust(
 
 
 def _where_some_went(plan: PlanAdjustment, remaining: tuple[PlanStep, ...]) -> tuple[PlanStep, ...] | None:
-    """The revised steps, where one of those before is not among them; else None."""
+    """The revised steps, if one of the earlier ones is missing from them; else None."""
     kept = {step.id for step in plan.revised_steps}
     return None if kept.issuperset(step.id for step in remaining) else plan.revised_steps
 
@@ -340,9 +341,9 @@ def _settled(
     goal: "GoalCheck | None" = None,
     steps_of: Callable[[PlanT], tuple[PlanStep, ...] | None] = lambda _: None,
 ) -> Planned[PlanT]:
-    """The first draft without faults; what is wrong with one goes back once, also that it cannot be read, unless the model
-    finds no end. What there is to doubt counts against the first draft alone: who says it again means it. A draft in which
-    nothing else is wrong is compared with its `goal` by `steps_of` it; None has nothing to compare.
+    """The first draft without faults. A faulty or unreadable draft is sent back once, with its faults, unless the
+    model's answers do not end. Doubts count only against the first draft: a model that repeats itself means it. A draft
+    without other faults is compared with its `goal` by the steps that `steps_of` gives; None means nothing to compare.
     """
     notes: tuple[str, ...] = ()
     calls: tuple[int, ...] = ()
@@ -384,7 +385,7 @@ def _settled(
 def _corrected(
     drafted: Draft[PlanT], field: str, steps: tuple[PlanStep, ...], paths: Collection[str]
 ) -> Draft[PlanT]:
-    """The draft with its `steps`, in `field`, as they can only be meant."""
+    """The draft with its `steps`, in `field`, corrected as far as they are unambiguous."""
     assert drafted.value is not None
     right, notes = corrected_steps(steps, paths)
     value = drafted.value.model_copy(update={field: right})

@@ -1,4 +1,4 @@
-"""Plan files as the program writes them: made from parts and steps, and read back into the steps that are followed."""
+"""Turns parts and steps into plan files, and plan files into the steps that a run follows."""
 
 from clean_room_agent.artifacts.plans import (
     AffectedFile,
@@ -14,7 +14,7 @@ from clean_room_agent.artifacts.plans import (
 from clean_room_agent.execute.plan_validation import in_order
 
 SINGLE_ID = "plan"
-"""Names the one part of a reviewed plan, and its one step where it is followed as one."""
+"""The name of the only part of a reviewed plan, and of its only step if it is followed as one."""
 ACTIONS: dict[FileRole, ChangeAction] = {"modify": "modify", "create": "add", "delete": "delete"}
 
 
@@ -77,7 +77,7 @@ def build_artifact(
 
 
 def step_from_artifact(plan: PlanArtifact) -> PlanStep:
-    """The one step that does all that the reviewed plan says; its id is `plan`."""
+    """The single step that does everything in the reviewed plan; its id is `plan`."""
     lines = [plan.task_summary.strip()]
     symbols: list[str] = []
     for file in plan.affected_files:
@@ -95,7 +95,7 @@ def step_from_artifact(plan: PlanArtifact) -> PlanStep:
 
 
 def plan_from_artifact(plan: PlanArtifact) -> PartPlan:
-    """The reviewed plan as one part: with its steps in their order where it says so, else with one for all of it."""
+    """The reviewed plan as one part, with its own steps if it says so, otherwise with a single one for everything."""
     return PartPlan(
         part_id=SINGLE_ID,
         task_summary=plan.task_summary,
@@ -114,7 +114,9 @@ def _merged_role(earlier: FileRole | None, later: FileRole) -> FileRole:
 
 
 def _in_one_part(plan: PlanArtifact) -> tuple[PlanStep, ...]:
-    """The steps of all parts in the order in which they are done, with names of their own where there are several parts."""
+    """The steps of all parts in the order in which they are done; if there are several parts, their ids are made
+    unique.
+    """
     parts = {entry.part_id: entry for entry in plan.part_plans}
     ordered = [
         (part, {step.id: step for step in parts[part].steps})

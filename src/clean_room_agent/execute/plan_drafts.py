@@ -1,4 +1,4 @@
-"""Drafts of plans: what each way of planning returns, before it is validated."""
+"""Drafts of plans: what each route of planning returns, before it is validated."""
 
 import json
 from collections.abc import Collection, Sequence
@@ -31,7 +31,7 @@ class Rejected(Struct, frozen=True, kw_only=True):
 
 
 class Draft(Struct, Generic[PlanT], frozen=True, kw_only=True):
-    """A plan as it was answered, before it is validated."""
+    """A plan as the model answered it, before it is validated."""
 
     value: PlanT | None
     text: str
@@ -39,25 +39,25 @@ class Draft(Struct, Generic[PlanT], frozen=True, kw_only=True):
     fault: str
     """Why there is no value."""
     notes: tuple[str, ...]
-    """What the program put right or left out, for the record."""
+    """What the program corrected or left out, for the record."""
     call_ids: tuple[int, ...]
     verdicts: tuple[PlanVerdict, ...] = ()
     """What was decided on the way, without a model or by one."""
     account: PlanVerdicts | AdjustmentVerdicts | None = None
-    """How the plan came about, where that was decided piece by piece."""
+    """How the plan was decided, if it was made from small questions."""
     endless: bool = False
-    """Whether the answer, also when it was asked for again, copied the example, repeated itself or ran to its limit."""
+    """Whether the answer copied the example, repeated itself or ran to its limit, even when it was asked for again."""
 
 
 class StepOutcome(Struct, frozen=True, kw_only=True):
-    """What became of a step that was tried."""
+    """The outcome of a step that was tried."""
 
     step: PlanStep
     succeeded: bool
     detail: str = ""
-    """Why it failed, or what its tests said."""
+    """Why it failed, or what its tests reported."""
     failures: tuple[FailureSignal, ...] = ()
-    """What went wrong in it; none for a step that succeeded."""
+    """What went wrong in it; empty for a step that succeeded."""
 
 
 class Revision(Struct, frozen=True, kw_only=True):
@@ -68,7 +68,7 @@ class Revision(Struct, frozen=True, kw_only=True):
     part: Part
     before: tuple[PlanStep, ...]
     done: tuple[str, ...]
-    """What became of the steps that were tried, a line each."""
+    """The outcomes of the steps that were tried, one line each."""
     diff: str
 
 
@@ -82,16 +82,16 @@ class PartAsked(Struct, frozen=True, kw_only=True):
     paths: Collection[str]
     """The files in the tree now."""
     rationale: str
-    """What the meta-plan says of the whole."""
+    """What the meta-plan says about the whole task."""
     same_context: bool
-    """Whether the context is that of the meta-plan, and it is as it was then."""
+    """Whether the context is that of the meta-plan, unchanged since then."""
     max_targets: int
     max_steps: int
     max_lines: int
 
 
 class AdjustmentAsked(Struct, frozen=True, kw_only=True):
-    """What is adjusted: the newest outcome, the last, is of a step that failed."""
+    """What is adjusted. The last outcome is the newest, and belongs to a step that failed."""
 
     part: Part
     remaining: tuple[PlanStep, ...]
@@ -103,17 +103,17 @@ class AdjustmentAsked(Struct, frozen=True, kw_only=True):
 
 
 def sampling_after(models: ModelClient, rejected: Rejected) -> Sampling | None:
-    """Warm after a draft that could not be read: asked again for the likeliest words, the model gives it again."""
+    """Sampling with a temperature after an unreadable draft, since greedy decoding would repeat it; else None."""
     return models.warm_sampling() if rejected.faults and not rejected.text else None
 
 
 def shown_evidence(models: ModelClient, evidence: Evidence) -> str:
-    """What the tests show, as a planner's prompt says it."""
+    """What the tests show, in the words of a planner's prompt."""
     return describe_evidence(evidence, bound=evidence_bound(models.window("reasoning").context))
 
 
 def steps_as_json(steps: Sequence[PlanStep]) -> str:
-    """The steps in the shape in which a model answers them, one a line."""
+    """The steps as JSON in the format of the answer, one per line."""
     shaped = [
         {
             "description": step.description,
@@ -128,7 +128,7 @@ def steps_as_json(steps: Sequence[PlanStep]) -> str:
 
 
 def paths_shown(package: ContextPackage) -> tuple[str, ...]:
-    """Those that the prompt shows or lists."""
+    """The paths that the prompt shows or lists."""
     return tuple(dict.fromkeys((*(item.path for item in package.items), *package.others)))
 
 

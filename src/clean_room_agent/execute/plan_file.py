@@ -1,4 +1,4 @@
-"""Reading plan files: what `cra plan` wrote or a person did, for `cra solve` to follow."""
+"""Reads plan files, written by `cra plan` or by hand, for `cra solve` to follow."""
 
 import json
 import math
@@ -18,10 +18,9 @@ HINT = "correct the field that the message names"
 
 
 def load_plan(text: str, source: str, paths: Collection[str] = ()) -> PlanArtifact | MetaPlan:
-    """The plan in a file's text. `source` names the file; `paths` are in the tree, for a plan written by hand.
-
-    JSON is a `MetaPlan` where it has `parts`, a `PlanArtifact` where it has a field that only this has, else written by
-    hand, as all TOML is.
+    """The plan in a file's text. `source` names the file; `paths` are those in the tree, for a plan written by hand.
+    JSON with `parts` is a `MetaPlan`, JSON with a field that only a `PlanArtifact` has is one; any other JSON, and all
+    TOML, was written by hand.
 
     Raises:
         ArtifactError: neither JSON nor TOML, made by a newer program, or something in it is missing or wrong; the message

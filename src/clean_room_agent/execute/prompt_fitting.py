@@ -1,4 +1,4 @@
-"""Fitting a prompt into its window by leaving out whole items, in a fixed order, each of them named."""
+"""Fits a prompt into its window by leaving out whole items, in a fixed order, and names each of them."""
 
 from collections.abc import Callable
 from typing import Generic
@@ -23,7 +23,9 @@ class Retry(Struct, frozen=True, kw_only=True):
 
 
 class PromptContents(Struct, frozen=True, kw_only=True):
-    """What a prompt carries beyond its fixed text. Of it, all but the primary items that were asked for may be left out."""
+    """What a prompt contains besides its fixed text. Everything but the primary items that were asked for may be left
+    out.
+    """
 
     items: tuple[ContextItem, ...] = ()
     hunks: tuple[Hunk, ...] = ()
@@ -32,7 +34,7 @@ class PromptContents(Struct, frozen=True, kw_only=True):
     others: tuple[str, ...] = ()
     """Paths, best first."""
     rejected: str = ""
-    """An earlier answer, of which only the faults have to stand in the prompt."""
+    """An earlier answer; only its faults have to be in the prompt."""
 
     @property
     def sections(self) -> SectionTexts:
@@ -53,13 +55,13 @@ class Fitted(Struct, Generic[InputsT], frozen=True, kw_only=True):
     """Estimated tokens of the request, without the answer."""
     window: int
     dropped: tuple[str, ...]
-    """What was left out, in the order in which it went."""
+    """What was left out, in the order in which it was dropped."""
 
 
 def all_contents(
     package: ContextPackage | None, diff: str = "", retries: tuple[Retry, ...] = (), rejected: str = ""
 ) -> PromptContents:
-    """Everything that a prompt would like to carry."""
+    """Everything that a prompt would contain if the window were large enough."""
     items = package.items if package is not None else ()
     return PromptContents(items=items, hunks=split_hunks(diff), retries=retries, rejected=rejected)
 
@@ -77,7 +79,7 @@ def fit(
     *,
     answer_tokens: int,
 ) -> Fitted[InputsT]:
-    """The inputs with as much of `wanted` as fits beside an answer of `answer_tokens`.
+    """The inputs with as much of `wanted` as fits together with an answer of `answer_tokens`.
 
     Paths of files that are not shown go first, the last first; then the oldest retries, an earlier answer that was
     refused, the first hunks of the diff, the items that are not primary, the last shown first, and the newest retry. Each
@@ -107,7 +109,9 @@ def fit(
 
 
 def _without_next(kept: PromptContents) -> tuple[PromptContents, str, str] | None:
-    """The load without what has to go next, its name and its text; None when only asked-for primary items are left."""
+    """The contents without what has to be dropped next, its name and its text; None if only asked-for primary items are
+    left.
+    """
     if kept.others:
         path = kept.others[-1]
         return replace(kept, others=kept.others[:-1]), f"path {path}", path
@@ -120,7 +124,7 @@ def _without_next(kept: PromptContents) -> tuple[PromptContents, str, str] | Non
 
 
 def _without_earlier(kept: PromptContents) -> tuple[PromptContents, str, str] | None:
-    """The same of what the run has done so far."""
+    """The same for what the run has done so far."""
     if len(kept.retries) > 1:
         return _without_oldest(kept)
     if kept.rejected:

@@ -1,7 +1,7 @@
-"""Scaffolds: which steps begin with declarations alone, how a model is asked for them, and what counts as one.
+"""Scaffolds: which steps begin with only declarations, how a model is asked for them, and what counts as one.
 
 A scaffold is what a step adds without its bodies: imports, signatures and docstrings, each body a stub
-(`edits/stubs.py`). Nothing is applied here; `scaffold_bodies.py` asks for what comes after.
+(`edits/stubs.py`). Nothing is applied here; `scaffold_bodies.py` asks for the bodies.
 """
 
 from collections.abc import Collection, Mapping
@@ -40,7 +40,7 @@ class RefusedScaffold(Struct, frozen=True, kw_only=True):
 
 
 def created_sources(step: PlanStep) -> tuple[str, ...]:
-    """The files of code that the step creates: no tests, no package files, nothing that has no grammar."""
+    """The code files that the step creates: no tests, no package files, and only languages with a grammar."""
     return tuple(
         target.path
         for target in step.target_files
@@ -52,7 +52,7 @@ def created_sources(step: PlanStep) -> tuple[str, ...]:
 
 
 def new_symbols(step: PlanStep, texts: Mapping[str, str]) -> tuple[str, ...]:
-    """The symbols that the step names and none of its files declares; `texts` are those that exist, by path."""
+    """The symbols that the step names and none of its files declares; `texts` are the existing files, by path."""
     return tuple(symbol for symbol in step.target_symbols if not _is_declared(symbol, texts))
 
 
@@ -91,8 +91,8 @@ def ask_scaffold(
     answer_tokens: int,
     tag: str = "",
 ) -> Implemented:
-    """The coder's declarations for the step, asked for once, in at most so many tokens; a `refused` answer is shown with its
-    faults.
+    """The coder's declarations for the step, in one answer of at most so many tokens; a `refused` answer is shown with
+    its faults.
 
     Raises:
         WindowExceeded: the step and the primary items of the context do not fit the coder's window.
@@ -162,13 +162,13 @@ def stubs_of(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Stub,
 
 
 def unwritten(stubs: Collection[Stub], texts: Mapping[str, str | None]) -> tuple[Stub, ...]:
-    """Those of the stubs that still are stubs in `texts`."""
+    """The stubs that are still stubs in `texts`."""
     left = {path: stub_names(path, text or "") for path, text in texts.items()}
     return tuple(stub for stub in stubs if stub.symbol in left.get(stub.path, ()))
 
 
 def after_scaffold(step: PlanStep, paths: Collection[str]) -> PlanStep:
-    """The step as it is once the scaffold has made `paths`: what it was to create is to be modified."""
+    """The step once the scaffold has created `paths`: these files are now to be modified instead of created."""
     targets = tuple(
         TargetFile(path=target.path) if target.role == "create" and target.path in paths else target
         for target in step.target_files

@@ -1,4 +1,4 @@
-"""Filling in a scaffold: the bodies of its stubs by one answer, else by one answer for each."""
+"""Fills in a scaffold: the bodies of its stubs in one answer, or else in one answer each."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -13,9 +13,9 @@ from clean_room_agent.execute.scaffold import with_stubs
 from clean_room_agent.execute.scaffold_context import reduced_package
 
 WRITTEN_APART = "These functions are written apart; do what else the step asks for:"
-"""Begins the hint of the prompt for what is not a stub."""
+"""The beginning of the hint in the prompt for everything that is not a stub."""
 Ask = Callable[[ContextPackage, StepInstruction, str], Implemented]
-"""The answer to an instruction in a context, under an item's name ("" for the whole of the step)."""
+"""Answers an instruction in a context, under an item's name ("" for the whole step)."""
 
 
 class Declared(Struct, frozen=True, kw_only=True):
@@ -30,8 +30,8 @@ class Declared(Struct, frozen=True, kw_only=True):
 def write_bodies(
     ask: Ask, scaffold: Declared, instruction: StepInstruction, count: Callable[[str], int]
 ) -> Implemented:
-    """Edits that write the stubs and do what else the step asks for: all by one answer; where the window does not hold that
-    prompt, or the answer is cut off, one for each stub and one for the rest, put together to one answer.
+    """Edits that write the stubs and do what else the step asks for, in one answer. If that prompt does not fit the
+    window, or the answer is cut off, there is one answer for each stub and one for the rest, joined into one.
 
     Raises:
         WindowExceeded: a prompt for a part of it does not fit either.
@@ -56,8 +56,8 @@ def write_bodies(
 
 
 def _rest(ask: Ask, scaffold: Declared, instruction: StepInstruction) -> Implemented | None:
-    """The answer for what the step changes beside the stubs; None where it does nothing but create files, or there is
-    nothing else to do.
+    """The answer for what the step changes besides the stubs; None if the step only creates files, or there is nothing
+    else to do.
     """
     if all(target.role == "create" for target in instruction.step.target_files):
         return None
@@ -80,7 +80,7 @@ def _one(
     stub: Stub,
     count: Callable[[str], int],
 ) -> Implemented:
-    """The answer for one stub, beside the others where the window holds them."""
+    """The answer for one stub, shown together with the others if they fit the window."""
     step = with_stubs(instruction, scaffold.stubs).step
     told = replace(instruction, step=step, stubs=(stub.name,), apart=True)
     try:
@@ -92,7 +92,9 @@ def _one(
 def _joined(
     parts: list[tuple[Stub, Implemented]], scaffold: Declared, rest: Implemented | None = None
 ) -> Implemented:
-    """The answers as one; the last is the one that failed, if any did. Of each, what writes the stubs of others is left out."""
+    """The answers as one; the last is the one that failed, if any did. Edits in one answer that write another's stub
+    are left out.
+    """
     answers: list[tuple[Stub | None, Implemented]] = [*parts]
     if rest is not None:
         answers.append((None, rest))
@@ -122,6 +124,6 @@ def _joined(
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
-    """The sum; None where one is not known."""
+    """The sum; None if one is unknown."""
     known = tuple(counts)
     return None if None in known else sum(count or 0 for count in known)

@@ -1,4 +1,4 @@
-"""Updating a context once a scaffold is written: it shows the present text of the scaffold's files."""
+"""Updates a context once a scaffold is written, so that it shows the present text of the scaffold's files."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,10 +22,10 @@ def scaffolded_package(
     after: Mapping[str, str],
     count: Callable[[str], int],
 ) -> ContextPackage:
-    """The context with the files of `after` as they are now; `before` are those of them that there were.
+    """The context with the files of `after` as they are now; `before` are those of them that existed before.
 
-    A file that was not there, or was shown whole, is shown whole. Of another, what was shown stays, at its new place, and what
-    is new is added. `count` estimates the tokens of a text.
+    A file that is new, or was shown whole, is shown whole. Of any other, what was shown stays, at its new place, and
+    what is new is added. `count` estimates the tokens of a text.
     """
     items = [item for item in package.items if item.path not in after or item.detail != "primary"]
     shown: dict[str, list[ContextItem]] = {path: [] for path in after}
@@ -51,7 +51,7 @@ def scaffolded_package(
 def reduced_package(
     package: ContextPackage, after: Mapping[str, str], stub: Stub, count: Callable[[str], int]
 ) -> ContextPackage:
-    """The context with nothing of the scaffold's own files but the stub, and the imports of its file."""
+    """The context with only the stub, and the imports of its file, from the scaffold's own files."""
     items = [item for item in package.items if item.path not in after or item.detail != "primary"]
     text = after[stub.path]
     spans = [
@@ -66,7 +66,7 @@ def reduced_package(
 
 
 def _moved(item: ContextItem, text: str, count: Callable[[str], int]) -> ContextItem | None:
-    """The item at its place in the text; None where neither its lines nor its definition stand there once."""
+    """The item at its new place in the text; None if neither its lines nor its definition occur there exactly once."""
     imports = _imports(item.path, text) if item.symbol == IMPORTS else None
     if imports is not None:
         return _item(item.path, text, imports, item.symbol, count)
@@ -85,7 +85,7 @@ def _moved(item: ContextItem, text: str, count: Callable[[str], int]) -> Context
 
 
 def _adjoined(items: Iterable[ContextItem], text: str) -> list[ContextItem]:
-    """The items in order of place; those with only blank lines between them share a frame, so that an edit may span them."""
+    """The items in order of place; those with only blank lines between them are joined, so that an edit may span them."""
     lines, last, found = _lines(text), 0, list[ContextItem]()
     for item in sorted(items, key=lambda one: (one.start_line, -one.end_line)):
         between = lines[last : item.start_line - 1]

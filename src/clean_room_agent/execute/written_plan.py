@@ -1,4 +1,5 @@
-"""Plans written by hand: the task, the files and the steps, in TOML or JSON; what is not written is filled in.
+"""Reads and writes plans in the short form for people: the task, the files and the steps, in TOML or JSON. What is left
+out is filled in.
 
     task = "Splitting a bill loses cents"
 
@@ -6,9 +7,9 @@
     description = "Give the cents that are left over to the first people."
     files = ["till/money.py"]
 
-A step has the name `s1`, `s2`, ... unless it is given an `id`, and comes after the one before it. A file is modified where
-it exists when the step's turn comes and created where not; one that is to be deleted says so. A step that names no files
-has those of the plan, and changes what it needs of them; a plan without steps is one.
+A step has the name `s1`, `s2`, ... unless it is given an `id`, and comes after the one before it. A file is modified if
+it exists by then, and created otherwise; deletion has to be stated. A step that names no files may change any of the
+plan's; a plan without steps is a single step.
 """
 
 import difflib
@@ -40,7 +41,7 @@ from clean_room_agent.execute.plan_validation import (
 )
 
 MAX_LOCATED_LINES = 1_000
-"""A longer file is searched for no lines: each of its beginnings would be read."""
+"""In a longer file no line numbers are looked for, since each prefix of it would be parsed."""
 EXAMPLES = {
     "task": 'task = "what is to be changed"',
     "steps": '[[steps]] and below it description = "what it changes" and files = ["src/a.py"]',
@@ -80,7 +81,7 @@ class _Written(BaseModel):
 
 
 class WrittenFile(_Written):
-    """A file, and what is done with it where that is not to be filled in."""
+    """A file, and its role if that is not to be filled in."""
 
     path: Annotated[str, BeforeValidator(_path)]
     role: FileRole | None = None
@@ -90,7 +91,7 @@ Files = tuple[Annotated[WrittenFile, BeforeValidator(_file)], ...]
 
 
 class WrittenStep(_Written):
-    """A step; text alone is its description."""
+    """A step; a plain string is its description."""
 
     description: str = Field(pattern=r"\S")
     files: Files = ()
@@ -111,7 +112,7 @@ class WrittenPlan(_Written):
 
 
 def read_written(text: str, source: str, paths: Collection[str]) -> PlanArtifact:
-    """The plan in TOML, filled in; `paths` are in the tree.
+    """The plan in TOML, completed; `paths` are those in the tree.
 
     Raises:
         ArtifactError: the text is not TOML, or no plan; the message names the key, its line, and what to write.
@@ -128,7 +129,7 @@ def read_written(text: str, source: str, paths: Collection[str]) -> PlanArtifact
 def from_written(
     data: Mapping[str, Any], source: str, paths: Collection[str], *, text: str = ""
 ) -> PlanArtifact:
-    """The plan in a file's tables, filled in; `text` is the file's TOML, to find lines in.
+    """The plan in a file's tables, completed; `text` is the file's TOML, to find line numbers.
 
     Raises:
         ArtifactError: it is no plan.
@@ -163,7 +164,8 @@ def from_written(
 
 
 def written_text(plan: PlanArtifact, paths: Collection[str]) -> str:
-    """The plan as a person would have written it, with a word on how to: reading it gives the plan's steps in order.
+    """The plan as a person would write it, with a comment on how to edit it; reading it gives the plan's steps in
+    order.
 
     Raises:
         ArtifactError: its steps cannot be followed one by one.
@@ -192,7 +194,7 @@ def written_text(plan: PlanArtifact, paths: Collection[str]) -> str:
 
 
 def _filled(written: WrittenPlan, paths: Collection[str]) -> tuple[PartPlan, list[tuple[Loc, str]]]:
-    """The plan with all that was not written, and what cannot be filled in."""
+    """The completed plan, and faults where something cannot be filled in."""
     steps = written.steps or (WrittenStep(description=written.task, id="s1"),)
     faults: list[tuple[Loc, str]] = []
     if not written.files and not written.steps:
@@ -243,7 +245,7 @@ def _carry_out(targets: Collection[TargetFile], now: set[str]) -> None:
 
 
 def _shown(target: TargetFile, now: Collection[str]) -> object:
-    """The file as it is written: its path alone where its role would be filled in."""
+    """The file as a person would write it: only its path if that implies its role."""
     plain = target.role == filled_role(target.path, now)
     if plain and (target.path in now or not ending_with(target.path, now)):
         return target.path
@@ -278,16 +280,16 @@ def _said(text: str, loc: Loc, kind: str, message: str) -> str:
 
 
 def _place(text: str, loc: Loc) -> str:
-    """Where something stands, as `steps[2].files` with its line: numbered from 1, as people count."""
+    """The place of a value, like `steps[2].files` with its line; both count from 1."""
     named = "".join(f"[{key + 1}]" if isinstance(key, int) else f".{key}" for key in loc).lstrip(".")
     line = _line_of(text, loc)
     return f"line {line}: {named}" if line else named or "plan"
 
 
 def _line_of(text: str, loc: Loc) -> int:
-    """The 1-based line at which the value at `loc`, or the nearest table around it, has been read; 0 for none.
+    """The 1-based line that ends the value at `loc`, or the nearest table around it; 0 if there is none.
 
-    Found by reading the file's beginnings, line by line: the first that holds the value ends at it.
+    It is found by parsing ever longer prefixes of the file: the first with the value ends at that line.
     """
     lines = text.splitlines(keepends=True)
     if len(lines) > MAX_LOCATED_LINES:
@@ -307,7 +309,7 @@ def _line_of(text: str, loc: Loc) -> int:
 
 
 def _depth(data: Any, loc: Loc) -> int:
-    """How many keys of `loc` lead somewhere in `data`."""
+    """How many keys of `loc`, from the first on, exist in `data`."""
     for count, key in enumerate(loc):
         there = isinstance(data, dict) and key in data
         there = there or (isinstance(data, list) and isinstance(key, int) and key < len(data))

@@ -1,4 +1,4 @@
-"""Which steps remain, written as it was decided about each of them?"""
+"""The prompt that writes the remaining steps of a part, as was decided about each of them."""
 
 from msgspec import Struct
 
@@ -18,12 +18,12 @@ class FinalizeInputs(Struct, frozen=True, kw_only=True):
     task: str
     part: str
     done: tuple[str, ...]
-    """What became of each step that was tried, one text each."""
+    """The outcome of each step that was tried, one text each."""
     failures: tuple[str, ...]
     remaining: str
     """The remaining steps, as JSON in the answer's shape."""
     verdicts: tuple[str, ...]
-    """What each step does (stays, must change, goes), and which new ones are wanted."""
+    """What happens to each step (stays, must change, is dropped), and which new ones are wanted."""
     max_steps: int
     rejected: str
     faults: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Does a failure that no step caused need a new step?"""
+"""The yes/no prompt whether a failure that no step caused needs a new step."""
 
 from msgspec import Struct
 

@@ -1,4 +1,4 @@
-"""Did a step cause a failure; must a remaining step change because of it?"""
+"""The yes/no prompt whether a failure is about a step: the one that was tried, or one that remains."""
 
 from msgspec import Struct
 
@@ -17,7 +17,7 @@ class RootCauseInputs(Struct, frozen=True, kw_only=True):
     failure: str
     step: str
     remains: bool
-    """Whether the step is one that is still to be done; else it is the one that was tried last."""
+    """Whether the step is still to be done; otherwise it is the one that was tried last."""
 
 
 TEMPLATE = (

@@ -1,4 +1,4 @@
-"""Is a remaining step still valid?"""
+"""The yes/no prompt whether a remaining step should still be done."""
 
 from msgspec import Struct
 
@@ -15,7 +15,7 @@ class StepViabilityInputs(Struct, frozen=True, kw_only=True):
     diff: str
     """What the run has changed so far; may be empty."""
     done: tuple[str, ...]
-    """What became of the steps that were tried."""
+    """The outcomes of the steps that were tried."""
     failures: tuple[str, ...]
     step: str
 

@@ -1,7 +1,7 @@
-"""The shapes in which a model writes parts and steps.
+"""The answer formats of parts and steps.
 
-Keys stand in alphabetical order, because some servers sort them: what has to be thought of first must sort first.
-What a server is sent has more bounds than what is read has (see `llm/schema.py`).
+Keys are in alphabetical order, because some servers sort them: what has to be thought of first must sort first. The
+schema sent to a server has more limits than are checked when an answer is read (see `llm/schema.py`).
 """
 
 import re
@@ -28,12 +28,12 @@ MAX_SYMBOLS = 8
 MAX_PARTS = 12
 MAX_STEPS = 12
 MAX_ODD = 100
-"""Paths that a schema lists, since they do not look like a file's."""
+"""Paths that a schema lists because they do not look like paths of files."""
 MAX_POINTS = 12
 MAX_TARGETS = 12
 PART_ID_PATTERN = "^[a-z][a-z0-9-]{0,23}$"
 STEP_ID_PATTERN = "^s[1-9][0-9]?$"
-"""Both as the prompts ask for them."""
+"""Ids as the prompts ask for them."""
 NAMED = "[A-Za-z0-9_@+.-]"
 FILE_PATTERN = f"^({NAMED}{{1,60}}/){{0,9}}({NAMED}{{1,60}}[.][a-z][a-z0-9]{{0,7}}|[A-Z][A-Za-z]{{2,30}}|[.][a-z]{{2,30}})$"
 """What looks like a file's path: `src/a.py`, `Makefile`, `.gitignore`."""
@@ -196,7 +196,7 @@ def targets_schema(schema: JsonSchema, known: Collection[str], most: int) -> Jso
 
 
 def _with(schema: JsonSchema, definition: str, **changes: JsonSchema) -> JsonSchema:
-    """The schema with other values of an answer's keys; what a change does not say of one stays."""
+    """The schema with changed values for keys of an answer; attributes that a change does not name stay."""
     found = schema["$defs"][definition]
     properties: dict[str, Any] = dict(found["properties"])
     for key, change in changes.items():

@@ -1,4 +1,4 @@
-"""Which places does the task change?"""
+"""The prompt for the places that a task changes."""
 
 from msgspec import Struct
 
@@ -22,7 +22,7 @@ class ChangePointsInputs(Struct, frozen=True, kw_only=True):
     """An earlier answer that had faults."""
     faults: tuple[str, ...]
     paths: tuple[str, ...] = ()
-    """Of files that there are, for the schema alone."""
+    """Of existing files, used only for the schema."""
 
 
 EXAMPLE = (

@@ -1,4 +1,4 @@
-"""Why did the attempts at a step fail, and what should be done?"""
+"""The prompt for a diagnosis: why the attempts at a step failed, and what to do about it."""
 
 from typing import Annotated, Literal
 
@@ -19,7 +19,7 @@ SURE = 100
 
 
 class DoctorInputs(Struct, frozen=True, kw_only=True):
-    """A step with what became of its attempts; texts may be empty."""
+    """A step with the outcomes of its attempts; texts may be empty."""
 
     task: str
     step: str
@@ -36,7 +36,7 @@ def _word(value: object) -> object:
 
 
 def _percent(value: object) -> object:
-    """A share is a percentage too."""
+    """Turn a share (0 to 1) into a percentage."""
     return round(value * SURE) if isinstance(value, float) and 0 <= value <= 1 else value
 
 

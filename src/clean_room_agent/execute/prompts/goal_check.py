@@ -1,4 +1,4 @@
-"""Does a revised plan still do all that the user asked for?"""
+"""The yes/no prompt whether a revised plan still does all that the user asked for."""
 
 from msgspec import Struct
 
@@ -17,9 +17,9 @@ class GoalCheckInputs(Struct, frozen=True, kw_only=True):
     diff: str
     """What the run has changed so far."""
     done: tuple[str, ...]
-    """What became of the steps that were tried."""
+    """The outcomes of the steps that were tried."""
     before: tuple[str, ...]
-    """The steps before, a line each."""
+    """The steps before the revision, one line each."""
     after: tuple[str, ...]
 
 

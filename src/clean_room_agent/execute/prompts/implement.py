@@ -1,4 +1,4 @@
-"""Which edits does a step need?"""
+"""The prompt for the edits of one step."""
 
 from msgspec import Struct
 
@@ -17,7 +17,7 @@ class FailedAttempt(Struct, frozen=True, kw_only=True):
 
     number: int
     edits: str
-    """In the edit format; "" where there were none."""
+    """In the edit format; "" if there were none."""
     feedback: str
 
 
@@ -37,22 +37,24 @@ class ImplementInputs(Struct, frozen=True, kw_only=True):
     """Like "modify src/a.py"."""
     symbols: tuple[str, ...]
     unshown: tuple[str, ...]
-    """What the step names and the prompt has no place for."""
+    """What the step names but the prompt has no space for."""
     failures: tuple[FailedAttempt, ...]
-    """Oldest first; of all but the newest only the feedback is shown, which is a line."""
+    """Oldest first. Of all but the newest, only the feedback is shown, which is one line."""
     hint: str
     stubs: tuple[str, ...] = ()
-    """Functions that are stubs in the code shown, and are to be written."""
+    """Functions that are stubs in the code shown and have to be written."""
     apart: bool = False
     """Whether nothing else is to be written."""
     edited: tuple[Editable, ...] = ()
-    """The files that an answer may edit, here and below for the grammar alone: what the step names or the context shows."""
+    """The files that an answer may edit: those that the step names or the context shows. This and the fields below are
+    used only for the grammar.
+    """
     created: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
 
 
 def edit_forms(inputs: ImplementInputs) -> str:
-    """The grammar that the answer is held to; "" where the code has lines like those of the edit format."""
+    """The grammar that constrains the answer; "" if the code has lines that look like the edit format."""
     shown = (inputs.context.code, inputs.context.tests, inputs.task, inputs.step)
     return "" if any(map(holds_tags, shown)) else edit_grammar(inputs.edited, inputs.created, inputs.deleted)
 

@@ -1,4 +1,4 @@
-"""Does one part of the work need another to be done before?"""
+"""The yes/no prompt whether one part of the work needs another to be done first."""
 
 from msgspec import Struct
 

@@ -52,7 +52,7 @@ class MetaPlanInputs(Struct, frozen=True, kw_only=True):
     """An earlier plan that had faults."""
     faults: tuple[str, ...]
     known: tuple[str, ...] = ()
-    """Paths of files that there are, for the schema alone."""
+    """Paths of existing files, used only for the schema."""
 
 
 META_PLAN: Prompt[MetaPlanInputs, MetaPlanAnswer] = Prompt(
@@ -89,7 +89,7 @@ class PartPlanInputs(Struct, frozen=True, kw_only=True):
     rejected: str
     faults: tuple[str, ...]
     known: tuple[str, ...] = ()
-    """Paths of files that there are, for the schema alone."""
+    """Paths of existing files, used only for the schema."""
 
 
 PART_PLAN: Prompt[PartPlanInputs, PartPlanAnswer] = Prompt(
@@ -113,7 +113,7 @@ class AdjustmentInputs(Struct, frozen=True, kw_only=True):
     task: str
     part: str
     done: tuple[str, ...]
-    """What became of each step that was tried, one text each."""
+    """The outcome of each step that was tried, one text each."""
     remaining: str
     """The remaining steps, as JSON in the answer's shape."""
     max_steps: int

@@ -1,4 +1,4 @@
-"""Do two changes belong into one part of the work?"""
+"""The yes/no prompt whether two changes belong in the same part of the work."""
 
 from msgspec import Struct
 
@@ -17,7 +17,7 @@ class SamePartInputs(Struct, frozen=True, kw_only=True):
     """With its code."""
     second: str
     known: tuple[str, ...]
-    """What the code shows of the two."""
+    """What the code shows about the two."""
 
 
 TEMPLATE = (

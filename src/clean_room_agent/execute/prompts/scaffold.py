@@ -1,4 +1,4 @@
-"""Which declarations does a step add?"""
+"""The prompt for a scaffold: the declarations that a step adds."""
 
 from msgspec import Struct
 
@@ -27,18 +27,18 @@ class ScaffoldInputs(Struct, frozen=True, kw_only=True):
     targets: tuple[str, ...]
     """Like "create src/a.py"."""
     symbols: tuple[str, ...]
-    """What the step names and is to be declared, like "Parser.parse"."""
+    """What the step names and the answer has to declare, like "Parser.parse"."""
     rejected: str
-    """An earlier answer in the edit format; "" for none, or where it was not readable."""
+    """An earlier answer in the edit format; "" if there is none, or it was unreadable."""
     faults: tuple[str, ...]
     """What was wrong with it."""
     edited: tuple[Editable, ...] = ()
-    """The files that an answer may edit, here and below for the grammar alone."""
+    """The files that an answer may edit. This and the fields below are used only for the grammar."""
     created: tuple[str, ...] = ()
 
 
 def declaration_forms(inputs: ScaffoldInputs) -> str:
-    """The grammar that the answer is held to; "" where the code has lines like those of the edit format."""
+    """The grammar that constrains the answer; "" if the code has lines that look like the edit format."""
     shown = (inputs.context.code, inputs.context.tests, inputs.task, inputs.step)
     return "" if any(map(holds_tags, shown)) else edit_grammar(inputs.edited, inputs.created)
 

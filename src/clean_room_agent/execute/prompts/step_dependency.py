@@ -1,4 +1,4 @@
-"""Does one step need another to be done before?"""
+"""The yes/no prompt whether one step needs another to be done first."""
 
 from msgspec import Struct
 

@@ -1,4 +1,4 @@
-"""Which steps change the places of a part?"""
+"""The prompt for the steps that change the given places of a part."""
 
 from msgspec import Struct
 
@@ -14,7 +14,7 @@ class StepDesignInputs(Struct, frozen=True, kw_only=True):
     """One part of the task with the places that it changes; texts may be empty."""
 
     context: SectionTexts
-    """Of the files in which these places stand."""
+    """Of the files that contain these places."""
     diff: str
     """What the run has changed so far."""
     evidence: str

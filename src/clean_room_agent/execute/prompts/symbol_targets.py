@@ -1,4 +1,4 @@
-"""Which places does a part change?"""
+"""The prompt for the places that a part changes."""
 
 from msgspec import Struct
 
@@ -20,7 +20,7 @@ class SymbolTargetsInputs(Struct, frozen=True, kw_only=True):
     evidence: str
     task: str
     goal: str
-    """The whole plan in a sentence; "" where it says nothing beyond the task."""
+    """The whole plan in a sentence; "" if it adds nothing to the task."""
     part: str
     files: tuple[str, ...]
     """Named by the part."""
@@ -30,7 +30,7 @@ class SymbolTargetsInputs(Struct, frozen=True, kw_only=True):
     rejected: str
     faults: tuple[str, ...]
     paths: tuple[str, ...] = ()
-    """Of files that there are, for the schema alone."""
+    """Of existing files, used only for the schema."""
 
 
 EXAMPLE = (

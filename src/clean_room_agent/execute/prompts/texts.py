@@ -1,4 +1,4 @@
-"""What the prompts here share: pieces of templates, and reading template files."""
+"""Pieces of templates that the prompts here share, and a reader for template files."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ UNDER_WAY = (
 {% endif %}
 """
 )
-"""Of judgments about a plan that is followed: what they all show first."""
+"""The beginning of all judgments about a plan in progress."""
 STEPS_SO_FAR = """\
 {% if done %}
 
