@@ -280,9 +280,8 @@ def adjust(
 ) -> Planned[PlanAdjustment]:
     """What remains of `part` after the steps in `outcomes`.
 
-    If no step remained, no model is asked. The decomposed route asks none either, and changes nothing, if nothing went
-    wrong in the newest step. An adjustment that drops a step is refused if the plan then no longer does what the task
-    asks for.
+    No model is asked if no step remained or, on the decomposed route, if nothing went wrong in the newest step. An
+    adjustment that drops a step is refused if the plan then no longer does what the task asks for.
 
     Raises:
         WindowExceeded: the context's primary items do not fit.
