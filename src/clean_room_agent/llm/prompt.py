@@ -3,6 +3,7 @@
 import functools
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from msgspec import Struct, structs
@@ -176,3 +177,8 @@ def _from(source: PromptSource) -> Callable[..., SourcedText]:
         return sourced(str(value), source, path=path, symbol=symbol, number=number)
 
     return mark
+
+
+def template(module: str, name: str) -> str:
+    """The text of the template `name`.j2 beside `module`."""
+    return Path(module).with_name(f"{name}.j2").read_text(encoding="utf-8")

@@ -1,13 +1,12 @@
 """The prompt `enrichment`: what is one file for?"""
 
-from pathlib import Path
 from typing import Annotated
 
 from msgspec import Struct
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from clean_room_agent.llm.answers import JsonAnswer
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import Prompt, template
 from clean_room_agent.llm.schema import NAME_CHARS, SENTENCES_CHARS, bounds
 
 MAX_CONCEPTS = 8
@@ -86,7 +85,7 @@ ENRICHMENT: Prompt[EnrichmentInputs, EnrichmentAnswer] = Prompt(
     role="reasoning",
     title="Describe a file",
     system="You are a precise assistant for programmers. You answer in the form that is asked for, with nothing around it.",
-    template=Path(__file__).with_suffix(".j2").read_text(encoding="utf-8"),
+    template=template(__file__, "enrichment"),
     answer=JsonAnswer(EnrichmentAnswer),
     max_answer_tokens=700,
     example=EXAMPLE,

@@ -4,9 +4,9 @@ from msgspec import Struct
 
 from clean_room_agent.artifacts.context import SectionTexts
 from clean_room_agent.execute.prompts.answers import AdjustmentAnswer
-from clean_room_agent.execute.prompts.texts import TASK, template
+from clean_room_agent.execute.prompts.plans import TASK
 from clean_room_agent.llm.answers import JsonAnswer
-from clean_room_agent.llm.prompt import SYSTEM, Prompt
+from clean_room_agent.llm.prompt import SYSTEM, Prompt, template
 from clean_room_agent.llm.schema import at_most
 
 
@@ -41,7 +41,7 @@ ADJUSTMENT_FINALIZE: Prompt[FinalizeInputs, AdjustmentAnswer] = Prompt(
     role="reasoning",
     title="Write the remaining steps as it was decided",
     system=SYSTEM,
-    template=TASK + template("adjustment_finalize"),
+    template=TASK + template(__file__, "adjustment_finalize"),
     answer=JsonAnswer(AdjustmentAnswer),
     max_answer_tokens=1200,
     example=EXAMPLE,

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from clean_room_agent.execute.prompts.texts import STEPS_SO_FAR, UNDER_WAY
+from clean_room_agent.execute.prompts.plans import STEPS_SO_FAR, UNDER_WAY
 from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
 from clean_room_agent.llm.prompt import SYSTEM, Prompt
 

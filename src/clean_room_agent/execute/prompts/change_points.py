@@ -4,9 +4,8 @@ from msgspec import Struct
 
 from clean_room_agent.artifacts.context import SectionTexts
 from clean_room_agent.execute.prompts.answers import ChangePointsAnswer, points_schema
-from clean_room_agent.execute.prompts.texts import template
 from clean_room_agent.llm.answers import JsonAnswer
-from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt
+from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt, template
 
 
 class ChangePointsInputs(Struct, frozen=True, kw_only=True):
@@ -37,7 +36,7 @@ CHANGE_POINTS: Prompt[ChangePointsInputs, ChangePointsAnswer] = Prompt(
     role="reasoning",
     title="List the places that a task changes",
     system=SYSTEM,
-    template=KNOWN + template("change_points"),
+    template=KNOWN + template(__file__, "change_points"),
     answer=JsonAnswer(ChangePointsAnswer),
     max_answer_tokens=1000,
     example=EXAMPLE,

@@ -7,9 +7,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from clean_room_agent.artifacts.plans import DoctorDecision
 from clean_room_agent.execute.prompts.answers import Sentence, Sentences
-from clean_room_agent.execute.prompts.texts import TASK, template
+from clean_room_agent.execute.prompts.plans import TASK
 from clean_room_agent.llm.answers import JsonAnswer
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import Prompt, template
 from clean_room_agent.llm.schema import bounds
 
 Diagnosed = Literal[
@@ -60,7 +60,7 @@ DOCTOR: Prompt[DoctorInputs, DoctorAnswer] = Prompt(
         "You are a senior programmer who finds out why changes to a code base fail. You never write code. "
         "You answer with one JSON object and nothing else."
     ),
-    template=TASK + template("doctor"),
+    template=TASK + template(__file__, "doctor"),
     answer=JsonAnswer(DoctorAnswer),
     max_answer_tokens=400,
     example=(

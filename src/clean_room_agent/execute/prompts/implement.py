@@ -7,9 +7,8 @@ from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.grammar import Editable, edit_grammar
 from clean_room_agent.execute.edits.parse import ParseFault, parse_edits
 from clean_room_agent.execute.edits.tags import holds_tags
-from clean_room_agent.execute.prompts.texts import template
 from clean_room_agent.llm.answers import BadAnswer, TextAnswer
-from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt
+from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt, template
 
 
 class FailedAttempt(Struct, frozen=True, kw_only=True):
@@ -97,7 +96,7 @@ IMPLEMENT: Prompt[ImplementInputs, tuple[PatchEdit, ...]] = Prompt(
     role="coding",
     title="Write the edits for one step",
     system=SYSTEM,
-    template=KNOWN + template("implement"),
+    template=KNOWN + template(__file__, "implement"),
     answer=TextAnswer(read_edits),
     max_answer_tokens=4096,
     example=EXAMPLE,

@@ -10,10 +10,34 @@ from clean_room_agent.execute.prompts.answers import (
     parts_schema,
     steps_schema,
 )
-from clean_room_agent.execute.prompts.texts import TASK, template
 from clean_room_agent.llm.answers import JsonAnswer
-from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt
+from clean_room_agent.llm.prompt import CONTEXT, KNOWN, SYSTEM, Prompt, template
 from clean_room_agent.llm.schema import at_most
+
+TASK = CONTEXT + "{{ task.strip() | task }}\n"
+UNDER_WAY = (
+    f"""\
+{TASK}"""
+    """
+## The part of it under way
+{{ part | part }}
+{% if diff %}
+
+## Changes made so far
+{{ diff.rstrip() | diff }}
+{% endif %}
+"""
+)
+"""The beginning of all judgments about a plan in progress."""
+STEPS_SO_FAR = """\
+{% if done %}
+
+## Steps so far
+{% for line in done %}
+{{ line | step }}
+{% endfor %}
+{% endif %}
+"""
 
 META_PLAN_EXAMPLE = (
     '{"analysis": "count_quokkas leaves out the young, and the quokka menu relies on it.", "parts": ['
@@ -60,7 +84,7 @@ META_PLAN: Prompt[MetaPlanInputs, MetaPlanAnswer] = Prompt(
     role="reasoning",
     title="Divide a task into parts",
     system=SYSTEM,
-    template=KNOWN + template("meta_plan"),
+    template=KNOWN + template(__file__, "meta_plan"),
     answer=JsonAnswer(MetaPlanAnswer),
     max_answer_tokens=1200,
     example=META_PLAN_EXAMPLE,
@@ -97,7 +121,7 @@ PART_PLAN: Prompt[PartPlanInputs, PartPlanAnswer] = Prompt(
     role="reasoning",
     title="Divide a part of a task into steps",
     system=SYSTEM,
-    template=KNOWN + template("part_plan"),
+    template=KNOWN + template(__file__, "part_plan"),
     answer=JsonAnswer(PartPlanAnswer),
     max_answer_tokens=1200,
     example=PART_PLAN_EXAMPLE,
@@ -126,7 +150,7 @@ ADJUSTMENT: Prompt[AdjustmentInputs, AdjustmentAnswer] = Prompt(
     role="reasoning",
     title="Revise the remaining steps of a plan",
     system=SYSTEM,
-    template=TASK + template("adjustment"),
+    template=TASK + template(__file__, "adjustment"),
     answer=JsonAnswer(AdjustmentAnswer),
     max_answer_tokens=1200,
     example=ADJUSTMENT_EXAMPLE,

@@ -7,9 +7,8 @@ from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.grammar import Editable, edit_grammar
 from clean_room_agent.execute.edits.tags import holds_tags
 from clean_room_agent.execute.prompts.implement import read_edits
-from clean_room_agent.execute.prompts.texts import template
 from clean_room_agent.llm.answers import TextAnswer
-from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt
+from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt, template
 
 
 class ScaffoldInputs(Struct, frozen=True, kw_only=True):
@@ -74,7 +73,7 @@ SCAFFOLD: Prompt[ScaffoldInputs, tuple[PatchEdit, ...]] = Prompt(
     role="coding",
     title="Declare what one step adds",
     system=SYSTEM,
-    template=KNOWN + template("scaffold"),
+    template=KNOWN + template(__file__, "scaffold"),
     answer=TextAnswer(read_edits),
     max_answer_tokens=4096,
     example=EXAMPLE,

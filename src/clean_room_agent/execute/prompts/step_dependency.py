@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from clean_room_agent.execute.prompts.texts import TASK
+from clean_room_agent.execute.prompts.plans import TASK
 from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
 from clean_room_agent.llm.prompt import SYSTEM, Prompt
 

@@ -4,9 +4,8 @@ from msgspec import Struct
 
 from clean_room_agent.artifacts.context import SectionTexts
 from clean_room_agent.execute.prompts.answers import StepDesignAnswer
-from clean_room_agent.execute.prompts.texts import template
 from clean_room_agent.llm.answers import JsonAnswer
-from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt
+from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt, template
 from clean_room_agent.llm.schema import at_most
 
 
@@ -40,7 +39,7 @@ STEP_DESIGN: Prompt[StepDesignInputs, StepDesignAnswer] = Prompt(
     role="reasoning",
     title="Write the steps that change given places",
     system=SYSTEM,
-    template=KNOWN + template("step_design"),
+    template=KNOWN + template(__file__, "step_design"),
     answer=JsonAnswer(StepDesignAnswer),
     max_answer_tokens=1000,
     example=EXAMPLE,

@@ -4,9 +4,8 @@ from msgspec import Struct
 
 from clean_room_agent.artifacts.context import SectionTexts
 from clean_room_agent.execute.prompts.answers import SymbolTargetsAnswer, targets_schema
-from clean_room_agent.execute.prompts.texts import template
 from clean_room_agent.llm.answers import JsonAnswer
-from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt
+from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt, template
 
 
 class SymbolTargetsInputs(Struct, frozen=True, kw_only=True):
@@ -44,7 +43,7 @@ SYMBOL_TARGETS: Prompt[SymbolTargetsInputs, SymbolTargetsAnswer] = Prompt(
     role="reasoning",
     title="List the places that a part of a task changes",
     system=SYSTEM,
-    template=KNOWN + template("symbol_targets"),
+    template=KNOWN + template(__file__, "symbol_targets"),
     answer=JsonAnswer(SymbolTargetsAnswer),
     max_answer_tokens=800,
     example=EXAMPLE,
