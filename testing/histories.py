@@ -3,11 +3,10 @@
 from collections import Counter
 from pathlib import Path
 
-from clean_room_agent.execute.config import EditConfig
 from clean_room_agent.git.changes import resolve_commit, stream_changes
 from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
-from clean_room_agent.orchestrator.config import OrchestratorConfig
+from clean_room_agent.orchestrator.config import EditConfig, OrchestratorConfig
 from clean_room_agent.retrieval.config import ConventionsConfig, JudgmentsConfig
 from clean_room_agent.training.licences import ALLOWED
 from clean_room_agent.training.mining import MinedCommit, mine

@@ -24,10 +24,9 @@ from benchmarks.results import table, write_section
 from clean_room_agent import proc
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree
-from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
+from clean_room_agent.orchestrator.config import SandboxConfig, TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.testing.worktrees import SandboxInputs, set_up_sandbox
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Sandbox, find_bubblewrap
-from clean_room_agent.sandbox.config import SandboxConfig
 from clean_room_agent.sandbox.escapes import BECOME_NOBODY, try_escapes
 
 RESULTS = Path(__file__).with_name("RESULTS.md")

@@ -17,14 +17,19 @@ from clean_room_agent.artifacts.plans import Part, PartPlan, PlanStep, TargetFil
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import get_orchestrator_run, list_events
 from clean_room_agent.db.session import Session
-from clean_room_agent.execute.config import EditConfig
 from clean_room_agent.git.worktree import Worktree
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.orchestrator.budget import Budget, Meter
-from clean_room_agent.orchestrator.config import OrchestratorConfig, RecoveryConfig, SolveConfig
+from clean_room_agent.orchestrator.config import (
+    EditConfig,
+    OrchestratorConfig,
+    RecoveryConfig,
+    SolveConfig,
+    TestingConfig,
+)
 from clean_room_agent.orchestrator.context import RunContext
 from clean_room_agent.orchestrator.events import Event
 from clean_room_agent.orchestrator.interrupts import Interrupts
@@ -32,7 +37,6 @@ from clean_room_agent.orchestrator.journal import Journal, seconds_used
 from clean_room_agent.orchestrator.run import Progress, Run
 from clean_room_agent.orchestrator.run_recorder import RunHeader, RunRecorder
 from clean_room_agent.orchestrator.task import Hint, Hints, RunLimits, Task
-from clean_room_agent.orchestrator.testing.config import TestingConfig
 from clean_room_agent.orchestrator.testing.results import CommandEnd, Outcome, TestReport, TestRun
 from clean_room_agent.orchestrator.testing.test_runner import TestRunner, TestWorktree
 from clean_room_agent.orchestrator.testing.worktrees import WorktreePool

@@ -10,10 +10,9 @@ from tests.training.test_evaluation import compared_edits, row
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.git.repository import Repository, open_repository
-from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
+from clean_room_agent.orchestrator.config import SandboxConfig, TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.testing.worktrees import SandboxInputs
 from clean_room_agent.sandbox.bubblewrap import Obstacle
-from clean_room_agent.sandbox.config import SandboxConfig
 from clean_room_agent.training.dataset import Row
 from clean_room_agent.training.edit_steps import Clone, EditSteps, opened_tests
 from clean_room_agent.training.evaluation import questions_of

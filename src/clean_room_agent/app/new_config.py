@@ -12,8 +12,8 @@ from clean_room_agent.app.config_file import render_config
 from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.errors import ModelError, UsageError
 from clean_room_agent.llm.config import CLOUD, Provider, is_cloud_tag
+from clean_room_agent.orchestrator.config import SandboxMode
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, working_bubblewrap
-from clean_room_agent.sandbox.config import Mode
 from clean_room_agent.trust import trust
 from clean_room_agent.workspace import Workspace
 
@@ -30,7 +30,7 @@ class Given(Struct, frozen=True, kw_only=True):
     test_command: str | None
     context_window: int | None
     reserved_tokens: int | None
-    sandbox: Mode | None
+    sandbox: SandboxMode | None
 
 
 class Answers(Protocol):
@@ -66,7 +66,7 @@ def given_values(
     test_command: str | None,
     context_window: int | None,
     reserved_tokens: int | None,
-    sandbox: Mode | None,
+    sandbox: SandboxMode | None,
 ) -> Given:
     """The values of flags over those of the user's own configuration, `below`."""
     models, budget = below.get("models", {}), below.get("budget", {})
@@ -174,7 +174,7 @@ def _refuse_forwarded(tag: str, server: discovery.FoundServer | None) -> None:
         )
 
 
-def _sandbox(given: Mode | None, answers: Answers) -> Mode:
+def _sandbox(given: SandboxMode | None, answers: Answers) -> SandboxMode:
     """The given mode; else "bwrap" if bubblewrap works; else "none" if the user agrees; else "auto", which decides at
     each run.
     """

@@ -27,10 +27,10 @@ from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.schema import MAX_NUMBER, bounds
 from clean_room_agent.llm.transport import ModelServer
 from clean_room_agent.llm.window_probe import PROBE_NAME
+from clean_room_agent.orchestrator.config import SandboxMode
 from clean_room_agent.orchestrator.testing.worktrees import NO_SANDBOX
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle, working_bubblewrap
-from clean_room_agent.sandbox.config import Mode
 from clean_room_agent.sandbox.escapes import BECOME_NOBODY, try_escapes
 from clean_room_agent.workspace import Workspace, private_folder
 
@@ -188,7 +188,7 @@ def try_sandbox() -> Iterator[Line]:
         yield _attempt("escapes as an ordinary user", lambda: escapes(as_nobody=True))
 
 
-def _sandbox(mode: Mode) -> Line:
+def _sandbox(mode: SandboxMode) -> Line:
     if mode == "none":
         return Line(name="sandbox", ok=True, text=NO_SANDBOX)
     found = working_bubblewrap()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, structs
+from pydantic import Field
 
 from clean_room_agent.config import (
     ConfigSlice,
@@ -17,15 +18,37 @@ from clean_room_agent.config import (
     read_toml,
     refuse_unknown_tables,
 )
-from clean_room_agent.enrichment.config import EnrichmentConfig
 from clean_room_agent.errors import ConfigError, UsageError
-from clean_room_agent.execute.config import EditConfig
 from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
-from clean_room_agent.orchestrator.config import OrchestratorConfig, RecoveryConfig, SolveConfig
-from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
+from clean_room_agent.orchestrator.config import (
+    EditConfig,
+    OrchestratorConfig,
+    RecoveryConfig,
+    SandboxConfig,
+    SolveConfig,
+    TestingConfig,
+    WorktreeConfig,
+)
 from clean_room_agent.retrieval.config import ConventionsConfig, JudgmentsConfig, StagesConfig
-from clean_room_agent.sandbox.config import SandboxConfig
+
+FLAGS = {
+    ("budget", "context_window"): "--context-window",
+    ("budget", "reserved_tokens"): "--reserved-tokens",
+    ("solve", "max_attempts"): "--max-attempts",
+    ("solve", "max_refinement_loops"): "--max-refinement-loops",
+    ("solve", "samples"): "--samples",
+    ("stages", "default"): "--stages",
+}
+
+
+class EnrichmentConfig(ConfigSlice):
+    """When `cra enrich` gives up."""
+
+    max_unreadable: int = Field(
+        default=5, ge=1, description="unreadable answers in a row after which `cra enrich` stops"
+    )
+
 
 TABLES: dict[str, type[ConfigSlice]] = {
     "models": ModelsConfig,
@@ -42,14 +65,6 @@ TABLES: dict[str, type[ConfigSlice]] = {
     "sandbox": SandboxConfig,
     "index": IndexConfig,
     "enrichment": EnrichmentConfig,
-}
-FLAGS = {
-    ("budget", "context_window"): "--context-window",
-    ("budget", "reserved_tokens"): "--reserved-tokens",
-    ("solve", "max_attempts"): "--max-attempts",
-    ("solve", "max_refinement_loops"): "--max-refinement-loops",
-    ("solve", "samples"): "--samples",
-    ("stages", "default"): "--stages",
 }
 
 

@@ -15,7 +15,7 @@ from clean_room_agent.cli.views.init import Answers, try_tests
 from clean_room_agent.errors import UsageError
 from clean_room_agent.git.repository import find_top
 from clean_room_agent.llm.config import Provider
-from clean_room_agent.sandbox.config import Mode
+from clean_room_agent.orchestrator.config import SandboxMode
 from clean_room_agent.workspace import Workspace
 
 
@@ -44,7 +44,7 @@ from clean_room_agent.workspace import Workspace
 )
 @click.option(
     "--sandbox",
-    type=click.Choice(get_args(Mode)),
+    type=click.Choice(get_args(SandboxMode)),
     help="How tests are isolated; bwrap by default, if bubblewrap works.",
 )
 @click.option("-y", "--yes", is_flag=True, help="Accept what was detected.")
@@ -68,7 +68,7 @@ def command(
     test_command: str | None,
     context_window: int | None,
     reserved_tokens: int | None,
-    sandbox: Mode | None,
+    sandbox: SandboxMode | None,
     yes: bool,
     force: bool,
     trust: bool,

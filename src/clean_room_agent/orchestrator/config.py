@@ -1,8 +1,11 @@
-"""The slices of `config.toml` that steer a run."""
+"""The tables of `config.toml` that steer a run: how it plans, edits and recovers, and how and in which sandbox it runs the
+repository's commands.
+"""
 
-from typing import Literal, get_args
+from pathlib import Path
+from typing import ClassVar, Literal, get_args
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from clean_room_agent.config import ConfigSlice
 
@@ -21,7 +24,6 @@ Rule = Literal[
     "needs_human",
 ]
 """A row of the recovery table that can be switched off; `stop` and `skip`, which end things, cannot."""
-
 Category = Literal[
     "format",
     "truncated",
@@ -42,6 +44,22 @@ Category = Literal[
 `untouched`: nothing was refused but that a target of the step was left alone. The last three are never read from an
 error; a diagnosis names them.
 """
+Accept = Literal["all-pass", "no-new-failures", "untested"]
+FolderMode = Literal["copy", "link"]
+FolderModeInside = Literal["mount", "copy"]
+SandboxMode = Literal["auto", "bwrap", "none"]
+DEFAULT_PROTECTED = (
+    ".env",
+    ".env.*",
+    ".envrc",
+    ".netrc",
+    ".npmrc",
+    ".pypirc",
+    "*.pem",
+    "*.key",
+    "id_rsa*",
+    "id_ed25519*",
+)
 
 
 class SolveConfig(ConfigSlice):
@@ -160,4 +178,99 @@ class RecoveryConfig(ConfigSlice):
     )
     escalation_attempts: int = Field(
         default=1, ge=1, description="attempts of each stronger model in [models.escalation]"
+    )
+
+
+class TestingConfig(ConfigSlice):
+    """[testing]: the repository's own commands, run in the worktree by the shell."""
+
+    __test__: ClassVar[bool] = False  # its name must not make pytest collect it
+
+    test_command: str = Field(
+        min_length=1, description="runs all tests; judges the state at the start and the result"
+    )
+    step_test_command: str | None = Field(
+        default=None, min_length=1, description="a quicker command that judges each attempt at a step"
+    )
+    lint_command: str | None = Field(default=None, min_length=1, description="for information only")
+    type_check_command: str | None = Field(default=None, min_length=1, description="for information only")
+    timeout: float = Field(
+        default=120.0, gt=0, description="seconds for each of these commands; after that it is killed"
+    )
+    parallel: int = Field(
+        default=1,
+        ge=1,
+        le=16,
+        description="candidates of an attempt (see [solve] samples) that are drawn and tested at a time, each in a worktree of "
+        "its own; at most as many as this machine has cores",
+    )
+    output_bound: int = Field(
+        default=1_000_000,
+        ge=2_000,
+        description="bytes kept of each of a command's two streams; of longer ones, the beginning and the end",
+    )
+    accept: Accept = Field(
+        default="all-pass",
+        description='when a result is complete: "all-pass", "no-new-failures" where the tests were red before, or "untested" '
+        "where there are none",
+    )
+
+
+class WorktreeConfig(ConfigSlice):
+    """[worktree]: where a task's own copy of the tree stands, and what tests need in it beside the files."""
+
+    root: Path | None = Field(
+        default=None,
+        description="folder for worktrees, outside the repository; by default in the user's cache",
+    )
+    link: tuple[str, ...] = Field(
+        default=(".venv", "venv", "node_modules"),
+        description="ignored folders that tests need, brought into the worktree",
+    )
+    in_sandbox: FolderModeInside = Field(
+        default="mount",
+        description='"mount" those folders read-only, or "copy" them for tools that write there',
+    )
+    without_sandbox: FolderMode = Field(
+        default="copy",
+        description='"copy" those folders, or "link" to yours, which tests could then change',
+    )
+
+
+class SandboxConfig(ConfigSlice):
+    """[sandbox]: what surrounds the repository's commands while they run model-written code."""
+
+    mode: SandboxMode = Field(
+        default="auto",
+        description='"bwrap": inside bubblewrap, or not at all; "none": with your privileges, as each run says; "auto": '
+        "bubblewrap where it works, else none, as each run says",
+    )
+    read: tuple[str, ...] = Field(
+        default=(), description='more that the commands may read: absolute paths, or "~/" and what follows'
+    )
+    environment: tuple[str, ...] = Field(
+        default=(), description="names of more environment variables that the commands are given"
+    )
+    memory_mb: int = Field(default=4096, ge=0, description="held by all processes of a command; 0: no bound")
+    processes: int = Field(default=2048, ge=0, description="with threads, at a time; 0: no bound")
+    file_mb: int = Field(default=2048, ge=0, description="of each file written; 0: no bound")
+    scratch_mb: int = Field(
+        default=512, ge=1, description="in each of the temporary folders, which live in memory"
+    )
+
+    @field_validator("read")
+    @classmethod
+    def _names_a_place(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for path in value:
+            if not path.startswith(("/", "~/")) or ".." in Path(path).parts:
+                raise ValueError(f"{path!r} is neither absolute nor begins with ~/")
+        return value
+
+
+class EditConfig(ConfigSlice):
+    """[edit]: what no edit may touch."""
+
+    protected: tuple[str, ...] = Field(
+        default=DEFAULT_PROTECTED,
+        description="glob patterns of files that are never edited; a pattern without a slash matches names in any folder",
     )

@@ -4,8 +4,7 @@ from msgspec import Struct
 
 from clean_room_agent.artifacts.names import relative_pass
 from clean_room_agent.artifacts.plans import MetaPlan, PartPlan
-from clean_room_agent.execute.config import EditConfig
-from clean_room_agent.orchestrator.config import OrchestratorConfig, RecoveryConfig, SolveConfig
+from clean_room_agent.orchestrator.config import EditConfig, OrchestratorConfig, RecoveryConfig, SolveConfig
 
 
 class Hint(Struct, frozen=True, kw_only=True):

@@ -20,7 +20,6 @@ from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.session import Session
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.execute.config import EditConfig
 from clean_room_agent.execute.edits.apply import apply_edits
 from clean_room_agent.execute.edits.rules import EditRules
 from clean_room_agent.execute.implement import StepInstruction, implement
@@ -32,7 +31,7 @@ from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.router import ModelRouter
-from clean_room_agent.orchestrator.config import OrchestratorConfig
+from clean_room_agent.orchestrator.config import EditConfig, OrchestratorConfig
 from clean_room_agent.orchestrator.planning.plans import (
     meta_plan_request,
     part_plan_request,

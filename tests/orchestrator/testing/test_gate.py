@@ -3,8 +3,8 @@ import re
 import pytest
 from msgspec.structs import replace
 
+from clean_room_agent.orchestrator.config import Accept
 from clean_room_agent.orchestrator.testing import gate
-from clean_room_agent.orchestrator.testing.config import Accept
 from clean_room_agent.orchestrator.testing.gate import (
     FinalVerdict,
     StepVerdict,

@@ -7,7 +7,7 @@ from testing.patience import PATIENCE
 from testing.repositories import write
 
 from clean_room_agent.errors import RepositoryError
-from clean_room_agent.orchestrator.testing.config import How
+from clean_room_agent.orchestrator.config import FolderMode
 from clean_room_agent.orchestrator.testing.ignored_folders import Copies, copy_included, prepare_links
 from clean_room_agent.orchestrator.testing.run import run_tests
 
@@ -61,7 +61,7 @@ def test_what_stands_in_the_worktree_stays(trees: tuple[Path, Path]) -> None:
 
 
 @pytest.mark.parametrize("how", ["copy", "link"])
-def test_an_empty_folder_is_filled_by_a_copy(trees: tuple[Path, Path], how: How) -> None:
+def test_an_empty_folder_is_filled_by_a_copy(trees: tuple[Path, Path], how: FolderMode) -> None:
     user, worktree = trees
     (worktree / "node_modules").mkdir()
     assert prepare_links(worktree, user, ("node_modules",), how=how) == ("node_modules: copied",)
@@ -93,7 +93,7 @@ def test_a_script_in_the_worktree_finds_its_dependency(
 
 @pytest.mark.parametrize("how", ["copy", "link"])
 def test_what_a_link_of_the_repository_would_lead_out_is_left_out(
-    how: How, trees: tuple[Path, Path], tmp_path: Path
+    how: FolderMode, trees: tuple[Path, Path], tmp_path: Path
 ) -> None:
     user, worktree = trees
     (user / "packages/venv").mkdir(parents=True)
@@ -167,7 +167,7 @@ def test_what_an_attempt_left_in_a_copied_folder_is_gone_for_the_next(what: str,
 
 
 @pytest.mark.parametrize("how", ["copy", "link"])
-def test_only_what_was_brought_is_kept_at_a_reset(how: How, tmp_path: Path) -> None:
+def test_only_what_was_brought_is_kept_at_a_reset(how: FolderMode, tmp_path: Path) -> None:
     top, tree = tmp_path / "project", tmp_path / "tree"
     write(top, {".venv/lib/a.py": "mine\n", "vendored/b.py": "mine\n"})
     write(tree, {"vendored/b.py": "committed\n"})

@@ -7,8 +7,8 @@ import pytest
 from testing.patience import PATIENCE
 
 from clean_room_agent import proc
+from clean_room_agent.orchestrator.config import FolderMode
 from clean_room_agent.orchestrator.testing import processes
-from clean_room_agent.orchestrator.testing.config import How
 from clean_room_agent.orchestrator.testing.ignored_folders import prepare_links
 from clean_room_agent.orchestrator.testing.processes import GUARD
 from clean_room_agent.orchestrator.testing.run import run_tests
@@ -64,7 +64,7 @@ def test_an_editable_install_of_the_user_s_tree_does_not_hide_the_worktree(
 
 @pytest.mark.parametrize("how", ["copy", "link"])
 def test_an_in_tree_virtual_environment_tests_the_worktree(
-    how: How, trees: tuple[Path, Path], tmp_path: Path
+    how: FolderMode, trees: tuple[Path, Path], tmp_path: Path
 ) -> None:
     user, worktree = trees
     make_venv(user / ".venv", editable=user)

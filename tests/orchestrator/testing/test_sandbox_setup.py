@@ -16,7 +16,7 @@ from clean_room_agent.errors import ConfigError, RepositoryError
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.visible_metadata import bare_configuration
 from clean_room_agent.git.worktree import Worktree, add_worktree, included_files
-from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
+from clean_room_agent.orchestrator.config import SandboxConfig, SandboxMode, TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.testing.ignored_folders import copy_included
 from clean_room_agent.orchestrator.testing.worktrees import (
     NO_SANDBOX,
@@ -25,7 +25,6 @@ from clean_room_agent.orchestrator.testing.worktrees import (
     set_up_sandbox,
 )
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle, Sandbox
-from clean_room_agent.sandbox.config import Mode, SandboxConfig
 
 __all__ = ["on_disk"]  # in the place of `tmp_path`
 
@@ -42,7 +41,7 @@ def make_tree(tmp_path: Path, files: Files) -> Worktree:
 
 def setup_for(
     tree: Worktree,
-    mode: Mode,
+    mode: SandboxMode,
     find: Callable[[], Bubblewrap | Obstacle] = lambda: MISSING,
     *,
     command: str = "true",
@@ -105,7 +104,9 @@ def test_a_configured_sandbox_that_cannot_be_had_is_an_error(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("mode", ["auto", "bwrap"])
-def test_a_sandbox_that_fails_for_this_repository_alone_is_an_error(mode: Mode, tmp_path: Path) -> None:
+def test_a_sandbox_that_fails_for_this_repository_alone_is_an_error(
+    mode: SandboxMode, tmp_path: Path
+) -> None:
     broken = tmp_path / "bwrap"
     broken.write_text("#!/bin/sh\necho 'bwrap: Can'\"'\"'t mount on /x' >&2; exit 1\n")
     broken.chmod(0o755)
@@ -197,7 +198,7 @@ def test_a_command_that_the_sandbox_does_not_show_is_told_with_the_remedy(tmp_pa
 
 
 @pytest.mark.parametrize("mode", ["auto", "bwrap"])
-def test_where_bubblewrap_works_both_take_it(mode: Mode, tmp_path: Path) -> None:
+def test_where_bubblewrap_works_both_take_it(mode: SandboxMode, tmp_path: Path) -> None:
     sandbox_setup = setup_for(make_tree(tmp_path, {"a.py": BEFORE}), mode, installed)
     assert sandbox_setup.sandbox is not None
     assert sandbox_setup.notes[0].startswith("sandbox: bubblewrap")

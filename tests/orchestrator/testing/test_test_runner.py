@@ -8,8 +8,8 @@ from tests.orchestrator.testing.tiny_project import Runner, Write
 
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree
+from clean_room_agent.orchestrator.config import TestingConfig
 from clean_room_agent.orchestrator.events import Event
-from clean_room_agent.orchestrator.testing.config import TestingConfig
 from clean_room_agent.orchestrator.testing.test_runner import PercentReader, TestRunner, TestWorktree
 
 

@@ -8,8 +8,8 @@ from testing.repositories import make_repository
 
 from clean_room_agent import proc
 from clean_room_agent.git.repository import Repository, open_repository
+from clean_room_agent.orchestrator.config import SandboxConfig, TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.events import Nobody
-from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.testing.worktrees import (
     RunnerSetup,
     SandboxInputs,
@@ -17,7 +17,6 @@ from clean_room_agent.orchestrator.testing.worktrees import (
     at_a_time,
 )
 from clean_room_agent.sandbox.bubblewrap import Obstacle
-from clean_room_agent.sandbox.config import SandboxConfig
 
 SLEEPS = (sys.executable, "-c", "import time; time.sleep(3600)")
 

@@ -27,7 +27,7 @@ from pathlib import PurePosixPath
 from msgspec import Struct
 
 from clean_room_agent.artifacts.evidence import group_of
-from clean_room_agent.orchestrator.testing.config import Accept
+from clean_room_agent.orchestrator.config import Accept
 from clean_room_agent.orchestrator.testing.processes import newly_replaced
 from clean_room_agent.orchestrator.testing.results import TestRun
 

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from clean_room_agent import proc
 from clean_room_agent.errors import CommandError, RepositoryError
 from clean_room_agent.folders import remove_tree
-from clean_room_agent.orchestrator.testing.config import How
+from clean_room_agent.orchestrator.config import FolderMode
 from clean_room_agent.safe_open import (
     NOT_A_FILE,
     copy_file,
@@ -36,7 +36,7 @@ LEFT_OUT = NOT_A_FILE | {errno.ENOENT, errno.EISDIR}
 
 
 def prepare_links(
-    worktree: Path, repo_top: Path, names: Sequence[str], *, how: How, turn: bool = True
+    worktree: Path, repo_top: Path, names: Sequence[str], *, how: FolderMode, turn: bool = True
 ) -> tuple[str, ...]:
     """Each of `names` that the user's tree has stands in the worktree too; what was done, in words, in that order.
 
@@ -86,7 +86,7 @@ class Copies(Struct):
     worktree: Path
     repo_top: Path
     names: tuple[str, ...]
-    how: How
+    how: FolderMode
     turn: bool
     states: dict[str, bytes] = field(default_factory=dict)
     """By name of what was brought: the commit may have some of `names` itself, the user's tree may not have them."""

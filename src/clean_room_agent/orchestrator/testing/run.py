@@ -16,7 +16,7 @@ from clean_room_agent import proc
 from clean_room_agent.child_processes import marked
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.folders import remove_tree
-from clean_room_agent.orchestrator.testing.config import TestingConfig
+from clean_room_agent.orchestrator.config import TestingConfig
 from clean_room_agent.orchestrator.testing.failure_reports import (
     MAX_DESCRIBED,
     MAX_EXPLAINED,

@@ -11,8 +11,8 @@ from clean_room_agent import proc, safe_open
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.child_processes import marked
 from clean_room_agent.git.worktree import Worktree, reset_worktree
+from clean_room_agent.orchestrator.config import TestingConfig
 from clean_room_agent.orchestrator.events import Observer, TestsFinished, TestsProgress, TestsStarted
-from clean_room_agent.orchestrator.testing.config import TestingConfig
 from clean_room_agent.orchestrator.testing.ignored_folders import Copies, copy_included
 from clean_room_agent.orchestrator.testing.output import normalise
 from clean_room_agent.orchestrator.testing.processes import test_environment
