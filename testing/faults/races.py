@@ -20,7 +20,7 @@ from clean_room_agent.errors import CommandError, RepositoryError
 from clean_room_agent.indexer.extract import FileFacts, extract
 from clean_room_agent.indexer.resolution import read_config
 from clean_room_agent.orchestrator.testing.ignored_folders import copy_included, prepare_links
-from clean_room_agent.orchestrator.testing.readers.python import read_report
+from clean_room_agent.orchestrator.testing.python_reports import read_report
 from clean_room_agent.retrieval.context_files import ContextFiles, FileText
 from testing.faults.figures import Effort, Figure
 

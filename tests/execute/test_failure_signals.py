@@ -10,9 +10,9 @@ from clean_room_agent.artifacts.plans import MAX_MESSAGE
 from clean_room_agent.execute.failure_signals import failure_signals, words_of
 from clean_room_agent.orchestrator.testing.failure_reports import SourceTree, describe
 from clean_room_agent.orchestrator.testing.processes import clear_guard_folder, guard_folder
-from clean_room_agent.orchestrator.testing.readers.python import read_report
-from clean_room_agent.orchestrator.testing.readers.script_report import read_script_reports
+from clean_room_agent.orchestrator.testing.python_reports import read_report
 from clean_room_agent.orchestrator.testing.results import Failure
+from clean_room_agent.orchestrator.testing.script_reports import read_script_reports
 
 RECORDED = Path(__file__).parents[1] / "assets" / "runner_reports"
 FAILED, REFUSED = AttemptOutcome.TESTS_FAILED, AttemptOutcome.REFUSED

@@ -1,5 +1,5 @@
 """Contexts of plans as the real retrieval makes them, and a run without any plan that is interrupted. What becomes of a part whose
-plan does not work out is said in tests/orchestrator/planning/test_planned_runs.py.
+plan does not work out is said in tests/orchestrator/test_planned_runs.py.
 """
 
 import json

@@ -1,5 +1,5 @@
 """What a run does about a step that does not work, as a command: it asks a person, it goes on where its server died, and it replays.
-What it decides is said in tests/orchestrator/recovery/test_recovered_runs.py.
+What it decides is said in tests/orchestrator/test_recovered_runs.py.
 """
 
 import json

@@ -14,7 +14,7 @@ from clean_room_agent.orchestrator.config import (
     TestingConfig,
     WorktreeConfig,
 )
-from clean_room_agent.orchestrator.recovery.rules import TABLE
+from clean_room_agent.orchestrator.recovery_rules import TABLE
 
 
 def test_every_recovery_rule_can_be_switched_off_and_none_is_by_default() -> None:

@@ -21,7 +21,7 @@ from clean_room_agent.git.refs import delete_ref, list_refs
 from clean_room_agent.git.repository import list_files, open_repository
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Observer
-from clean_room_agent.orchestrator.planning.only_plan import PlanMade, make_plan
+from clean_room_agent.orchestrator.only_plan import PlanMade, make_plan
 from clean_room_agent.orchestrator.setup import RunParts, opened_run
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.orchestrator.time_log import TimeLog

@@ -8,7 +8,7 @@ from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.commits import RunCommits
 from clean_room_agent.orchestrator.context import RunContext
 from clean_room_agent.orchestrator.journal import Journal
-from clean_room_agent.orchestrator.recovery.situation import Advice
+from clean_room_agent.orchestrator.recovery_facts import Advice
 from clean_room_agent.orchestrator.run_recorder import RunRecorder
 from clean_room_agent.orchestrator.task import RunLimits, Task
 from clean_room_agent.orchestrator.testing.results import TestRun

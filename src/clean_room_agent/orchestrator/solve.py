@@ -8,10 +8,10 @@ from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep
 from clean_room_agent.errors import ModelError
 from clean_room_agent.execute.plan_drafts import StepOutcome
 from clean_room_agent.execute.plan_validation import in_order
+from clean_room_agent.orchestrator.adjustment import adjust_part
 from clean_room_agent.orchestrator.finishing import Solved, finish
 from clean_room_agent.orchestrator.full_tests import run_baseline
-from clean_room_agent.orchestrator.planning.adjustment import adjust_part
-from clean_room_agent.orchestrator.planning.plans import FailedPlan, plan_part, plan_parts
+from clean_room_agent.orchestrator.planning import FailedPlan, plan_part, plan_parts
 from clean_room_agent.orchestrator.run import Run, StepDone, StepFailed
 from clean_room_agent.orchestrator.steps.attempt import StepJob
 from clean_room_agent.orchestrator.steps.rounds import has_attempt

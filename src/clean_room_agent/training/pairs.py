@@ -32,7 +32,7 @@ from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.orchestrator.config import EditConfig, OrchestratorConfig
-from clean_room_agent.orchestrator.planning.plans import (
+from clean_room_agent.orchestrator.planning import (
     meta_plan_request,
     part_plan_request,
     plan_limits,

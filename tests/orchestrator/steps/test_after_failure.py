@@ -6,7 +6,7 @@ from testing.runs.memory_run import MemoryProject, MemoryRun, part, pytest_run, 
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.plans import PlanStep
-from clean_room_agent.orchestrator.recovery.situation import Action
+from clean_room_agent.orchestrator.recovery_facts import Action
 from clean_room_agent.orchestrator.steps.after_failure import (
     attempt_seen,
     decide_next,

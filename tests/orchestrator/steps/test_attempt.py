@@ -7,7 +7,7 @@ from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.llm.transport import RawAnswer
 from clean_room_agent.orchestrator.full_tests import run_baseline
-from clean_room_agent.orchestrator.recovery.situation import Action
+from clean_room_agent.orchestrator.recovery_facts import Action
 from clean_room_agent.orchestrator.steps.attempt import (
     VARIED_TEMPERATURE,
     Attempt,

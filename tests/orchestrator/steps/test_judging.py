@@ -9,7 +9,7 @@ from testing.runs.memory_run import MemoryProject, MemoryRun, memory_project, pa
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.orchestrator.full_tests import run_baseline
-from clean_room_agent.orchestrator.recovery.situation import Action
+from clean_room_agent.orchestrator.recovery_facts import Action
 from clean_room_agent.orchestrator.steps.attempt import Attempt, Draw, StepJob, ask, place
 from clean_room_agent.orchestrator.steps.judging import Candidate, choose, judge, normalised_diff, why_not
 from clean_room_agent.orchestrator.steps.step_context import context_for

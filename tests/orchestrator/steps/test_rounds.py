@@ -6,7 +6,7 @@ from testing.runs.memory_run import MemoryProject, MemoryRun, part, step
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.orchestrator.full_tests import run_baseline
-from clean_room_agent.orchestrator.recovery.situation import Action
+from clean_room_agent.orchestrator.recovery_facts import Action
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob
 from clean_room_agent.orchestrator.steps.rounds import (
     History,

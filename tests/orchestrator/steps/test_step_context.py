@@ -3,7 +3,7 @@ from testing.runs.memory_run import TASK_ID, MemoryProject, MemoryRun, part, ste
 
 from clean_room_agent.artifacts.context import ContextPackage, RefinementRequest
 from clean_room_agent.orchestrator.full_tests import run_baseline
-from clean_room_agent.orchestrator.recovery.situation import Action
+from clean_room_agent.orchestrator.recovery_facts import Action
 from clean_room_agent.orchestrator.steps.attempt import StepJob
 from clean_room_agent.orchestrator.steps.step_context import context_for
 

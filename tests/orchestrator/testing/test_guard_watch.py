@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.orchestrator.testing.tiny_project import PYTEST, Runner, Write
 
+from clean_room_agent.orchestrator.testing import python_reports, script_reports
 from clean_room_agent.orchestrator.testing.gate import judge_step
 from clean_room_agent.orchestrator.testing.processes import (
     MAX_BYTES,
@@ -16,7 +17,6 @@ from clean_room_agent.orchestrator.testing.processes import (
     guard_folder,
     read_watched,
 )
-from clean_room_agent.orchestrator.testing.readers import python, script_report
 from clean_room_agent.orchestrator.testing.run import naming
 
 UNITTEST = f"{sys.executable} -m unittest"
@@ -248,12 +248,12 @@ def test_of_what_lies_in_the_guards_folder_a_bounded_part_is_read(tmp_path: Path
         (folder / f"python-{number}.started").touch()
         (folder / f"python-{number}.ended").write_text(f"[{' ' * (MAX_BYTES // 2)}]")
         (folder / f"node-{number}.started").touch()
-        (folder / f"node-{number}.json").write_text('{"tests": []}' + " " * (script_report.MAX_BYTES // 2))
-        (folder / f"python-{number}.failures").write_text("x" * (python.MAX_BYTES // 2))
+        (folder / f"node-{number}.json").write_text('{"tests": []}' + " " * (script_reports.MAX_BYTES // 2))
+        (folder / f"python-{number}.failures").write_text("x" * (python_reports.MAX_BYTES // 2))
     assert read_watched(report) == Watched(ended=False)
-    told = script_report.read_script_reports(report)
+    told = script_reports.read_script_reports(report)
     assert told is not None
-    assert (told.report.whole, told.report.problem) == (False, script_report.TOO_MUCH)
+    assert (told.report.whole, told.report.problem) == (False, script_reports.TOO_MUCH)
 
 
 def test_only_so_many_files_of_the_guards_folder_are_looked_at(tmp_path: Path) -> None:
@@ -263,6 +263,6 @@ def test_only_so_many_files_of_the_guards_folder_are_looked_at(tmp_path: Path) -
         for runner in ("python", "node"):
             (guard_folder(report) / f"{runner}-{number}.started").touch()
     assert read_watched(report) == Watched(ended=False)
-    told = script_report.read_script_reports(report)
+    told = script_reports.read_script_reports(report)
     assert told is not None
-    assert (told.report.whole, told.report.problem) == (False, script_report.TOO_MUCH)
+    assert (told.report.whole, told.report.problem) == (False, script_reports.TOO_MUCH)

@@ -16,8 +16,7 @@ from clean_room_agent.execute.implement import text_fingerprint
 from clean_room_agent.orchestrator.config import Category
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.journal import as_text
-from clean_room_agent.orchestrator.recovery.rules import advised_by_rules, decide, doctor_to_ask
-from clean_room_agent.orchestrator.recovery.situation import (
+from clean_room_agent.orchestrator.recovery_facts import (
     ENDS_RUN,
     MOST_COMPARED,
     Action,
@@ -30,6 +29,7 @@ from clean_room_agent.orchestrator.recovery.situation import (
     category_of,
     normalised,
 )
+from clean_room_agent.orchestrator.recovery_rules import advised_by_rules, decide, doctor_to_ask
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob
 from clean_room_agent.orchestrator.steps.missing_context import is_new, not_shown_whole

@@ -25,7 +25,7 @@ from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.llm.transport import Sampling
 from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.events import Note
-from clean_room_agent.orchestrator.recovery.situation import WHOLE_SYMBOLS, Action
+from clean_room_agent.orchestrator.recovery_facts import WHOLE_SYMBOLS, Action
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.steps.missing_context import (
     missing_after_refusal,

@@ -12,7 +12,7 @@ from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.implement import Implemented
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.journal import Entry, Pass
-from clean_room_agent.orchestrator.recovery.situation import Action, Advice, AttemptSeen
+from clean_room_agent.orchestrator.recovery_facts import Action, Advice, AttemptSeen
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
 from clean_room_agent.orchestrator.steps.attempt import Attempt, Draw, StepJob, ask, note_unshown, place

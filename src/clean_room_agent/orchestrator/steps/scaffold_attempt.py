@@ -20,7 +20,7 @@ from clean_room_agent.execute.scaffold import (
 )
 from clean_room_agent.execute.scaffold_context import scaffolded_package
 from clean_room_agent.orchestrator.events import PassProgress
-from clean_room_agent.orchestrator.recovery.situation import Action
+from clean_room_agent.orchestrator.recovery_facts import Action
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob, edited, instruction_with_diff
 from clean_room_agent.orchestrator.steps.scaffold import JOURNAL_NAME, Scaffold

@@ -5,7 +5,7 @@ from msgspec import Struct
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, EventKind
 from clean_room_agent.artifacts.plans import MAX_MESSAGE, FailureSignal
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.orchestrator.recovery.situation import ENDS_RUN, Action
+from clean_room_agent.orchestrator.recovery_facts import ENDS_RUN, Action
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob
 from clean_room_agent.orchestrator.steps.judging import candidate

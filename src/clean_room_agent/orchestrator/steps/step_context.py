@@ -14,7 +14,7 @@ from clean_room_agent.execute.implement import (
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.context import fits
 from clean_room_agent.orchestrator.events import PassProgress
-from clean_room_agent.orchestrator.recovery.situation import Action
+from clean_room_agent.orchestrator.recovery_facts import Action
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.steps.attempt import StepJob, instruction_for
 from clean_room_agent.orchestrator.testing.results import evidence_of

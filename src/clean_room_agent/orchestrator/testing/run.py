@@ -39,7 +39,7 @@ from clean_room_agent.orchestrator.testing.processes import (
     guard_folder,
     read_watched,
 )
-from clean_room_agent.orchestrator.testing.readers.python import (
+from clean_room_agent.orchestrator.testing.python_reports import (
     read_report,
     read_unittest,
     with_records_of_unittest,
@@ -248,7 +248,7 @@ def _read_scripts(report: Path) -> Reading | None:
     started = guard_folder(report).glob("*.started")
     if all(place.name.startswith("python-") for place in started):
         return None
-    from clean_room_agent.orchestrator.testing.readers.script_report import read_script_reports
+    from clean_room_agent.orchestrator.testing.script_reports import read_script_reports
 
     return read_script_reports(report)
 
@@ -258,7 +258,7 @@ def _printed(command: str, text: str, report: Path) -> Reading:
     reading = read_unittest(text)
     if reading is not None:
         return with_records_of_unittest(reading, report)
-    from clean_room_agent.orchestrator.testing.readers.javascript import read_printed
+    from clean_room_agent.orchestrator.testing.javascript_output import read_printed
 
     reading = read_printed(text)
     if reading is not None:

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 - the runners print these marks
-from clean_room_agent.orchestrator.testing.readers.javascript import (
+from clean_room_agent.orchestrator.testing.javascript_output import (
     read_jest,
     read_mocha,
     read_node,

@@ -10,10 +10,10 @@ from tests.orchestrator.testing.tiny_project import Runner, Write
 
 from clean_room_agent.orchestrator.testing.gate import judge_final, judge_step
 from clean_room_agent.orchestrator.testing.processes import clear_guard_folder, guard_folder
-from clean_room_agent.orchestrator.testing.readers.script_report import operated, read_script_reports
 from clean_room_agent.orchestrator.testing.results import Reading
+from clean_room_agent.orchestrator.testing.script_reports import operated, read_script_reports
 
-RECORDED = Path(__file__).parents[3] / "assets" / "runner_reports"
+RECORDED = Path(__file__).parents[2] / "assets" / "runner_reports"
 A = "/tree/a.test.js"
 JEST = {
     f"{A} > outer > doubles 1": "passed",

@@ -6,7 +6,7 @@ from testing.runs.memory_answers import parts_answer, steps_answer
 from testing.runs.memory_run import TASK, MemoryProject, memory_project
 
 from clean_room_agent.llm.transport import ChatRequest
-from clean_room_agent.orchestrator.planning.only_plan import make_plan
+from clean_room_agent.orchestrator.only_plan import make_plan
 
 
 @pytest.fixture

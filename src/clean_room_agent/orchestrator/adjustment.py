@@ -11,7 +11,7 @@ from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.plan import Planned, adjust
 from clean_room_agent.execute.plan_drafts import StepOutcome
 from clean_room_agent.orchestrator.events import PassProgress
-from clean_room_agent.orchestrator.planning.plans import LOOKING, how_made, note_planned, plan_limits
+from clean_room_agent.orchestrator.planning import LOOKING, how_made, note_planned, plan_limits
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
 from clean_room_agent.orchestrator.testing.results import evidence_of

@@ -7,7 +7,7 @@ import pytest
 
 from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.orchestrator.testing.processes import guard_folder
-from clean_room_agent.orchestrator.testing.readers.python import (
+from clean_room_agent.orchestrator.testing.python_reports import (
     read_records,
     read_report,
     read_unittest,

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.orchestrator.config import Category, RecoveryConfig, Rule
-from clean_room_agent.orchestrator.recovery.situation import (
+from clean_room_agent.orchestrator.recovery_facts import (
     RULES,
     WHOLE_SYMBOLS,
     Action,

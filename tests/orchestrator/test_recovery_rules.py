@@ -6,8 +6,7 @@ from msgspec.structs import replace
 from clean_room_agent.artifacts.context import RefinementRequest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.orchestrator.config import Category, RecoveryConfig, Rule
-from clean_room_agent.orchestrator.recovery.rules import TABLE, decide, is_repeat, known_cause, whom_to_ask
-from clean_room_agent.orchestrator.recovery.situation import (
+from clean_room_agent.orchestrator.recovery_facts import (
     RULES,
     WHOLE_SYMBOLS,
     Action,
@@ -19,6 +18,7 @@ from clean_room_agent.orchestrator.recovery.situation import (
     Situation,
     StepSeen,
 )
+from clean_room_agent.orchestrator.recovery_rules import TABLE, decide, is_repeat, known_cause, whom_to_ask
 
 CONFIG = RecoveryConfig()
 ALWAYS = RecoveryConfig(doctor="always", high_risk=())

@@ -11,7 +11,7 @@ from clean_room_agent.artifacts.plans import MetaPlan
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.orchestrator.events import PassFinished
-from clean_room_agent.orchestrator.planning.plans import FailedPlan, plan_part, plan_parts
+from clean_room_agent.orchestrator.planning import FailedPlan, plan_part, plan_parts
 from clean_room_agent.orchestrator.testing.results import evidence_of
 
 FILES = {"a.py": "a = 0\n", "b.py": "b = 0\n", "tests/test_a.py": "import a\n"}
