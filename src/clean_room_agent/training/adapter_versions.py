@@ -10,15 +10,15 @@ from clean_room_agent.errors import RecordError
 from clean_room_agent.workspace import hold
 
 WORK = ".training"
-"""Ends the name of a training's folder, which goes when the adapter stands."""
+"""The suffix of a training's folder, which is removed when the adapter is complete."""
 
 
 @contextlib.contextmanager
 def held_version(adapters: Path, prompt: str, taken: Callable[[], AbstractSet[int]]) -> Iterator[int]:
     """Reserve a version number for the prompt's next adapter.
 
-    A training below `adapters` that was broken off has its number still, and comes first; one that runs is passed over.
-    `taken` tells the numbers in the registry, which may grow at any time.
+    An interrupted training below `adapters` keeps its number and comes first; numbers of running ones are skipped.
+    `taken` returns the numbers in the registry, which may grow at any time.
     """
     place = f"{prompt}-v"
     broken_off = sorted(

@@ -1,4 +1,4 @@
-"""Evaluates adapters through the gate, and stores the finding that a deployment relies on."""
+"""Evaluates adapters with the gate, and stores the finding that a deployment relies on."""
 
 import hashlib
 import json
@@ -45,12 +45,12 @@ class Material(Struct, frozen=True, kw_only=True):
 
     test: tuple[Question, ...]
     validation: tuple[Question, ...]
-    """Where verdicts' thresholds are set; empty for other prompts."""
+    """Used to set the thresholds of verdicts; empty for other prompts."""
     test_hash: str
-    """SHA-256 of the test file: candidates that share it are compared with one another."""
+    """SHA-256 of the test file; candidates that share it are compared with each other."""
     left_out: Mapping[str, int]
     limited: Mapping[str, int]
-    """Questions of the test of whose answers a part cannot be scored here, by what it is."""
+    """How many test questions have answers of which some aspect cannot be scored here, by that aspect."""
 
 
 class Asked(Struct, frozen=True, kw_only=True):
@@ -71,8 +71,8 @@ class Evaluated(Struct, frozen=True, kw_only=True):
     limited: Mapping[str, int]
     """As in `Material`."""
     spread: Mapping[str, float]
-    """The gain of each adapter that was trained on the same dataset and met the same test, this one included, by tag: what
-    differs is the seed, or how it was trained.
+    """The gain of each adapter that was trained on the same dataset and evaluated on the same test, including this one,
+    by tag. They differ in the seed, or in how they were trained.
     """
 
 
@@ -81,7 +81,7 @@ def material_of(folder: Path, prompt: Prompt[Any, Any], metric: Metric | None = 
 
     Raises:
         UsageError: there is no test split.
-        ArtifactError: it is not newer than what was trained on, or cannot be scored.
+        ArtifactError: the split is not newer than the training data, or cannot be scored.
     """
     path = folder / prompt.name / "test.jsonl"
     if not path.exists():
@@ -124,11 +124,11 @@ def evaluate_adapter(
     progress: Callable[[int, int], None],
     say: Callable[[str], None],
 ) -> Evaluated:
-    """The finding of the gate, in the record with all that it rests on. `others`: prompts that the adapter serves too, of
-    which none may become worse.
+    """The finding of the gate, which is recorded with everything that it is based on. `others` are further prompts that
+    the adapter serves, none of which may become worse.
 
     Raises:
-        UsageError: this adapter has met this test split before, which is allowed once.
+        UsageError: this adapter was evaluated on this test split before, which is allowed only once.
         ArtifactError: a split lacks one of a verdict's two answers.
         ModelError: the server.
     """
@@ -218,7 +218,7 @@ def _met(record: Record, adapter: AdapterRow, test_hash: str) -> Iterator[dict[s
 
 
 def passed_evaluation(record: Record, adapter: AdapterRow) -> EvaluationRow | None:
-    """The newest evaluation that the adapter passed, and passes still among the candidates that have come since."""
+    """The newest evaluation that the adapter passed, and still passes when later candidates are taken into account."""
     for row in reversed(record.write(list_evaluations, adapter.id)):
         metrics = json.loads(row.metrics)
         if not row.passed:
@@ -235,7 +235,7 @@ def require_same_answers(
     """Check that the tag answers as the evaluated one did.
 
     Raises:
-        UsageError: it answers otherwise.
+        UsageError: it answers differently.
     """
     known: dict[str, str] = json.loads(evaluation.metrics)["fingerprints"]
     changed = differing(prompt, material.test, arm, known, pass_id=task_id)

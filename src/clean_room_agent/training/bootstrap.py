@@ -1,4 +1,6 @@
-"""Commit histories to a dataset: mine, make the missing shards, and assemble what all shards hold."""
+"""Turns commit histories into a dataset: mines them, makes the missing shards, and assembles the contents of all
+shards.
+"""
 
 import multiprocessing
 from collections import Counter
@@ -21,15 +23,15 @@ SAME = 0.7
 """Jaccard similarity from which two commits, or two pairs of a prompt, are nearly the same."""
 ORDER: Mapping[Split, int] = {"test": 0, "validation": 1, "train": 2}
 NEGATIVE = frozenset({"no", "skip"})
-"""Verdicts against what is judged."""
+"""Verdicts that reject the item."""
 Progress = Callable[[int, int], None]
 
 
 class Engine(Protocol):
-    """Makes shards, somewhere."""
+    """Makes shards, on this machine or others."""
 
     def __call__(self, folder: Path, units: Sequence[Unit], making: Making, progress: Progress) -> None:
-        """The file of each unit is there; `progress` is called with the number of units done, and of all."""
+        """Create the file of each unit. `progress` is called with the number of units done, and of all units."""
 
 
 class Mined(Struct, frozen=True, kw_only=True):
@@ -39,7 +41,7 @@ class Mined(Struct, frozen=True, kw_only=True):
     seen: int
     """Commits."""
     refused: Mapping[str, int]
-    """Of them, by the filter that refused them."""
+    """Refused commits, by the filter that refused them."""
 
 
 class Assembled(Struct, frozen=True, kw_only=True):
@@ -47,11 +49,11 @@ class Assembled(Struct, frozen=True, kw_only=True):
 
     entries: tuple[Entry, ...]
     commits: int
-    """That a row comes from."""
+    """Commits that at least one row comes from."""
     left_out: Mapping[str, int]
-    """Commits that are no task, then pairs, by reason."""
+    """Commits that make no task, then pairs, by reason."""
     positive: Mapping[str, int]
-    """Of each prompt, the rows whose verdict is for the item; where nothing is judged, all rows."""
+    """For each prompt, the rows whose verdict accepts the item; if it judges nothing, all rows."""
 
 
 def mine_sources(
@@ -62,7 +64,7 @@ def mine_sources(
     newest: int | None,
     progress: Progress,
 ) -> Mined:
-    """The commits of all histories that may be tasks, of each the `newest`, in units. Each history is streamed once.
+    """The commits that may be tasks, at most the `newest` of each history, in units. Each history is streamed once.
 
     Raises:
         GitError: a history cannot be read.
@@ -84,7 +86,7 @@ def mine_sources(
 
 
 def missing_units(folder: Path, units: Iterable[Unit], making: Making) -> tuple[Unit, ...]:
-    """Those whose file is not there yet."""
+    """The units whose file does not exist yet."""
     return tuple(unit for unit in units if not shard_path(folder, unit, making).exists())
 
 
@@ -114,7 +116,7 @@ def engine_here(jobs: int) -> Engine:
 
 
 def assemble(folder: Path, mined: Mined, making: Making) -> Assembled:
-    """The rows of all shards, split, without near-duplicates; the same for the same shards, whichever machine made
+    """The rows of all shards, split, without near-duplicates; the same for the same shards, whichever machines made
     them.
     """
     left_out: Counter[str] = Counter({f"commit: {reason}": count for reason, count in mined.refused.items()})
@@ -145,8 +147,8 @@ def assemble(folder: Path, mined: Mined, making: Making) -> Assembled:
 
 
 def _without_repeats(rows: list[Row], splits: Mapping[Hashable, Split], left_out: Counter[str]) -> list[Row]:
-    """The rows that are not nearly the same as an earlier one of the same prompt: of another commit, by what is their own;
-    of another split, by all their words, the prompt's rules included.
+    """The rows without near-duplicates of earlier ones of the same prompt. Rows of another commit are compared by their
+    own text; rows of another split by all their words, including the prompt's rules.
     """
     kept = []
     for stage in sorted({row.origin.stage for row in rows}):

@@ -18,15 +18,14 @@ from clean_room_agent.training.shards import Making, Unit, make_shard
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 TRIES = 5
-"""Times that a unit is begun again whose worker died."""
+"""How often a unit is started again if its worker dies."""
 WINDOW = 4
-"""Units under way for each processor of the cluster."""
+"""Units in progress for each processor of the cluster."""
 
 
 def run_on_ray(folder: Path, units: Sequence[Unit], making: Making, progress: Progress) -> None:
-    """The `Engine` of a cluster: the one that `RAY_ADDRESS` names, else one of this machine's processors.
-
-    `folder` and the repositories must stand at the same paths on all machines.
+    """The `Engine` of a cluster: the one that `RAY_ADDRESS` names, otherwise one of this machine's processors. `folder`
+    and the repositories must have the same paths on all machines.
     """
     ray: Any = importlib.import_module("ray")  # half of its functions have types, and not everybody has it
 
@@ -41,8 +40,8 @@ def run_on_ray(folder: Path, units: Sequence[Unit], making: Making, progress: Pr
 def call_on_ray(function: Callable[[ItemT], ResultT], items: Sequence[ItemT], jobs: int) -> Iterator[ResultT]:
     """The results of the function for all items, as they come in, `jobs` at a time, on the cluster.
 
-    A call whose worker died is made again. Broken off (Ctrl-C), the calls under way are told so (KeyboardInterrupt), and
-    what they give still comes.
+    A call whose worker died is made again. On Ctrl-C, the calls in progress get a KeyboardInterrupt, and their results
+    are still returned.
     """
     ray: Any = importlib.import_module("ray")
     results = _results(ray, function, [(item,) for item in items], jobs)

@@ -1,4 +1,4 @@
-"""The correct answers to the prompts of a commit's task, as a model would give them that knew the commit."""
+"""The correct answers to the prompts of a commit's task, as a model that knew the commit would give them."""
 
 import json
 import re
@@ -50,7 +50,7 @@ class Gold(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def symbols(self) -> Mapping[str, tuple[str, ...]]:
-        """Path -> the innermost definitions that hold its changes."""
+        """Path -> the innermost definitions that contain its changes."""
         return {path: changed_symbols(file) for path, file in self.files.items()}
 
     @property
@@ -76,7 +76,7 @@ class Gold(Struct, frozen=True, kw_only=True, dict=True):
 
 
 def changed_symbols(file: GoldFile) -> tuple[str, ...]:
-    """The innermost definitions of the file that hold its changes, in its order."""
+    """The innermost definitions of the file that contain its changes, in order."""
     groups = edit_groups(file)
     named = []
     for name, span in file.spans.items():
@@ -88,7 +88,7 @@ def changed_symbols(file: GoldFile) -> tuple[str, ...]:
 
 
 class GoldTransport:
-    """Answers in a model's place, from the commit. `inputs` gives it the inputs of the prompt, beside its text."""
+    """Answers from the commit, in place of a model. `inputs` gives it the inputs of the prompt besides the text."""
 
     provider = "commit"
     live = False
@@ -116,15 +116,15 @@ class GoldTransport:
         return RawAnswer(request_body="", text=self._answers[request.identity.prompt](request))
 
     def window(self, tag: str) -> int | None:  # noqa: ARG002 - Transport's signature
-        """None: whatever is asked for."""
+        """None: any window."""
         return None
 
     def count(self, tag: str, system: str, prompt: str) -> int | None:  # noqa: ARG002 - Transport's signature
-        """None: nobody counts."""
+        """None: it does not count."""
         return None
 
     def digest(self, tag: str) -> str | None:  # noqa: ARG002 - Transport's signature
-        """None: there are no files of a model."""
+        """None: there is no model."""
         return None
 
     def _analyse(self, request: ChatRequest) -> str:  # noqa: ARG002 - all answers are made alike
@@ -212,7 +212,7 @@ def _json(*, like: str, **values: object) -> str:
 
 
 def _changed_text(file: GoldFile) -> str:
-    """The lines that the commit takes away or changes; of a new file, nothing."""
+    """The lines that the commit removes or changes; "" for a new file."""
     if file.before is None:
         return ""
     before = lines_of(file.before)

@@ -40,11 +40,11 @@ class Listed(BaseModel):
     """A path, relative to the manifest, or a URL."""
     revision: Word = "HEAD"
     name: Word = ""
-    """As rows name it; the address of its origin, or its folder, where nothing is said."""
+    """The name in rows; by default the address of its origin, or its folder."""
 
 
 class Source(Struct, frozen=True, kw_only=True):
-    """A repository that is on this machine, at one commit."""
+    """A repository on this machine, at one commit."""
 
     name: str
     git_dir: Path
@@ -55,7 +55,7 @@ class Exclusions(Struct, frozen=True, kw_only=True):
     """Repositories and commits to leave out, such as those of benchmarks."""
 
     repositories: frozenset[str] = frozenset()
-    """As `owner/name`, in small letters."""
+    """As `owner/name`, in lower case."""
     commits: frozenset[str] = frozenset()
 
     def has(self, *names: str) -> bool:
@@ -64,10 +64,10 @@ class Exclusions(Struct, frozen=True, kw_only=True):
 
 
 def read_manifest(path: Path) -> tuple[Listed, ...]:
-    """The entries of a manifest: TOML with `[[repository]]` tables, or a JSON object a line.
+    """The entries of a manifest: TOML with `[[repository]]` tables, or a JSON object per line.
 
     Raises:
-        ArtifactError: it cannot be read, or says something else; the message names the entry.
+        ArtifactError: it cannot be read, or is not a manifest; the message names the entry.
     """
     try:
         text = read_given(path)
@@ -95,7 +95,7 @@ def read_manifest(path: Path) -> tuple[Listed, ...]:
 
 
 def read_exclusions(path: Path) -> Exclusions:
-    """A repository (`owner/name`, a URL, a path) or a commit's full name a line; `#` begins a remark.
+    """Read a list with a repository (`owner/name`, a URL, a path) or a full commit id per line; `#` begins a comment.
 
     Raises:
         UsageError: it cannot be read.
@@ -117,10 +117,11 @@ def open_sources(
     exclusions: Exclusions,
     progress: Callable[[str, int, int], None],
 ) -> tuple[tuple[Source, ...], tuple[str, ...]]:
-    """The repositories, those with URLs cloned below `clones` unless they were before; and the names of those excluded.
+    """The repositories, and the names of those excluded. Those with URLs are cloned below `clones`, unless they were
+    before.
 
     Raises:
-        UsageError: no such repository, no such revision, or two of one name.
+        UsageError: there is no such repository or revision, or two have the same name.
         GitError: a clone failed.
     """
     found: dict[str, Source] = {}
@@ -183,7 +184,7 @@ def _without_password(url: str) -> str:
 
 
 def _short(address: str) -> str:
-    """`owner/name`, in small letters, of an address or a path."""
+    """`owner/name`, in lower case, of an address or a path."""
     plain = address.strip().rstrip("/").removesuffix(".git").replace("+", "/").replace(":", "/").lower()
     parts: Collection[str] = [part for part in plain.split("/") if part not in {"", "repo", "."}]
     return "/".join(list(parts)[-2:])

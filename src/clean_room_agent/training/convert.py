@@ -8,7 +8,7 @@ order becomes 0 2 1 3. qwen2 and qwen3 keep the rows as they are.
 A merged model is quantised as the base was, tensor by tensor. So that a quantiser's luck does not count as the adapter's,
 a control is made in the same way with B = 0: of the tensors that the adapter changes, both have been read and written once.
 
-No adapter's file stands unless its logits were compared with PEFT's (`logits_process`).
+An adapter's file is kept only if its logits were compared with PEFT's (`logits_process`).
 """
 
 import importlib.util
@@ -42,19 +42,19 @@ NAMES = {
     "mlp.up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
 }
-"""PEFT's name of a layer's part, and GGUF's."""
+"""PEFT's names of the parts of a layer, and GGUF's."""
 MAX_DIFFERENCE = 0.1
-"""Of any logit: rows in a wrong order gave 1 and more, the same weights .001 and less."""
+"""Largest difference allowed for any logit: rows in a wrong order gave 1 and more, the same weights .001 and less."""
 PROOF = "conversion.json"
-"""What the comparison with PEFT gave, beside the adapter."""
+"""The result of the comparison with PEFT, next to the adapter."""
 EXTRA = ("gguf", "safetensors", "torch", "transformers", "peft")
 Proof = Callable[[Path, Path, Path], None]
-"""Compares logits, given the base's GGUF, PEFT's folder and the adapter's GGUF, and raises where they differ."""
+"""Compares logits, given the base's GGUF, PEFT's folder and the adapter's GGUF, and raises if they differ."""
 KEY = re.compile(r"base_model\.model\.model\.layers\.(\d+)\.([a-z_.]+)\.lora_([AB])\.weight")
 PROOF_SECONDS = 3600.0
 """A large base is read twice."""
 Floats = Any
-"""A numpy array of float32; numpy is known where the extra is installed."""
+"""A numpy array of float32; numpy is only there if the extra is installed."""
 
 
 class Delta(Struct, frozen=True, kw_only=True):
@@ -124,11 +124,11 @@ def prove_conversion(base_gguf: Path, folder: Path, adapter_gguf: Path) -> None:
 def convert_adapter(adapter_gguf: Path, base_gguf: Path, prove: Proof = prove_conversion) -> None:
     """Convert the PEFT adapter in a folder to a GGUF file of this name, with `merged.gguf` and `control.gguf`.
 
-    The merged files are left out where the base's quantisation cannot be written; what needs them says so.
+    The merged files are left out if the base's quantisation cannot be written; an error says so when they are needed.
 
     Raises:
-        UsageError: the extra is missing, the architecture is not known, or a tensor does not fit the base.
-        ArtifactError: what was written does not compute what PEFT's adapter does.
+        UsageError: the extra is missing, the architecture is unknown, or a tensor does not match the base.
+        ArtifactError: the converted adapter computes something else than PEFT's.
     """
     require_extra()
     base, folder = _read_base(base_gguf), adapter_gguf.parent
@@ -150,7 +150,7 @@ def read_deltas(folder: Path, base: Base) -> tuple[float, Mapping[str, Delta]]:
     """Alpha, and what is added to each tensor, by its name in the base.
 
     Raises:
-        UsageError: a tensor is none of the base's, or of another shape.
+        UsageError: a tensor is not one of the base's, or has another shape.
     """
     from safetensors.numpy import load_file
 
@@ -224,7 +224,7 @@ def _write_adapter(path: Path, base: Base, alpha: float, deltas: Mapping[str, De
 
 
 def _read_adapter(path: Path) -> tuple[float, Mapping[str, Delta]]:
-    """The scale, and what is added to each tensor, as the file says it."""
+    """The scale, and what is added to each tensor, as stored in the file."""
     from gguf import GGUFReader
 
     reader = GGUFReader(path)
@@ -238,7 +238,7 @@ def _read_adapter(path: Path) -> tuple[float, Mapping[str, Delta]]:
 def _write_merged(
     path: Path, base: Base, deltas: Mapping[str, Delta], scale: float, *, exact: bool = False
 ) -> None:
-    """`exact`: what the adapter changes is kept in float32, not in the base's quantisation."""
+    """Write the merged model. `exact` keeps changed tensors in float32 instead of the base's quantisation."""
     from gguf import GGMLQuantizationType, GGUFWriter
     from gguf.quants import dequantize, quantize
 

@@ -5,23 +5,23 @@ that existed before:
 
 | stage | holds when |
 |---|---|
-| `retrieval` | the file came so far that somebody judged it, or was in without asking. Below a rank where no one looks is not retrieved |
-| `scope` | some pass let it in |
+| `retrieval` | the file was judged, or included without asking; a rank below those that are judged does not count |
+| `scope` | some pass included it |
 | `precision` | some piece of it is primary, and where changed definitions were judged, one of these |
 | `budget` | a primary piece of it was in a package, not dropped for want of tokens |
 | `planning` | a step names it, or a person gave the plan |
 | `format` | of each step that failed, some edit was applied |
 | `implement` | no step failed, and the whole passed |
 
-A failed task is charged to the first that does not hold: with it, success was impossible. What stands behind a stage that
-does not hold has never been tried and is unknown. A task of which no accepted change is known (it was never solved, under
-the same words, in the same repository) is charged to nothing, and so is one that infrastructure alone broke.
+A failed task is charged to the first stage that does not hold, which made success impossible. Whether the stages after
+it would have held is unknown. A task without a known accepted change (it was never solved, with the same words, in the
+same repository) is not charged, and neither is one that failed only because of infrastructure.
 
-**Headroom.** Replace one stage's recorded output by the accepted change's, and play the later stages from the record:
-where a later stage has judged these very files, its recorded verdict stands; where it never saw them, it is counted with
-the rate at which it holds over the whole record. So `at_most` counts the failed tasks that no recorded verdict of a later
-stage still breaks, and `expected` sums the product of the rates. What lies before the stage no longer matters, since its
-output is given. No model is asked, and nothing is said of a later stage's answer to a prompt that it was never shown:
+**Headroom.** Replace one stage's recorded output by the accepted change's, and take the later stages from the record:
+if a later stage has judged these very files, its recorded verdict counts; if it never saw them, the rate at which it
+holds over the whole record counts. So `at_most` counts the failed tasks that no recorded verdict of a later stage would
+still lose, and `expected` sums the products of the rates. Earlier stages no longer matter, since the stage's output is
+given. No model is asked, and nothing is assumed about a later stage's answer to a prompt that it was never shown:
 `cra replay --model` asks for that.
 """
 
@@ -50,9 +50,9 @@ class Charge(Struct, frozen=True, kw_only=True):
     task_id: str
     stage: Stage
     prompt: str
-    """The prompt that erred; "" where the program did (retrieval, a score's bound, the budget)."""
+    """The prompt whose answer was wrong; "" if the program was to blame (retrieval, a score threshold, the budget)."""
     call_ids: tuple[int, ...]
-    """The calls that erred."""
+    """The calls with the wrong answers."""
 
 
 class Headroom(Struct, frozen=True, kw_only=True):
@@ -68,28 +68,28 @@ class Waterfall(Struct, frozen=True, kw_only=True):
     tasks: int
     solved: int
     charges: tuple[Charge, ...]
-    """One a failed task that can be charged, oldest first."""
+    """One for each failed task that can be charged, oldest first."""
     unattributed: Mapping[Unattributed, int]
     required_recall: float | None
     """Mean share of the required files that came into scope, over tasks whose accepted change is known."""
     context_recall: float | None
-    """Mean share, over failed tasks, of the files that the solved run showed beside those it changed."""
+    """Mean share, over failed tasks, of the files that the solved run showed in addition to those it changed."""
     headroom: Mapping[Stage, Headroom]
 
     @property
     def by_stage(self) -> Mapping[Stage, int]:
-        """Failed tasks by the stage they are charged to; every stage is there."""
+        """Failed tasks by the stage they are charged to, with an entry for every stage."""
         counts = Counter(charge.stage for charge in self.charges)
         return {stage: counts[stage] for stage in STAGES}
 
     @property
     def by_prompt(self) -> Mapping[str, int]:
-        """Failed tasks by the prompt they are charged to, most first; those that no prompt is to blame for are not there."""
+        """Failed tasks by the prompt they are charged to, most first, without those for which no prompt is to blame."""
         return dict(Counter(charge.prompt for charge in self.charges if charge.prompt).most_common())
 
 
 class _Checked(Struct, frozen=True, kw_only=True):
-    """Whether each stage held: None where it was never tried. `found` are the required files that came into scope."""
+    """Whether each stage held; None if it was never tried. `found` are the required files that came into scope."""
 
     task: TaskLog
     held: Mapping[Stage, bool | None]
@@ -173,7 +173,7 @@ def _check(task: TaskLog) -> _Checked:
 
 
 def _all(verdicts: list[bool | None]) -> bool | None:
-    """False where one is; None where one is not known; else True."""
+    """False if one is; otherwise None if one is unknown; otherwise True."""
     if False in verdicts:
         return False
     return None if None in verdicts else True
@@ -205,7 +205,7 @@ def _is_packed(file: GoldFile, items: tuple[JudgedItem, ...]) -> bool | None:
 
 
 def _edits(task: TaskLog) -> tuple[bool | None, bool | None]:
-    """Whether format and implementation held: of the steps that failed, or of the whole where none did."""
+    """Whether format and implementation held, for the steps that failed, or for the whole if none did."""
     if task.solved:
         return True, True
     failing = [each for each in task.passes if each.pass_type is PassType.IMPLEMENT and not each.success]
@@ -237,7 +237,7 @@ def _charge(verdict: _Checked) -> Charge | Unattributed:
 
 
 def _blame(task: TaskLog, stage: Stage) -> tuple[str, tuple[int, ...]]:
-    """The prompt that erred, and its calls."""
+    """The prompt that is to blame, and its calls."""
     assert task.gold is not None
     if stage in {"format", "implement"}:
         failing = {each.pass_id for each in task.passes if not each.success}
@@ -263,7 +263,7 @@ def _blame(task: TaskLog, stage: Stage) -> tuple[str, tuple[int, ...]]:
 
 
 def _wrong(file: GoldFile, items: tuple[JudgedItem, ...], stage: Stage) -> list[JudgedItem]:
-    """The decisions that kept the file, or its changed pieces, from where they belonged."""
+    """The decisions that wrongly left out the file or its changed pieces."""
     if stage == "scope":
         return [item for item in items if _in_scope(items) is False and not item.included]
     if _is_primary(file, items) is not False:
@@ -299,7 +299,7 @@ def _headroom(checked: list[_Checked], failed: list[_Checked]) -> Mapping[Stage,
 
 
 def _rate(stage: Stage, checked: list[_Checked]) -> float:
-    """How often the stage held where it was tried; 0 where it never was."""
+    """How often the stage held when it was tried; 0 if it never was."""
     tried = [each.held[stage] for each in checked if each.held[stage] is not None]
     return sum(map(bool, tried)) / len(tried) if tried else 0.0
 

@@ -46,9 +46,9 @@ class Curated(Struct, frozen=True, kw_only=True):
     """The result of a curation."""
 
     written: Written | None
-    """None where no good example is left; then nothing was written."""
+    """None if no good example is left; then nothing was written."""
     dataset_id: int
-    """In the record; 0 where nothing was written."""
+    """In the record; 0 if nothing was written."""
     exclusions: dict[str, int]
     """How many were left out, by reason."""
 
@@ -65,12 +65,12 @@ def curate(
     count: Callable[[str], int],
     stages: Sequence[str] = ("data_selection",),
 ) -> Curated:
-    """The folder holds the plan's examples, and the record knows it; or there are none, and the record knows that.
+    """Write the plan's examples to the folder, and record the outcome, even if there are none.
 
     `plan_id` is the plan in the record; `count` gives the tokens of a text for the base model.
 
     Raises:
-        UsageError: the folder is taken, an extra is missing, or the plan wants mined rows that there are not.
+        UsageError: the folder is taken, an extra is missing, or the plan asks for mined rows and there are none.
         ModelError: the server.
     """
     require_free(folder)
@@ -122,7 +122,7 @@ def _row(
 
 
 class _Sieve:
-    """Passes rows through the plan's rules, and counts what stays behind. Rows of one task's words are one group."""
+    """Filters rows by the plan's rules, and counts what is left out. Rows of tasks with the same words are one group."""
 
     def __init__(
         self,
@@ -162,7 +162,9 @@ class _Sieve:
         return [row for place, row in enumerate(rows) if place not in out]
 
     def entries(self, good: Sequence[Row], chosen: Sequence[Example]) -> list[Entry]:
-        """The rows of all kinds with their splits: a task's stand in one, and none of another task is nearly alike."""
+        """The rows of all kinds with their splits: rows of one task are in the same split, without near-duplicates from
+        other tasks.
+        """
         bad = self._fit([each.row(label=False) for each in chosen if each.worth == "bad"])
         pairs = self._fit([pair for each in chosen if each.worth != "bad" for pair in _pairs(each)])
         out = alike([*good, *bad], threshold=self._criteria.near_duplicate, group=self.group)
@@ -191,8 +193,8 @@ class _Sieve:
 
 
 def with_licences(examples: Iterable[Example]) -> list[Example]:
-    """The examples with the licence of the commit that their code is of, or of the repository's last one where that is gone;
-    "" where the repository is gone. A card tells it to those to whom the dataset is passed on: none is refused for it.
+    """The examples with the licence of the commit that their code is from, or of the repository's last one if that is
+    gone; "" if the repository is gone. The card tells recipients of the dataset; no example is refused because of it.
     """
     readers: dict[str, Licences | None] = {}
     found = []
@@ -229,7 +231,7 @@ def _words(example: Example) -> str:
 
 
 def _mined(pipeline: Pipeline, plan: TrainingPlan, logged: int) -> list[Row]:
-    """As many rows from other repositories' histories as the plan weighs in, from the newest dataset that has any.
+    """As many rows from other repositories' histories as the plan asks for, from the newest dataset that has any.
 
     Raises:
         UsageError: there is none.

@@ -47,24 +47,26 @@ class Message(Struct, frozen=True, kw_only=True):
 
 
 class Origin(Struct, frozen=True, kw_only=True):
-    """Where a row comes from. No field is ever None: a column of nulls in one file has another type than in the next."""
+    """Where a row comes from. No field is ever None: a column with only nulls would have a different type from the same
+    column in another file.
+    """
 
     stage: str
-    """The prompt's name: the folder it stands in, and the adapter that learns from it."""
+    """The prompt's name, which is also the name of its folder and of the adapter that learns from it."""
     source: Source
     repo: str
     """The repository's folder or URL."""
     commit: str = ""
-    """Where the prompt's code comes from; "" where it is not known."""
+    """The commit that the prompt's code comes from; "" if it is unknown."""
     timestamp: str
     """Of the call, or of the commit; UTC, ISO 8601. Decides which split the row is in."""
     license: str = ""
-    """SPDX name; "" where it is not known."""
+    """SPDX name; "" if it is unknown."""
     model: str = ""
-    """Who answered; "" for answers cut from commits."""
+    """The model that answered; "" for answers made from commits."""
     task_id: str = ""
     call_id: int = 0
-    """In the record that it comes from; 0 where no call was made."""
+    """In the record that it comes from; 0 if there was no call."""
 
     @property
     def group(self) -> tuple[str, str]:
@@ -79,7 +81,7 @@ class Row(Struct, frozen=True, kw_only=True):
     completion: tuple[Message, ...]
     origin: Origin
     label: bool = True
-    """Whether the answer is one to learn."""
+    """Whether the answer is a good example."""
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -140,7 +142,9 @@ class Entry(Struct, frozen=True, kw_only=True):
     row: Row | Preference
 
     def as_object(self) -> dict[str, Any]:
-        """The row as it stands in a file; TRL refuses labelled rows that hold the whole chat beside prompt and answer."""
+        """The row as it is written to a file; TRL refuses labelled rows that contain the whole chat in addition to
+        prompt and answer.
+        """
         return {
             name: value
             for name, value in self.row.as_object().items()
@@ -180,7 +184,7 @@ class Written(Struct, frozen=True, kw_only=True):
     trainer: str
     """The format's name."""
     files: tuple[FileFacts, ...]
-    """By path; those of a trainer's own format are not among them."""
+    """By path, without those of a trainer's own format."""
 
     def count(self, kind: Kind, stage: str = "") -> int:
         """Rows of this kind, of one prompt or of all."""
@@ -195,7 +199,7 @@ class TrainerFormat(Protocol):
         """The word for `--format`."""
 
     def line(self, entry: Entry) -> Mapping[str, Any] | None:
-        """The entry as a line of the trainer's own files; None where it reads the common file, or no such rows."""
+        """The entry as a line of the trainer's own files; None if it reads the common file, or does not read such rows."""
 
     def settings(self, files: tuple[FileFacts, ...]) -> Mapping[str, str]:
         """The trainer's own files, by name."""
@@ -210,7 +214,7 @@ def require_free(folder: Path) -> None:
     """Check that a dataset can be written there.
 
     Raises:
-        UsageError: something stands there.
+        UsageError: there is something already.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is not empty", hint="name another folder with -o, or remove it")
@@ -221,7 +225,7 @@ def write_dataset(folder: Path, entries: Iterable[Entry], card: Card, trainer: T
 
     Raises:
         UsageError: the folder is not empty, or cannot be written.
-        ValueError: a bad answer was to stand among supervised rows.
+        ValueError: a bad answer is among the supervised rows.
     """
     require_free(folder)
     place = folder.absolute()
@@ -253,7 +257,7 @@ def write_dataset(folder: Path, entries: Iterable[Entry], card: Card, trainer: T
 
 
 class _OpenFile(Struct):
-    """A file that is being written, with what is known of it so far."""
+    """A file that is being written, with its counts so far."""
 
     file: IO[bytes]
     rows: int = 0
@@ -344,7 +348,7 @@ def _readme(card: Card, files: tuple[FileFacts, ...], about: Mapping[str, Any]) 
 
 
 def _configs(files: tuple[FileFacts, ...]) -> Iterator[str]:
-    """The YAML that names each part: its strings are JSON's, which YAML reads alike."""
+    """The YAML that names each part; strings are written as JSON, which YAML reads the same way."""
     parts = {(each.stage, each.kind) for each in files}
     for stage, kind in sorted(parts, key=lambda part: (part[1] != "sft", part)):
         yield f"- config_name: {json.dumps(stage if kind == 'sft' else f'{stage}-{kind}')}"

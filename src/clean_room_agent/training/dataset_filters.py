@@ -1,8 +1,8 @@
 """Which rows are left out of a dataset, and which split a row belongs to; the same rules for all sources.
 
-Near-duplicates are found by MinHash and confirmed by the exact Jaccard index of their word triples, without the lines that
-most rows of a prompt share (its rules). Rows of one group (a task, a commit) are alike by nature, since they share their
-question: they are compared for equality alone, and stand in one split together.
+Near-duplicates are found by MinHash and confirmed by the exact Jaccard index of their word triples, without the lines
+that most rows of a prompt share (its rules). Rows of one group (a task, a commit) are similar by nature, since they
+share their question: they are compared only for equality, and are kept in the same split.
 """
 
 import importlib.util
@@ -22,10 +22,10 @@ SPLIT_RULE = (
 )
 SHINGLE_WORDS = 3
 SHARED = 0.5
-"""Lines that more than this share of the groups have are the prompt's own."""
+"""Lines that occur in more than this share of the groups belong to the prompt itself."""
 PERMUTATIONS = 128
 CANDIDATE_SLACK = 0.3
-"""MinHash looks this much below the threshold, so that hardly a pair at the threshold escapes it."""
+"""MinHash searches this much below the threshold, so that hardly any pair at the threshold escapes it."""
 NEEDS_DATA = "pip install 'clean-room-agent[data]'"
 
 
@@ -40,7 +40,7 @@ def require_extra() -> None:
 
 
 def own_group(row: Row | Preference) -> Hashable:
-    """The task or commit that the row says it comes from."""
+    """The task or commit that the row comes from."""
     return row.origin.group
 
 
@@ -61,8 +61,8 @@ def fault_of(
 
 
 def alike(rows: Sequence[Row | Preference], *, threshold: float, group: Group = own_group) -> dict[int, str]:
-    """The positions of rows that repeat an earlier one, with the reason: the same content, or nearly so in another group.
-    The extra `data` must be installed (`require_extra`).
+    """The positions of rows that duplicate an earlier one, with the reason: the same content, or nearly the same in
+    another group. The extra `data` must be installed (`require_extra`).
     """
     found: dict[int, str] = {}
     texts: dict[tuple[object, ...], int] = {}
@@ -96,14 +96,14 @@ def near_duplicates(texts: Sequence[str], groups: Sequence[Hashable], *, thresho
 
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    """The share of what both have in what either has."""
+    """The size of the intersection divided by that of the union."""
     return len(one & other) / len(one | other) if one or other else 1.0
 
 
 def cap(
     rows: Sequence[Row], *, per_group: int, per_repository: int, group: Group = own_group
 ) -> dict[int, str]:
-    """The positions of rows beyond the bounds, with the reason. Which ones stay is decided by their ids, so by chance."""
+    """The positions of rows beyond the limits, with the reason. Which ones stay depends on their ids, and so is random."""
     found: dict[int, str] = {}
     for most, reason, key in (
         (per_group, "more than the plan takes of one task", group),
@@ -120,7 +120,7 @@ def cap(
 
 
 def balance(rows: Sequence[Row], *, max_ratio: float) -> dict[int, str]:
-    """The positions of rows whose one-word answer is too common beside the rarest one, with the reason."""
+    """The positions of rows whose one-word answer is too frequent compared with the rarest one, with the reason."""
     by_answer: dict[str, list[int]] = defaultdict(list)
     for place, row in enumerate(rows):
         answer = "".join(message.content for message in row.completion)

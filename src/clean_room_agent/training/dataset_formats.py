@@ -1,8 +1,8 @@
-"""What each trainer needs beyond the common rows: files in its own format, or a file that refers to ours.
+"""What each trainer needs besides the common rows: files in its own format, or a file that refers to ours.
 
 - TRL reads the common files: `prompt` and `completion`; `prompt`, `chosen` and `rejected`; `prompt`, `completion`, `label`.
-- Axolotl reads them too, and is told how in `axolotl.yaml`.
-- LLaMA-Factory finds files in `dataset_info.json`; pairs and labelled rows have shapes of their own.
+- Axolotl reads them, too; `axolotl.yaml` says how.
+- LLaMA-Factory finds files in `dataset_info.json`; pairs and labelled rows have formats of their own.
 - Unsloth's recipes read `conversations`.
 - OpenAI's fine-tuning refuses any key that it does not know.
 """
@@ -50,7 +50,7 @@ def _no_settings(_files: tuple[FileFacts, ...]) -> Mapping[str, str]:
 
 
 def _axolotl_settings(files: tuple[FileFacts, ...]) -> Mapping[str, str]:
-    """One file a kind, since `rl` holds for a whole configuration; `path` is relative to where Axolotl is started."""
+    """One file per kind, since `rl` applies to a whole configuration; `path` is relative to where Axolotl is started."""
     texts = {}
     for kind, name in (("sft", "axolotl.yaml"), ("dpo", "axolotl_dpo.yaml")):
         lines = [] if kind == "sft" else ["rl: dpo"]
@@ -139,4 +139,4 @@ FORMATS: Mapping[str, Format] = {
         Format("openai", _openai_line, _no_settings),
     )
 }
-"""By the word for `--format`. A new format is one line here."""
+"""By the value of `--format`. A new format is one line here."""

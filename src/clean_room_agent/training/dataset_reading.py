@@ -20,7 +20,7 @@ def read_rows(folder: Path, stage: str) -> Iterator[Row]:
 
 
 def read_split(folder: Path, stage: str, split: Split) -> Iterator[Row]:
-    """The supervised rows of one split; none where it has no file.
+    """The supervised rows of one split; none if it has no file.
 
     Raises:
         UsageError: the file cannot be read, or holds something else.

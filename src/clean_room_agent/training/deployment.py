@@ -1,18 +1,19 @@
 """Which adapter is used for a prompt, and changing that safely, even if the process dies half-way.
 
-One file decides: `[models.overrides]` of the configuration. It is replaced whole, which is the moment of the change:
+One file decides: `[models.overrides]` of the configuration. It is replaced atomically, and that is the moment of the
+change:
 
-1. the server can answer under the new tag (nobody asks it yet);
+1. the server can answer under the new tag (nothing asks for it yet);
 2. the record announces the change, with the tag that is replaced;
 3. the configuration is replaced;
-4. the registry and the index are told who is in force (`tell_who_is_in_force`), which every later command does again.
+4. the registry and the index are updated (`tell_who_is_in_force`), which every later command does again.
 
-Whoever is killed before 3 leaves the old adapter in force, afterwards the new one. What step 4 writes follows from the
-configuration alone, and an announcement that nothing followed is recognised as such (`previous_tags`).
+If the process is killed before step 3, the old adapter stays in use, afterwards the new one. What step 4 writes follows
+from the configuration alone, and an announcement that was not carried out is recognised (`previous_tags`).
 
-The way back is the announcements, played as a stack. Example: deploy v1, deploy v2, killed before step 3 of deploying v3:
-`replaced_tag` is "", v1, v2 and the configuration says v2. Played to the end and settled to v2, the stack is v1, v2: to
-retire v2 brings v1 back, and to retire that the base.
+The announcements, replayed as a stack, say what to go back to. Example: deploy v1, deploy v2, killed before step 3 of
+deploying v3: `replaced_tag` is "", v1, v2 and the configuration says v2. Replayed and reduced to v2, the stack is v1,
+v2: retiring v2 brings v1 back, and retiring that brings back the base.
 """
 
 import contextlib
@@ -63,7 +64,7 @@ class Deployer(Struct, frozen=True, kw_only=True):
         """Use the adapter for its prompt; the server has it already.
 
         Raises:
-            UsageError: it does already, or the configuration cannot be changed.
+            UsageError: it is already in use, or the configuration cannot be changed.
         """
         with hold(self.workspace.adapters_lock, what="the adapters"):
             if self.in_force().get(adapter.stage_name) == adapter.model_tag:
@@ -76,7 +77,7 @@ class Deployer(Struct, frozen=True, kw_only=True):
         """Stop using the adapter: what it replaced (an earlier adapter, or the base) is used again.
 
         Raises:
-            UsageError: the adapter is not in force, or the configuration cannot be changed.
+            UsageError: the adapter is not in use, or the configuration cannot be changed.
         """
         with hold(self.workspace.adapters_lock, what="the adapters"):
             current = self.in_force().get(adapter.stage_name, "")
@@ -150,7 +151,7 @@ class Deployer(Struct, frozen=True, kw_only=True):
 
 
 def previous_tags(rows: Iterable[DeploymentRow], current: str) -> tuple[str, ...]:
-    """What was in force before `current` and has not been retired since, oldest first; the base is not among them."""
+    """The tags that were in use before `current` and have not been retired since, oldest first, without the base."""
     stack: list[str] = []
     for row in rows:
         _settle(stack, row.replaced_tag)
@@ -163,7 +164,7 @@ def previous_tags(rows: Iterable[DeploymentRow], current: str) -> tuple[str, ...
 
 
 def _settle(stack: list[str], tag: str) -> None:
-    """The stack ends with the tag that was really in force: whatever stands above it never was, or was taken out by hand."""
+    """Cut the stack back to the tag that was really in use: whatever is above it never was, or was removed by hand."""
     if tag in stack:
         del stack[stack.index(tag) + 1 :]
     elif tag:

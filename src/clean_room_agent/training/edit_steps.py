@@ -1,8 +1,8 @@
 """Scores edits step by step: they apply, the result parses, its tests pass.
 
-The files are those of the commit that a prompt was made from, out of whatever clone has it. Tests are run where that clone
-says how. They pass where none fails that passes with the right answer: what the repository fails itself counts for nobody.
-Example, with tests: 0 does not apply, 1/3 does not parse, 2/3 fails, 1 passes. Without: 0, 1/2, 1.
+The files are those of the commit that a prompt was made from, read from a clone that has it. Tests are run if that
+clone's configuration says how. They pass if none fails that passes with the right answer: tests that fail anyway do not
+count. Example, with tests: 0 does not apply, 1/3 does not parse, 2/3 fails, 1 passes. Without: 0, 1/2, 1.
 """
 
 import contextlib
@@ -27,10 +27,10 @@ from clean_room_agent.orchestrator.testing.worktrees import RunnerSetup, Sandbox
 from clean_room_agent.training.dataset import Row
 
 APPLIES, PARSES, PASSES = 1, 2, 3
-"""Steps that an answer has come to; 0 is none."""
+"""Steps that an answer has reached; 0 is none."""
 Changes = Mapping[str, FileChange | None]
 RunTests = Callable[[str, Changes], TestRun]
-"""The run of a clone's test command on a commit with these files changed."""
+"""Runs a clone's test command on a commit with these files changed."""
 
 
 class Clone(Struct, frozen=True, kw_only=True):
@@ -39,21 +39,21 @@ class Clone(Struct, frozen=True, kw_only=True):
     repo: Repository
     run_tests: RunTests | None = None
     why_untested: str = ""
-    """Why there is no `run_tests`."""
+    """Why `run_tests` is missing."""
 
 
 class EditSteps:
-    """The metric of edits; a clone's tests are run once for the right answer and once for each other result."""
+    """Scores edits. A clone's tests are run once for the right answer and once for each different result."""
 
     def __init__(self, clones: Iterable[Clone] = ()) -> None:
-        """`clones` are looked through in order; a row whose `repo` is the path of a repository finds its files there too."""
+        """`clones` are searched in order, and then the repository that a row's `repo` names, if that is a path."""
         self._clones = tuple(clones)
         self._right: dict[str, TestRun | str] = {}
         """Of each row, its right answer's tests, or why they tell nothing."""
         self._runs: dict[tuple[str, str, str], TestRun] = {}
 
     def fault(self, row: Row, wanted: tuple[PatchEdit, ...]) -> str:
-        """Why no answer can be scored; "" where one can. The right answer's tests are run."""
+        """Why no answer can be scored; "" if answers can. This runs the tests with the right answer."""
         clone = self._clone(row)
         if clone is None:
             return "no clone here has the commit that its prompt was made from"
@@ -64,12 +64,12 @@ class EditSteps:
         return ""
 
     def limit(self, row: Row) -> str:
-        """Why tests are no part of the row's score; "" where they are."""
+        """Why tests are not part of the row's score; "" if they are."""
         found = self._right[row.id]
         return f"tests not run: {found}" if isinstance(found, str) else ""
 
     def score(self, row: Row, wanted: tuple[PatchEdit, ...], answer: tuple[PatchEdit, ...]) -> float:
-        """The share of the steps that the answer comes to."""
+        """The share of the steps that the answer reaches."""
         clone, right = self._clone(row), self._right[row.id]
         assert clone is not None
         steps = PARSES if isinstance(right, str) else PASSES
@@ -115,8 +115,8 @@ class EditSteps:
 def _result(
     clone: Clone, row: Row, wanted: tuple[PatchEdit, ...], answer: tuple[PatchEdit, ...]
 ) -> Changes | int:
-    """The files after the answer's edits, which must keep to those that the right answer edits; the step that it came to
-    where these cannot be had.
+    """The files after the answer's edits, which may only change files that the right answer edits; or the step at which
+    the answer failed.
     """
     tree = Tree(repo=clone.repo, commit=row.origin.commit)
     roles: dict[str, FileRole] = {
@@ -134,7 +134,7 @@ def _result(
 
 
 def _as_good(run: TestRun, right: TestRun) -> bool:
-    """Whether nothing fails that passes with the right answer."""
+    """Whether every test that passes with the right answer passes."""
     if not run.report.whole:
         return False
     if run.report.named and right.report.named:
@@ -155,8 +155,8 @@ def opened_tests(
     """A function that runs the repository's test command, in a worktree at `place` that is deleted afterwards.
 
     Raises:
-        ConfigError: there can be no sandbox, and one is wanted.
-        GitError: there can be no work tree.
+        ConfigError: a sandbox is configured, but not possible.
+        GitError: the worktree cannot be created.
     """
     setup = RunnerSetup(repo=repo, sandbox_inputs=sandbox_inputs, environment=environment, place=place)
     with WorktreePool(setup, task_id, Nobody()).open(repo.head) as pool:

@@ -31,15 +31,15 @@ class Recorded(Struct, frozen=True, kw_only=True):
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """One held-out question with what is known of its answer."""
+    """One held-out question with its right answer."""
 
     row: Row
     wanted: Any
-    """The right answer, read."""
+    """The right answer, parsed."""
     truth: bool | None
     """Of a verdict: whether its first word is right."""
     metric: Metric | None = None
-    """What scores its answers; None for a verdict."""
+    """Scores its answers; None for a verdict."""
 
 
 class Arm(Struct, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ class Arm(Struct, frozen=True, kw_only=True):
 
     tag: str
     models: ModelClient
-    """Resolves the prompt to the tag."""
+    """A client that resolves the prompt to the tag."""
 
 
 class Heldout(Struct, frozen=True, kw_only=True):
@@ -56,11 +56,11 @@ class Heldout(Struct, frozen=True, kw_only=True):
     questions: tuple[Question, ...]
     left_out: Counter[str]
     limited: Counter[str]
-    """Questions of whose answers a part cannot be scored here, by what it is."""
+    """How many questions have answers of which some aspect cannot be scored here, by that aspect."""
 
 
 class Compared(Struct, frozen=True, kw_only=True):
-    """Both arms' answers, paired, and the first of the candidate's that could be read, word for word."""
+    """Both arms' answers, paired, and the candidate's first readable answers, word for word."""
 
     pairs: tuple[Pair, ...]
     fingerprints: dict[str, str]
@@ -68,7 +68,7 @@ class Compared(Struct, frozen=True, kw_only=True):
 
 
 def questions_of(prompt: Prompt[Any, Any], rows: Iterable[Row], metric: Metric | None = None) -> Heldout:
-    """The rows that can be asked again as they were and whose right answer can be read. `metric`: in place of the prompt's
+    """The rows that can be asked again as they were and whose right answer can be read. `metric` replaces the prompt's
     usual one; verdicts have none.
 
     Raises:
@@ -108,8 +108,8 @@ def compare(
     pass_id: str,
     progress: Callable[[int, int], None],
 ) -> Compared:
-    """Each question asked of the base, then each of the candidate: a server may have to load one for the other. Questions
-    that begin alike follow one another: a server reads that once.
+    """Ask the base all questions, then the candidate: a server may have to unload one for the other. Questions with a
+    common beginning follow each other, so that a server's cache serves it.
 
     Raises:
         ModelError: the server.
@@ -151,7 +151,7 @@ def differing(
     *,
     pass_id: str,
 ) -> tuple[str, ...]:
-    """The rows that the model answers in other words than those of its evaluation."""
+    """The rows to which the model's answers differ from those of its evaluation."""
     found = []
     for question in questions:
         known = fingerprints.get(question.row.id)
@@ -161,7 +161,7 @@ def differing(
 
 
 def words_of(prompt: Prompt[Any, Any]) -> tuple[str, ...] | None:
-    """The words that the prompt's answer is one of, the one that counts first; None where it asks for no verdict."""
+    """The words of which the prompt's answer is one, the positive one first; None if it asks for no verdict."""
     return prompt.answer.words if isinstance(prompt.answer, OneWord) else None
 
 
@@ -175,7 +175,7 @@ def _first(value: Any, words: tuple[str, ...]) -> bool:
 
 
 def _body(prompt: Prompt[Any, Any], row: Row) -> str | None:
-    """The question; None where it is not one of this prompt. Rows of earlier versions begin with the title."""
+    """The question; None if it does not belong to this prompt. Rows of earlier versions begin with the title."""
     text = row.prompt[-1].content
     asks = prompt.heading in text.split("\n") or text.startswith(f"# {prompt.title}\n")
     return text if asks and text == text.strip() else None
@@ -184,7 +184,7 @@ def _body(prompt: Prompt[Any, Any], row: Row) -> str | None:
 def _ask(
     prompt: Prompt[Any, Any], question: Question, arm: Arm, pass_id: str, done: Callable[[], None]
 ) -> tuple[Scored, str]:
-    """The answer, scored, and its text. One that must be repaired counts as unreadable, and takes as long as in a run."""
+    """The scored answer, and its text. One that needs a repair counts as unreadable, and takes as long as in a run."""
     row = question.row
     body = _body(prompt, row)
     assert body is not None
@@ -214,7 +214,7 @@ def _ask(
 
 
 def _answer_tokens(prompt: Prompt[Any, Any], models: ModelClient) -> int:
-    """As long as an answer may be in a run."""
+    """The longest answer that a run would allow, in tokens."""
     if prompt.name == PassType.IMPLEMENT.value:
         return usual_answer_tokens(models.window(prompt))
     return prompt.max_answer_tokens

@@ -1,8 +1,8 @@
-"""Turns the record into examples: each question with its last answer, and whether that is worth learning.
+"""Turns the record into examples: each question with its last answer, and whether that is worth learning from.
 
-Good: of a solved task all of whose files came into scope, an answer that agrees with what was changed. Bad: of a failed
-task, an answer that the failure is charged to. Doubtful: an answer that let in more than was changed, which may be context
-that the change needed or noise. Everything else stays out, with a reason.
+Good: an answer that agrees with what was changed, in a solved task all of whose files came into scope. Bad: an answer
+that a task's failure is charged to. Doubtful: an answer that included more than was changed, which may be noise or
+context that the change needed. Everything else is left out, with a reason.
 """
 
 from collections import defaultdict
@@ -40,7 +40,7 @@ class Example(Struct, frozen=True, kw_only=True):
     """One question with its tries."""
 
     key: str
-    """Names it in the record: `call <id>` of the last try."""
+    """Its name in the record: `call <id>` of the last try."""
     tries: tuple[ReadCall, ...]
     """The first asked the question itself; those after it show an earlier answer's fault."""
     answer: str
@@ -49,7 +49,7 @@ class Example(Struct, frozen=True, kw_only=True):
     reason: str
     task: TaskLog
     license: str = ""
-    """Of the code in the prompt; "" where it is not known."""
+    """Of the code in the prompt; "" if it is unknown."""
 
     @property
     def last(self) -> ReadCall:
@@ -61,7 +61,7 @@ class Example(Struct, frozen=True, kw_only=True):
         return Row(prompt=self._prompt(), completion=_said(self.answer), origin=self._origin(), label=label)
 
     def preference(self) -> Preference | None:
-        """The answer that was repaired, before the one that could not be read; None where nothing was repaired."""
+        """The repaired answer, preferred to the unreadable one; None if nothing was repaired."""
         first = visible(self.tries[0].call.answer.response)
         if (
             (self.last.read is None or self.last.read.reading is not AnswerReading.REPAIRED)
@@ -195,7 +195,7 @@ def _plan_agreement(task: TaskLog, gold: Gold, last: ReadCall) -> tuple[Worth, s
 
 
 def _in_form(prompt: Prompt[Any, Any], last: ReadCall) -> str:
-    """The answer as the prompt asks for it: a verdict that was read from probabilities or from an object is its word."""
+    """The answer in the prompt's format: a verdict that was read from probabilities or from an object becomes its word."""
     if last.is_readable:
         value = prompt.parse(last.call.answer.response, load_logprobs(last.call.answer.logprobs))
         if isinstance(value, Choice):

@@ -4,18 +4,18 @@ What must hold, all of it:
 
 | check | rule |
 |---|---|
-| examples | 200 or more; with fewer the adapter may only run in the shadow of its base |
+| examples | 200 or more; with fewer the adapter may only shadow its base |
 | better | exact McNemar over the answers that flipped, p < .05 after Holm's correction across candidates, for the better |
-| every task | the lower bound of the gain is above 0 when whole tasks are drawn again (their examples are alike) |
+| every task | the lower bound of the gain is above 0 when whole tasks are resampled (their examples are correlated) |
 | skill | verdicts: the candidate's AUC is above the base's |
-| readable | at most one point fewer answers that can be read |
-| latency | at most 1.2 times the base's median, each as a run waits: an answer that cannot be read costs its repair, too |
-| other prompts | none that the same adapter serves is significantly worse |
+| readable | at most one percentage point fewer readable answers |
+| latency | at most 1.2 times the base's median, as a run would wait: an unreadable answer costs its repair, too |
+| other prompts | none of those that the same adapter serves is significantly worse |
 
-**Verdicts.** A model that merely says yes more often looks better on any set with many yes. So each arm is given the
-threshold that suits it best on the validation split, and what counts is balanced accuracy at that threshold: a shift of
-all answers then changes nothing. Example: base scores .2 .3 .4 and candidate .6 .7 .8 for the truths no, no, yes. Both
-arms put their threshold between the second and the third score, nothing flips, and the finding is a tie.
+**Verdicts.** A model that merely says yes more often looks better on any set in which yes is frequent. So each arm gets
+the threshold that suits it best on the validation split, and balanced accuracy at that threshold counts: a shift of all
+answers then changes nothing. Example: base scores .2 .3 .4 and candidate .6 .7 .8 for the truths no, no, yes. Both arms
+put their threshold between the second and the third score, nothing flips, and the finding is a tie.
 """
 
 from collections import Counter
@@ -44,7 +44,7 @@ MIN_EXAMPLES = 200
 READABLE_MARGIN = 0.01
 LATENCY_RATIO = 1.2
 USUAL_FLIPS = 0.2
-"""The share of answers that an adapter of the same base flips, before anything is known of this one."""
+"""The share of answers that an adapter usually flips, assumed before anything is known about this one."""
 SEED = 20260101
 THIS = "this candidate"
 
@@ -56,9 +56,9 @@ class Scored(Struct, frozen=True, kw_only=True):
     """One arm's answer to one question."""
 
     value: float = 0.0
-    """The task's metric, 0 to 1. For a verdict it follows from `yes` and the arm's threshold."""
+    """The metric of the prompt, 0 to 1. For a verdict it follows from `yes` and the arm's threshold."""
     yes: float | None = None
-    """The probability of the first word; None where the prompt asks for no verdict, or the answer could not be read."""
+    """The probability of the first word; None if the prompt asks for no verdict, or the answer was unreadable."""
     readable: bool = True
     latency_ms: float = 0.0
 
@@ -68,13 +68,13 @@ class Pair(Struct, frozen=True, kw_only=True):
 
     key: str
     task: str
-    """What the question belongs to: questions of one task are alike."""
+    """The task that the question belongs to: questions of one task are correlated."""
     base: Scored
     candidate: Scored
     truth: bool | None = None
     """For a verdict: whether the first word is right."""
     groups: Mapping[str, str] = field(default_factory=dict)
-    """By what flips are told: repository, language, size of what was changed."""
+    """By which flips are reported: repository, language, size of the change."""
 
 
 class Check(Struct, frozen=True, kw_only=True):
@@ -97,7 +97,7 @@ class Verdicts(Struct, frozen=True, kw_only=True):
 
 
 class Flip(Struct, frozen=True, kw_only=True):
-    """A question that the two arms answered differently well."""
+    """A question that one arm answered better than the other."""
 
     key: str
     task: str
@@ -105,7 +105,7 @@ class Flip(Struct, frozen=True, kw_only=True):
 
 
 class Figures(Struct, frozen=True, kw_only=True):
-    """The numbers that a comparison comes to."""
+    """The numbers of a comparison."""
 
     examples: int
     tasks: int
@@ -121,7 +121,7 @@ class Figures(Struct, frozen=True, kw_only=True):
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """What the gate decided, with all that it rests on."""
+    """The gate's decision, with everything that it is based on."""
 
     status: Status
     checks: tuple[Check, ...]
@@ -137,7 +137,7 @@ class Finding(Struct, frozen=True, kw_only=True):
         return self.status == "passed"
 
     def as_object(self) -> dict[str, Any]:
-        """The finding as the record and `--json` have it: its figures beside the rest."""
+        """The finding as the record and `--json` have it, with its figures on the same level as the rest."""
         found: dict[str, Any] = to_plain(self)
         return {**found.pop("figures"), **found}
 
@@ -265,7 +265,7 @@ def at_own_thresholds(pairs: Sequence[Pair], validation: Sequence[Pair]) -> tupl
 
 
 def _scores(pairs: Sequence[Pair], arm: str) -> list[float]:
-    """An answer that could not be read is as wrong as can be."""
+    """The scores of one arm; an unreadable answer gets the worst score."""
     found = []
     for each in pairs:
         yes = (each.base if arm == "base" else each.candidate).yes

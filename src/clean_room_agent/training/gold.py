@@ -1,8 +1,8 @@
-"""What a task turned out to need: the files and definitions that its accepted change touches.
+"""Reads what a task turned out to need from its accepted change: the files and definitions that it touches.
 
-A hunk that only moves white space about says nothing of what was needed and is left out. Changed definitions are read
-from the diff itself, since the record holds no syntax trees: for each changed line the nearest definitions above it that
-are indented less, among the hunk's own lines, else the one that git's hunk header names. For
+A hunk that only changes white space says nothing about what was needed and is left out. Changed definitions are read
+from the diff itself, since the record has no syntax trees: for each changed line, the nearest definitions above it that
+are indented less, among the hunk's own lines, or else the one that git's hunk header names. For
 
     @@ -15,8 +17,8 @@ class Ledger:
          def charge_evenly(self, names, cents):
@@ -39,7 +39,7 @@ class GoldFile(Struct, frozen=True, kw_only=True):
     path: str
     change: Change
     names: frozenset[str]
-    """Of the definitions that are changed, without those around them; empty where the diff does not tell."""
+    """Of the definitions that are changed, without the enclosing ones; empty if the diff does not show them."""
 
     def touches(self, symbol: str) -> bool:
         """Whether a piece of this qualified name is one of the changed ones."""
@@ -84,7 +84,7 @@ def gold_of(diffs: Iterable[str]) -> Gold:
 
 
 def _hunks(file: FileDiff) -> list[list[DiffLine]]:
-    """The hunks of a file, each with its header first."""
+    """The lines of each hunk, its header first."""
     hunks: list[list[DiffLine]] = []
     for line in file.lines:
         if line.kind == "hunk":
@@ -127,7 +127,7 @@ def _changed_names(hunk: list[DiffLine]) -> set[str]:
 
 
 def _is_plain_variable(text: str, indent: int) -> bool:
-    """Whether the line declares a variable within a function: no definition that an index knows."""
+    """Whether the line declares a variable within a function, which is not a definition for the index."""
     return indent > 0 and re.match(r"(?:const|let|var|type)\b", text.strip()) is not None
 
 

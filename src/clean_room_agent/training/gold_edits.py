@@ -1,4 +1,4 @@
-"""A commit as edits: what it changes, with search texts that the prompt shows."""
+"""Turns a commit into edits whose search texts the prompt shows."""
 
 import difflib
 import re
@@ -15,10 +15,10 @@ from clean_room_agent.indexer.extract import FileFacts, extract
 from clean_room_agent.training.gold_inserts import insert_for
 
 CONTEXT_SIZES = (3, 2, 4, 1, 6, 9, 14, 20, 0)
-"""Unchanged lines around a change that the search text may hold, in order of preference."""
+"""Unchanged lines around a change in the search text, in order of preference."""
 TELLING = re.compile(r"\w")
 MIN_TELLING = 8
-"""Letters and digits that a search text has at least: less stands in many a place that is not shown."""
+"""Letters and digits that a search text needs: less is likely to occur elsewhere in code that is not shown."""
 Group = tuple[int, int, int, int]
 """A change: the 0-based lines `i1:i2` before became the lines `j1:j2` after."""
 FRAME = re.compile(r"^(={5,}) (file|code|test|outline|reference|signature): (.+?) \(lines (\d+)-(\d+)\)$")
@@ -89,9 +89,8 @@ def shown_in(prompt: str) -> tuple[Shown, ...]:
 def edits_for(
     file: GoldFile, shown_pieces: Sequence[Shown], places: Sequence[int] | None = None
 ) -> list[PatchEdit]:
-    """The edits that make the file what the commit made it, as far as the prompt shows what they search for.
-
-    `places` names some of its changes; None are all.
+    """The edits that turn the file into what the commit made of it, as far as the prompt shows their search texts.
+    `places` selects some of its changes by number; None means all.
     """
     if file.after is None:
         return [PatchEdit(kind="delete", file_path=file.path)]
@@ -124,9 +123,9 @@ def edits_for(
 
 
 def _other_forms(file: GoldFile, group: Group) -> Iterator[Group]:
-    """Changes that are as good where the lines beside one are not shown, as empty lines often are: a deletion that leaves the
-    empty lines after and before what it deletes; an insertion a line or two higher or lower that gives the same text, or
-    one above the empty lines that it follows, which gives the same code and more empty lines.
+    """Equivalent changes, for when the lines next to one are not shown, as empty lines often are: a deletion that
+    leaves the empty lines after and before what it deletes; an insertion a line or two higher or lower that gives the
+    same text, or one above the empty lines that it follows, which gives the same code and more empty lines.
     """
     i1, i2, j1, j2 = group
     before, after = lines_of(file.before or ""), lines_of(file.after or "")
@@ -154,7 +153,7 @@ def _other_forms(file: GoldFile, group: Group) -> Iterator[Group]:
 
 
 def _moved(group: Group, made: Sequence[Group]) -> Group:
-    """A change, with its lines before counted after the changes `made` above it."""
+    """The change with its old line numbers adjusted for the changes `made` above it."""
     i1, i2, j1, j2 = group
     delta = sum((b2 - b1) - (a2 - a1) for a1, a2, b1, b2 in made)
     return i1 + delta, i2 + delta, j1, j2
@@ -181,7 +180,7 @@ def touches(groups: Sequence[Group], start: int, end: int) -> bool:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines without their ends; the one at the file's end is no line, since nobody is shown it."""
+    """The lines without their line ends; the empty one after the last line end does not count, since it is never shown."""
     return text.removesuffix("\n").split("\n")
 
 
@@ -191,7 +190,9 @@ def edit_groups(file: GoldFile) -> list[Group]:
 
 
 def _groups(before: list[str], after: list[str]) -> list[Group]:
-    """The changes between two texts' lines. What they begin and end with alike is not compared: most of a large file."""
+    """The changes between the lines of two texts. Their common beginning and end, most of a large file, is not
+    compared.
+    """
     top = 0
     while top < min(len(before), len(after)) and before[top] == after[top]:
         top += 1

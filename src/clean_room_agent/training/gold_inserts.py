@@ -1,4 +1,4 @@
-"""Edits that insert whole new definitions, placed by a neighbour that the prompt shows."""
+"""Makes edits that insert whole new definitions, placed next to a neighbour that the prompt shows."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ Piece = tuple[str, bool]
 
 
 def insert_for(path: str, now: str, goal: str, shown: Sequence[Piece]) -> PatchEdit | None:
-    """The insert that makes `now` exactly `goal`; None where more than definitions is new, or no neighbour is shown."""
+    """The insert that turns `now` into exactly `goal`; None if more than definitions is new, or no neighbour is shown."""
     if not _only_adds(now, goal):  # parsing a large file takes longer than all else
         return None
     names = {one.symbol for one in definitions(path, now)}
@@ -34,7 +34,7 @@ def insert_for(path: str, now: str, goal: str, shown: Sequence[Piece]) -> PatchE
 
 
 def _only_adds(now: str, goal: str) -> bool:
-    """Whether one stretch of text makes `now` the goal."""
+    """Whether inserting one stretch of text turns `now` into the goal."""
     pairs = enumerate(zip(now, goal, strict=False))
     same = next((at for at, (before, after) in pairs if before != after), len(now))
     return len(goal) > len(now) and goal.endswith(now[same:])
@@ -56,7 +56,7 @@ def _places(then: Sequence[Definition], outer: Sequence[Definition]) -> list[tup
 
 
 def _is_shown(symbol: str, path: str, now: str, shown: Sequence[Piece]) -> bool:
-    """Whether the context shows the symbol: with its own line where it may be edited, by its name elsewhere."""
+    """Whether the context shows the symbol: by its own line in code that may be edited, by its name elsewhere."""
     found = [one for one in definitions(path, now) if one.symbol == symbol]
     if len(found) != 1:
         return False

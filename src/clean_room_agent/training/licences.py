@@ -43,11 +43,11 @@ NAMES: Mapping[str, str] = {
     "apache license 2.0": "Apache-2.0", "isc": "ISC", "0bsd": "0BSD", "unlicense": "Unlicense", "psf-2.0": "PSF-2.0",
     "zlib": "Zlib",
 }  # fmt: skip
-"""What manifests call them, in small letters."""
+"""What manifests call them, in lower case."""
 
 
 class Reader(Protocol):
-    """Reads the files of a repository that say its licence."""
+    """Reads the files of a repository that state its licence."""
 
     def read(self, name: str) -> bytes | None:
         """The content of an object."""
@@ -64,7 +64,7 @@ class Licences:
         self._known: dict[tuple[str, str], str] = {}
 
     def of(self, commit: str) -> str:
-        """The commit's licences by their SPDX names, sorted and joined with AND; "" where none is known."""
+        """The commit's licences by their SPDX names, sorted and joined with AND; "" if none is known."""
         files = self._objects.list_folder(commit)
         texts = {name: blob for name, blob in files.items() if LICENCE_FILE.match(name)}
         found = {self._named(blob, "") for _, blob in sorted(texts.items())} - {""}
@@ -82,13 +82,13 @@ class Licences:
 
 
 def is_allowed(licence: str, allowed: tuple[str, ...]) -> bool:
-    """Whether each of the licences is on the list; nothing known is not."""
+    """Whether each of the licences is on the list; an unknown one is not."""
     return bool(licence) and all(name in allowed for name in licence.split(" AND "))
 
 
 @cache
 def licence_of_text(text: str) -> str:
-    """The SPDX name of a licence's text; "" where it is none of those known."""
+    """The SPDX name of a licence's text; "" if it is not a known one."""
     words = " ".join(text.split())
     return next((name for name, pattern in TEXTS if pattern.search(words)), "")
 

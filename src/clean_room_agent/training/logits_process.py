@@ -4,9 +4,9 @@ python -m clean_room_agent.training.logits_process BASE.gguf PEFT-FOLDER MERGED.
 of logits between the base with PEFT's adapter and the merged model (`difference`), and between that and the base alone
 (`effect`).
 
-transformers reads the files, in its own order of rows, so that an error of `convert` does not cancel itself out. Both sides
-compute in float32 with the same weights: a server's difference from PEFT is mostly its rounding of activations, beside which
-an error would not be seen.
+transformers reads the files, with its own order of rows, so that an error in `convert` does not cancel out. Both sides
+compute in float32 with the same weights: a server differs from PEFT mostly by its rounding of activations, which would
+hide an error.
 """
 
 import json
@@ -20,12 +20,12 @@ TOKENS = 32
 
 
 def prompt_of(vocabulary: int) -> list[int]:
-    """The same tokens each time, from all over the vocabulary: no tokenizer is needed, and none can differ."""
+    """The same tokens each time, from all over the vocabulary, so that no tokenizer is needed."""
     return [(7919 * place) % vocabulary for place in range(1, TOKENS + 1)]
 
 
 def logits_of(model: Any) -> Any:
-    """Of all places of the prompt."""
+    """The logits at all positions of the prompt."""
     import torch
 
     with torch.no_grad():

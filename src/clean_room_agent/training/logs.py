@@ -16,22 +16,22 @@ from clean_room_agent.training.gold import Gold, gold_of
 
 PLANNING: Mapping[PassType, str] = {PassType.META_PLAN: "meta_plan", PassType.PART_PLAN: "part_plan"}
 NOT_JUDGED = frozenset({"task_analysis", "candidates", "assembly"})
-"""Stages whose decisions are no verdict about a file."""
+"""Stages whose decisions are not verdicts about a file."""
 
 
 class TaskLog(Struct, frozen=True, kw_only=True):
-    """One ended run with all that its outcome is explained by."""
+    """One ended run with everything that explains its outcome."""
 
     run: EndedRun
     items: tuple[JudgedItem, ...]
     passes: tuple[EndedPass, ...]
     attempts: tuple[EndedAttempt, ...]
     gold: Gold | None
-    """What was finally accepted: by this run, or by the newest complete run of the same words in the same repository."""
+    """The accepted change: of this run, or of the newest complete run with the same words in the same repository."""
 
     @property
     def solved(self) -> bool:
-        """Whether the run came to a complete end."""
+        """Whether the run ended as complete."""
         return self.run.status is RunStatus.COMPLETE
 
     def items_of(self, path: str) -> tuple[JudgedItem, ...]:
@@ -46,23 +46,23 @@ class TaskLog(Struct, frozen=True, kw_only=True):
 
 
 class Agreement(Struct, frozen=True, kw_only=True):
-    """Verdicts against what was finally changed."""
+    """Verdicts compared with what was finally changed."""
 
     right: int
-    """Let in, and changed."""
+    """Included, and changed."""
     extra: int
-    """Let in, and not changed. Some of it is context that a change needs: precision is a lower bound."""
+    """Included, but not changed. Some of it is context that a change needs, so precision is a lower bound."""
     missed: int
-    """Left out, and changed."""
+    """Left out, but changed."""
 
     @property
     def precision(self) -> float | None:
-        """The share of what was let in that was changed; None where nothing was let in."""
+        """The share of the included items that was changed; None if nothing was included."""
         return self.right / (self.right + self.extra) if self.right + self.extra else None
 
     @property
     def recall(self) -> float | None:
-        """The share of what was changed that was let in; None where nothing judged was changed."""
+        """The share of the changed items that was included; None if nothing that was judged was changed."""
         return self.right / (self.right + self.missed) if self.right + self.missed else None
 
 
@@ -71,7 +71,7 @@ class PromptStats(Struct, frozen=True, kw_only=True):
 
     sums: CallSums
     agreement: Agreement | None
-    """None where the prompt judges no files, or no accepted change is known."""
+    """None if the prompt judges no files, or no accepted change is known."""
 
 
 class LogAnalysisAPI:
@@ -82,7 +82,7 @@ class LogAnalysisAPI:
 
     @cached_property
     def runs(self) -> tuple[EndedRun, ...]:
-        """Every solve that ended, oldest first; replays are none."""
+        """Every solve that ended, oldest first, without replays."""
         return analysis.list_ended_runs(self._conn)
 
     @cached_property
@@ -99,7 +99,7 @@ class LogAnalysisAPI:
         return gold_of(each.diff for each in passes if each.pass_type is PassType.IMPLEMENT and each.success)
 
     def task(self, run: EndedRun) -> TaskLog:
-        """All of one run."""
+        """Everything about one run."""
         accepted = self._accepted.get(_same_task(run))
         if run.status is RunStatus.COMPLETE and accepted is not None and accepted[0] != run.task_id:
             gold: Gold | None = self._gold_of_run(run.task_id)
@@ -114,7 +114,7 @@ class LogAnalysisAPI:
         )
 
     def tasks(self) -> Iterator[TaskLog]:
-        """Every ended run, oldest first; one at a time is held."""
+        """Every ended run, oldest first, loaded one at a time."""
         for run in self.runs:
             yield self.task(run)
 
@@ -127,7 +127,7 @@ class LogAnalysisAPI:
         return analysis.list_call_sums(self._conn)
 
     def prompt_stats(self) -> tuple[PromptStats, ...]:
-        """The sums with precision and recall against what was finally changed."""
+        """The sums, with precision and recall compared with what was finally changed."""
         agreements = self._agreements()
         return tuple(
             PromptStats(sums=sums, agreement=agreements.get((sums.prompt, sums.model)))
@@ -147,7 +147,7 @@ class LogAnalysisAPI:
 
 
 def files_of_plan(plan: str) -> tuple[str, ...]:
-    """The files that a plan's JSON text names, in order, each once: of its parts, or of its steps."""
+    """The files that the parts or steps in a plan's JSON text name, in order, without duplicates."""
     if not plan:
         return ()
     value = json.loads(plan)
@@ -159,13 +159,13 @@ def files_of_plan(plan: str) -> tuple[str, ...]:
 
 
 def files_of_parts(plan: str) -> Mapping[str, tuple[str, ...]]:
-    """The files of each part of a meta-plan's JSON text; nothing where it is another plan."""
+    """The files of each part in a meta-plan's JSON text; empty for any other plan."""
     parts = json.loads(plan).get("parts", ()) if plan else ()
     return {part["id"]: tuple(part.get("affected_files", ())) for part in parts}
 
 
 def is_gold(item: JudgedItem, gold: Gold) -> bool:
-    """Whether what was judged is part of the accepted change; a piece is, where it is one of the changed definitions."""
+    """Whether what was judged is part of the accepted change; a piece is if it is one of the changed definitions."""
     file = gold.file(item.path)
     return file is not None and (item.symbol is None or file.touches(item.symbol))
 

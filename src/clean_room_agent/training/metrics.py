@@ -1,6 +1,7 @@
-"""What an answer is worth to the task, 0 to 1, by prompt. The gate scores verdicts itself, by probability.
+"""Metrics: what an answer is worth to the task, 0 to 1, by prompt. The gate scores verdicts itself, by probability.
 
-Never the loss, and never how many answers can be read: in a trial both improved while no answer hit the right file.
+They never use the loss, or how many answers are readable: in a trial both improved while no answer named the right
+file.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +16,7 @@ class Metric(Protocol):
     """Scores the answers of one prompt."""
 
     def fault(self, row: Row, wanted: Any) -> str:
-        """Why no answer to this row can be scored; "" where it can."""
+        """Why no answer to this row can be scored; "" if answers can."""
 
     def limit(self, row: Row) -> str:  # noqa: ARG002 - of most metrics
         """What part of an answer to this row cannot be scored; "" if all of it can. Called after `fault`."""

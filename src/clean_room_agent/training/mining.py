@@ -1,4 +1,4 @@
-"""Which commits of a history make good tasks: described in words, and small enough for one step.
+"""Selects the commits of a history that make good tasks: described in words, and small enough for one step.
 
 The first filter that refuses a commit is the one that counts it, so the counts and the commits kept add up to the history.
 """
@@ -18,10 +18,10 @@ from clean_room_agent.secret_files import is_secret_name
 
 MAX_FILES = 5
 MAX_LINES = 200
-"""Added and deleted, in source files: from this on a commit is too large."""
+"""Added and deleted lines in source files, from which on a commit is too large."""
 MIN_WORDS = 5
 MAX_CHARACTERS = 2000
-"""Of a message: longer ones are logs of many changes."""
+"""Of a message; longer ones are logs of many changes."""
 PROSE = frozenset({".md", ".rst", ".txt", ".adoc"})
 
 BOT = re.compile(
@@ -48,7 +48,7 @@ NUMBER = re.compile(
     r"(?:[\s.;,]*\b(?:closes|fixes|resolves|refs?|see|issue|pr|bug))?[\s:]*\(?(?:#|gh-)\d+\)?[\s.]*$",
     re.IGNORECASE,
 )
-"""The number of an issue or pull request behind a subject."""
+"""The number of an issue or pull request at the end of a subject."""
 WORDS = re.compile(r"[A-Za-z][\w'.-]*")
 
 
@@ -92,7 +92,7 @@ def mine(
 
 
 def refusal(change: CommitChange) -> str:
-    """Why the commit is no task; "" where it may be one."""
+    """Why the commit is not used as a task; "" if it may be."""
     if len(change.parents) != 1:
         return "merge" if change.parents else "first commit"
     return _refused_message(change) or _refused_files(change.files)
@@ -160,7 +160,9 @@ def _sources(files: Iterable[FileChange]) -> tuple[FileChange, ...]:
 
 
 def _may_stand_beside(path: str) -> bool:
-    """Tests and prose: a task does not ask for the first here, and its edits need not hold the second."""
+    """Whether the file may be changed besides the sources: tests, which a task here does not ask for, and prose, which
+    its edits need not contain.
+    """
     kind = kind_of(path)
     return (
         kind == "test" or PurePosixPath(path).suffix.lower() in PROSE or (kind == "side" and "." not in path)

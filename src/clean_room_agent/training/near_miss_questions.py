@@ -1,8 +1,8 @@
-"""Adds near misses to a commit's questions, so that a judge learns to tell them from what is needed.
+"""Adds near misses to a commit's questions, so that a judge learns to tell them apart from what is needed.
 
-Of the verdicts that say no, 70 % are about what the ranking put on top, 20 % about neighbours by folder, 10 % about
-anything. What the commit changes and the ranking missed is asked about, too. Each question is one of the run's own with
-its candidate exchanged, in the question and in the list of what is asked about.
+Of the verdicts that say no, 70 % are about the top of the ranking, 20 % about files in the same folders, 10 % about any
+files. What the commit changes and the ranking missed is asked about, too. Each question is one of the run's own with
+its candidate exchanged, in the question and in the list of candidates.
 """
 
 import random
@@ -32,13 +32,13 @@ ThingT = TypeVar("ThingT")
 RANKED, NEIGHBOURS, RANDOM = 7, 2, 1
 """Tenths of the verdicts that say no."""
 MAX_MISSED = 3
-"""Changed files or pieces that the ranking missed, asked about at most."""
+"""The most changed files or pieces missed by the ranking that are asked about."""
 MAX_FILES_READ = 6
 """Files of which pieces are taken."""
 
 
 class LivePass(Struct, frozen=True, kw_only=True):
-    """What a pass found, and the right answers."""
+    """The candidates of a pass, and the right answers."""
 
     request: ContextRequest
     query: TaskQuery
@@ -57,7 +57,7 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 def more_file_questions(live: LivePass, asked: Mapping[str, SingleInputs]) -> Iterator[Question]:
-    """About files, after those that the pass asked; none where it asked none."""
+    """Further questions about files, besides those that the pass asked; none if it asked none."""
     if not asked:
         return
     terms = weighted_terms(live.request, live.query, find_tests(live.query, live.source))
@@ -76,7 +76,7 @@ def more_file_questions(live: LivePass, asked: Mapping[str, SingleInputs]) -> It
 
 
 def more_piece_questions(live: LivePass, asked: Mapping[str, SingleInputs]) -> Iterator[Question]:
-    """About code, after that which the pass asked; none where it asked none."""
+    """Further questions about code, besides those that the pass asked; none if it asked none."""
     if not asked:
         return
     terms = weighted_terms(live.request, live.query, find_tests(live.query, live.source))
@@ -107,7 +107,9 @@ def _drawn(
     *,
     folder_of: Callable[[ThingT], str],
 ) -> Iterator[tuple[ThingT, str]]:
-    """What is asked about beyond the ranking, each with how it was found; `wrong` noes came from the ranking."""
+    """What is asked about besides the ranking, each with how it was found. `wrong` is the number of noes from the
+    ranking.
+    """
     chance = random.Random(f"{live.seed}\n{what}")  # noqa: S311 - guards nothing, and must be the same each time
     for thing in missed[:MAX_MISSED]:
         yield thing, "commit"
@@ -124,7 +126,7 @@ def _drawn(
 def _exchanged(
     asked: Mapping[str, SingleInputs], option: Option, is_wrong: Callable[[str], bool], found_by: str
 ) -> Question:
-    """A question of the pass with `option` in the place of the last candidate that is wrong."""
+    """A question of the pass with `option` in place of the last wrong candidate."""
     inputs = next(iter(asked.values()))
     names = list(inputs.others)
     place = next((at for at in reversed(range(len(names))) if is_wrong(names[at])), len(names))
@@ -150,7 +152,7 @@ def _units(live: LivePass, paths: Sequence[str]) -> Iterator[ScoredPiece]:
 
 
 def _files_near_and_far(live: LivePass) -> list[str]:
-    """A few files of code from the folders of what is changed, and from others."""
+    """A few code files from the folders of the changed files, and from others."""
     chance = random.Random(f"{live.seed}\nfiles of code")  # noqa: S311 - as above
     folders = {PurePosixPath(path).parent for path in live.gold.files}
     code = [path for path in live.source.paths() if kind_of(path) == "code"]

@@ -1,4 +1,4 @@
-"""The training pairs of one commit: a run's passes over its parent, answered from the commit itself.
+"""Makes the training pairs of one commit: a run's passes over its parent, answered from the commit itself.
 
 The passes are the real ones, so a prompt is byte for byte what a run would send that begins at the parent with the commit's
 message as its task, no failing test, and the same configuration.
@@ -55,7 +55,7 @@ STAGES = tuple(
 )
 """The prompts that pairs are made for."""
 EPOCH = "1970-01-01T00:00:00+00:00"
-"""The time of everything here: nothing in a pair may depend on when it was made."""
+"""The time of all events here, since nothing in a pair may depend on when it was made."""
 
 
 class PairConfig(Struct, frozen=True, kw_only=True):
@@ -75,11 +75,11 @@ class Pair(Struct, frozen=True, kw_only=True):
 
     stage: str
     item: str
-    """What is judged; "" where nothing is."""
+    """What is judged; "" if nothing is."""
     label: str
     """Of a judgment: changed, used or not edited for files, change, read or skip for code; "" for other answers."""
     found_by: str
-    """How a judged item came in: ranking, neighbour or random; `commit` where the ranking missed what is changed."""
+    """How a judged item was found: ranking, neighbour or random; `commit` if the ranking missed a changed one."""
     system: str
     prompt: str
     answer: str
@@ -135,10 +135,10 @@ class ParentState(Struct, frozen=True, kw_only=True):
 def make_pairs(
     state: ParentState, gold: Gold, config: PairConfig, *, name: str, analysis_only: bool
 ) -> MadePairs:
-    """The pairs of the commit `name` (repository and commit in one text, which also seeds what is drawn).
+    """The pairs of the commit `name` (repository and commit in one string, which also seeds random choices).
 
     Raises:
-        RepositoryError: the files are not what was indexed.
+        RepositoryError: the files differ from what was indexed.
     """
     task_id = task_of_commit(name)
     calls = _Calls()
@@ -206,7 +206,7 @@ class _Run:
         self.dropped: Counter[str] = Counter()
 
     def plan(self, *, with_rows: bool) -> None:
-        """The planning passes are made, and the further questions about files and code."""
+        """Run the planning passes, and ask the further questions about files and code."""
         pass_id = meta_plan_pass(self._task_id)
         request = meta_plan_request(self._models, pass_id, self._gold.task, Evidence())
         found = self._retriever.retrieve(request)
@@ -308,7 +308,7 @@ class _Run:
     def _keep(
         self, found_by: str, *, package: ContextPackage | None = None, step: PlanStep | None = None
     ) -> None:
-        """The calls since the last time are pairs, or counted."""
+        """Turn the calls since the last time into pairs, or count them as dropped."""
         for call in self._calls.made:
             label = self._label(call)
             reason = self._refusal(call, label, package, step)
@@ -377,12 +377,12 @@ class _Run:
 
 
 def one_by_one(judgments: JudgmentsConfig) -> JudgmentsConfig:
-    """The same, with one question a candidate everywhere."""
+    """The same configuration with one question per candidate everywhere."""
     return judgments.model_copy(update={"route": "each", "scope_route": None, "precision_route": None})
 
 
 def _without_end(text: str | None) -> str | None:
-    """The text but for its last line breaks, which an edit leaves as they are."""
+    """The text without its last line breaks, which an edit leaves as they are."""
     return None if text is None else text.rstrip("\n")
 
 

@@ -34,7 +34,7 @@ BATCH_SIZE = 30
 
 
 class Outcome(Struct, kw_only=True):
-    """How a run ends: it has failed until somebody says otherwise."""
+    """How a run ends: as failed, unless it is set to something else."""
 
     success: bool = False
     plan: str | None = None
@@ -53,13 +53,13 @@ class Pipeline(Struct, frozen=True, kw_only=True):
     reader: str
     """The model that reads the package."""
     threshold: float
-    """Probability that a yes needs."""
+    """Probability from which a yes counts."""
 
     @contextlib.contextmanager
     def recorded(self, mode: Mode, stages: Sequence[str]) -> Iterator[Outcome]:
         """Record the run while it is in progress, then its outcome, and archive its session.
 
-        A run that ends by an error has failed; its session is left to whoever opened it.
+        A run that ends with an error has failed, and its session is left to the caller that opened it.
         """
         window = self.models.window("reasoning")
         row = TaskRunRow(

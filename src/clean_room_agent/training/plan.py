@@ -1,4 +1,4 @@
-"""The training plan: what to train, on which rows, and what that should gain. A versioned file."""
+"""The training plan, a versioned file: what to train, on which rows, and what that should gain."""
 
 import json
 import math
@@ -12,12 +12,12 @@ from clean_room_agent.errors import ArtifactError
 
 FORMAT_VERSION = 1
 MIN_FAILURES = 200
-"""Failed tasks charged to a prompt, below which nothing is to be learned from the record."""
+"""Failed tasks charged to a prompt that are needed to learn from the record."""
 VERDICT_RANK = 8
 Z_LEVEL = 1.959964
 """Of a two-sided test at 5 %."""
 Z_POWER = 0.841621
-"""To see what is there in 80 % of the cases."""
+"""For a power of 80 %."""
 
 
 class _Part(BaseModel):
@@ -79,7 +79,7 @@ class TrainingPlan(_Part):
 
 
 def examples_to_see(now: float, expected: float) -> int:
-    """Examples that two shares need to be told apart (two-sided 5 %, power 80 %); 0 where nothing is expected.
+    """Examples that are needed to tell two shares apart (two-sided 5 %, power 80 %); 0 if no gain is expected.
 
     By the normal approximation for independent samples: an upper bound for answers to the same examples.
     """

@@ -29,10 +29,10 @@ from clean_room_agent.training.stages.log_analysis import OTHERWISE
 
 TASK = "Choose the prompt whose adapter would win the most tasks, and plan its training."
 TRIES = 2
-"""A plan with faults is shown them once."""
+"""Answers that are asked for; a faulty one is sent back once."""
 SIZE = re.compile(r"(\d+(?:\.\d+)?)b\b", re.IGNORECASE)
 LARGE = 4.0
-"""Billions of parameters from which on a lower rate is the default."""
+"""Billions of parameters from which on the default learning rate is lower."""
 
 
 class Planned(Struct, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class Planned(Struct, frozen=True, kw_only=True):
     plan_id: int
     """In the record; 0 without a plan."""
     reason: str
-    """Why there is no plan; "" where there is one."""
+    """Why there is no plan; "" if there is one."""
     refused: tuple[tuple[str, str], ...]
     """Each prompt that was not chosen, with the reason; the one with most failures first."""
     waterfall: Waterfall
@@ -56,7 +56,7 @@ def make_training_plan(
     targets: Sequence[str],
     stages: Sequence[str] = ("log_analysis",),
 ) -> Planned:
-    """A plan for one of the targets, stored; the run and its decisions are on record, also where it refuses.
+    """Make a plan for one of the targets, and store it. The run and its decisions are recorded, even if it refuses.
 
     Raises:
         ConfigError: a stage is unknown.
@@ -100,7 +100,7 @@ def why_none(waterfall: Waterfall, refused: Sequence[tuple[str, str]]) -> str:
 def _write(
     pipeline: Pipeline, source: LogSource, router: ModelRouter, items: Sequence[ContextItem]
 ) -> tuple[TrainingPlan | None, str, str]:
-    """The plan with the text it was made from, or why there is none."""
+    """The plan, the text it was made from, and why there is no plan."""
     names = tuple(item.path for item in items)
     tasks = known_tasks(source.waterfall)
     rejected = ""
@@ -134,12 +134,12 @@ def faults_of(answer: TrainPlanAnswer, names: Sequence[str], waterfall: Waterfal
 
 
 def known_tasks(waterfall: Waterfall) -> int:
-    """Tasks whose outcome says something of prompts: solved ones, and failed ones that can be charged."""
+    """Tasks whose outcome says something about prompts: solved ones, and failed ones that can be charged."""
     return waterfall.solved + len(waterfall.charges)
 
 
 def share_past(waterfall: Waterfall, prompt: str) -> float:
-    """The share of those tasks that were not lost at this prompt; 0 where there are none."""
+    """The share of those tasks that were not lost at this prompt; 0 if there are none."""
     tasks = known_tasks(waterfall)
     return 1 - waterfall.by_prompt.get(prompt, 0) / tasks if tasks else 0.0
 
@@ -162,7 +162,7 @@ def _plan(
 
 
 def default_plan(prompt: Prompt[Any, Any], router: ModelRouter) -> TrainingPlan:
-    """The plan for a prompt as far as rules give it: its base is the model that answers it now."""
+    """The plan for a prompt by rules alone; its base is the model that answers it now."""
     model = router.resolve(prompt.role, prompt.name)
     size = SIZE.search(model.tag)
     large = size is not None and float(size[1]) >= LARGE

@@ -1,10 +1,10 @@
 """Makes a model server answer with a trained adapter: the files it needs, and the tags it answers to.
 
-| server | what it is given | the base it is compared with |
+| server | what it gets | the base it is compared with |
 |---|---|---|
-| Ollama from 0.34.1 on | the merged model, in the base's own quantisation | the base, merged with nothing and quantised alike |
+| Ollama from 0.34.1 on | the merged model, in the base's own quantisation | the base, merged with nothing and requantised in the same way |
 | Ollama before | the adapter as a GGUF | the base |
-| vLLM | the PEFT folder, while it runs | the base |
+| vLLM | the PEFT folder, at run time | the base |
 | llama-server | a preset that it must be restarted with | the base |
 
 The folder of an adapter holds `adapter_config.json` and `adapter_model.safetensors` (PEFT's), `<name>.gguf`, and for a
@@ -26,7 +26,7 @@ from clean_room_agent.llm.transports.served_models import MARK
 from clean_room_agent.workspace import Workspace, private_folder
 
 Convert = Callable[[Path, Path], None]
-"""Makes an adapter's GGUF (first), and merged models beside it, from the base's GGUF (second)."""
+"""Makes an adapter's GGUF (first argument), with merged models next to it, from the base's GGUF (second argument)."""
 
 
 class Served(Struct, frozen=True, kw_only=True):
@@ -34,13 +34,13 @@ class Served(Struct, frozen=True, kw_only=True):
 
     tag: str
     control: str
-    """The base as the adapter's comparison needs it."""
+    """The base model in the form that the adapter is compared with."""
     note: str = ""
     """What a person should know."""
 
 
 class Host(Struct, frozen=True, kw_only=True):
-    """The configured server, as the place where adapters answer."""
+    """The configured server, on which adapters run."""
 
     models: ModelsConfig
     server: ModelServer
@@ -52,10 +52,10 @@ class Host(Struct, frozen=True, kw_only=True):
     def serve(
         self, adapter: AdapterRow, convert: Convert, *, base_gguf: Path | None, siblings: Iterable[AdapterRow]
     ) -> Served:
-        """The server answers under the adapter's tag. `siblings`: all adapters in the registry.
+        """Make the server answer under the adapter's tag. `siblings` are all adapters in the registry.
 
         Raises:
-            UsageError: the server takes no adapters, must be restarted first, or a file is missing.
+            UsageError: the server does not support adapters, must be restarted first, or a file is missing.
             ModelError: the server refuses, or cannot be asked.
         """
         folder = Path(adapter.adapter_path)
@@ -151,7 +151,9 @@ def name_of(adapter: AdapterRow) -> str:
 
 
 def preset_text(base: str, weights: str, adapters: dict[str, Path]) -> str:
-    """The preset of a llama-server that routes: the base, and one section an adapter, so that none shares a slot."""
+    """The preset of a llama-server in router mode: a section for the base and for each adapter, so that none share a
+    slot.
+    """
     lines = [
         "; Written by `cra adapters`: llama-server --models-preset THIS-FILE",
         "",
@@ -168,7 +170,7 @@ def _gguf(adapter: AdapterRow) -> Path:
 
 
 def _made(path: Path, gguf: Path, convert: Convert, base_gguf: Path | None) -> Path:
-    """The file at `path`, which making the adapter's GGUF makes too."""
+    """The file at `path`, which is created together with the adapter's GGUF."""
     if path.exists():
         return path
     if base_gguf is None:

@@ -1,6 +1,6 @@
 """Shards: some commits of one repository as a Parquet file, named by the hash of everything it depends on.
 
-A file that is there is whole, so a run that was stopped goes on by making those that are missing.
+A file that exists is complete, so an interrupted run continues by making the missing ones.
 """
 
 import contextlib
@@ -43,9 +43,9 @@ from clean_room_agent.workspace import Workspace
 UNIT_COMMITS = 400
 """Commits of a unit, at most."""
 SURE = 0.5
-"""Confidence from which a reference counts as a use."""
+"""Confidence from which on a reference counts as a use."""
 VERSION = 1
-"""Raised when the same commits would give other pairs through a change of this program that no prompt shows."""
+"""Raised when this program makes other pairs of the same commits and the prompts' texts do not show it."""
 COLUMNS = (
     "repo", "commit", "timestamp", "license", "task_id", "stage", "item", "label", "found_by", "system", "prompt", "answer",
     "change",
@@ -56,7 +56,7 @@ class Unit(Struct, frozen=True, kw_only=True):
     """Some commits of one repository."""
 
     repo: str
-    """As rows name it."""
+    """The repository's name in rows."""
     git_dir: Path
     number: int
     """From 0, within the repository."""
@@ -75,7 +75,7 @@ class Making(Struct, frozen=True, kw_only=True):
 
     @property
     def digest(self) -> str:
-        """Of all that a shard depends on besides its commits; the address of a model server is not among it."""
+        """A digest of all that a shard depends on besides its commits; not of the model server's address."""
         config = self.pairs
         said = {
             "version": VERSION,
@@ -121,7 +121,7 @@ def shard_path(folder: Path, unit: Unit, making: Making) -> Path:
 
 
 def make_shard(folder: Path, unit: Unit, making: Making) -> Path:
-    """The unit's file is there, whole; what is there already is left as it is.
+    """Create the unit's file, unless it exists.
 
     Raises:
         GitError: the repository cannot be read.
@@ -133,7 +133,7 @@ def make_shard(folder: Path, unit: Unit, making: Making) -> Path:
 
 
 def write_shard(path: Path, shard: Shard) -> None:
-    """The file holds the shard, the same bytes for the same content; it appears whole or not at all."""
+    """Write the shard to the file atomically; the same content gives the same bytes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -233,7 +233,7 @@ def _gold_files(objects: Objects, commit: MinedCommit) -> dict[str, GoldFile] | 
 
 
 def _gold(kb: KnowledgeBase, commit: MinedCommit, files: Mapping[str, GoldFile]) -> Gold:
-    """The commit as an answer, with what its changed definitions use, as the parent's index knows it."""
+    """The commit as an answer, with what its changed definitions use according to the parent's index."""
     used: dict[str, set[tuple[int, int]]] = {}
     imported: set[str] = set()
     for path, file in files.items():

@@ -16,11 +16,11 @@ Progress = Callable[[int, int], None]
 
 
 class LogSource(Struct, kw_only=True, dict=True):
-    """The counterpart of `RepositorySource`: computed when first asked for, then kept."""
+    """The counterpart of `RepositorySource`; values are computed when first needed, then kept."""
 
     logs: LogAnalysisAPI
     prompts: Mapping[str, Prompt[Any, Any]]
-    """All that the program can ask, by name."""
+    """All prompts of the program, by name."""
     progress: Progress = field(default=lambda _done, _total: None)
 
     @cached_property
@@ -35,7 +35,7 @@ class LogSource(Struct, kw_only=True, dict=True):
 
     @cached_property
     def agreements(self) -> Mapping[str, Agreement]:
-        """Verdicts against what was changed, by prompt, of all models together."""
+        """Verdicts compared with what was changed, by prompt, of all models together."""
         sums: dict[str, Agreement] = {}
         for each in self.logs.prompt_stats():
             if each.agreement is not None:
@@ -53,7 +53,7 @@ class LogSource(Struct, kw_only=True, dict=True):
         return {charge.task_id: charge for charge in self.waterfall.charges}
 
     def examples(self, prompt: str) -> Mapping[str, Example]:
-        """Every question that was asked by this prompt in an ended run, by key, oldest first."""
+        """Every question of this prompt in an ended run, by key, oldest first."""
         if prompt not in self._examples:
             charges = self.charges
             found: dict[str, Example] = {}
@@ -73,4 +73,4 @@ class TrainingStageConfig(Struct, frozen=True, kw_only=True):
 
     criteria: DataCriteria = field(default_factory=DataCriteria)
     target: str = ""
-    """The prompt whose rows are selected; "" where none is chosen yet."""
+    """The prompt whose rows are selected; "" if none is chosen yet."""

@@ -21,7 +21,7 @@ class Interval(NamedTuple):
 
 
 class ClusterSums(NamedTuple):
-    """One task's share in a mean difference, apart for the two classes of its examples."""
+    """One task's contribution to a mean difference, separately for the two classes of its examples."""
 
     positives: int
     negatives: int
@@ -31,7 +31,7 @@ class ClusterSums(NamedTuple):
 
 
 def mcnemar(wins: int, losses: int) -> float:
-    """The two-sided exact p-value of McNemar's test: how likely a fair coin splits the flips so unevenly or more.
+    """The two-sided exact p-value of McNemar's test: how likely a fair coin splits the flips at least this unevenly.
 
     `wins` and `losses` count the examples on which the candidate did better, or worse: with graded values instead of
     right and wrong it is the sign test. No flips: 1.
@@ -56,8 +56,9 @@ def cluster_bootstrap(
 ) -> Interval:
     """The mean gain of the candidate, with percentile bounds from drawing whole tasks with replacement.
 
-    The examples of one task are alike, so that drawing them one by one would promise too much. `balanced`: the mean of
-    the two classes' means, which is the difference of balanced accuracies. A resample that lacks a class is drawn again.
+    The examples of one task are correlated, so resampling single examples would give too narrow bounds. `balanced`: the
+    mean of the two classes' means, which is the difference of balanced accuracies. A resample that lacks a class is
+    drawn again.
     """
     drawing = random.Random(seed)  # noqa: S311 - resampling, not secrets
     value = _gain(clusters, balanced=balanced)
@@ -74,7 +75,7 @@ def cluster_bootstrap(
 
 
 def _gain(clusters: Sequence[ClusterSums], *, balanced: bool) -> float | None:
-    """None where a class that is needed has no example."""
+    """The mean gain; None if a class that is needed has no example."""
     positives, negatives, of_positives, of_negatives = map(sum, zip(*clusters, strict=True))
     if balanced:
         both = positives and negatives
@@ -83,8 +84,8 @@ def _gain(clusters: Sequence[ClusterSums], *, balanced: bool) -> float | None:
 
 
 def auc(scores: Sequence[float], truths: Sequence[bool]) -> float | None:
-    """The chance that an example of the first class has a higher score than one of the second, ties counting half;
-    None where a class is empty. The same for any shift of all scores.
+    """The chance that an example of the first class has a higher score than one of the second, ties counting half; None
+    if a class is empty. It does not change if all scores are shifted.
     """
     negatives = sorted(score for score, truth in zip(scores, truths, strict=True) if not truth)
     positives = [score for score, truth in zip(scores, truths, strict=True) if truth]
@@ -99,7 +100,7 @@ def auc(scores: Sequence[float], truths: Sequence[bool]) -> float | None:
 
 
 def balanced_accuracy(scores: Sequence[float], truths: Sequence[bool], threshold: float) -> float | None:
-    """The mean of the shares of both classes that the threshold puts on their side; None where a class is empty."""
+    """The mean of the shares of both classes that the threshold classifies correctly; None if a class is empty."""
     right = [(score >= threshold) == truth for score, truth in zip(scores, truths, strict=True)]
     positives, negatives = sum(truths), len(truths) - sum(truths)
     if not positives or not negatives:
@@ -109,9 +110,10 @@ def balanced_accuracy(scores: Sequence[float], truths: Sequence[bool], threshold
 
 
 def own_threshold(scores: Sequence[float], truths: Sequence[bool]) -> float | None:
-    """The threshold with the best balanced accuracy on these examples; None where a class is empty.
+    """The threshold with the best balanced accuracy on these examples; None if a class is empty.
 
-    It lies midway between two scores. Of several equally good ones the middle one: the first would lie at an edge.
+    It lies midway between two scores. Of several equally good ones it is the middle one, since the first would lie at
+    an edge.
     """
     positives, negatives = sum(truths), len(truths) - sum(truths)
     if not positives or not negatives:
@@ -133,8 +135,9 @@ def own_threshold(scores: Sequence[float], truths: Sequence[bool]) -> float | No
 
 
 def detectable_effect(examples: int, flipping: float) -> float:
-    """The smallest difference of two shares that so many examples show in 80 % of the cases at the 5 % level, where this
-    share of the answers flips: by the normal approximation for paired answers, without clusters; at most `flipping`.
+    """The smallest difference of two shares that so many examples show in 80 % of the cases at the 5 % level, if the
+    share `flipping` of the answers flips: by the normal approximation for paired answers, without clusters; at most
+    `flipping`.
     """
     if not examples or not flipping:
         return 1.0

@@ -5,8 +5,8 @@
 <adapters>/<prompt>-v<n>/             the adapter, with cra.json: what it was trained on and how it went
 ```
 
-The second folder is the first one's `adapter/`, renamed when all is in it. A training that was broken off goes on from its
-last checkpoint (`resume`), where it is the same job.
+The second folder is the first one's `adapter/`, renamed when it is complete. An interrupted training continues from its
+last checkpoint (`resume`), if it is the same job.
 """
 
 import json
@@ -47,7 +47,7 @@ class TrainingData(Struct, frozen=True, kw_only=True):
     rows: str
     """The file of rows."""
     template_options: Mapping[str, Any]
-    """What the chat template of the base is rendered with."""
+    """The arguments with which the base's chat template is rendered."""
     max_length: int
     """Tokens of a row; a longer one is refused."""
 
@@ -60,7 +60,7 @@ class Lora(Struct, frozen=True, kw_only=True):
 
 
 class Schedule(Struct, frozen=True, kw_only=True):
-    """How long it is trained, and in which steps."""
+    """The length of the training, and its steps."""
 
     learning_rate: float
     epochs: float
@@ -75,7 +75,7 @@ class Schedule(Struct, frozen=True, kw_only=True):
 
 
 class Compute(Struct, frozen=True, kw_only=True):
-    """How it is computed."""
+    """How the training is computed."""
 
     dtype: Dtype
     device: Device
@@ -109,7 +109,7 @@ class Machine(Struct, frozen=True, kw_only=True):
     processes: int = 1
     """More than one are started by accelerate."""
     accelerate_config: Path | None = None
-    """As `accelerate config` writes it: FSDP, several machines."""
+    """A file written by `accelerate config`: FSDP, several machines."""
     dtype: Dtype = "float32"
     device: Device = "auto"
     micro_batch: int = 1
@@ -204,7 +204,8 @@ def train(
     the loss.
 
     Raises:
-        UsageError: the folder is taken, another job was broken off there, a row would be cut, or a library is missing.
+        UsageError: the folder is taken, another job was interrupted there, a row would be truncated, or a library is
+            missing.
         CommandError: the trainer failed.
     """
     work = Path(job.work)
@@ -347,7 +348,7 @@ def _lines(path: Path) -> int:
 
 
 def native_bfloat16() -> bool:
-    """Whether this machine's processor computes in bfloat16 itself; elsewhere it is slower than float32."""
+    """Whether this machine's processor supports bfloat16 natively; without that it is slower than float32."""
     try:
         flags = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:

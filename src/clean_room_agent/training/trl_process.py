@@ -1,12 +1,12 @@
 """The trainer process: rows in, an adapter out. Run as a script without this package; only its exit codes are imported.
 
-python trl_process.py SETTINGS.json: SETTINGS are those of `train.Job`. On standard output, a line of JSON for each event,
-after `@`: `{"event": "tokenised" | "step" | "done", ...}`; everything else there is other libraries' talk. It ends with 3
-where a row cannot be trained on whole, and with 4 where a library is missing; the last line of standard error says why.
+python trl_process.py SETTINGS.json: SETTINGS are those of `train.Job`. On standard output, a line of JSON for each
+event, after `@`: `{"event": "tokenised" | "step" | "done", ...}`; all other lines are output of libraries. It exits
+with 3 if a row does not fit, and with 4 if a library is missing; the last line of standard error says why.
 
-Every row is rendered as the server will render it: the prompt as it is asked (`add_generation_prompt`, the same template
-options), then the answer, then what the template puts behind an answer. So rows are tokenised here, before the model is
-loaded, and a row that would be cut ends the run: trainers cut in silence.
+Every row is rendered as the server will render it: the prompt as it is asked (`add_generation_prompt`, the same
+template options), then the answer, then what the template puts behind an answer. So rows are tokenised here, before the
+model is loaded, and a row that would be truncated ends the run: trainers truncate silently.
 """
 
 import json
@@ -22,28 +22,28 @@ Chat = list[dict[str, str]]
 
 
 def tell(event: str, **facts: Any) -> None:
-    """One event, at once; of several processes, the first tells."""
+    """Print one event, at once; of several processes, only the first does."""
     if int(os.environ.get("RANK", "0")) == 0:
         sys.stdout.write("@" + json.dumps({"event": event, **facts}) + "\n")
         sys.stdout.flush()
 
 
 def give_up(code: int, why: str) -> None:
-    """The process ends."""
+    """Print why, and exit with this code."""
     sys.stderr.write(f"\n{why}\n")
     sys.stderr.flush()
     raise SystemExit(code)
 
 
 class Rendering:
-    """Rows as the base's chat template writes them."""
+    """Renders rows with the base's chat template."""
 
     def __init__(self, tokenizer: Any, options: dict[str, Any]) -> None:
         self._tokenizer = tokenizer
         self._options = options
 
     def halves(self, prompt: Chat, completion: Chat) -> tuple[list[int], list[int]]:
-        """The tokens of what is asked, and of what is to be answered, its end included."""
+        """The tokens of the prompt, and of the answer including its end."""
         asked = self._render(prompt, add_generation_prompt=True)
         whole = self._render(prompt + completion, add_generation_prompt=False)
         answer = completion[-1]["content"]
@@ -71,7 +71,7 @@ class Rendering:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file; none where it is not there."""
+    """The rows of a file; none if it does not exist."""
     return (
         [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
         if path.exists()
@@ -82,7 +82,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 def tokenised(
     rows: list[dict[str, Any]], rendering: Rendering, job: dict[str, Any], what: str
 ) -> list[dict[str, Any]]:
-    """The rows as tokens, all of them whole."""
+    """The rows as tokens, none of them truncated."""
     found = []
     answers = ("chosen", "rejected") if job["kind"] == "dpo" else ("completion",)
     tokens = 0
@@ -103,7 +103,7 @@ def tokenised(
 
 
 def kept(rows: list[dict[str, Any]], job: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows as TRL tokenises them itself: those of pairs and of labelled answers."""
+    """The rows in the form that TRL tokenises itself: pairs and labelled answers."""
     names = ("prompt", "chosen", "rejected") if job["kind"] == "dpo" else ("prompt", "completion", "label")
     return [
         {name: row[name] for name in names} | {"chat_template_kwargs": job["template_options"]}
@@ -185,7 +185,7 @@ def trainer_of(job: dict[str, Any], rows: Any, model: Any, tokenizer: Any, steps
 
 
 def steps_of(job: dict[str, Any], rows: int) -> int:
-    """Updates of the whole training."""
+    """The number of updates in the whole training."""
     if job["max_steps"]:
         return int(job["max_steps"])
     batch: int = job["micro_batch"] * job["accumulate"] * int(os.environ.get("WORLD_SIZE", "1"))

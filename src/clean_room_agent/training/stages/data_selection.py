@@ -15,8 +15,8 @@ ANSWER_CHARS = 1200
 
 
 class DataSelectionStage:
-    """What agrees with the accepted change is in, and so are the answers that failures are charged to, as bad examples; of
-    what is doubtful a model judges as much as the plan allows, newest first; all else is out.
+    """Selects answers that agree with the accepted change, and, as bad examples, answers that failures are charged to.
+    A model judges as many doubtful ones as the plan allows, newest first. All others are left out.
     """
 
     name = "data_selection"

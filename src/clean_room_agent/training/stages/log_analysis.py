@@ -14,8 +14,8 @@ OTHERWISE = "`cra bootstrap` makes examples from other repositories' histories"
 
 
 class LogAnalysisStage:
-    """Rules leave out prompts that too few failures are charged to, or whose failures are not the bottleneck; a model
-    judges the rest by their figures.
+    """Leaves out prompts that too few failures are charged to, or that are not the bottleneck, by rules; a model judges
+    the rest by their figures.
     """
 
     name = "log_analysis"
@@ -72,7 +72,7 @@ class LogAnalysisStage:
 
 
 def refusal(waterfall: Waterfall, prompt: str) -> str:
-    """Why the prompt is not to be trained from this record; "" where nothing speaks against it."""
+    """Why the prompt should not be trained from this record; "" if nothing speaks against it."""
     charged = waterfall.by_prompt.get(prompt, 0)
     if charged < MIN_FAILURES:
         return (
