@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from testing import repositories
 from testing.patience import wait_until
 from testing.runs.long_run import GOLD, Mind, long_project, newest_run, story_of
-from testing.runs.solving import PROBE, Project, Script, Told, edit, make_project, serving
+from testing.runs.solving import PROBE, Project, Script, Told, make_project, serving
 from testing.servers.ollama_script import Answer, Answerer, ChatCall
 from testing.servers.ollama_server import OllamaServer
 
@@ -23,7 +23,6 @@ from clean_room_agent.app.leftovers import task_lock
 from clean_room_agent.artifacts.names import new_task_id
 from clean_room_agent.errors import UsageError
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import META_PLAN
 from clean_room_agent.workspace import Workspace
 
 DEAD = Answer(status=500, error="llama runner process has unexpectedly stopped")
@@ -161,15 +160,6 @@ def test_a_server_that_died_is_asked_again_and_the_partial_branch_goes_on(
     assert len(run.mind.asked) == undisturbed[1] + 1
 
 
-def test_a_run_that_failed_with_its_server_goes_on_too(till: Project) -> None:
-    with till_broken_off(till, dead, 1) as run:
-        assert (run.told.code, run.told.recorded.ending[0], run.told.sessions) == (3, "failed", ())
-        told = run.resume()
-    assert (told.code, told.traces, told.recorded.ending) == (0, {}, ("complete", "")), told.err
-    assert [call.title for call in run.mind.asked].count(IMPLEMENT.title) == 2
-    assert [call.title for call in run.mind.asked].count(META_PLAN.title) == 1
-
-
 def test_a_branch_that_the_user_is_on_is_left_where_it_is(tmp_path: Path) -> None:
     with long_broken_off(tmp_path, dead, 3) as run:
         top, branch = run.project.top, f"cra/{run.short}"
@@ -186,13 +176,8 @@ def test_a_branch_that_the_user_is_on_is_left_where_it_is(tmp_path: Path) -> Non
 def test_a_spent_budget_that_is_raised_goes_on_and_counts_what_was_spent(till: Project) -> None:
     with till_broken_off(till, dead, 0, orchestrator={"max_calls": 4}) as run:
         assert run.told.recorded.ending[0] == "partial"
-        same = run.resume()
-        assert same.recorded.ending[0] == "partial"
-        assert "(max_calls = 4)" in same.recorded.ending[1]
         configured(run.project, run.server)
         told = run.resume("--json")
-        replayed = run.project.cra("replay", run.short)
-        assert replayed.code == 0, replayed.err
     assert told.recorded.ending == ("complete", ""), told.err
     assert "changed since, and applies from here on: [orchestrator] max_calls: was 4, is 400" in told.err
     assert json.loads(told.out)["calls"] == len(told.recorded.calls) + len(told.recorded.probes)
@@ -247,32 +232,6 @@ def test_another_test_command_is_refused_and_the_run_can_still_go_on(till: Proje
         assert "no task begins with 'zz'" in till.cra("solve", "--resume", "zz").err
         configured(run.project, run.server)
         assert run.resume().code == 0
-
-
-def test_an_attempt_that_was_kept_is_known_when_the_run_goes_on(till: Project) -> None:
-    share = "    share = cents // people\n"
-    harmless = edit(share, f"    # even shares\n{share}")
-    script, asked = Script(till.oracle), 0
-
-    def mind(call: ChatCall) -> Answer | str:
-        nonlocal asked
-        asked += call.title == IMPLEMENT.title
-        if call.title == IMPLEMENT.title and asked == 2:
-            press(call)
-        return harmless if call.title == IMPLEMENT.title and asked != 3 else script(call)
-
-    with OllamaServer(mind) as server:
-        configured(till, server, solve={"max_attempts": 2})
-        told = till.cra("solve", till.task)
-        assert (told.code, told.recorded.ending[0]) == (130, "interrupted"), told.err
-        assert told.recorded.outcomes == ["applied_and_passed"]
-        short = run_of(told)[:8]
-        told = till.cra("solve", "--resume", short)
-        assert told.recorded.outcomes == ["applied_and_passed", "applied_and_passed"]
-        replayed = till.cra("replay", short)
-    assert replayed.code == 0, replayed.err
-    assert till.cra("check", "--record").code == 0
-    assert (told.recorded.ending[0], told.code, asked) == ("complete", 0, 3), told.err
 
 
 def test_what_does_not_go_with_resume_is_refused(till: Project) -> None:
