@@ -34,7 +34,7 @@ SEED = 70
 SIZE = 64 << 20
 PAGE = 4096
 ROOT = Path(__file__).parents[2]
-SAYS_SO = ("No space left", "disk is full", "make room")
+SAYS_SO = ("No space left", "disk is full", "free some space")
 DOCUMENTED = frozenset({1, 2, 3, 4})
 
 

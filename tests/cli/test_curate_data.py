@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from testing.repositories import copy_repository
+from testing.repositories import copy_repository, make_repository
 from testing.runs.solving import Project, project_at
-from testing.seeded_record import SECRET, SECRET_IN, Seeded
+from testing.seeded_record import SECRET, SECRET_IN, Seeded, seed_record
 from tests.cli.seeded_shop import COUNTS, Mind, rows, run
 from tests.db.raw.samples import NOW
 from tests.training.test_dataset import CARD, ORIGIN
@@ -95,9 +95,9 @@ def test_splits_follow_time_and_share_no_task_and_no_near_duplicate(
         question = row["prompt"][1]["content"].partition("## Task")[2].split()
         return frozenset(" ".join(question[at : at + 3]) for at in range(len(question)))
 
-    held_out = [words(row) for row in parts["test"]]
-    for row in parts["train"]:
-        own = words(row)
+    # A row stands in a file of answers and in one of labelled answers.
+    held_out = {words(row) for row in parts["test"]}
+    for own in {words(row) for row in parts["train"]}:
         assert all(jaccard(own, other) < 0.7 for other in held_out)
 
 
@@ -127,7 +127,7 @@ def test_repaired_answers_become_pairs(shop: Project) -> None:
     [
         ((), "--plan ID|FILE"),
         (("--plan", "77"), "no training plan 77"),
-        (("--plan", "no-such.json"), "is no training plan"),
+        (("--plan", "no-such.json"), "is not a training plan"),
         (("--target", "scope_judgment", "--stages", "scope"), "unknown stage 'scope'"),
     ],
 )
@@ -164,7 +164,9 @@ def test_a_missing_extra_is_named_with_the_command_that_installs_it(
     assert "pip install 'clean-room-agent[data]'" in err
 
 
-def test_mined_rows_are_mixed_in_by_weight_and_asked_for_where_there_are_none(shop: Project) -> None:
+def test_mined_rows_are_mixed_in_by_weight_and_asked_for_where_there_are_none(tmp_path: Path) -> None:
+    seed_record(make_repository(tmp_path / "shop", {"src/a.py": "x = 1\n"}), {"scope": 30})
+    shop = project_at(tmp_path / "shop", {}, {})
     plan = {
         "target": "scope_judgment",
         "base_model": "m",

@@ -65,7 +65,7 @@ def test_a_worktree_that_cannot_be_made_is_an_error_in_gits_own_words(till: Proj
         told = till.solve(server, worktree={"root": str(blocked)})
         assert server.requests == []
     assert (told.code, told.traces, told.branches, told.sessions) == (1, {}, (), ())
-    assert f"error: no work tree at {blocked}" in told.err
+    assert f"error: cannot create a worktree at {blocked}" in told.err
     assert "-> check the folder and the space that is left there" in told.err
     assert told.recorded.ending[0] == "failed"
 
