@@ -1,4 +1,4 @@
-"""Eight processes write one record at once, each a few hundred transactions that read before they write.
+"""Eight processes (four in short) write one record at once, each a few hundred transactions that read before they write.
 
 The control does the same with what Python's sqlite3 does by default, a deferred BEGIN, and no lock file.
 
@@ -27,7 +27,7 @@ from clean_room_agent.workspace import Workspace
 from testing.faults.figures import Effort, Figure
 
 Way = Literal["ours", "deferred"]
-WRITERS = 8
+WRITERS: dict[Effort, int] = {"full": 8, "short": 4}
 TRANSACTIONS: dict[Effort, int] = {"full": 300, "short": 25}
 NOW = "2026-01-01T00:00:00.000Z"
 BEFORE = "SELECT count(*) FROM events WHERE task_id = ?"
@@ -46,19 +46,19 @@ class Written(Struct, frozen=True, kw_only=True):
 
 def run(effort: Effort, work: Path) -> tuple[Figure, ...]:
     """Errors and lost rows of the record, and errors of the control."""
-    count = TRANSACTIONS[effort]
-    ours = write_at_once(work / "ours", "ours", count)
-    control = write_at_once(work / "deferred", "deferred", count)
+    writers, count = WRITERS[effort], TRANSACTIONS[effort]
+    ours = write_at_once(work / "ours", "ours", writers, count)
+    control = write_at_once(work / "deferred", "deferred", writers, count)
     return (
         Figure(
-            name=f"busy errors with {WRITERS} writers",
+            name=f"busy errors with {writers} writers",
             tried=ours.tried,
             found=ours.errors,
             target="0",
             met=ours.errors == 0,
         ),
         Figure(
-            name=f"rows lost or doubled with {WRITERS} writers",
+            name=f"rows lost or doubled with {writers} writers",
             tried=ours.tried,
             found=abs(ours.tried - ours.errors - ours.rows),
             target="0",
@@ -74,24 +74,24 @@ def run(effort: Effort, work: Path) -> tuple[Figure, ...]:
     )
 
 
-def write_at_once(repo: Path, way: Way, count: int) -> Written:
-    """`WRITERS` processes have written `count` transactions each into a record below `repo`."""
+def write_at_once(repo: Path, way: Way, writers: int, count: int) -> Written:
+    """`writers` processes have written `count` transactions each into a record below `repo`."""
     repo.mkdir(parents=True)
     with contextlib.closing(get_connection("raw", repo_path=repo)):
         pass
     command = (sys.executable, "-m", "testing.faults.writers", way, str(repo))
     root = Path(__file__).parents[2]
-    writers = [
+    started = [
         subprocess.Popen((*command, str(number), str(count)), stdout=subprocess.PIPE, cwd=root)
-        for number in range(WRITERS)
+        for number in range(writers)
     ]
-    while len(list(repo.glob("ready-*"))) < WRITERS:
+    while len(list(repo.glob("ready-*"))) < writers:
         time.sleep(0.01)
     (repo / GO).touch()
-    errors = sum(json.loads(writer.communicate(timeout=600)[0]) for writer in writers)
+    errors = sum(json.loads(writer.communicate(timeout=600)[0]) for writer in started)
     with contextlib.closing(get_connection("raw", repo_path=repo, read_only=True)) as conn:
         rows = conn.execute("SELECT count(*) FROM events").fetchone()[0]
-    return Written(tried=WRITERS * count, errors=errors, rows=rows)
+    return Written(tried=writers * count, errors=errors, rows=rows)
 
 
 def _read_and_write(conn: Connection, task_id: str, number: int) -> None:

@@ -85,13 +85,12 @@ def test_two_processes_and_two_shards_give_the_same_rows_as_one(
         place = ("--work", str(home.home / f"work-{name}"), "-o", str(home.home / name))
         return home.run_here("bootstrap", str(history), *place, *BUDGET, *flags)
 
-    assert again("two", "--jobs", "2")[0] == 0
-    code, out, _ = again("parts", "--shard", "1/2", "--jobs", "1")
+    code, out, _ = again("parts", "--shard", "1/2", "--jobs", "2")
     assert (code, "units are made" in out) == (0, True)
     assert not (home.home / "parts").exists()
     assert again("parts", "--shard", "2/2", "--jobs", "1")[0] == 0
     one = digest(Path(made[1]["dataset"]))
-    assert one == digest(home.home / "two") == digest(home.home / "parts")
+    assert one == digest(home.home / "parts")
 
 
 def test_what_was_made_is_told_in_a_line_a_prompt_and_not_made_again(

@@ -274,7 +274,7 @@ def test_what_a_repository_may_have_is_no_hindrance_and_stays_as_it_is(tmp_path:
     assert git(top, "ls-tree", branch, "vendor/library") == link
 
 
-def test_three_runs_at_once_do_not_meet(till: Project) -> None:
+def test_two_runs_at_once_do_not_meet(till: Project) -> None:
     with serving(till) as server:
         till.configure(server.base_url)
         command = (sys.executable, "-m", "clean_room_agent", "solve", TASK)
@@ -282,9 +282,9 @@ def test_three_runs_at_once_do_not_meet(till: Project) -> None:
             subprocess.Popen(
                 command, cwd=till.top, env=till.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
             )
-            for _ in range(3)
+            for _ in range(2)
         ]
         said = [each.communicate(timeout=PATIENCE) for each in begun]
-    assert [each.returncode for each in begun] == [0, 0, 0], said
+    assert [each.returncode for each in begun] == [0, 0], said
     told = till.cra("index")
-    assert (told.worktrees, len(told.branches), told.sessions) == ((), 3, ())
+    assert (told.worktrees, len(told.branches), told.sessions) == ((), 2, ())
