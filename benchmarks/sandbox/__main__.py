@@ -26,7 +26,7 @@ from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree
 from clean_room_agent.orchestrator.config import SandboxConfig, TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.testing.worktrees import SandboxInputs, set_up_sandbox
-from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Sandbox, find_bubblewrap
+from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Sandbox, find_bubblewrap, try_machine
 from clean_room_agent.sandbox.escapes import BECOME_NOBODY, try_escapes
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
@@ -48,6 +48,7 @@ def make_sandbox(folder: Path) -> Sandbox:
         worktree=WorktreeConfig(),
         home=Path.home(),
         find=find_bubblewrap,
+        try_machine=try_machine,
     )
     sandbox = set_up_sandbox(sandbox_inputs, tree, os.environ, folder / "reports/results.xml").sandbox
     assert sandbox is not None

@@ -41,6 +41,7 @@ def sandbox_setup(repo: Repository, tmp_path: Path) -> Sandbox:
         testing=TestingConfig(test_command="true"),
         worktree=WorktreeConfig(),
         home=repo.top.parent,
+        try_machine=lambda _: None,
         find=installed,
     )
     found = set_up_sandbox(sandbox_inputs, tree, ENV, tmp_path / "cache/reports/results.xml").sandbox

@@ -47,6 +47,7 @@ def clone_with_tests(repo: Repository, tmp_path: Path, command: str) -> Iterator
         testing=TestingConfig(test_command=command),
         worktree=WorktreeConfig(),
         home=tmp_path,
+        try_machine=lambda _: None,
         find=lambda: Obstacle(reason="", remedy=""),
     )
     place = tmp_path / "cache" / "tree"

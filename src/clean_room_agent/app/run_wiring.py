@@ -128,9 +128,15 @@ def runner_setup(settings: Settings, repo: Repository, place: Path) -> RunnerSet
 
 
 def _find_bubblewrap() -> "Bubblewrap | Obstacle":
-    from clean_room_agent.sandbox.bubblewrap import working_bubblewrap
+    from clean_room_agent.sandbox.bubblewrap import find_bubblewrap
 
-    return working_bubblewrap()
+    return find_bubblewrap()
+
+
+def _try_machine(bubblewrap: "Bubblewrap") -> "Obstacle | None":
+    from clean_room_agent.sandbox.bubblewrap import try_machine
+
+    return try_machine(bubblewrap)
 
 
 def sandbox_inputs_of(settings: Settings) -> SandboxInputs:
@@ -141,6 +147,7 @@ def sandbox_inputs_of(settings: Settings) -> SandboxInputs:
         worktree=settings.worktree,
         home=Path.home(),
         find=_find_bubblewrap,
+        try_machine=_try_machine,
     )
 
 

@@ -195,18 +195,21 @@ def find_bubblewrap(folders: str = FOLDERS) -> Bubblewrap | Obstacle:
 
 
 def working_bubblewrap() -> Bubblewrap | Obstacle:
-    """The program, once a trial has shown that it works on this machine.
+    """The program, once a trial has shown that it works on this machine (`try_machine`)."""
+    found = find_bubblewrap()
+    return found if isinstance(found, Obstacle) else try_machine(found) or found
+
+
+def try_machine(bubblewrap: Bubblewrap) -> Obstacle | None:
+    """Why the program does not work on this machine; None where it does.
 
     The trial is the same everywhere: no repository, variable or folder of the user's decides how it ends.
 
     Raises:
         CommandError: the trial told nothing.
     """
-    found = find_bubblewrap()
-    if isinstance(found, Obstacle):
-        return found
     policy = Policy(tree=Path("/usr"), at=Path("/run/cra-trial"), home=Path("/home") / NAME)
-    return Sandbox(bubblewrap=found, policy=policy).try_out({}) or found
+    return Sandbox(bubblewrap=bubblewrap, policy=policy).try_out({})
 
 
 def remedy_for(said: str) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 SYSTEM = tuple(map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt", "/nix")))
 """Shown as they are."""
+SYSTEM_PREFIXES = tuple(f"{folder}/" for folder in SYSTEM)
 PREFIX_PARTS = ("bin", "lib", "lib64", "libexec", "include", "pyvenv.cfg")
 """What a tool's prefix may hold that a run of it needs. Not `share`: below `~/.local` it holds keyrings."""
 SHIM_PARTS = ("shims", "libexec", "versions", "installs", "plugins", "bin", "version")
@@ -99,7 +100,7 @@ def _parts_within(prefix: Path) -> Iterator[Path]:
 
 def is_system(path: Path) -> bool:
     """Whether the path is shown anyway."""
-    return any(path.is_relative_to(folder) for folder in SYSTEM)
+    return f"{path}/".startswith(SYSTEM_PREFIXES)
 
 
 def _absolute_programs(command: str) -> Iterator[Path]:

@@ -46,6 +46,7 @@ def setup_for(
     *,
     command: str = "true",
     worktree: WorktreeConfig | None = None,
+    machine: Obstacle | None = None,
 ) -> SandboxSetup:
     sandbox_inputs = SandboxInputs(
         config=SandboxConfig(mode=mode),
@@ -53,6 +54,7 @@ def setup_for(
         worktree=worktree or WorktreeConfig(),
         home=tree.repo.top.parent,
         find=find,
+        try_machine=lambda _: machine,
     )
     return set_up_sandbox(sandbox_inputs, tree, ENV, tree.path.parent / "reports/results.xml")
 
@@ -103,16 +105,30 @@ def test_a_configured_sandbox_that_cannot_be_had_is_an_error(tmp_path: Path) -> 
     assert caught.value.hint == "install it"
 
 
+def broken_bubblewrap(folder: Path) -> Bubblewrap:
+    program = folder / "bwrap"
+    program.write_text("#!/bin/sh\necho 'bwrap: Can'\"'\"'t mount on /x' >&2; exit 1\n")
+    program.chmod(0o755)
+    return Bubblewrap(program=str(program), version="0.8.0")
+
+
 @pytest.mark.parametrize("mode", ["auto", "bwrap"])
-def test_a_sandbox_that_fails_for_this_repository_alone_is_an_error(
-    mode: SandboxMode, tmp_path: Path
-) -> None:
-    broken = tmp_path / "bwrap"
-    broken.write_text("#!/bin/sh\necho 'bwrap: Can'\"'\"'t mount on /x' >&2; exit 1\n")
-    broken.chmod(0o755)
+def test_a_sandbox_that_fails_for_this_repository_alone_is_an_error(mode: SandboxMode, tmp_path: Path) -> None:
     tree = make_tree(tmp_path, {"a.py": BEFORE})
     with pytest.raises(ConfigError, match="works on this machine, but not for this repository"):
-        setup_for(tree, mode, lambda: Bubblewrap(program=str(broken), version="0.8.0"))
+        setup_for(tree, mode, lambda: broken_bubblewrap(tmp_path))
+
+
+def test_bubblewrap_that_fails_on_this_machine_is_as_if_it_were_not_installed(tmp_path: Path) -> None:
+    tree, machine = (
+        make_tree(tmp_path, {"a.py": BEFORE}),
+        Obstacle(reason="no namespaces", remedy="allow them"),
+    )
+    auto = setup_for(tree, "auto", lambda: broken_bubblewrap(tmp_path), machine=machine)
+    assert (auto.sandbox, auto.notes) == (None, (f"{NO_SANDBOX} (no namespaces; allow them)",))
+    with pytest.raises(ConfigError, match="no namespaces") as caught:
+        setup_for(tree, "bwrap", lambda: broken_bubblewrap(tmp_path), machine=machine)
+    assert caught.value.hint == "allow them"
 
 
 def linked_hooks(top: Path) -> None:

@@ -64,6 +64,7 @@ def setup(repo: Repository, folder: Path, command: str, parallel: int) -> Runner
         testing=TestingConfig(test_command=command, parallel=parallel),
         worktree=WorktreeConfig(),
         home=folder,
+        try_machine=lambda _: None,
         find=lambda: Obstacle(reason="", remedy=""),
     )
     return RunnerSetup(repo=repo, sandbox_inputs=inputs, environment=dict(os.environ), place=folder / "tree")

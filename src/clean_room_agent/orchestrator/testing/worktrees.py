@@ -59,7 +59,9 @@ class SandboxInputs(Struct, frozen=True, kw_only=True):
     home: Path
     """The user's."""
     find: "Callable[[], Bubblewrap | Obstacle]"
-    """Looks whether bubblewrap works on this machine, whatever the repository; not called where none is wanted."""
+    """Looks whether bubblewrap is installed; not called where none is wanted."""
+    try_machine: "Callable[[Bubblewrap], Obstacle | None]"
+    """Tries bubblewrap without anything of the repository's; called only where it fails for the repository."""
 
 
 class SandboxSetup(Struct, frozen=True, kw_only=True):
@@ -87,11 +89,14 @@ def set_up_sandbox(
     top, links = worktree.repo.top, sandbox_inputs.worktree.link
     because = ""
     if sandbox_inputs.config.mode != "none":
-        from clean_room_agent.sandbox.bubblewrap import Bubblewrap
+        from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle
 
         found = sandbox_inputs.find()
         if isinstance(found, Bubblewrap):
-            return _in_bubblewrap(found, sandbox_inputs, worktree, environment, report)
+            tried = _tried(found, sandbox_inputs, worktree, environment, report)
+            if not isinstance(tried, Obstacle):
+                return _in_bubblewrap(tried, sandbox_inputs, worktree)
+            found = _broken(sandbox_inputs.try_machine(found), tried)
         if sandbox_inputs.config.mode == "bwrap":
             raise ConfigError(
                 f'[sandbox] mode = "bwrap", but no sandbox is possible: {found.reason}', hint=found.remedy
@@ -108,18 +113,25 @@ def set_up_sandbox(
     return SandboxSetup(sandbox=None, notes=(NO_SANDBOX + because, *done), copies=copies)
 
 
-def _in_bubblewrap(
-    bubblewrap: "Bubblewrap",
-    sandbox_inputs: SandboxInputs,
-    worktree: Worktree,
-    environment: Mapping[str, str],
-    report: Path,
-) -> SandboxSetup:
+def _broken(machine: "Obstacle | None", repository: "Obstacle") -> "Obstacle":
+    """What keeps bubblewrap from working on this machine.
+
+    Raises:
+        ConfigError: nothing does, so that it fails for this repository alone.
+    """
+    if machine is None:
+        raise ConfigError(
+            f"bubblewrap works on this machine, but not for this repository: {repository.reason}",
+            hint=repository.remedy,
+        )
+    return machine
+
+
+def _in_bubblewrap(sandbox: "Sandbox", sandbox_inputs: SandboxInputs, worktree: Worktree) -> SandboxSetup:
     top, links = worktree.repo.top, sandbox_inputs.worktree.link
-    sandbox = _tried(bubblewrap, sandbox_inputs, worktree, environment, report)
     names = ", ".join(str(place.relative_to(top)) for _, place in sandbox.policy.mounts)
     shown = f"; {names} read-only" if names else ""
-    text = f"sandbox: bubblewrap {bubblewrap.version}, no network, your home hidden{shown}"
+    text = f"sandbox: bubblewrap {sandbox.bubblewrap.version}, no network, your home hidden{shown}"
     copied: tuple[str, ...] = ()
     copies = None
     if sandbox_inputs.worktree.in_sandbox == "copy":
@@ -135,20 +147,15 @@ def _tried(
     worktree: Worktree,
     environment: Mapping[str, str],
     report: Path,
-) -> "Sandbox":
-    from clean_room_agent.sandbox.bubblewrap import OTHER_REMEDY
+) -> "Sandbox | Obstacle":
+    """The sandbox, or why a command cannot be run in it."""
+    from clean_room_agent.sandbox.bubblewrap import OTHER_REMEDY, Obstacle
 
     if worktree.repo.top == Path("/"):
-        raise ConfigError("no sandbox is possible: the repository is the root folder", hint=OTHER_REMEDY)
+        return Obstacle(reason="the repository is the root folder", remedy=OTHER_REMEDY)
     sandbox = _sandbox(bubblewrap, sandbox_inputs, worktree, environment, report)
     report.parent.mkdir(parents=True, exist_ok=True)
-    obstacle = sandbox.try_out(environment)
-    if obstacle is not None:
-        raise ConfigError(
-            f"bubblewrap works on this machine, but not for this repository: {obstacle.reason}",
-            hint=obstacle.remedy,
-        )
-    return sandbox
+    return sandbox.try_out(environment) or sandbox
 
 
 def _sandbox(
