@@ -18,7 +18,7 @@ from clean_room_agent.git.commits import (
     identity,
     scratch_index,
 )
-from clean_room_agent.git.history import changed_paths, file_mode
+from clean_room_agent.git.history import changed_paths, list_tree
 from clean_room_agent.git.repository import Repository, open_repository
 
 WHEN = "1700009999 +0000"
@@ -89,8 +89,7 @@ def test_a_commit_is_made_of_the_given_bytes_alone(tmp_path: Path) -> None:
         "d.py/inner": b"in\n",
         "link": b"a.py",
     }
-    assert file_mode(repo, made, "c.py") == EXECUTABLE
-    assert file_mode(repo, made, "link") == LINK
+    assert [list_tree(repo, made)[path].mode for path in ("c.py", "link")] == [EXECUTABLE, LINK]
     shown = git(top, "show", "-s", "--format=%an <%ae>|%cn|%ct|%P|%B", made)
     assert shown == f"Ada Example <ada@example.org>|Ada Example|1700009999|{repo.head}|Do it\n\nTask: t1\n"
     assert fingerprint(top) == before

@@ -23,7 +23,7 @@ GIVEN: dict[str, Callable[[Repository, str], object]] = {
     "changed paths": lambda repo, name: history.changed_paths(repo, name, repo.head),
     "counts": lambda repo, name: history.diff_stat(repo, repo.head, name),
     "blob": lambda repo, name: history.read_blob(repo, name, "a.py"),
-    "mode": lambda repo, name: history.file_mode(repo, name, "a.py"),
+    "object": history.read_object,
     "tree": history.list_tree,
     "ref": lambda repo, name: refs.update_ref(repo, "refs/cra/t/x", name, expected=""),
     "ref, what it was": lambda repo, name: refs.update_ref(

@@ -11,9 +11,9 @@ from clean_room_agent.git.history import (
     changed_paths,
     diff,
     diff_stat,
-    file_mode,
     list_tree,
     read_blob,
+    read_object,
     readable_diff,
 )
 from clean_room_agent.git.repository import open_repository
@@ -82,11 +82,12 @@ def test_blobs_modes_and_trees_are_read_by_path(top: Path) -> None:
     assert read_blob(repo, repo.head, "nothing") is None
     with pytest.raises(GitError):
         read_blob(repo, "0" * 40, "bin")
-    modes = [file_mode(repo, repo.head, path) for path in ("run.sh", "link", "b.py", "nothing")]
-    assert modes == ["100755", "120000", "100644", None]
-    assert list_tree(repo, repo.head) == tuple(
-        sorted(["a[b]*.py", "b.py", "bin", LATIN, "run.sh", "sp ace\nline", "sub/x.py"])
+    entries = list_tree(repo, repo.head)
+    assert [entries[path].mode for path in ("run.sh", "link", "b.py")] == ["100755", "120000", "100644"]
+    assert sorted(entries) == sorted(
+        ["a[b]*.py", "b.py", "bin", LATIN, "link", "run.sh", "sp ace\nline", "sub/x.py"]
     )
+    assert read_object(repo, entries["bin"].object_name) == b"\0\2"
 
 
 def test_an_attribute_hides_no_text_from_a_difference(tmp_path: Path) -> None:

@@ -92,8 +92,10 @@ def commit_files(
             _write(folder / path, change)
         pins = index | {"GIT_WORK_TREE": str(folder)}
         flags = ("-c", "core.fileMode=true", "-c", "core.symlinks=true", "update-index")
-        repo.git(*flags, "--remove", "-z", "--stdin", pins=pins, input=joined(deleted))
-        repo.git(*flags, "--add", "-z", "--stdin", pins=pins, input=joined(tuple(written)))
+        if deleted:
+            repo.git(*flags, "--remove", "-z", "--stdin", pins=pins, input=joined(deleted))
+        if written:
+            repo.git(*flags, "--add", "-z", "--stdin", pins=pins, input=joined(tuple(written)))
         refused = sorted(set(written) - set(names(repo.git("ls-files", "-z", pins=pins))))
         if refused:
             raise GitError(f"git does not accept these names: {', '.join(refused)}")

@@ -2,6 +2,7 @@
 
 import functools
 import os
+from collections.abc import Mapping
 
 from msgspec import Struct
 
@@ -11,6 +12,8 @@ from clean_room_agent.git.repository import Repository
 
 KEPT_ANSWERS = 32
 """A step asks for the same trees, blobs and differences several times; each question is a process."""
+KEPT_LISTINGS = 4
+"""The same for all that is in a commit: head, attempt, and what each was made on."""
 
 LOOKED_AT = 8_000
 """Bytes in which git itself looks for a NUL, to tell what is no text."""
@@ -75,6 +78,16 @@ def diff_bytes(repo: Repository, base: str, commit: str, *paths: str) -> bytes:
     )
 
 
+class TreeEntry(Struct, frozen=True, kw_only=True):
+    """What a commit has at a path."""
+
+    mode: str
+    """100644, 100755, 120000 (a link) or 160000 (a submodule)."""
+    kind: str
+    """blob, or commit for a submodule."""
+    object_name: str
+
+
 def diff_stat(repo: Repository, base: str, commit: str) -> tuple[FileStat, ...]:
     """The lines that changed in each file, sorted by path."""
     counts = _counts(repo, base, commit)
@@ -111,20 +124,23 @@ def read_blob(repo: Repository, commit: str, path: str) -> bytes | None:
         GitError: there is no such commit.
     """
     entry = _tree_entry(repo, commit, path)
-    return None if entry is None else _read(repo, (entry[1],), "cat-file", "blob", require_hex(entry[1]))
+    return None if entry is None else read_object(repo, entry.object_name)
 
 
-def file_mode(repo: Repository, commit: str, path: str) -> str | None:
-    """100644, 100755 or 120000; None if the commit has no such file."""
-    entry = _tree_entry(repo, commit, path)
-    return None if entry is None else entry[0]
+def read_object(repo: Repository, name: str) -> bytes:
+    """The bytes of the blob of this name."""
+    return _read(repo, (name,), "cat-file", "blob", require_hex(name))
 
 
-def list_tree(repo: Repository, commit: str) -> tuple[str, ...]:
-    """The regular files of a commit, sorted; neither links nor submodules."""
-    listed = names(_read(repo, (commit,), "ls-tree", "-r", "-z", "--full-tree", "--", commit))
-    entries = (entry.partition("\t") for entry in listed)
-    return tuple(sorted(path for head, _, path in entries if head.startswith("100")))
+def list_tree(repo: Repository, commit: str) -> Mapping[str, TreeEntry]:
+    """All files, links and submodules of a commit, by path, in git's order."""
+    return _list_once(repo, require_hex(commit))
+
+
+@functools.lru_cache(maxsize=KEPT_LISTINGS)
+def _list_once(repo: Repository, commit: str) -> Mapping[str, TreeEntry]:
+    listed = names(repo.git("ls-tree", "-r", "-z", "--full-tree", "--", commit))
+    return {path: _entry(head) for head, _, path in (entry.partition("\t") for entry in listed)}
 
 
 def _counts(
@@ -175,9 +191,13 @@ def _read_once(repo: Repository, *arguments: str) -> bytes:
     return repo.git(*arguments)
 
 
-def _tree_entry(repo: Repository, commit: str, path: str) -> tuple[str, str] | None:
-    """The mode and the blob's name."""
+def _tree_entry(repo: Repository, commit: str, path: str) -> TreeEntry | None:
+    """The file or link at `path`."""
     listed = one_line(_read(repo, (commit,), "ls-tree", "-z", "--full-tree", "--", commit, path))
-    mode, _, rest = listed.partition("\t")[0].partition(" ")
-    kind, _, name = rest.partition(" ")
-    return (mode, name) if kind == "blob" else None
+    entry = _entry(listed.partition("\t")[0]) if listed else None
+    return entry if entry is not None and entry.kind == "blob" else None
+
+
+def _entry(head: str) -> TreeEntry:
+    mode, kind, name = head.split(" ")
+    return TreeEntry(mode=mode, kind=kind, object_name=name)

@@ -12,8 +12,10 @@ from clean_room_agent.errors import GitError, RepositoryError
 from clean_room_agent.git.command import one_line, require_hex
 from clean_room_agent.git.repository import Repository
 
-COMPARED = ("-r", "-t", "-z", "--raw", "--root", "--no-abbrev", "--no-renames", "--no-commit-id")
-"""How a commit is compared with its parent: all files and folders that it has otherwise, by their objects' names."""
+COMPARED = ("-r", "-t", "-z", "--raw", "--root", "--no-abbrev", "--no-renames", "--always", "--format=%T")
+"""How a commit is compared with its parent: its tree, then all files and folders that it has otherwise, by their objects'
+names.
+"""
 USERS_REFS = ("refs/heads", "refs/remotes", "refs/tags", "refs/stash")
 RUNS_BRANCHES = "refs/heads/cra/"
 
@@ -21,13 +23,9 @@ RUNS_BRANCHES = "refs/heads/cra/"
 def sync_commit(repo: Repository, commit: str) -> None:
     """Sync the objects that `commit` adds to its parents to disk; call it before a ref names the commit."""
     require_hex(commit)
-    tree = one_line(repo.git("rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}"))
-    listed = (
-        repo.git("diff-tree", *COMPARED, "--end-of-options", commit)
-        .decode("utf-8", "surrogateescape")
-        .split("\0")
-    )
-    added = {line.split(" ")[3] for line in listed if line.startswith(":")}
+    compared = repo.git("diff-tree", *COMPARED, "--end-of-options", commit).decode("utf-8", "surrogateescape")
+    tree, *listed = compared.split("\0")
+    added = {line.split(" ")[3] for line in listed if line.lstrip("\n").startswith(":")}
     objects = repo.common_dir / "objects"
     folders = {objects}
     for name in sorted({commit, tree, *added} - {repo.zero}):
@@ -80,19 +78,31 @@ def _is_below(folder: Path, top: Path) -> bool:
     return os.path.commonpath((folder, top)) == str(top)
 
 
-def update_ref(repo: Repository, ref: str, commit: str, *, expected: str) -> None:
+def update_ref(
+    repo: Repository, ref: str, commit: str, *, expected: str, synced: set[str] | None = None
+) -> None:
     """`ref` names `commit`, also after a power cut, and named `expected` before; an empty `expected` means that it did not
     exist.
+
+    `synced` are the commits that the caller has synced before; `commit` is one of them afterwards.
 
     Raises:
         GitError: it named something else.
     """
-    sync_commit(repo, commit)
+    _sync_once(repo, commit, synced)
     write_ref(repo, ref, commit, expected or repo.zero)
 
 
-def keep_commit(repo: Repository, ref: str, commit: str) -> str:
-    """The commit that `ref` names: `commit`, or one with the same tree and parents that it named before.
+def _sync_once(repo: Repository, commit: str, synced: set[str] | None) -> None:
+    if synced is None or commit not in synced:
+        sync_commit(repo, commit)
+    if synced is not None:
+        synced.add(commit)
+
+
+def keep_commit(repo: Repository, ref: str, commit: str, synced: set[str] | None = None) -> str:
+    """The commit that `ref` names: `commit`, or one with the same tree and parents that it named before; `synced` as for
+    `update_ref`.
 
     Raises:
         GitError: somebody else has moved the ref at the same time.
@@ -100,7 +110,7 @@ def keep_commit(repo: Repository, ref: str, commit: str) -> str:
     before = list_refs(repo, ref).get(ref, "")
     if before and _content(repo, before) == _content(repo, commit):
         return before
-    update_ref(repo, ref, commit, expected=before)
+    update_ref(repo, ref, commit, expected=before, synced=synced)
     return commit
 
 
@@ -134,15 +144,15 @@ def with_package(repo: Repository, folder: str) -> Repository:
     return repo
 
 
-def create_branch(repo: Repository, name: str, commit: str) -> None:
-    """Create the branch `name` at `commit`, durably; HEAD does not move.
+def create_branch(repo: Repository, name: str, commit: str, synced: set[str] | None = None) -> None:
+    """Create the branch `name` at `commit`, durably; HEAD does not move. `synced` as for `update_ref`.
 
     Raises:
         RepositoryError: there is such a branch, another one stands in its way, or the name is not valid.
     """
     try:
         repo.git("check-ref-format", f"refs/heads/{name}")
-        sync_commit(repo, commit)
+        _sync_once(repo, commit, synced)
         write_ref(repo, f"refs/heads/{name}", commit, repo.zero)
     except GitError as exc:
         raise RepositoryError(
@@ -151,12 +161,14 @@ def create_branch(repo: Repository, name: str, commit: str) -> None:
         ) from exc
 
 
-def land(repo: Repository, name: str, commit: str, *, before: tuple[str, str]) -> str:
+def land(
+    repo: Repository, name: str, commit: str, *, before: tuple[str, str], synced: set[str] | None = None
+) -> str:
     """Create or move the branch `name` to `commit`; if that branch is somebody else's, use the name with a number
     appended. The branch's name.
 
     `before` is the branch and the commit that the run had landed at when it ended the last time; ("", "") for neither.
-    That branch goes on where it still stands there and nobody has it checked out.
+    That branch goes on where it still stands there and nobody has it checked out. `synced` as for `update_ref`.
 
     Raises:
         RepositoryError: as `create_branch`.
@@ -165,7 +177,7 @@ def land(repo: Repository, name: str, commit: str, *, before: tuple[str, str]) -
     standing = branch_tip(repo, earlier) if earlier else ""
     if standing and standing in {tip, commit} and (standing == commit or not is_checked_out(repo, earlier)):
         if standing != commit:
-            update_ref(repo, f"refs/heads/{earlier}", commit, expected=tip)
+            update_ref(repo, f"refs/heads/{earlier}", commit, expected=tip, synced=synced)
         return earlier
     # A process that died after it made the branch left it at this commit.
     if branch_tip(repo, name) == commit:
@@ -173,7 +185,7 @@ def land(repo: Repository, name: str, commit: str, *, before: tuple[str, str]) -
     if earlier:
         taken = list_refs(repo, "refs/heads/cra/")
         name = next(new for n in itertools.count(2) if f"refs/heads/{(new := f'{name}-{n}')}" not in taken)
-    create_branch(repo, name, commit)
+    create_branch(repo, name, commit, synced)
     return name
 
 

@@ -24,6 +24,9 @@ DROPPED = re.compile(r"""[\x00-\x20.,:;<>"'\\]*""")
 UNTRACKED = "?"
 """As `git ls-files -t` marks it."""
 HEX = re.compile(r"[0-9a-f]{40,64}")
+PLACES = (
+    "rev-parse", "--path-format=absolute", "--show-toplevel", "--absolute-git-dir", "--git-common-dir",
+)  # fmt: skip
 IN_PROGRESS = (
     ("MERGE_HEAD", "merge", "git merge --abort"),
     ("CHERRY_PICK_HEAD", "cherry-pick", "git cherry-pick --abort"),
@@ -96,10 +99,17 @@ def open_repository(path: Path) -> Repository:
     Raises:
         RepositoryError: none there, bare, without a commit, or in the middle of a merge or the like.
     """
-    top = find_top(path)
-    git_dir = Path(one_line(git("rev-parse", "--absolute-git-dir", cwd=top)))
-    common_dir = Path(one_line(git("rev-parse", "--path-format=absolute", "--git-common-dir", cwd=top)))
-    head = one_line(git("rev-parse", "--verify", "-q", "HEAD^{commit}", cwd=top, ok=(0, 1, 128)))
+    asked = git(*PLACES, "HEAD^{commit}", "--", cwd=path, ok=(0, 128)) if path.is_dir() else b""
+    lines = asked.decode("utf-8", "surrogateescape").splitlines()
+    if len(lines) == 5 and lines[-1] == "--":
+        top, git_dir, common_dir = _nameable(Path(lines[0])), Path(lines[1]), Path(lines[2])
+        head = lines[3]
+        _refuse_pipes(top)
+    else:  # no commit yet, a name of several lines, or something that needs an explanation
+        top = find_top(path)
+        git_dir = Path(one_line(git("rev-parse", "--absolute-git-dir", cwd=top)))
+        common_dir = Path(one_line(git("rev-parse", "--path-format=absolute", "--git-common-dir", cwd=top)))
+        head = one_line(git("rev-parse", "--verify", "-q", "HEAD^{commit}", cwd=top, ok=(0, 1, 128)))
     if not head:
         raise RepositoryError(
             f"{top} has no commit yet", hint="make a first one: git add -A && git commit -m 'first commit'"

@@ -138,8 +138,10 @@ def _take_tracked(repo: Repository, pins: Mapping[str, str], submodules: tuple[s
     taken = tuple(path for path in paths if path not in filtered)
     removed = tuple(path for path in taken if path in gone)
     written = tuple(path for path in taken if path not in gone)
-    repo.git("update-index", "--force-remove", "-z", "--stdin", pins=pins, input=joined(removed))
-    repo.git("update-index", "--add", "--remove", "-z", "--stdin", pins=pins, input=joined(written))
+    if removed:
+        repo.git("update-index", "--force-remove", "-z", "--stdin", pins=pins, input=joined(removed))
+    if written:
+        repo.git("update-index", "--add", "--remove", "-z", "--stdin", pins=pins, input=joined(written))
     return _Taken(paths=taken, excluded=(*excluded, *filtered.items()))
 
 
@@ -162,7 +164,8 @@ def _take_untracked(
             paths.append(path)
     filtered = _filtered(repo, pins, tuple(paths))
     taken = tuple(path for path in paths if path not in filtered)
-    repo.git("update-index", "--add", "-z", "--stdin", pins=pins, input=joined(taken))
+    if taken:
+        repo.git("update-index", "--add", "-z", "--stdin", pins=pins, input=joined(taken))
     return _Taken(paths=taken, excluded=(*excluded, *filtered.items()), generated=generated)
 
 

@@ -12,8 +12,8 @@ from clean_room_agent.errors import GitError
 from clean_room_agent.folders import FolderState, folder_states, remove_all_but, remove_tree
 from clean_room_agent.git.command import named_programs, names, require_hex
 from clean_room_agent.git.generated import split_generated
+from clean_room_agent.git.history import list_tree
 from clean_room_agent.git.repository import Repository
-from clean_room_agent.git.snapshot import GITLINK
 
 ADD = ("worktree", "add", "-q", "--detach", "--no-checkout", "--lock")
 READ_TREE = ("-c", "core.trustctime=true", "-c", "core.checkStat=default", "read-tree", "--reset", "-u")
@@ -73,7 +73,7 @@ def add_worktree(repo: Repository, commit: str, where: Path, task_id: str) -> Wo
             # Only now: a filter that the configuration names for this place alone is known.
             worktree = _known_in_place(worktree, commit)
             _read_tree(worktree, commit)
-            worktree.index.folders = folder_states(where, _list_files(worktree, commit))
+            worktree.index.folders = folder_states(where, frozenset(list_tree(repo, commit)))
         except BaseException:
             remove_worktree(worktree)
             raise
@@ -85,12 +85,11 @@ def add_worktree(repo: Repository, commit: str, where: Path, task_id: str) -> Wo
 def _known_in_place(worktree: Worktree, commit: str) -> Worktree:
     """The new work tree, with its submodules, and the programs that git's configuration names as it is read there."""
     repo = worktree.repo
-    listed = names(repo.git("ls-tree", "-r", "-z", "--full-tree", "--", commit))
     named = named_programs(worktree.path, pins=worktree.pins) | repo.named
     return structs.replace(
         worktree,
         repo=structs.replace(repo, named=named),
-        submodules=tuple(entry.partition("\t")[2] for entry in listed if entry.startswith(GITLINK)),
+        submodules=tuple(path for path, entry in list_tree(repo, commit).items() if entry.kind == "commit"),
     )
 
 
@@ -258,7 +257,7 @@ def _restore_files(worktree: Worktree, commit: str, keep: tuple[str, ...]) -> No
     # First of all, what git does not know goes: an attributes file that a test left would steer how files are checked
     # out. `git clean` would leave folders called `.git`, and take long over deep ones. Nor does git know of a folder's
     # mode and attributes: one that changed since the last reset is made anew.
-    files = _list_files(worktree, commit)
+    files = frozenset(list_tree(worktree.repo, commit))
     kept = frozenset(path.rstrip("/") for path in keep)
     hollow = frozenset(worktree.submodules) - kept
     remove_all_but(
@@ -267,11 +266,6 @@ def _restore_files(worktree: Worktree, commit: str, keep: tuple[str, ...]) -> No
     _read_tree(worktree, commit)
     worktree.index.folders = folder_states(worktree.path, files)
     worktree.repo.git("update-ref", "--no-deref", "--", "HEAD", require_hex(commit), pins=worktree.pins)
-
-
-def _list_files(worktree: Worktree, commit: str) -> frozenset[str]:
-    listed = worktree.repo.git("ls-tree", "-r", "-z", "--name-only", "--full-tree", "--", require_hex(commit))
-    return frozenset(names(listed))
 
 
 def _read_tree(worktree: Worktree, commit: str) -> None:

@@ -12,10 +12,9 @@ from clean_room_agent.git.history import (
     ChangedPath,
     changed_paths,
     diff,
-    file_mode,
     has_commit,
     list_tree,
-    read_blob,
+    read_object,
     readable_diff,
 )
 from clean_room_agent.git.refs import keep_commit, land, list_refs, update_ref
@@ -40,15 +39,20 @@ class Tree(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def paths(self) -> frozenset[str]:
         """The regular files of the tree."""
-        return frozenset(list_tree(self.repo, self.commit))
+        entries = list_tree(self.repo, self.commit)
+        return frozenset(path for path, entry in entries.items() if entry.mode in REGULAR_MODES)
 
     def mode(self, path: str) -> str | None:
         """Its mode as git writes it; None where the tree has no such file or link."""
-        return file_mode(self.repo, self.commit, path)
+        entry = list_tree(self.repo, self.commit).get(path)
+        return entry.mode if entry is not None and entry.kind == "blob" else None
 
     def data(self, path: str) -> bytes | None:
         """The bytes as they are stored; None where the tree has no such file or link."""
-        return read_blob(self.repo, self.commit, path)
+        entry = list_tree(self.repo, self.commit).get(path)
+        return (
+            read_object(self.repo, entry.object_name) if entry is not None and entry.kind == "blob" else None
+        )
 
     def change(self, path: str) -> FileChange | None:
         """What makes another tree hold this one's file; None where that is to delete it."""
@@ -117,6 +121,9 @@ class RunCommits:
         self._refs = f"refs/cra/{task_id}"
         self._interrupts = interrupts
         self._timed = timed
+        self._synced: set[str] = set()
+        """Commits that have reached the disk."""
+        self._author: tuple[str, str] | None = None
         self._kept_head: str | None = None
         """What the head's ref names, "" where it does not exist; None before that is looked up. A resumed run is behind it
         until it goes on.
@@ -150,13 +157,14 @@ class RunCommits:
         `keep_as` names it, below the run's refs, so that git does not collect it.
         """
         with self._interrupts.shield(), self._timed(TimeKind.GIT, "commit"):
-            made = commit_files(self.repo, parent or self.head, files, message, author_of(self.repo))
+            self._author = self._author or author_of(self.repo)
+            made = commit_files(self.repo, parent or self.head, files, message, self._author)
             return self.keep(made, keep_as) if keep_as else made
 
     def keep(self, commit: str, name: str) -> str:
         """The commit that the run's ref `name` names: this one, or an equal one that it named before."""
         with self._interrupts.shield():
-            return keep_commit(self.repo, f"{self._refs}/{name}", commit)
+            return keep_commit(self.repo, f"{self._refs}/{name}", commit, self._synced)
 
     def keep_head(self) -> None:
         """The ref of the head names the newest accepted commit."""
@@ -164,10 +172,10 @@ class RunCommits:
         if self._kept_head is None:
             self._kept_head = list_refs(self.repo, ref).get(ref, "")
         if self.head not in {self.base, self._kept_head}:
-            update_ref(self.repo, ref, self.head, expected=self._kept_head)
+            update_ref(self.repo, ref, self.head, expected=self._kept_head, synced=self._synced)
             self._kept_head = self.head
 
     def land(self, branch: str, before: tuple[str, str]) -> str:
         """The branch that stands at the head now: `branch`, or one with a number behind it; see `git.refs.land`."""
         with self._timed(TimeKind.GIT, "branch"):
-            return land(self.repo, branch, self.head, before=before)
+            return land(self.repo, branch, self.head, before=before, synced=self._synced)

@@ -113,7 +113,9 @@ def broken_bubblewrap(folder: Path) -> Bubblewrap:
 
 
 @pytest.mark.parametrize("mode", ["auto", "bwrap"])
-def test_a_sandbox_that_fails_for_this_repository_alone_is_an_error(mode: SandboxMode, tmp_path: Path) -> None:
+def test_a_sandbox_that_fails_for_this_repository_alone_is_an_error(
+    mode: SandboxMode, tmp_path: Path
+) -> None:
     tree = make_tree(tmp_path, {"a.py": BEFORE})
     with pytest.raises(ConfigError, match="works on this machine, but not for this repository"):
         setup_for(tree, mode, lambda: broken_bubblewrap(tmp_path))
