@@ -23,8 +23,8 @@ from clean_room_agent.db.curated.history import SaidCommit, list_said, read_mess
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.path_kinds import kind_of
 from clean_room_agent.query.ranking import KIND_WEIGHTS, WEIGHTS, Ranking
-from clean_room_agent.query.search_query import SearchQuery
-from clean_room_agent.retrieval.search.mentions import find_mentions
+from clean_room_agent.query.search import SearchQuery
+from clean_room_agent.retrieval.mentions import find_mentions
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 

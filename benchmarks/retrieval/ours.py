@@ -6,9 +6,8 @@ from clean_room_agent.artifacts.context import ContextRequest
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.analysis import analyse
-from clean_room_agent.retrieval.context_files import ContextFiles
-from clean_room_agent.retrieval.search.candidates import find_candidates
-from clean_room_agent.retrieval.stage_source import RepositorySource
+from clean_room_agent.retrieval.candidates import find_candidates
+from clean_room_agent.retrieval.stage_source import ContextFiles, RepositorySource
 
 
 def open_index(top: Path) -> KnowledgeBase:

@@ -43,13 +43,13 @@ from clean_room_agent.llm.transports.openai import OpenAiTransport
 from clean_room_agent.llm.transports.replay import ReplayTransport, load_calls
 from clean_room_agent.llm.transports.server_errors import read_refusal
 from clean_room_agent.orchestrator.testing.failure_reports import SourceTree, describe, frames_of
-from clean_room_agent.orchestrator.testing.output import normalise, normalise_name, strip_escapes
 from clean_room_agent.orchestrator.testing.javascript_output import (
     read_jest,
     read_mocha,
     read_node,
     read_vitest,
 )
+from clean_room_agent.orchestrator.testing.output import normalise, normalise_name, strip_escapes
 from clean_room_agent.orchestrator.testing.python_reports import read_report, read_unittest
 from clean_room_agent.secret_files import is_secret_name
 from testing.client.memory_sink import MemorySink

@@ -21,7 +21,7 @@ from clean_room_agent.indexer.extract import FileFacts, extract
 from clean_room_agent.indexer.resolution import read_config
 from clean_room_agent.orchestrator.testing.ignored_folders import copy_included, prepare_links
 from clean_room_agent.orchestrator.testing.python_reports import read_report
-from clean_room_agent.retrieval.context_files import ContextFiles, FileText
+from clean_room_agent.retrieval.stage_source import ContextFiles, FileText
 from testing.faults.figures import Effort, Figure
 
 TIMES: dict[Effort, int] = {"short": 2_000, "full": 100_000}

@@ -10,7 +10,7 @@ from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.indexer.update import update_paths
 from clean_room_agent.query.knowledge import KnowledgeBase
-from clean_room_agent.query.search_query import SearchQuery
+from clean_room_agent.query.search import SearchQuery
 
 FILES = {
     "shop/__init__.py": '"""A shop."""\nfrom .cart import Cart\n',

@@ -13,7 +13,7 @@ from clean_room_agent.query import ranking
 from clean_room_agent.query.history import Vote
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.query.ranking import KIND_WEIGHTS, WEIGHTS, Ranking, Signal
-from clean_room_agent.query.search_query import SearchQuery
+from clean_room_agent.query.search import SearchQuery
 
 PATHS = {1: "a.py", 2: "b.py", 3: "c.py"}
 FILES = {

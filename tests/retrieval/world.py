@@ -25,9 +25,8 @@ from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.config import JudgmentsConfig, RetrievalConfig
-from clean_room_agent.retrieval.context_files import ContextFiles
 from clean_room_agent.retrieval.retriever import Retriever
-from clean_room_agent.retrieval.stage_source import RepositorySource
+from clean_room_agent.retrieval.stage_source import ContextFiles, RepositorySource
 
 TASK = "11111111-2222-4333-8444-555555555555"
 NOTHING_CHOSEN = {

@@ -13,7 +13,7 @@ from clean_room_agent.db.curated.metadata import AdapterRow, FileMetadataRow
 from clean_room_agent.db.curated.symbols import CommentRow, DocstringRow, NeighborRow, SymbolRow
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.query.ranking import Ranking, SearchHit
-from clean_room_agent.query.search_query import SearchQuery
+from clean_room_agent.query.search import SearchQuery
 
 RECENT_COMMITS = 10
 

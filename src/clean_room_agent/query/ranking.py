@@ -32,8 +32,14 @@ from clean_room_agent.db.curated import files, symbols
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.path_kinds import FileKind, kind_of
 from clean_room_agent.query.history import CommitHistory, Vote
-from clean_room_agent.query.scores import ChunkScores, DefinitionScore, FieldScores, TermGains
-from clean_room_agent.query.search_query import NameIndex, SearchQuery
+from clean_room_agent.query.search import (
+    ChunkScores,
+    DefinitionScore,
+    FieldScores,
+    NameIndex,
+    SearchQuery,
+    TermGains,
+)
 
 TERMS_SHOWN = 5
 SUBJECT_SHOWN = 60

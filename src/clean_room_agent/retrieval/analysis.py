@@ -18,19 +18,12 @@ from clean_room_agent.artifacts.prompt_sources import (
 )
 from clean_room_agent.evidence_text import LEAST_CHARACTERS, describe_evidence
 from clean_room_agent.path_kinds import is_test_file
-from clean_room_agent.retrieval.context_files import NotEditable
-from clean_room_agent.retrieval.search.candidates import asks_for_tests, find_candidates
-from clean_room_agent.retrieval.search.failing_tests import TestCode, find_tests
-from clean_room_agent.retrieval.search.mentions import Mentions, find_mentions, unique
-from clean_room_agent.retrieval.selection.scored_pieces import (
-    Hints,
-    read_view,
-    score_pieces,
-    weighted_terms,
-    words_of,
-)
+from clean_room_agent.retrieval.candidates import asks_for_tests, find_candidates
+from clean_room_agent.retrieval.failing_tests import TestCode, find_tests
+from clean_room_agent.retrieval.mentions import Mentions, find_mentions, unique
+from clean_room_agent.retrieval.scored_pieces import Hints, read_view, score_pieces, weighted_terms, words_of
 from clean_room_agent.retrieval.stage import Decision, Verdict
-from clean_room_agent.retrieval.stage_source import MAX_SAME_NAME, FileView, RepositorySource
+from clean_room_agent.retrieval.stage_source import MAX_SAME_NAME, FileView, NotEditable, RepositorySource
 
 if TYPE_CHECKING:
     from clean_room_agent.llm.client import ModelClient

@@ -18,11 +18,10 @@ from clean_room_agent.artifacts.context import (
 from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.router import Window
-from clean_room_agent.retrieval.context_files import FileText
 from clean_room_agent.retrieval.prompts import KEEP, REFILTER
-from clean_room_agent.retrieval.selection.scored_pieces import first_line
+from clean_room_agent.retrieval.scored_pieces import first_line
 from clean_room_agent.retrieval.stage import Decision, Judge, Option, Selection, StageContext, Verdict
-from clean_room_agent.retrieval.stage_source import RepositorySource
+from clean_room_agent.retrieval.stage_source import FileText, RepositorySource
 
 STAGE = "assembly"
 MOST_OTHERS = 20

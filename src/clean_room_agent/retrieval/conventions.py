@@ -5,9 +5,8 @@ from collections.abc import Callable, Sequence
 
 from clean_room_agent.artifacts.context import Subject
 from clean_room_agent.retrieval.config import ConventionsConfig
-from clean_room_agent.retrieval.context_files import FileText
 from clean_room_agent.retrieval.stage import Decision, Selection
-from clean_room_agent.retrieval.stage_source import RepositorySource
+from clean_room_agent.retrieval.stage_source import FileText, RepositorySource
 
 STAGE = "conventions"
 HEADING = re.compile(r"#{1,6} +(?P<title>\S.*)")

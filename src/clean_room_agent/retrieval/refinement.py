@@ -8,11 +8,10 @@ from msgspec.structs import replace
 from clean_room_agent.artifacts.context import ContextRequest, Detail, RefinementRequest, Subject, TaskQuery
 from clean_room_agent.db.curated.symbols import SymbolRow
 from clean_room_agent.retrieval.config import JudgmentsConfig
-from clean_room_agent.retrieval.context_files import FileText
+from clean_room_agent.retrieval.mentions import unique
 from clean_room_agent.retrieval.pass_memory import Remembered
-from clean_room_agent.retrieval.search.mentions import unique
 from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Selection, StageContext
-from clean_room_agent.retrieval.stage_source import RepositorySource
+from clean_room_agent.retrieval.stage_source import FileText, RepositorySource
 from clean_room_agent.retrieval.stages.precision import PrecisionStage
 
 STAGE = "refinement_merge"

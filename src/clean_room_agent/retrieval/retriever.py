@@ -15,14 +15,13 @@ from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval import pass_memory
 from clean_room_agent.retrieval.analysis import Analysis, add_model_hints, analyse, note_no_model
 from clean_room_agent.retrieval.assembly import assemble
+from clean_room_agent.retrieval.candidates import find_candidates
 from clean_room_agent.retrieval.config import RetrievalConfig
-from clean_room_agent.retrieval.context_files import ContextFiles, FileText
 from clean_room_agent.retrieval.judges import ModelJudge, ThresholdJudge, question_text
 from clean_room_agent.retrieval.pass_memory import DecisionLog
 from clean_room_agent.retrieval.registry import build_stages
-from clean_room_agent.retrieval.search.candidates import find_candidates
 from clean_room_agent.retrieval.stage import Candidate, Judge, Selection, StageContext
-from clean_room_agent.retrieval.stage_source import RepositorySource
+from clean_room_agent.retrieval.stage_source import ContextFiles, FileText, RepositorySource
 
 
 class Retrieved(Struct, frozen=True, kw_only=True):

@@ -16,14 +16,13 @@ from msgspec.structs import replace
 from clean_room_agent.artifacts.context import ContextRequest, TaskQuery
 from clean_room_agent.artifacts.names import parse_item_name
 from clean_room_agent.path_kinds import kind_of
-from clean_room_agent.retrieval.context_files import NotEditable
+from clean_room_agent.retrieval.failing_tests import find_tests
 from clean_room_agent.retrieval.judges import frame_option
 from clean_room_agent.retrieval.pieces import OTHER_KINDS
 from clean_room_agent.retrieval.retriever import Retrieved
-from clean_room_agent.retrieval.search.failing_tests import find_tests
-from clean_room_agent.retrieval.selection.scored_pieces import ScoredPiece, read_view, weighted_terms
+from clean_room_agent.retrieval.scored_pieces import ScoredPiece, read_view, weighted_terms
 from clean_room_agent.retrieval.stage import Candidate, Option, SingleInputs
-from clean_room_agent.retrieval.stage_source import RepositorySource
+from clean_room_agent.retrieval.stage_source import NotEditable, RepositorySource
 from clean_room_agent.retrieval.stages.scope import describe_file
 from clean_room_agent.training.commit_answers import Gold
 

@@ -43,10 +43,9 @@ from clean_room_agent.orchestrator.steps.step_context import step_request
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval import pass_memory
 from clean_room_agent.retrieval.config import ConventionsConfig, JudgmentsConfig, RetrievalConfig
-from clean_room_agent.retrieval.context_files import ContextFiles
 from clean_room_agent.retrieval.prompts import PIECE_JUDGMENT, SCOPE_JUDGMENT, TASK_ANALYSIS
 from clean_room_agent.retrieval.retriever import Retrieved, Retriever
-from clean_room_agent.retrieval.stage_source import RepositorySource
+from clean_room_agent.retrieval.stage_source import ContextFiles, RepositorySource
 from clean_room_agent.training.commit_answers import NO_EDITS, Gold, GoldTransport
 from clean_room_agent.training.near_miss_questions import LivePass, more_file_questions, more_piece_questions
 

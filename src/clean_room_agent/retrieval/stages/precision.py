@@ -14,13 +14,12 @@ from msgspec.structs import replace
 from clean_room_agent.artifacts.context import Detail, TaskQuery
 from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.path_kinds import is_side_file
+from clean_room_agent.retrieval import scored_pieces
 from clean_room_agent.retrieval.config import JudgmentsConfig
+from clean_room_agent.retrieval.failing_tests import HelperCode, TestCode
 from clean_room_agent.retrieval.judges import take_best
 from clean_room_agent.retrieval.pieces import OTHER_KINDS, Definition
-from clean_room_agent.retrieval.prompts import CHANGE, PIECE_JUDGMENT, PRECISION_BATCH, READ
-from clean_room_agent.retrieval.search.failing_tests import HelperCode, TestCode
-from clean_room_agent.retrieval.selection import scored_pieces
-from clean_room_agent.retrieval.selection.plan_targets import (
+from clean_room_agent.retrieval.plan_targets import (
     Target,
     around,
     closeness_to,
@@ -28,8 +27,9 @@ from clean_room_agent.retrieval.selection.plan_targets import (
     names_a_large_class,
     target_of,
 )
-from clean_room_agent.retrieval.selection.related_code import Span, related_selections
-from clean_room_agent.retrieval.selection.scored_pieces import (
+from clean_room_agent.retrieval.prompts import CHANGE, PIECE_JUDGMENT, PRECISION_BATCH, READ
+from clean_room_agent.retrieval.related_code import Span, related_selections
+from clean_room_agent.retrieval.scored_pieces import (
     FilesInScope,
     PieceKey,
     ScoredPiece,

@@ -9,13 +9,12 @@ from clean_room_agent.artifacts.context import Subject, TaskQuery
 from clean_room_agent.llm.answers import YES
 from clean_room_agent.path_kinds import is_test_file
 from clean_room_agent.retrieval.config import JudgmentsConfig
-from clean_room_agent.retrieval.context_files import FileText
+from clean_room_agent.retrieval.failing_tests import find_tests
 from clean_room_agent.retrieval.judges import take_best
 from clean_room_agent.retrieval.prompts import RELEVANT, SCOPE_BATCH, SCOPE_JUDGMENT
-from clean_room_agent.retrieval.search.failing_tests import find_tests
-from clean_room_agent.retrieval.selection.scored_pieces import nearest_lines, numbered, weighted_terms
+from clean_room_agent.retrieval.scored_pieces import nearest_lines, numbered, weighted_terms
 from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Option, StageContext, Verdict
-from clean_room_agent.retrieval.stage_source import RepositorySource, top_names
+from clean_room_agent.retrieval.stage_source import FileText, RepositorySource, top_names
 
 NAMES_SHOWN = 6
 REASONS_SHOWN = 3

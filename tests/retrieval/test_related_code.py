@@ -5,8 +5,7 @@ from collections.abc import Callable
 from tests.retrieval.world import World
 
 from clean_room_agent.db.curated import symbols
-from clean_room_agent.retrieval.context_files import NotEditable
-from clean_room_agent.retrieval.selection.related_code import (
+from clean_room_agent.retrieval.related_code import (
     MAX_CALLERS,
     MAX_GREEN,
     MAX_USES,
@@ -15,8 +14,11 @@ from clean_room_agent.retrieval.selection.related_code import (
     related_selections,
 )
 from clean_room_agent.retrieval.stage import Selection
+from clean_room_agent.retrieval.stage_source import NotEditable
 
 Make = Callable[..., World]
+
+
 CODE = '''\
 from base import check, limit
 
@@ -36,6 +38,8 @@ class Till:
         """
         self.open = False
 '''
+
+
 BASE = '''\
 def check(amount):
     """Refuse what is too much."""

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clean_room_agent.artifacts.evidence import StackFrame
-from clean_room_agent.retrieval.search.mentions import find_frames, find_mentions, kind_of_task
+from clean_room_agent.retrieval.mentions import find_frames, find_mentions, kind_of_task
 
 PYTHON_TRACE = """\
 Traceback (most recent call last):

@@ -11,11 +11,10 @@ from msgspec import Struct, field
 
 from clean_room_agent.db.curated.symbols import SymbolRow
 from clean_room_agent.path_kinds import is_test_file
-from clean_room_agent.retrieval.context_files import FileText
 from clean_room_agent.retrieval.pieces import CONTAINERS, VALUES, Definition
-from clean_room_agent.retrieval.selection.scored_pieces import quoted
+from clean_room_agent.retrieval.scored_pieces import quoted
 from clean_room_agent.retrieval.stage import Selection
-from clean_room_agent.retrieval.stage_source import FileView, RepositorySource
+from clean_room_agent.retrieval.stage_source import FileText, FileView, RepositorySource
 
 MIN_CONFIDENCE = 0.5
 """Of a reference: below it, too many definitions share the name to tell which one is meant."""

@@ -7,9 +7,9 @@ from msgspec import Struct, field
 from clean_room_agent.artifacts.context import ContextRequest, Subject, TaskQuery
 from clean_room_agent.path_kinds import FileKind, is_side_file, is_test_file, kind_of
 from clean_room_agent.query.ranking import KIND_WEIGHTS, TOGETHER
-from clean_room_agent.query.search_query import SearchQuery
-from clean_room_agent.retrieval.search.failing_tests import file_of_test, find_tests
-from clean_room_agent.retrieval.search.mentions import WORD, unique
+from clean_room_agent.query.search import SearchQuery
+from clean_room_agent.retrieval.failing_tests import file_of_test, find_tests
+from clean_room_agent.retrieval.mentions import WORD, unique
 from clean_room_agent.retrieval.stage import Candidate, Decision
 from clean_room_agent.retrieval.stage_source import MAX_SAME_NAME, RepositorySource, top_names
 
@@ -46,7 +46,6 @@ RUNNER_WORDS = frozenset(
 """Words of test runners' failure messages, which find no code."""
 RANKED_SEEDS = 5
 """The best files of the ranking, whose neighbours are added along with those of the named files."""
-
 GAINS = {
     "plan": 2.0,
     "frame": 1.0,

@@ -18,9 +18,8 @@ from clean_room_agent.artifacts.evidence import (
     unnumbered,
 )
 from clean_room_agent.path_kinds import is_test_file
-from clean_room_agent.retrieval.context_files import FileText
-from clean_room_agent.retrieval.search.mentions import unique
-from clean_room_agent.retrieval.stage_source import RepositorySource
+from clean_room_agent.retrieval.mentions import unique
+from clean_room_agent.retrieval.stage_source import FileText, RepositorySource
 from clean_room_agent.syntax_outline import Declared, Outline, Span, TestCall, outline_of
 
 MAX_TESTS = 12

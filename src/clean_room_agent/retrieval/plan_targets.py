@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from msgspec import Struct
 
 from clean_room_agent.retrieval.pieces import CONTAINERS, VALUES, Definition, Piece, enclosing_head
-from clean_room_agent.retrieval.selection.scored_pieces import (
+from clean_room_agent.retrieval.scored_pieces import (
     Hints,
     ScoredPiece,
     holds_frame,

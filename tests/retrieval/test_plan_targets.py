@@ -7,14 +7,8 @@ from tests.retrieval.world import World, context_request
 
 from clean_room_agent.artifacts.context import TaskQuery
 from clean_room_agent.artifacts.evidence import StackFrame
-from clean_room_agent.retrieval.selection.plan_targets import (
-    Target,
-    around,
-    is_small,
-    names_a_large_class,
-    target_of,
-)
-from clean_room_agent.retrieval.selection.scored_pieces import files_in_scope
+from clean_room_agent.retrieval.plan_targets import Target, around, is_small, names_a_large_class, target_of
+from clean_room_agent.retrieval.scored_pieces import files_in_scope
 from clean_room_agent.retrieval.stage import Candidate, StageContext
 
 Make = Callable[..., World]

@@ -7,15 +7,15 @@ from tests.retrieval.world import World
 
 from clean_room_agent.artifacts.context import TaskQuery
 from clean_room_agent.artifacts.evidence import StackFrame
-from clean_room_agent.retrieval.context_files import FileText
-from clean_room_agent.retrieval.search.candidates import test_files as files_of_tests
-from clean_room_agent.retrieval.search.failing_tests import (
+from clean_room_agent.retrieval.candidates import test_files as files_of_tests
+from clean_room_agent.retrieval.failing_tests import (
     MAX_HELPERS,
     TestCode,
     find_named_tests,
     find_tests,
     missing_imports,
 )
+from clean_room_agent.retrieval.stage_source import FileText
 
 Make = Callable[..., World]
 CART = """import {cart, LIMIT} from '../src/cart';

@@ -9,7 +9,6 @@ from msgspec import Struct
 from clean_room_agent.artifacts.evidence import StackFrame
 
 ValueT = TypeVar("ValueT")
-
 FENCED = re.compile(r"^(```+|~~~+)[^\n]*\n(.*?)^\1", re.MULTILINE | re.DOTALL)
 URL = re.compile(r"\b[a-z][a-z0-9+.-]{1,15}://[^\s<>\"')\]]+")
 FILE_SUFFIXES = (
@@ -40,7 +39,6 @@ JS_FRAME = re.compile(
 )
 TEST_ID = re.compile(r"(?<![^\s,;()'\"`])[\w./-]++::[^\s,;'\"`)]+")
 TEST_WORD = re.compile(r"\b(?:test_\w+|Test[A-Z]\w+)\b")
-
 KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "bug",

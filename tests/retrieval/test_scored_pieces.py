@@ -9,9 +9,8 @@ from tests.retrieval.world import World, context_request
 from clean_room_agent.artifacts.context import TaskQuery
 from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.db.curated.files import FileRow
-from clean_room_agent.retrieval.context_files import FileText
 from clean_room_agent.retrieval.pieces import Definition, Piece, PieceKind
-from clean_room_agent.retrieval.selection.scored_pieces import (
+from clean_room_agent.retrieval.scored_pieces import (
     BODY_LINES,
     LINES_SHOWN,
     NOTES_SHOWN,
@@ -38,7 +37,7 @@ from clean_room_agent.retrieval.selection.scored_pieces import (
     words_of,
 )
 from clean_room_agent.retrieval.stage import Candidate, StageContext
-from clean_room_agent.retrieval.stage_source import FileView
+from clean_room_agent.retrieval.stage_source import FileText, FileView
 
 LINES = ["total = 0", "    for price in prices:", "        total += price", "", "return round(total)"]
 Make = Callable[..., World]

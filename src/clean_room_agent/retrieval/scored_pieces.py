@@ -16,13 +16,12 @@ from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.indexer.terms import count_terms
 from clean_room_agent.path_kinds import is_test_file
 from clean_room_agent.query.ranking import KIND_WEIGHTS
-from clean_room_agent.retrieval.context_files import NotEditable
+from clean_room_agent.retrieval.candidates import asks_for_tests, search_terms
+from clean_room_agent.retrieval.failing_tests import TestCode, find_tests
+from clean_room_agent.retrieval.mentions import WORD
 from clean_room_agent.retrieval.pieces import OTHER_KINDS, VALUES, Definition, Piece, definition_name
-from clean_room_agent.retrieval.search.candidates import asks_for_tests, search_terms
-from clean_room_agent.retrieval.search.failing_tests import TestCode, find_tests
-from clean_room_agent.retrieval.search.mentions import WORD
 from clean_room_agent.retrieval.stage import Candidate, Option, Selection, StageContext
-from clean_room_agent.retrieval.stage_source import FileView, RepositorySource
+from clean_room_agent.retrieval.stage_source import FileView, NotEditable, RepositorySource
 
 NOTES_SHOWN = 3
 MOST_CHARS = 300
