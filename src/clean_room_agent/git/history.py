@@ -58,10 +58,13 @@ def readable_diff(repo: Repository, base: str, commit: str) -> str:
 def diff_bytes(repo: Repository, base: str, commit: str, *paths: str) -> bytes:
     """The patch as `git apply` takes it, binary files included."""
     command = ("diff-tree", "-r", "-p", "--binary", "--full-index", *PLAIN, "--unified=3")
+    patch = _read(repo, (base, commit), *command, "--end-of-options", base, commit, "--", *paths)
+    if b"\nGIT binary patch\n" not in patch:
+        return patch
     counts = _counts(repo, base, commit, *paths)
     hidden = _called_binary(repo, base, commit, counts)
     if not hidden:
-        return _read(repo, (base, commit), *command, "--end-of-options", base, commit, "--", *paths)
+        return patch
     return b"".join(
         _read(
             repo,

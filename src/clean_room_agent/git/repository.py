@@ -210,9 +210,9 @@ def author_of(repo: Repository) -> tuple[str, str]:
     """The user's name and address as git would write them; `DEFAULT_AUTHOR` where either is not configured, or nothing of it
     would be left.
     """
-    name, mail = (
-        one_line(repo.git("config", "--get", "--", key, ok=(0, 1))) for key in ("user.name", "user.email")
-    )
+    told = names(repo.git("config", "-z", "--get-regexp", r"^user\.(name|email)$", ok=(0, 1)))
+    values = dict(entry.partition("\n")[::2] for entry in told)  # of several, the last counts
+    name, mail = values.get("user.name", ""), values.get("user.email", "")
     return DEFAULT_AUTHOR if DROPPED.fullmatch(name) or DROPPED.fullmatch(mail) else (name, mail)
 
 

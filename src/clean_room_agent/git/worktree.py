@@ -265,7 +265,14 @@ def _restore_files(worktree: Worktree, commit: str, keep: tuple[str, ...]) -> No
     )
     _read_tree(worktree, commit)
     worktree.index.folders = folder_states(worktree.path, files)
-    worktree.repo.git("update-ref", "--no-deref", "--", "HEAD", require_hex(commit), pins=worktree.pins)
+    if not _stands_on(worktree, commit):
+        worktree.repo.git("update-ref", "--no-deref", "--", "HEAD", require_hex(commit), pins=worktree.pins)
+
+
+def _stands_on(worktree: Worktree, commit: str) -> bool:
+    """Whether HEAD is a plain file that names the commit."""
+    head = worktree.git_dir / "HEAD"
+    return not head.is_symlink() and head.is_file() and head.read_bytes() == f"{commit}\n".encode()
 
 
 def _read_tree(worktree: Worktree, commit: str) -> None:

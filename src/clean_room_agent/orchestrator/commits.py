@@ -10,7 +10,7 @@ from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.git.commits import FileChange, commit_files
 from clean_room_agent.git.history import (
     ChangedPath,
-    changed_paths,
+    TreeEntry,
     diff,
     has_commit,
     list_tree,
@@ -104,6 +104,13 @@ class Tree(Struct, frozen=True, kw_only=True, dict=True):
         return FileChange(data=self.read(path).encode(text), mode=self.mode(path) or "100644")
 
 
+def _status(before: TreeEntry | None, after: TreeEntry | None) -> str:
+    """How git calls the change from one to the other."""
+    if before is None or after is None:
+        return "A" if before is None else "D"
+    return "M" if before.mode[:3] == after.mode[:3] else "T"
+
+
 class RunCommits:
     """The commits of one run, and the only place where it writes to git.
 
@@ -139,7 +146,12 @@ class RunCommits:
 
     def changed(self, before: str, after: str) -> tuple[ChangedPath, ...]:
         """The paths that differ between two commits, sorted."""
-        return changed_paths(self.repo, before, after)
+        old, new = list_tree(self.repo, before), list_tree(self.repo, after)
+        return tuple(
+            ChangedPath(path=path, status=_status(old.get(path), new.get(path)))
+            for path in sorted({*old, *new})
+            if old.get(path) != new.get(path)
+        )
 
     def diff(self, before: str, after: str) -> str:
         """The unified diff between two commits."""
