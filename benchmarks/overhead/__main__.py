@@ -42,7 +42,7 @@ from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.router import ModelRouter
-from clean_room_agent.orchestrator.budget import Meter
+from clean_room_agent.orchestrator.spending import Meter
 from clean_room_agent.report.time_axis import recorded_span
 from clean_room_agent.training.gold_edits import GoldFile
 from clean_room_agent.workspace import Workspace

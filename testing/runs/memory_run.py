@@ -22,7 +22,6 @@ from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import ChatRequest
-from clean_room_agent.orchestrator.budget import Budget, Meter
 from clean_room_agent.orchestrator.config import (
     EditConfig,
     OrchestratorConfig,
@@ -30,12 +29,12 @@ from clean_room_agent.orchestrator.config import (
     SolveConfig,
     TestingConfig,
 )
-from clean_room_agent.orchestrator.context import RunContext
 from clean_room_agent.orchestrator.events import Event
 from clean_room_agent.orchestrator.interrupts import Interrupts
 from clean_room_agent.orchestrator.journal import Journal, seconds_used
-from clean_room_agent.orchestrator.run import Progress, Run
+from clean_room_agent.orchestrator.run import Progress, Run, RunContext
 from clean_room_agent.orchestrator.run_recorder import RunHeader, RunRecorder
+from clean_room_agent.orchestrator.spending import Budget, Meter
 from clean_room_agent.orchestrator.task import Hint, Hints, RunLimits, Task
 from clean_room_agent.orchestrator.testing.results import CommandEnd, Outcome, TestReport, TestRun
 from clean_room_agent.orchestrator.testing.test_runner import TestRunner, TestWorktree

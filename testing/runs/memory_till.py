@@ -26,9 +26,9 @@ from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.llm.transports.replay import RecordThenLive, ReplayTransport
-from clean_room_agent.orchestrator.budget import Meter, spent_of
 from clean_room_agent.orchestrator.config import TestingConfig
 from clean_room_agent.orchestrator.solve import solve
+from clean_room_agent.orchestrator.spending import Meter, spent_of
 from clean_room_agent.orchestrator.task import Hint, PlanGiven
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.test_runner import TestRunner

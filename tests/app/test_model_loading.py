@@ -17,8 +17,8 @@ from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import TimeSpanRow, find_task, list_time_spans
+from clean_room_agent.orchestrator.spending import TimeLog
 from clean_room_agent.orchestrator.task import PlanGiven
-from clean_room_agent.orchestrator.time_log import TimeLog
 from clean_room_agent.workspace import Workspace
 
 

@@ -19,7 +19,7 @@ from clean_room_agent.db.raw.record import Record
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.token_estimator import InitialEstimator
 from clean_room_agent.llm.window_probe import ProbedServer
-from clean_room_agent.orchestrator.budget import Meter
+from clean_room_agent.orchestrator.spending import Meter
 from clean_room_agent.workspace import Workspace
 
 SERVER = ProbedServer(

@@ -24,7 +24,7 @@ from clean_room_agent.errors import IndexingError
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.orchestrator.events import Nobody
-from clean_room_agent.orchestrator.time_log import TimeLog
+from clean_room_agent.orchestrator.spending import TimeLog
 from clean_room_agent.workspace import Workspace
 
 FILES = {f"pkg/m{number}.py": f"def f{number}():\n    return {number}\n" for number in range(40)}

@@ -16,7 +16,7 @@ STATIONS = {
     "app.wiring": "2 the use case",
     "app.model_server": "2 the use case",
     "app.model_loading": "2 the use case",
-    "orchestrator.context": "3 the port that wiring built",
+    "orchestrator.run": "3 the port that wiring built",
     "orchestrator.solve": "4 the order of passes",
     "orchestrator.": "5 a pass",
     "retrieval.retriever": "6 a context",
@@ -56,7 +56,7 @@ def hops(modules: Sequence[str]) -> tuple[str, ...]:
 def test_the_wall_is_broken_by_whoever_opens_the_index_without_the_port() -> None:
     opening = ("db.connection:connect_file", "db.connection:_open")
     above = ("cli.main:main", "orchestrator.solve:solve", "orchestrator.steps.step:run_step")
-    port = ("orchestrator.context:RunContext.retrieve", "retrieval.retriever:Retriever.retrieve")
+    port = ("orchestrator.run:RunContext.retrieve", "retrieval.retriever:Retriever.retrieve")
     assert breach(("cli.main:main", "app.run_wiring:run_parts", *opening)) == ""
     assert breach((*above, *port, *opening)) == ""
     assert breach((*above, *opening)) == "orchestrator.solve:solve"

@@ -9,10 +9,10 @@ from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.plans import MAX_MESSAGE
 from clean_room_agent.execute.failure_signals import failure_signals, words_of
 from clean_room_agent.orchestrator.testing.failure_reports import SourceTree, describe
-from clean_room_agent.orchestrator.testing.processes import clear_guard_folder, guard_folder
 from clean_room_agent.orchestrator.testing.python_reports import read_report
 from clean_room_agent.orchestrator.testing.results import Failure
 from clean_room_agent.orchestrator.testing.script_reports import read_script_reports
+from clean_room_agent.orchestrator.testing.test_commands import clear_guard_folder, guard_folder
 
 RECORDED = Path(__file__).parents[1] / "assets" / "runner_reports"
 FAILED, REFUSED = AttemptOutcome.TESTS_FAILED, AttemptOutcome.REFUSED

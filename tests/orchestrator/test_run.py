@@ -4,18 +4,72 @@ from pathlib import Path
 import pytest
 from testing.runs.memory_run import TASK_ID, MemoryProject, memory_project, step
 
+from clean_room_agent.artifacts.context import ContextRequest, RefinementRequest
 from clean_room_agent.db.raw.runs import get_orchestrator_run
-from clean_room_agent.orchestrator.run import StepDone, StepFailed
+from clean_room_agent.llm.router import Window
+from clean_room_agent.orchestrator.run import StepDone, StepFailed, fits
 from clean_room_agent.orchestrator.task import Hint
+
+REQUEST = ContextRequest(
+    pass_id=f"{TASK_ID}:impl:p1:s1", mode="implement", role="coding", task="x", files=("a.py",)
+)
+LACKING = RefinementRequest(reason="r", missing_files=("b.py",))
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[MemoryProject]:
-    with memory_project(tmp_path, {"a.py": ""}, lambda _: {}) as made:
+    with memory_project(tmp_path, {"a.py": "a = 0\n", "b.py": "b = 0\n"}, lambda _: {}) as made:
         yield made
 
 
-def test_a_part_is_planned_again_as_often_as_its_limit_and_the_runs_allow(project: MemoryProject) -> None:
+def test_a_pass_has_one_context_however_often_it_asks(project: MemoryProject) -> None:
+    first = project.open(lambda _: "")
+    package = first.run.context.retrieve(REQUEST)
+    assert [item.path for item in package.items] == ["a.py"]
+    again = project.open(lambda _: "", resumed=True)
+    assert again.run.context.retrieve(REQUEST) == package
+    assert again.index.asked == []
+
+
+def test_another_request_of_the_same_pass_is_looked_up(project: MemoryProject) -> None:
+    memory = project.open(lambda _: "")
+    memory.run.context.retrieve(REQUEST)
+    refined = memory.run.context.refine(LACKING, REQUEST)
+    assert [item.path for item in refined.items] == ["a.py", "b.py"]
+    assert len(memory.index.asked) == 2
+
+
+def test_a_context_shows_the_newest_accepted_commit(project: MemoryProject) -> None:
+    memory = project.open(lambda _: "")
+    commits = memory.run.commits
+    commits.head = project.history.add({"a.py": "a = 1\n", "b.py": "b = 0\n"})
+    package = memory.run.context.retrieve(REQUEST)
+    assert [item.text for item in package.items] == ["a = 1\n"]
+    assert (memory.index.described(), memory.runner.tree.clean_at) == (commits.head, commits.head)
+
+
+def test_a_context_fits_what_the_reserves_leave(project: MemoryProject) -> None:
+    package = project.open(lambda _: "").run.context.retrieve(REQUEST)
+    used = package.budget.used_tokens
+    window = Window(context=used + 100, reserved=40)
+    assert fits(package, window, 60)
+    assert not fits(package, window, 61)
+
+
+def test_ctrl_c_is_heard_while_the_index_is_waited_for(
+    project: MemoryProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = project.open(lambda _: "")
+    memory.index.refresh(Path(), (), "")
+    monkeypatch.setattr(memory.index, "described", memory.run.journal.interrupts.ask)
+    with pytest.raises(KeyboardInterrupt):
+        memory.run.context.follow_head()
+    assert memory.index._described == "", "it was broken off before anything was done with the index"
+
+
+def test_a_part_is_planned_again_as_often_as_its_limit_and_the_runs_allow(
+    project: MemoryProject,
+) -> None:
     run = project.open(lambda _: "", recovery={"replans_per_part": 2, "replans_per_run": 3}).run
     assert [run.replans_left("p1", number) for number in (1, 2, 3)] == [2, 1, 0]
     run.progress.plan.replans = 2

@@ -29,7 +29,7 @@ from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import Transport
-from clean_room_agent.orchestrator.budget import Meter
+from clean_room_agent.orchestrator.spending import Meter
 from clean_room_agent.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.errors import ModelError
 from clean_room_agent.llm.router import ModelConfig
 from clean_room_agent.llm.transport import ModelLoad
+from clean_room_agent.orchestrator.spending import TimeLog
 from clean_room_agent.orchestrator.task import PlanGiven
-from clean_room_agent.orchestrator.time_log import TimeLog
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ from clean_room_agent.llm.token_estimator import (
     TokenEstimator,
 )
 from clean_room_agent.llm.window_probe import ProbedServer, still_holds
-from clean_room_agent.orchestrator.budget import Meter
+from clean_room_agent.orchestrator.spending import Meter
 
 STEP = 25
 """New prompts after which a calibration is made again while it has not seen `FULL_PAIRS`."""

@@ -23,8 +23,8 @@ from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.only_plan import PlanMade, make_plan
 from clean_room_agent.orchestrator.setup import RunParts, opened_run
+from clean_room_agent.orchestrator.spending import TimeLog
 from clean_room_agent.orchestrator.task import PlanGiven
-from clean_room_agent.orchestrator.time_log import TimeLog
 from clean_room_agent.report.causes import ending_of
 from clean_room_agent.report.summary import Ending
 from clean_room_agent.workspace import Workspace

@@ -34,7 +34,7 @@ from clean_room_agent.git.worktree import add_worktree, remove_leftovers, remove
 from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.indexer.workers import Channel, WorkerPool
 from clean_room_agent.orchestrator.events import IndexProgress, Observer
-from clean_room_agent.orchestrator.time_log import Timed, untimed
+from clean_room_agent.orchestrator.spending import Timed, untimed
 from clean_room_agent.retrieval.retriever import Retriever
 from clean_room_agent.trust import forget
 from clean_room_agent.workspace import Workspace, private_folder

@@ -16,15 +16,14 @@ from clean_room_agent.artifacts.context import Role
 from clean_room_agent.db.raw.runs import append_time_span
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.llm.config import ModelsConfig, host_of, is_loopback
-from clean_room_agent.orchestrator.budget import Budget
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.interrupts import Interrupts
 from clean_room_agent.orchestrator.journal import Journal, seconds_used
 from clean_room_agent.orchestrator.run_recorder import RunHeader, RunRecorder
 from clean_room_agent.orchestrator.setup import Models, Origin, RunParts
+from clean_room_agent.orchestrator.spending import Budget, Timed, TimeLog
 from clean_room_agent.orchestrator.task import Hint, Hints, RunLimits, Task
 from clean_room_agent.orchestrator.testing.worktrees import RunnerSetup, SandboxInputs, WorktreePool
-from clean_room_agent.orchestrator.time_log import Timed, TimeLog
 from clean_room_agent.version import VERSION
 
 if TYPE_CHECKING:  # only a run that has a sandbox pays for it

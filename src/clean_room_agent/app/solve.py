@@ -34,8 +34,8 @@ from clean_room_agent.orchestrator.interrupts import Interrupts
 from clean_room_agent.orchestrator.journal import seconds_used
 from clean_room_agent.orchestrator.setup import opened_run
 from clean_room_agent.orchestrator.solve import solve
+from clean_room_agent.orchestrator.spending import TimeLog
 from clean_room_agent.orchestrator.task import PlanGiven
-from clean_room_agent.orchestrator.time_log import TimeLog
 from clean_room_agent.report.live import Broadcast
 from clean_room_agent.report.summary import Ending, RunSummary, TestCounts, touched_of, turned_green
 from clean_room_agent.report.values import plain

@@ -28,9 +28,8 @@ from clean_room_agent.execute.plan_drafts import Rejected
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.config import OrchestratorConfig
-from clean_room_agent.orchestrator.context import CONTEXT, fits
 from clean_room_agent.orchestrator.events import PassProgress
-from clean_room_agent.orchestrator.run import Run
+from clean_room_agent.orchestrator.run import CONTEXT, Run, fits
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
 from clean_room_agent.orchestrator.testing.test_commands import scripts_of
 

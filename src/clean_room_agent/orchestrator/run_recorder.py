@@ -11,10 +11,9 @@ from clean_room_agent.db.raw import calls, passes, runs
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.json_values import to_plain
 from clean_room_agent.llm.router import ModelRouter
-from clean_room_agent.orchestrator.budget import Meter, Spent, spent_of
 from clean_room_agent.orchestrator.events import Note, Observer, PassFinished, PassStarted
 from clean_room_agent.orchestrator.recovery_facts import Action
-from clean_room_agent.orchestrator.time_log import Timed, untimed
+from clean_room_agent.orchestrator.spending import Meter, Spent, Timed, spent_of, untimed
 
 RESUMABLE = frozenset({RunStatus.INTERRUPTED, RunStatus.NEEDS_HUMAN, RunStatus.RUNNING})
 

@@ -14,10 +14,9 @@ from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.snapshot import Snapshot, snapshot
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.commits import RunCommits
-from clean_room_agent.orchestrator.context import RunContext, RunIndex
 from clean_room_agent.orchestrator.events import RunStarted
 from clean_room_agent.orchestrator.journal import Journal
-from clean_room_agent.orchestrator.run import Progress, Run
+from clean_room_agent.orchestrator.run import Progress, Run, RunContext, RunIndex
 from clean_room_agent.orchestrator.task import Task
 from clean_room_agent.orchestrator.testing.worktrees import WorktreePool, several
 

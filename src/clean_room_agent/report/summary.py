@@ -15,8 +15,7 @@ from clean_room_agent.artifacts.outcomes import EventKind, OrchestratorResult, R
 from clean_room_agent.db.raw.runs import EventRow
 from clean_room_agent.git.generated import Generated
 from clean_room_agent.git.history import FileStat
-from clean_room_agent.orchestrator.finishing import Solved
-from clean_room_agent.orchestrator.testing.result_changes import Touched
+from clean_room_agent.orchestrator.finishing import Solved, Touched
 from clean_room_agent.orchestrator.testing.results import TestRun
 
 if TYPE_CHECKING:

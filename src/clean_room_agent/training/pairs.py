@@ -39,7 +39,7 @@ from clean_room_agent.orchestrator.planning import (
     serves_part,
 )
 from clean_room_agent.orchestrator.steps.missing_context import unshown_targets
-from clean_room_agent.orchestrator.steps.step_context import step_request
+from clean_room_agent.orchestrator.steps.rounds import step_request
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval import pass_memory
 from clean_room_agent.retrieval.config import ConventionsConfig, JudgmentsConfig, RetrievalConfig

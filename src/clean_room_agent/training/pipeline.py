@@ -21,7 +21,7 @@ from clean_room_agent.db.raw.passes import TaskRunOutcome, TaskRunRow, append_ta
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.session import Session
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.orchestrator.budget import Meter
+from clean_room_agent.orchestrator.spending import Meter
 from clean_room_agent.retrieval.judges import ModelJudge, question_text
 from clean_room_agent.retrieval.pass_memory import DecisionLog
 from clean_room_agent.retrieval.registry import stages_named

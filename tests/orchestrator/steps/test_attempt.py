@@ -16,7 +16,7 @@ from clean_room_agent.orchestrator.steps.attempt import (
     ask,
     place,
 )
-from clean_room_agent.orchestrator.steps.step_context import context_for
+from clean_room_agent.orchestrator.steps.rounds import context_for
 
 FIRST = Action(kind="retry", rule="first attempt")
 JOB = StepJob(part=part("p1", "a.py"), step=step("s1", "a.py"), constraints="Mind the rest.")

@@ -5,12 +5,12 @@ from testing.runs.memory_run import TASK_ID, MemoryProject, MemoryRun, part, ste
 
 from clean_room_agent.artifacts.plans import TargetFile
 from clean_room_agent.llm.transport import ChatRequest
+from clean_room_agent.orchestrator.commits import Scaffold
 from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.recovery_facts import Action
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob
-from clean_room_agent.orchestrator.steps.scaffold import Scaffold
+from clean_room_agent.orchestrator.steps.rounds import context_for
 from clean_room_agent.orchestrator.steps.scaffold_attempt import scaffold_for
-from clean_room_agent.orchestrator.steps.step_context import context_for
 
 FIRST = Action(kind="retry", rule="first attempt")
 OWN = f"{TASK_ID}:impl:p1:s1"

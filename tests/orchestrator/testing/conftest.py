@@ -8,7 +8,7 @@ import pytest
 from testing.patience import PATIENCE
 from tests.orchestrator.testing.tiny_project import PYTEST, Runner, Write
 
-from clean_room_agent.orchestrator.testing import processes
+from clean_room_agent.orchestrator.testing import test_commands
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.run import run_tests
 from clean_room_agent.orchestrator.testing.test_commands import runs_node_tests
@@ -50,7 +50,7 @@ def run(project: Path, tmp_path: Path) -> Runner:
         heard: Callable[[bytes], None] | None = None,
     ) -> TestRun:
         node_tests = runs_node_tests(command, "")
-        env = processes.test_environment(inherited, project, project, report, node_tests=node_tests)
+        env = test_commands.test_environment(inherited, project, project, report, node_tests=node_tests)
         return run_tests(
             command, cwd=project, env=env, timeout=timeout, report=report, bound=bound, heard=heard
         )

@@ -9,7 +9,8 @@ from tests.orchestrator.testing.tiny_project import PYTEST, Runner, Write
 
 from clean_room_agent.orchestrator.testing import python_reports, script_reports
 from clean_room_agent.orchestrator.testing.gate import judge_step
-from clean_room_agent.orchestrator.testing.processes import (
+from clean_room_agent.orchestrator.testing.run import naming
+from clean_room_agent.orchestrator.testing.test_commands import (
     MAX_BYTES,
     MAX_FILES,
     Watched,
@@ -17,7 +18,6 @@ from clean_room_agent.orchestrator.testing.processes import (
     guard_folder,
     read_watched,
 )
-from clean_room_agent.orchestrator.testing.run import naming
 
 UNITTEST = f"{sys.executable} -m unittest"
 TEST = "import unittest\nfrom value import value\nclass A(unittest.TestCase):\n    def test_a(self): self.assertEqual(value(), 1)\n"

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from clean_room_agent.artifacts.evidence import StackFrame
-from clean_room_agent.orchestrator.testing.processes import guard_folder
 from clean_room_agent.orchestrator.testing.python_reports import (
     read_records,
     read_report,
@@ -15,6 +14,7 @@ from clean_room_agent.orchestrator.testing.python_reports import (
     with_records_of_unittest,
 )
 from clean_room_agent.orchestrator.testing.results import Failure, Reading, TestReport
+from clean_room_agent.orchestrator.testing.test_commands import guard_folder
 
 BROKEN_OFF = """<?xml version="1.0" encoding="utf-8"?>
 <testsuites><testsuite name="pytest" errors="1" failures="0" skipped="0" tests="2">

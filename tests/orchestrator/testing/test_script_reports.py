@@ -9,9 +9,9 @@ import pytest
 from tests.orchestrator.testing.tiny_project import Runner, Write
 
 from clean_room_agent.orchestrator.testing.gate import judge_final, judge_step
-from clean_room_agent.orchestrator.testing.processes import clear_guard_folder, guard_folder
 from clean_room_agent.orchestrator.testing.results import Reading
 from clean_room_agent.orchestrator.testing.script_reports import operated, read_script_reports
+from clean_room_agent.orchestrator.testing.test_commands import clear_guard_folder, guard_folder
 
 RECORDED = Path(__file__).parents[2] / "assets" / "runner_reports"
 A = "/tree/a.test.js"

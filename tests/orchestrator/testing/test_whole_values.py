@@ -7,8 +7,8 @@ import pytest
 from tests.orchestrator.testing.tiny_project import PYTEST, Runner, Write
 
 from clean_room_agent.artifacts.evidence import FailingTest, StackFrame
-from clean_room_agent.orchestrator.testing.processes import Watched
 from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.testing.test_commands import Watched
 
 UNITTEST = f"{sys.executable} -m unittest"
 LONG = "'" + "http://site.example/?q=" * 40

@@ -23,7 +23,7 @@ from clean_room_agent.execute.implement import (
 )
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.llm.transport import Sampling
-from clean_room_agent.orchestrator.commits import Tree
+from clean_room_agent.orchestrator.commits import NO_SCAFFOLD, Scaffold, Tree, without_rewritten
 from clean_room_agent.orchestrator.events import Note
 from clean_room_agent.orchestrator.recovery_facts import WHOLE_SYMBOLS, Action
 from clean_room_agent.orchestrator.run import Run
@@ -31,7 +31,6 @@ from clean_room_agent.orchestrator.steps.missing_context import (
     missing_after_refusal,
     unshown_targets,
 )
-from clean_room_agent.orchestrator.steps.scaffold import NO_SCAFFOLD, Scaffold, without_rewritten
 from clean_room_agent.orchestrator.testing.gate import StepVerdict
 from clean_room_agent.orchestrator.testing.results import TestRun, evidence_of
 from clean_room_agent.orchestrator.testing.test_commands import scripts_of

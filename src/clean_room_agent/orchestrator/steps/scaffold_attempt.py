@@ -19,11 +19,11 @@ from clean_room_agent.execute.scaffold import (
     why_scaffold,
 )
 from clean_room_agent.execute.scaffold_context import scaffolded_package
+from clean_room_agent.orchestrator.commits import SCAFFOLD_ENTRY, Scaffold
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.recovery_facts import Action
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob, edited, instruction_with_diff
-from clean_room_agent.orchestrator.steps.scaffold import JOURNAL_NAME, Scaffold
 from clean_room_agent.orchestrator.testing.test_commands import import_command, import_fault
 
 ASKED = 2
@@ -59,7 +59,7 @@ def scaffold_for(
         ModelError: the server failed.
     """
     inputs = (run.commits.head, job.step.model_dump_json(), *(one.change.commit for one in earlier))
-    entry = run.journal.entry(pass_id, JOURNAL_NAME, Scaffold, inputs)
+    entry = run.journal.entry(pass_id, SCAFFOLD_ENTRY, Scaffold, inputs)
     made = entry.value
     if made is not None and made.commit and not run.commits.exists(made.commit):
         made = None

@@ -8,7 +8,7 @@ from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.orchestrator.recovery_facts import ENDS_RUN, Action
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob
-from clean_room_agent.orchestrator.steps.judging import candidate
+from clean_room_agent.orchestrator.steps.checked_attempt import candidate
 from clean_room_agent.orchestrator.steps.missing_context import is_new
 from clean_room_agent.orchestrator.steps.rounds import History, Round, draw_round
 

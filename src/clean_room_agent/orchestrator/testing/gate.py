@@ -28,8 +28,8 @@ from msgspec import Struct
 
 from clean_room_agent.artifacts.evidence import group_of
 from clean_room_agent.orchestrator.config import Accept
-from clean_room_agent.orchestrator.testing.processes import newly_replaced
 from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.testing.test_commands import newly_replaced
 
 SHOWN_NAMES = 5
 UNTESTED = "nothing was tested: the test command finds no tests"

@@ -12,7 +12,6 @@ from msgspec import structs
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clean_room_agent.artifacts.evidence import StackFrame
-from clean_room_agent.orchestrator.testing.processes import GuardReader, TooMuchError, guard_folder
 from clean_room_agent.orchestrator.testing.results import (
     RED,
     Failure,
@@ -22,6 +21,7 @@ from clean_room_agent.orchestrator.testing.results import (
     merge,
     worst,
 )
+from clean_room_agent.orchestrator.testing.test_commands import GuardReader, TooMuchError, guard_folder
 from clean_room_agent.safe_open import read_bytes
 
 PROPERTY = "cra_failure"

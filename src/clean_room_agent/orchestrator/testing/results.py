@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 from msgspec import Struct, field
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
-from clean_room_agent.orchestrator.testing.processes import Watched
+from clean_room_agent.orchestrator.testing.test_commands import Watched
 
 Outcome = Literal["passed", "failed", "error", "skipped", "xfailed"]
 Runner = Literal["pytest", "unittest", "mocha", "jest", "vitest", "node", "unknown"]

@@ -33,12 +33,6 @@ from clean_room_agent.orchestrator.testing.output import (
     relative_paths,
     strip_escapes,
 )
-from clean_room_agent.orchestrator.testing.processes import (
-    Watched,
-    clear_guard_folder,
-    guard_folder,
-    read_watched,
-)
 from clean_room_agent.orchestrator.testing.python_reports import (
     read_report,
     read_unittest,
@@ -53,6 +47,12 @@ from clean_room_agent.orchestrator.testing.results import (
     TestReport,
     TestRun,
     merge,
+)
+from clean_room_agent.orchestrator.testing.test_commands import (
+    Watched,
+    clear_guard_folder,
+    guard_folder,
+    read_watched,
 )
 from clean_room_agent.safe_open import is_file
 

@@ -9,7 +9,6 @@ from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clean_room_agent.orchestrator.testing.output import strip_escapes, values_in
-from clean_room_agent.orchestrator.testing.processes import GuardReader, TooMuchError, guard_folder
 from clean_room_agent.orchestrator.testing.results import (
     SEVERITY,
     Failure,
@@ -18,6 +17,7 @@ from clean_room_agent.orchestrator.testing.results import (
     Runner,
     TestReport,
 )
+from clean_room_agent.orchestrator.testing.test_commands import GuardReader, TooMuchError, guard_folder
 
 SEPARATOR = " > "
 EMPTY = "''"

@@ -1,12 +1,22 @@
-"""What a test command runs: the repository's scripts that decide what is tested, and the Python that runs the tests.
+"""What a test command runs: the repository's scripts that decide what is tested, and the Python that runs the tests; with which
+environment; and what the guard saw that is loaded into its processes.
 
 That Python can tell whether files can be imported.
 """
 
+import contextlib
+import itertools
+import json
 import posixpath
 import re
 import shlex
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from clean_room_agent import safe_open
+from clean_room_agent.folders import remove_tree
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "source", ".", "exec", "env", "time", "command"})
 INTERPRETERS = re.compile(r"(?:python|pypy)[\d.]*|node|bun|deno|ruby|perl|tsx|ts-node|npx|uv|poetry|run")
@@ -25,6 +35,72 @@ SEPARATORS = frozenset({"&&", "||", ";", "|", "&", "(", ")", "{", "}", "!", "if"
 NODE_TESTS = re.compile(r"\bnode\b[^&|;\n\"]*\s--test(?![\w-])")
 PACKAGE_SCRIPT = re.compile(r"\b(?:npm|yarn|pnpm|bun)\b")
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
+RUNNERS = frozenset({"pytest", "py.test", "nosetests", "nose2", "trial", "stestr", "green"})
+"""Programs that stand beside the interpreter which they run in."""
+STARTERS = frozenset({"uv", "poetry", "pdm", "pipenv", "hatch", "rye"})
+"""Programs that start another with `run`."""
+ANY_PYTHON = '"$(command -v python || command -v python3)"'
+FAULT_CODE = 3
+MAX_WORDS = 600
+
+
+PROGRAM = f"""\
+import importlib, importlib.util, os, sys, traceback
+
+def load(file):
+    folder, name = os.path.split(os.path.splitext(file)[0])
+    parts = [name]
+    while os.path.exists(os.path.join(folder, "__init__.py")):
+        folder, name = os.path.split(folder)
+        parts.insert(0, name)
+    known = [os.path.realpath(entry or ".") for entry in sys.path]
+    roots = [root for root in known if (folder + os.sep).startswith(root.rstrip(os.sep) + os.sep)]
+    if roots:
+        rest = os.path.relpath(folder, max(roots, key=len))
+        parts = [part for part in rest.split(os.sep) if part != "."] + parts
+    if parts[-1] == "__init__":
+        parts.pop()
+    if roots and parts and all(part.isidentifier() for part in parts):
+        module = importlib.import_module(".".join(parts))
+        found = os.path.realpath(getattr(module, "__file__", None) or "")
+        if found != file:
+            raise ImportError(".".join(parts) + " is found at another place: " + found)
+        return
+    spec = importlib.util.spec_from_file_location("scaffold_to_be_proven", file)
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+
+for path in sys.argv[1:]:
+    try:
+        load(os.path.realpath(path))
+    except BaseException as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [frame for frame in frames if frame.filename == os.path.realpath(path)]
+        place = "line %d: " % own[-1].lineno if own else ""
+        words = "".join(traceback.format_exception_only(type(error), error)).strip()
+        print("cannot import %s: %s%s" % (path, place, words))
+        sys.exit({FAULT_CODE})
+"""
+
+
+GUARD = Path(__file__).parent / "guard"
+"""Holds what the processes load: shown to them read-only."""
+FOLDER_VARIABLE = "CRA_TEST_REPORTS"
+"""The variable that names the folder in which it leaves what it saw."""
+MAX_BYTES = 10_000_000
+"""Read of what it left for one command, all its files together."""
+MAX_FILES = 4_000
+"""Of one kind: one for each process in which a runner started."""
+SOURCE_FOLDERS = ("src", "lib")
+VENV_FOLDERS = (".venv", "venv")
+MAX_PATH_FILES = 200
+MAX_PATH_BYTES = 64 * 1024
+"""Of one `.pth` file."""
+DROPPED = ("GIT_", "CRA_TEST_", "PYTEST_XDIST_", "PYTEST_CURRENT_TEST", "PYTEST_VERSION")
+"""Beginnings of names: git's own variables, and those of a pytest that we may ourselves be running under."""
+REPORT_OPTIONS = ("-o", "junit_family=xunit1", "-o", "junit_logging=no", "--continue-on-collection-errors")
+"""xunit1 names each test's file, and `record_property` warns under xunit2; captured output would swell the report;
+and a file that cannot be imported must not hide the results of all others: such a run fails with or without them."""
 
 
 def scripts_of(commands: Iterable[str], files: Collection[str]) -> tuple[str, ...]:
@@ -69,53 +145,6 @@ def _programs(command: str) -> list[str]:
         elif expected and word in {"-c", "-m", "-e"}:
             expected = False
     return found
-
-
-PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
-RUNNERS = frozenset({"pytest", "py.test", "nosetests", "nose2", "trial", "stestr", "green"})
-"""Programs that stand beside the interpreter which they run in."""
-STARTERS = frozenset({"uv", "poetry", "pdm", "pipenv", "hatch", "rye"})
-"""Programs that start another with `run`."""
-ANY_PYTHON = '"$(command -v python || command -v python3)"'
-FAULT_CODE = 3
-MAX_WORDS = 600
-
-PROGRAM = f"""\
-import importlib, importlib.util, os, sys, traceback
-
-def load(file):
-    folder, name = os.path.split(os.path.splitext(file)[0])
-    parts = [name]
-    while os.path.exists(os.path.join(folder, "__init__.py")):
-        folder, name = os.path.split(folder)
-        parts.insert(0, name)
-    known = [os.path.realpath(entry or ".") for entry in sys.path]
-    roots = [root for root in known if (folder + os.sep).startswith(root.rstrip(os.sep) + os.sep)]
-    if roots:
-        rest = os.path.relpath(folder, max(roots, key=len))
-        parts = [part for part in rest.split(os.sep) if part != "."] + parts
-    if parts[-1] == "__init__":
-        parts.pop()
-    if roots and parts and all(part.isidentifier() for part in parts):
-        module = importlib.import_module(".".join(parts))
-        found = os.path.realpath(getattr(module, "__file__", None) or "")
-        if found != file:
-            raise ImportError(".".join(parts) + " is found at another place: " + found)
-        return
-    spec = importlib.util.spec_from_file_location("scaffold_to_be_proven", file)
-    spec.loader.exec_module(importlib.util.module_from_spec(spec))
-
-for path in sys.argv[1:]:
-    try:
-        load(os.path.realpath(path))
-    except BaseException as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        own = [frame for frame in frames if frame.filename == os.path.realpath(path)]
-        place = "line %d: " % own[-1].lineno if own else ""
-        words = "".join(traceback.format_exception_only(type(error), error)).strip()
-        print("cannot import %s: %s%s" % (path, place, words))
-        sys.exit({FAULT_CODE})
-"""
 
 
 def import_command(test_command: str, paths: Iterable[str]) -> str:
@@ -173,3 +202,179 @@ def _simple_commands(command: str) -> list[list[str]]:
 def _setting(word: str) -> str:
     name, _, value = word.partition("=")
     return f"{name}={shlex.quote(value)}"
+
+
+class Watched(Struct, frozen=True, kw_only=True):
+    """What was seen of the runners that a command started."""
+
+    ended: bool | None = None
+    """Whether each came to its end by itself; None where none was seen to start."""
+    replaced: tuple[tuple[str, str], ...] = ()
+    """(function of the runner, file of the code that stands in its place), sorted."""
+
+
+class GuardReader:
+    """Reads what was left in one folder until there were too many bytes: code under test can write there as well."""
+
+    def __init__(self, folder: Path, *, max_bytes: int) -> None:
+        self._folder = folder
+        self._left = max_bytes
+
+    def names(self, pattern: str) -> list[str]:
+        """The files' names, sorted.
+
+        Raises:
+            TooMuchError: there are more than `MAX_FILES`.
+        """
+        found = list(itertools.islice(self._folder.glob(pattern), MAX_FILES + 1))
+        if len(found) > MAX_FILES:
+            raise TooMuchError
+        return sorted(place.name for place in found)
+
+    def read(self, name: str) -> bytes:
+        """The file's bytes.
+
+        Raises:
+            OSError: there is none, or something else stands there.
+            TooMuchError: with those read before, there are too many bytes.
+        """
+        data = safe_open.read_bytes(self._folder, name, max_bytes=self._left + 1)
+        self._left -= len(data)
+        if self._left < 0:
+            raise TooMuchError
+        return data
+
+
+class TooMuchError(Exception):
+    """More was left than is read."""
+
+
+def guard_folder(report: Path) -> Path:
+    """Where the guard leaves what it saw, beside the runner's own report."""
+    return report.with_suffix(".guard")
+
+
+def clear_guard_folder(report: Path) -> None:
+    """Nothing is left of an earlier command, and the folder is there."""
+    folder = guard_folder(report)
+    remove_tree(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def read_watched(report: Path) -> Watched:
+    """What the guard saw: of the runners in Python whether they ended, and of them and Node's what was replaced."""
+    reader = GuardReader(guard_folder(report), max_bytes=MAX_BYTES)
+    try:
+        started = reader.names("python-*.started")
+        ends = [_end(reader, f"{name.removesuffix('.started')}.ended") for name in started]
+        seen = [_end(reader, name) for name in reader.names("*.replaced")]
+    except TooMuchError:
+        return Watched(ended=False)
+    replaced = {pair for end in (*ends, *seen) if end is not None for pair in end}
+    ended = all(end is not None for end in ends) if started else None
+    return Watched(ended=ended, replaced=tuple(sorted(replaced)))
+
+
+def newly_replaced(before: Iterable[tuple[str, str]], after: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """What `after` has replaced and `before` had not, in words, sorted."""
+    had = set(before)
+    return tuple(f"{name} by {file}" for name, file in sorted(set(after) - had))
+
+
+def _end(reader: GuardReader, name: str) -> list[tuple[str, str]] | None:
+    """What a runner left at its end; None where it left nothing that can be read."""
+    try:
+        pairs = json.loads(reader.read(name))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(pairs, list):
+        return None
+    return [(str(pair[0]), str(pair[1])) for pair in pairs if isinstance(pair, list) and len(pair) == 2]
+
+
+def test_environment(
+    inherited: Mapping[str, str],
+    worktree: Path,
+    repo_top: Path,
+    report: Path,
+    *,
+    node_tests: bool = False,  # noqa: PT028 - no test
+) -> dict[str, str]:
+    """`inherited` made fit for tests in `worktree`, a copy of `repo_top`.
+
+    PYTHONPATH has the guard, then the worktree's import roots first; pytest, should the command run it, leaves its results at
+    `report`; jest, vitest and mocha leave theirs beside it, and, with `node_tests`, Node's own runner; PATH and VIRTUAL_ENV that point into the user's tree point into the worktree where the same is there; no
+    bytecode is written (a retry within a second could be taken for the attempt before it); hashes of strings are the
+    same in each run unless the user set otherwise, so that messages are.
+    """
+    env = {name: value for name, value in inherited.items() if not name.startswith(DROPPED)}
+    roots = import_roots(inherited, worktree, repo_top)
+    others = [entry for entry in env.get("PYTHONPATH", "").split(":") if entry]
+    env["PYTHONPATH"] = ":".join(_once([str(GUARD), *map(str, roots), *others]))
+    env[FOLDER_VARIABLE] = str(guard_folder(report))
+    options = shlex.join((f"--junitxml={report}", *REPORT_OPTIONS))
+    env["PYTEST_ADDOPTS"] = f"{env.get('PYTEST_ADDOPTS', '')} {options}".strip()
+    env["NODE_OPTIONS"] = " ".join(filter(None, (env.get("NODE_OPTIONS", ""), *_node_options(node_tests))))
+    env["PYTHONDONTWRITEBYTECODE"] = "1"
+    env.setdefault("PYTHONHASHSEED", "0")
+    if "PATH" in env:
+        env["PATH"] = ":".join(_moved(entry, worktree, repo_top) for entry in env["PATH"].split(":"))
+    if "VIRTUAL_ENV" in env:
+        env["VIRTUAL_ENV"] = _moved(env["VIRTUAL_ENV"], worktree, repo_top)
+    return env
+
+
+def _node_options(node_tests: bool) -> tuple[str, ...]:
+    quoted = {name: json.dumps(str(GUARD / name)) for name in ("preload.cjs", "node-reporter.cjs")}
+    options = [f"--require {quoted['preload.cjs']}"]
+    if node_tests:
+        options += ["--test-reporter=spec --test-reporter-destination=stdout"]
+        options += [f"--test-reporter={quoted['node-reporter.cjs']} --test-reporter-destination=stderr"]
+    return tuple(options)
+
+
+def import_roots(inherited: Mapping[str, str], worktree: Path, repo_top: Path) -> tuple[Path, ...]:
+    """The folders of the worktree that imports start from: `src` and `lib` where they hold Python, the top, and
+    whatever the user's own PYTHONPATH and editable installs name inside `repo_top`. In that order, each once.
+    """
+    usual = [worktree / name for name in SOURCE_FOLDERS if _holds_python(worktree / name)]
+    named = [
+        moved
+        for entry in (*inherited.get("PYTHONPATH", "").split(":"), *_editable(inherited, repo_top))
+        if entry and (moved := _moved(entry, worktree, repo_top)) != entry
+    ]
+    return tuple(Path(entry) for entry in _once([*map(str, usual), str(worktree), *named]))
+
+
+def _editable(inherited: Mapping[str, str], repo_top: Path) -> Iterator[str]:
+    """The folders that `.pth` files of the active or an in-tree virtual environment add, in the order of the files."""
+    active = inherited.get("VIRTUAL_ENV", "")
+    homes = [Path(active)] if active else []
+    homes.extend(repo_top / name for name in VENV_FOLDERS)
+    for home in homes:
+        for file in sorted(home.glob("lib/python3*/site-packages/*.pth"))[:MAX_PATH_FILES]:
+            # A repository can bring such a folder, and a link to a device in it.
+            with contextlib.suppress(OSError):
+                text = safe_open.read_bytes(file.parent, file.name, max_bytes=MAX_PATH_BYTES)
+                for line in text.decode("utf-8", "replace").splitlines():
+                    if line.startswith("/"):
+                        yield line.rstrip()
+
+
+def _moved(entry: str, worktree: Path, repo_top: Path) -> str:
+    """The same place in the worktree, if `entry` lies in the user's tree and the worktree has it; else `entry`."""
+    for top in (repo_top, repo_top.resolve()):
+        if Path(entry).is_relative_to(top):
+            moved = worktree / Path(entry).relative_to(top)
+            return str(moved) if moved.exists() else entry
+    return entry
+
+
+def _holds_python(folder: Path) -> bool:
+    if not folder.is_dir():
+        return False
+    return any(folder.glob("*.py")) or any(folder.glob("*/__init__.py")) or any(folder.glob("*/*.py"))
+
+
+def _once(entries: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(entries))

@@ -13,13 +13,12 @@ from clean_room_agent.child_processes import marked
 from clean_room_agent.git.worktree import Worktree, reset_worktree
 from clean_room_agent.orchestrator.config import TestingConfig
 from clean_room_agent.orchestrator.events import Observer, TestsFinished, TestsProgress, TestsStarted
+from clean_room_agent.orchestrator.spending import Timed, untimed
 from clean_room_agent.orchestrator.testing.ignored_folders import Copies, copy_included
 from clean_room_agent.orchestrator.testing.output import normalise
-from clean_room_agent.orchestrator.testing.processes import test_environment
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.run import rerun_command, run_tests
-from clean_room_agent.orchestrator.testing.test_commands import runs_node_tests
-from clean_room_agent.orchestrator.time_log import Timed, untimed
+from clean_room_agent.orchestrator.testing.test_commands import runs_node_tests, test_environment
 
 if TYPE_CHECKING:  # only a run that has a sandbox pays for it
     from clean_room_agent.sandbox.bubblewrap import Sandbox

@@ -31,16 +31,16 @@ from clean_room_agent.git.worktree import (
 from clean_room_agent.orchestrator.config import SandboxConfig, TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.events import Observer, TestsStarted
 from clean_room_agent.orchestrator.interrupts import Interrupts
+from clean_room_agent.orchestrator.spending import Timed, untimed
 from clean_room_agent.orchestrator.testing.ignored_folders import (
     Copies,
     copy_included,
     links_to_mount,
     strange_links,
 )
-from clean_room_agent.orchestrator.testing.processes import GUARD, test_environment
 from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.testing.test_commands import GUARD, test_environment
 from clean_room_agent.orchestrator.testing.test_runner import TestRunner, TestWorktree, finished
-from clean_room_agent.orchestrator.time_log import Timed, untimed
 
 if TYPE_CHECKING:  # only a run that has a sandbox pays for it
     from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle, Sandbox
