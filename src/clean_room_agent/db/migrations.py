@@ -16,14 +16,14 @@ NAME = re.compile(r"(\d{4})_\w+\.sql\Z")
 
 
 class Migration(Struct, frozen=True, kw_only=True):
-    """One file: what leads from the schema before to `number`."""
+    """One file, which leads from the previous schema to `number`."""
 
     number: int
     path: Path
 
     @property
     def text(self) -> str:
-        """What the file says."""
+        """The content of the file."""
         return self.path.read_text(encoding="utf-8")
 
     def statements(self) -> Iterator[str]:
@@ -52,18 +52,18 @@ def migrations(folder: Path) -> tuple[Migration, ...]:
 
 
 def version_of(conn: sqlite3.Connection) -> int:
-    """The number of the last migration that the database has seen; 0 for a blank one."""
+    """The number of the last migration that was applied to the database; 0 for a blank one."""
     return int(conn.execute("PRAGMA user_version").fetchone()[0])
 
 
 def migrate(conn: sqlite3.Connection, folder: Path, *, application_id: int) -> None:
-    """The database (in autocommit mode) has seen every migration of `folder`.
+    """Apply to the database (in autocommit mode) every migration of `folder` that it lacks.
 
-    A blank one is given all of it in one commit, by a copy of a database in memory that has seen them: to make tables as they
-    once were, and to sync each change of them, takes several times as long. No other process may make the same one meanwhile.
+    A blank one gets all of them in one commit, as a copy of an in-memory database: creating tables in their first form
+    and syncing every change takes several times as long. No other process may create the same database meanwhile.
 
     Raises:
-        SchemaError: a migration failed; the database stands where the one before left it.
+        SchemaError: a migration failed; the database is as the one before left it.
     """
     found = migrations(folder)
     if is_blank(conn):
@@ -75,13 +75,13 @@ def migrate(conn: sqlite3.Connection, folder: Path, *, application_id: int) -> N
 
 
 def is_blank(conn: sqlite3.Connection) -> bool:
-    """Whether there is nothing in the database, as in a file that was just made."""
+    """Whether the database is empty, as in a file that was just created."""
     return version_of(conn) == 0 and conn.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
 
 
 @functools.cache
 def _migrated(found: tuple[Migration, ...], _texts: tuple[str, ...], application_id: int) -> bytes:
-    """The file of a database that has seen these migrations and holds no rows but theirs; kept as long as no text changes."""
+    """The file of a database with these migrations and only their rows; cached as long as no text changes."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as conn:
         _bring_up(conn, found, application_id)
         return conn.serialize()

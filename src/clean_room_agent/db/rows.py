@@ -19,18 +19,19 @@ SqlValue = int | float | str | bytes | None
 SHOWN_CHARS = 40
 PLAIN = frozenset({int, float, str, bytes, type(None)})
 OF_TASK = "(task_id = ? OR (task_id > ? AND task_id < ?))"
-"""An SQL condition; its parameters are `task_range`. Unlike LIKE, it uses the index and knows no wildcards."""
+"""An SQL condition; its parameters are `task_range`. Unlike LIKE, it uses the index and has no wildcards."""
 
 
 class Table(Generic[RowT]):
     """A table and the struct of its rows: every field is the column of that name.
 
-    A field `id` is 0 until the row is stored. A field that is a struct itself is a part of the row: its own fields are
-    columns. Booleans stand as 0 and 1, enumerations as their values, and every other type that SQLite lacks as JSON.
+    A field `id` is 0 until the row is stored. A field that is itself a struct is a part of the row: its own fields are
+    columns. Booleans are stored as 0 and 1, enumerations as their values, and every other type that SQLite lacks as
+    JSON.
     """
 
     def __init__(self, name: str, kind: type[RowT], *, renamed: Mapping[str, str] | None = None) -> None:
-        """`renamed`: the column of a field that has another name (`part.field`, where it is one of a part)."""
+        """`renamed`: the columns of fields that have other names (`part.field` for a field of a part)."""
         self.name = name
         self.kind = kind
         self._renamed = renamed or {}
@@ -49,7 +50,9 @@ class Table(Generic[RowT]):
 
     @cached_property
     def _columns(self) -> Mapping[str, tuple[str, str]]:
-        """Where each column's value is in a row: (part, field); the part is "" for a field of the row itself."""
+        """For each column, the place of its value in a row: (part, field); the part is "" for a field of the row
+        itself.
+        """
         found = {}
         for field in self.kind.__struct_fields__:
             part = self._parts.get(field)
@@ -60,7 +63,7 @@ class Table(Generic[RowT]):
 
     @cached_property
     def _types(self) -> Mapping[str, Any]:
-        """What each column's text or number is turned into; None where it is the field's value as it stands."""
+        """The type that each column's value is decoded to; None if it is stored as it is."""
         hints = {"": get_type_hints(self.kind)}
         hints |= {name: get_type_hints(part) for name, part in self._parts.items()}
         return {name: _type(hints[part][field]) for name, (part, field) in self._columns.items()}
@@ -72,12 +75,12 @@ class Table(Generic[RowT]):
         return f"INSERT INTO {self.name} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608
 
     def insert(self, conn: Connection, row: RowT) -> int:
-        """The row is stored; its id comes back, whatever `row.id` says."""
+        """Insert the row and return its id; `row.id` is ignored."""
         values = {name: value for name, value in self._values(row) if name != "id"}
         return conn.execute(self._insert, values).lastrowid or 0
 
     def insert_once(self, conn: Connection, row: RowT, *columns: str) -> int:
-        """The row is stored, unless one with the same values in `columns` is; the id of that or of the new one."""
+        """Insert the row, unless one with the same values in `columns` exists; return the id of that or of the new one."""
         tail = " AND ".join(f"{name} IS :{name}" for name in columns)
         values = {name: value for name, value in self._values(row) if name in columns}
         query = f"SELECT id FROM {self.name} WHERE {tail} ORDER BY id LIMIT 1"  # noqa: S608
@@ -85,22 +88,22 @@ class Table(Generic[RowT]):
         return self.insert(conn, row) if known is None else int(known[0])
 
     def update(self, conn: Connection, row_id: int, **values: object) -> None:
-        """The row's named columns have these values."""
+        """Set the named columns of the row."""
         assignments = ", ".join(f"{name} = :{name}" for name in values)
         encoded = {name: self._encode(name, value) for name, value in values.items()}
         conn.execute(f"UPDATE {self.name} SET {assignments} WHERE id = :id", {**encoded, "id": row_id})  # noqa: S608
 
     def select(self, conn: Connection, tail: str, parameters: tuple[SqlValue, ...] = ()) -> tuple[RowT, ...]:
-        """The rows that `tail` (WHERE ... ORDER BY ...) picks, in its order."""
+        """The rows that `tail` (WHERE ... ORDER BY ...) selects, in its order."""
         query = f"SELECT {', '.join(self.columns)} FROM {self.name} {tail}"  # noqa: S608
         return tuple(self._decode(row) for row in conn.execute(query, parameters))
 
     def first(self, conn: Connection, tail: str, parameters: tuple[SqlValue, ...] = ()) -> RowT | None:
-        """The first row that `tail` picks; None where there is none."""
+        """The first row that `tail` selects; None if there is none."""
         return next(iter(self.select(conn, f"{tail} LIMIT 1", parameters)), None)
 
     def _values(self, row: RowT) -> Iterator[tuple[str, object]]:
-        """Each column with what is to stand in it."""
+        """Each column with the value to store."""
         for name, (part, field) in self._columns.items():
             yield name, self._encode(name, getattr(getattr(row, part) if part else row, field))
 
@@ -117,7 +120,7 @@ class Table(Generic[RowT]):
         """The row, typed.
 
         Raises:
-            RecordError: a column holds what no row of ours does.
+            RecordError: a column holds a value that this program never writes.
         """
         own: dict[str, Any] = {}
         parts: dict[str, dict[str, Any]] = {name: {} for name in self._parts}
@@ -139,7 +142,7 @@ class Table(Generic[RowT]):
 
 
 def strange_value(place: str, value: object) -> RecordError:
-    """The error for what stands at `place` and was not written by this program."""
+    """The error for a value at `place` that was not written by this program."""
     return RecordError(
         f"{place} holds {str(value)[:SHOWN_CHARS]!r}, which no cra writes",
         hint="another program has changed the record: restore it from a copy, or move .clean_room/raw.sqlite away",
@@ -147,10 +150,10 @@ def strange_value(place: str, value: object) -> RecordError:
 
 
 def moment(timestamp: str) -> datetime:
-    """When that was, of a timestamp of the record.
+    """A timestamp of the record as a datetime.
 
     Raises:
-        RecordError: it is none of ours.
+        RecordError: it was not written by this program.
     """
     try:
         return datetime.fromisoformat(timestamp)
@@ -159,7 +162,7 @@ def moment(timestamp: str) -> datetime:
 
 
 def _storable(text: str) -> str:
-    """The text, with lone surrogates (a model may answer with some) as their escapes: SQLite takes UTF-8 only."""
+    """The text with lone surrogates (which a model's answer may contain) as escapes, since SQLite accepts only UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -92,7 +92,7 @@ CONTINUED = re.compile(r"^ {5,}--\s*(.*)$")
 
 
 class Comments(Struct):
-    """What the `.sql` files say about one table."""
+    """The comments of the `.sql` files on one table."""
 
     table: str = ""
     columns: dict[str, str] = field(default_factory=dict)
@@ -104,7 +104,7 @@ def page(folder: Path = SCHEMA_FOLDER) -> str:
 
 
 def main(arguments: list[str]) -> None:
-    """The page stands in the named file, or on standard output."""
+    """Write the page to the named file, or to standard output."""
     if arguments:
         Path(arguments[0]).write_text(page(), encoding="utf-8")
     else:
@@ -154,7 +154,7 @@ def _index(conn: sqlite3.Connection, name: str) -> str:
 
 
 def _leading_comment(text: str) -> Iterator[str]:
-    """The comment that opens the file; its indented lines are a list, further indented ones go on with it."""
+    """The comment at the top of the file. Its indented lines are a list; lines with more indentation continue an entry."""
     for line in text.splitlines():
         if not line.startswith("--"):
             return
@@ -164,7 +164,7 @@ def _leading_comment(text: str) -> Iterator[str]:
 
 
 def _comments(text: str) -> dict[str, Comments]:
-    """By table: the comment right above CREATE TABLE, and those beside or below its columns."""
+    """By table: the comment directly above CREATE TABLE, and those next to or below its columns."""
     found: dict[str, Comments] = {}
     above: list[str] = []
     table = column = ""

@@ -1,4 +1,6 @@
-"""Working memory of one task: keys and JSON values in a file of its own, archived into the record at the task's end."""
+"""The working memory of one task: keys and JSON values in a separate file, which is archived in the record at the
+task's end.
+"""
 
 import itertools
 import json
@@ -41,7 +43,7 @@ ALL = "SELECT key, value FROM kv ORDER BY key"
 
 
 class States:
-    """The keys below one prefix. Each change is committed when its call returns, and outlives the process."""
+    """The keys below one prefix. Each change is committed when its call returns, and survives the process."""
 
     def __init__(
         self,
@@ -58,11 +60,11 @@ class States:
         self._prefix = prefix
 
     def set_state(self, key: str, value: JsonValue) -> None:
-        """The key has this value."""
+        """Set the value of the key."""
         self.set_states({key: value})
 
     def set_states(self, values: Mapping[str, JsonValue]) -> None:
-        """All of the keys have these values, or, where the process dies meanwhile, none."""
+        """Set the values of all these keys at once: all or, if the process dies meanwhile, none."""
         now = self._clock()
         rows = [(self._prefix + key, json.dumps(value, sort_keys=True), now) for key, value in values.items()]
         if rows:
@@ -70,17 +72,17 @@ class States:
             self._execute(statement, tuple(itertools.chain.from_iterable(rows)))
 
     def get_state(self, key: str) -> JsonValue:
-        """The key's value; None where it has none."""
+        """The key's value; None if it has none."""
         rows = self._execute(GET, (self._prefix + key,))
         value: JsonValue = json.loads(rows[0][0]) if rows else None
         return value
 
     def delete_state(self, key: str) -> None:
-        """The key has no value, whether it had one or not."""
+        """Delete the key, if it exists."""
         self._execute(DELETE, (self._prefix + key,))
 
     def list_keys(self, prefix: str = "") -> tuple[str, ...]:
-        """The keys that begin with `prefix`, sorted, named as `get_state` wants them."""
+        """The keys that begin with `prefix`, sorted, in the form that `get_state` takes."""
         rows = self._execute(LIST, (self._prefix + prefix,))
         return tuple(row[0][len(self._prefix) :] for row in rows)
 
@@ -113,7 +115,7 @@ class Session(States):
 
     @classmethod
     def open(cls, repo_path: Path, task_id: str, *, clock: Callable[[], str]) -> Self:
-        """The session of the task (or of the task that the pass belongs to), made where it is missing.
+        """Open the session of the task (or of the task that the pass belongs to), and create it if it is missing.
 
         Raises:
             SchemaError: the file is newer than the program, or not ours.
@@ -127,16 +129,16 @@ class Session(States):
 
     @classmethod
     def in_memory(cls, task_id: str, *, clock: Callable[[], str]) -> Self:
-        """A session that nobody will go on with: it is gone when it is closed."""
+        """A temporary session in memory, which is gone once closed."""
         return cls(connect_memory("session"), path=Path(), task_id=task_of(task_id), clock=clock)
 
     def for_pass(self, pass_id: str) -> States:
-        """The keys of one pass: they stand under its id; those of the task itself have no prefix."""
+        """The keys of one pass, which have its id as their prefix; those of the task itself have none."""
         prefix = "" if pass_id == self.task_id else f"{pass_id}/"
         return States(self._conn, self._mutex, self._clock, prefix, self._files)
 
     def archive(self, record: Record) -> int:
-        """The session is in the record and its file is gone; the archive's id. The session is closed.
+        """Move the session into the record, close it and delete its file; return the archive's id.
 
         Raises:
             RecordError: somebody else has it open, or the record refused it; the file is still there.

@@ -16,23 +16,23 @@ from clean_room_agent.git.repository import Repository, as_configured_now
 
 
 def apply_to_tree(repo: Repository, base: str, commit: str) -> tuple[str, ...]:
-    """The user's files now hold what changed from `base` to `commit`; the paths, sorted. The index is untouched.
+    """Apply the changes from `base` to `commit` to the user's files, and return the changed paths, sorted. The index is
+    untouched.
 
-    All or nothing: first every path is compared with `base`, then git checks the whole patch; where it fails half-way
-    nevertheless, as on a full disk, what was changed is put back.
+    All or nothing: first every path is compared with `base`, then git checks the whole patch; if it still fails
+    half-way, as on a full disk, the changes are undone.
 
     Raises:
-        RepositoryError: files are not what `base` has, all of them named; or the patch does not fit.
+        RepositoryError: files differ from those of `base`, all of them named; or the patch does not apply.
     """
     return _bring(repo, base, commit, since="the run started", done="applied", else_="merge the branch")
 
 
 def take_back(repo: Repository, base: str, commit: str) -> tuple[str, ...]:
-    """The user's files hold again what `base` has of all that changed from it to `commit`; else as `apply_to_tree`, the
-    other way round.
+    """Undo the changes from `base` to `commit` in the user's files: the reverse of `apply_to_tree`.
 
     Raises:
-        RepositoryError: files are not what `commit` has, all of them named; or the patch does not fit.
+        RepositoryError: files differ from those of `commit`, all of them named; or the patch does not apply.
     """
     by_hand = f"undo the rest by hand: git diff {base[:12]} shows it"
     return _bring(repo, commit, base, since="it was applied", done="taken back", else_=by_hand)
@@ -82,7 +82,7 @@ def _taken(top: Path, path: str, gone: set[str]) -> bool:
 
 @contextlib.contextmanager
 def _put_back_on_failure(repo: Repository, changed: tuple[ChangedPath, ...]) -> Iterator[None]:
-    """The changed files are as they were if the body raises, and no new one is left."""
+    """Restore the changed files, and remove new ones, if the body raises."""
     top = repo.top
     with temporary_folder("apply") as folder:
         files = [entry.path for entry in changed if safe_open.is_file(top, entry.path)]
@@ -124,7 +124,7 @@ def _has_other_names(repo: Repository, path: str) -> bool:
 
 
 def _differing(repo: Repository, base: str, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of `paths` that differ between the work tree and `base`, apart from line ends."""
+    """Those of `paths` that differ between the working tree and `base`, apart from line endings."""
     if not paths:
         return ()
     entries = repo.git("ls-tree", "-r", "-z", "--full-tree", "--", require_hex(base), *paths)

@@ -1,4 +1,4 @@
-"""Streams every commit of a history with what it changed; only one commit is in memory. Read-only."""
+"""Streams every commit of a history with what it changed, holding only one commit in memory. Read-only."""
 
 import os
 import re
@@ -20,17 +20,17 @@ class FileChange(Struct, frozen=True, kw_only=True):
     """One path of a commit; a rename is a deletion and an addition."""
 
     path: str
-    """What is not UTF-8 is kept by surrogates."""
+    """Bytes that are not UTF-8 become surrogates."""
     status: str
     """A, M, D or T (its type changed)."""
     is_file: bool
-    """Whether it is a regular file, before and after as far as it is there."""
+    """Whether it is a regular file wherever it exists, before and after."""
     lines: int | None
-    """Added and deleted together; None where it is binary."""
+    """Lines added plus lines deleted; None if it is binary."""
 
 
 class CommitChange(Struct, frozen=True, kw_only=True):
-    """One commit. Of a merge, and of the first commit, no files are named."""
+    """One commit. Merges and the first commit have no files."""
 
     hash: str
     parents: tuple[str, ...]
@@ -46,7 +46,7 @@ def stream_changes(git_dir: Path, head: str) -> Iterator[CommitChange]:
     """The commits that `head` reaches, parents before children.
 
     Raises:
-        GitError: git failed; after the last commit that could be read.
+        GitError: git failed; it is raised after the last commit that could be read.
     """
     pieces = stream_git(
         *FRUGAL,
@@ -70,7 +70,7 @@ def stream_changes(git_dir: Path, head: str) -> Iterator[CommitChange]:
 
 
 def resolve_commit(git_dir: Path, revision: str) -> str | None:
-    """The full name of the commit that `revision` names; None where it names none."""
+    """The full id of the commit that `revision` names; None if it names none."""
     asked = git(
         "rev-parse", "--verify", "-q", "--end-of-options", f"{revision}^{{commit}}",
         cwd=git_dir, pins={"GIT_DIR": str(git_dir)}, ok=(0, 1, 128),
@@ -92,7 +92,9 @@ def _entry(record: str) -> CommitChange:
 
 
 def _files(rest: list[str]) -> tuple[FileChange, ...]:
-    """First the raw entries, two pieces each, then the counts, one piece each, in the same order of paths."""
+    """The files in `rest`, which has the raw entries, two pieces each, then the counts, one piece each, in the same
+    order of paths.
+    """
     pieces = [piece.lstrip("\n") for piece in rest]
     first = next((at for at, piece in enumerate(pieces[::2]) if not piece.startswith(":")), len(pieces) // 2)
     heads, counts = pieces[: 2 * first], pieces[2 * first :]

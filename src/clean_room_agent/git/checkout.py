@@ -7,7 +7,7 @@ from clean_room_agent.errors import GitError
 from clean_room_agent.git.command import Named, git, named_programs, names, one_line, require_hex
 
 KEPT_OUT = (".clean_room",)
-"""Here stands the index of the tree that is shown; what a commit has there would take its place."""
+"""The index of the checked-out tree is kept here; a commit's own files would replace it."""
 
 
 class ParentCheckout:
@@ -41,7 +41,7 @@ class ParentCheckout:
             (own / "shallow").write_bytes(shallow.read_bytes())
 
     def show(self, commit: str) -> None:
-        """The work tree and HEAD are the commit's.
+        """Check out the commit, with HEAD at it.
 
         Raises:
             GitError: git failed.
@@ -65,7 +65,7 @@ class ParentCheckout:
         self._commit = commit
 
     def paths(self) -> frozenset[str]:
-        """The paths of the commit's files, links left out."""
+        """The paths of the commit's files, without links."""
         listed = names(git("ls-tree", "-r", "-z", "--full-tree", "--", self._commit, cwd=self.root))
         entries = (entry.partition("\t") for entry in listed)
         return frozenset(path for head, _, path in entries if head.startswith("100"))

@@ -1,6 +1,7 @@
 """Clones and their objects, through GitPython. Only mining imports it: the import is slow, and needs the extra `data`.
 
-GitPython hands a process all of our own environment, so every process is started while that is free of git's variables.
+GitPython passes our whole environment to its processes, so every process is started while that is free of git's
+variables.
 """
 
 import os
@@ -41,11 +42,11 @@ SETTINGS: Mapping[str, str] = {
     **{f"GIT_CONFIG_VALUE_{at}": setting.partition("=")[2] for at, setting in enumerate(SAFE)},
 }
 Progress = Callable[[str, int, int], None]
-"""What is done, how much of it, of how much (0: not known)."""
+"""Called with what is being done, how much of it is done, and of how much (0: unknown)."""
 
 
 class Objects:
-    """The objects of one repository, read by one git process that stays. Not for several threads."""
+    """The objects of one repository, read by one long-running git process. Not thread-safe."""
 
     def __init__(self, git_dir: Path) -> None:
         """`git_dir` is the folder with the objects: a bare repository, or the `.git` of another."""
@@ -55,7 +56,7 @@ class Objects:
             self.read("HEAD")  # starts the process
 
     def read(self, name: str) -> bytes | None:
-        """The content of the object `name`, which may be `<commit>:<path>`; None where there is none."""
+        """The content of the object `name`, which may be `<commit>:<path>`; None if there is no such object."""
         if "\n" in name:
             return None
         try:
@@ -64,7 +65,7 @@ class Objects:
             return None
 
     def list_folder(self, commit: str) -> dict[str, str]:
-        """The names of the files at the top of a commit's tree, with their objects' names."""
+        """The names of the files at the top of a commit's tree, with their object ids."""
         data = self.read(f"{commit}^{{tree}}") or b""
         entries: dict[str, str] = {}
         while data:
@@ -76,7 +77,7 @@ class Objects:
         return entries
 
     def close(self) -> None:
-        """The process has ended."""
+        """End the process."""
         self._git.clear_cache()
 
     def __enter__(self) -> Self:
@@ -96,7 +97,7 @@ WORK = {
 
 
 def clone(url: str, target: Path, progress: Progress) -> None:
-    """Clone the repository at `url` (https, or a path) to `target`, bare; a failure leaves nothing there.
+    """Clone the repository at `url` (https, or a path) to `target` as a bare one; a failure leaves nothing behind.
 
     Raises:
         UsageError: the address is of another kind.

@@ -73,17 +73,17 @@ FIXED = {
 }
 NO_FILTER = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
 NO_HOOK = (("enabled", "false"), ("event", ""), ("command", "true"))
-"""Each of them is enough; which of them a git knows depends on its age (2.54 was the first with such hooks)."""
+"""Each of them is enough; which ones git supports depends on its version (2.54 was the first with such hooks)."""
 
 
 class Named(Struct, frozen=True, kw_only=True):
-    """Programs that a configuration gives names of its own, so that no fixed setting turns them off; sorted."""
+    """Programs under names that a configuration chose, so that no fixed setting turns them off; sorted."""
 
     filters: tuple[str, ...] = ()
     hooks: tuple[str, ...] = ()
 
     def __or__(self, other: "Named") -> "Named":
-        """Those of both."""
+        """The union of both."""
         return Named(
             filters=tuple(sorted({*self.filters, *other.filters})),
             hooks=tuple(sorted({*self.hooks, *other.hooks})),
@@ -91,7 +91,7 @@ class Named(Struct, frozen=True, kw_only=True):
 
 
 LITTLE = 1 << 20
-"""Bytes; where fewer are free, a file that could not be written is put down to that."""
+"""Bytes; if fewer are free, that is taken for the reason why a file could not be written."""
 UNWRITTEN = re.compile(r"(couldn't|could not|cannot|unable to|failed to) (write|create|close|update|append)")
 MAKE_ROOM = "free some space on the disk of git's folder, and start again"
 REMEDIES = (
@@ -117,7 +117,7 @@ REMEDIES = (
         "the repository is damaged; `git fsck --full` says where, and another clone may have what is lost",
     ),
 )
-"""Patterns of git's own words, the first that is found counts."""
+"""Patterns of git's messages with their remedies; the first that matches counts."""
 
 
 def git(
@@ -131,7 +131,7 @@ def git(
     """Run git and return its output. `pins` are variables such as GIT_DIR; the programs in `named` do not run.
 
     Raises:
-        GitError: git is missing, or ended with a code that is not in `ok`; the message holds its own words.
+        GitError: git is missing, or ended with a code that is not in `ok`; the message contains git's own.
     """
     try:
         done = proc.run(
@@ -159,7 +159,7 @@ def git(
 def stream_git(
     *arguments: str, cwd: Path, separator: bytes, pins: Mapping[str, str] | None = None
 ) -> Iterator[bytes]:
-    """The pieces of git's output as they come. `pins` are variables.
+    """The pieces of git's output as they arrive. `pins` are variables.
 
     Raises:
         GitError: as `git`, after the last piece.
@@ -182,7 +182,9 @@ def command_line(*arguments: str) -> tuple[str, ...]:
 
 
 def environment(pins: Mapping[str, str], named: Named) -> dict[str, str]:
-    """The environment for git: nothing inherited that steers it; filter drivers and configured hooks are disabled."""
+    """The environment for git: without inherited variables that control it, and with filter drivers and configured
+    hooks disabled.
+    """
     # By environment, not by -c: a name may hold "=".
     emptied = [
         (f"{section}.{name}.{key}", value)
@@ -198,8 +200,8 @@ def environment(pins: Mapping[str, str], named: Named) -> dict[str, str]:
 
 
 def named_programs(place: Path, *, pins: Mapping[str, str] | None = None) -> Named:
-    """The filter drivers and hooks that the configuration defines, as git reads it there: with the same `pins` that the
-    calls have for which it is asked, since parts of it may count for one folder, one work tree or one branch alone.
+    """The filter drivers and hooks that the configuration defines, as git reads it in that place. `pins` must be those
+    of the calls that follow, since parts of a configuration may apply to only one folder, worktree or branch.
     """
     pattern = r"^(filter\..*\.(clean|smudge|process)|hook\..*\.(command|event))$"
     found = names(
@@ -213,7 +215,7 @@ def named_programs(place: Path, *, pins: Mapping[str, str] | None = None) -> Nam
 
 
 def require_hex(name: str) -> str:
-    """Check that `name` is an object's full name, so that one from a record or a file cannot be an option or a ref.
+    """Check that `name` is a full object id, so that one from a record or a file cannot be an option or a ref.
 
     Raises:
         GitError: it is something else.
@@ -224,7 +226,7 @@ def require_hex(name: str) -> str:
 
 
 def fields(output: bytes) -> tuple[str, ...]:
-    """The NUL-ended fields in git's output, of which some may be empty."""
+    """The NUL-terminated fields in git's output, some of which may be empty."""
     return tuple(os.fsdecode(field) for field in output.split(b"\0")[:-1])
 
 
@@ -239,7 +241,7 @@ def joined(paths: tuple[str, ...]) -> bytes:
 
 
 def one_line(output: bytes) -> str:
-    """Output that is one value, which may itself hold line breaks, less the line break at its end."""
+    """Output that is one value, without the line break at its end; the value itself may contain line breaks."""
     return os.fsdecode(output.removesuffix(b"\n"))
 
 
@@ -248,7 +250,7 @@ def _words(stderr: bytes) -> str:
 
 
 def _verb(arguments: tuple[str, ...]) -> str:
-    """The command's own name, behind options of git itself."""
+    """The name of the command, after git's own options."""
     at = 0
     while arguments[at].startswith("-"):
         at += 2 if arguments[at] == "-c" else 1
@@ -256,8 +258,8 @@ def _verb(arguments: tuple[str, ...]) -> str:
 
 
 def remedy_for(words: str, free: int) -> str:
-    """What to do about a failure of git that it describes in these words, while so many bytes are free; "" where that is not
-    known. Where a small file could not be written for want of space, git does not always say so.
+    """What to do about a failure of git with this message, while so many bytes are free; "" if that is unknown. Git
+    does not always say that it could not write a small file because the disk was full.
     """
     known = next((remedy for pattern, remedy in REMEDIES if re.search(pattern, words)), "")
     return known or (MAKE_ROOM if free < LITTLE and UNWRITTEN.search(words) else "")

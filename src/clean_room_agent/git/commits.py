@@ -1,5 +1,5 @@
-"""Makes commits from bytes in memory, never from a folder in which tests ran, with a temporary index, so that the user's own is
-only read.
+"""Makes commits from bytes in memory, never from a folder in which tests ran. They use a temporary index, so that the
+user's own is only read.
 """
 
 import os
@@ -21,7 +21,7 @@ LINK = "120000"
 
 @contextmanager
 def scratch_index(repo: Repository, start: str | None) -> Iterator[dict[str, str]]:
-    """The pins that make git use a temporary index, which holds the tree of `start`, or nothing."""
+    """The pins that make git use a temporary index, which contains the tree of `start`, or nothing."""
     with temporary_folder("index") as folder:
         pins = {"GIT_INDEX_FILE": str(folder / "index")}
         repo.git("read-tree", *([require_hex(start)] if start is not None else ["--empty"]), pins=pins)
@@ -30,7 +30,7 @@ def scratch_index(repo: Repository, start: str | None) -> Iterator[dict[str, str
 
 @contextmanager
 def copied_index(repo: Repository) -> Iterator[dict[str, str]]:
-    """The pins that make git use a copy of the user's index; where there is none, one of HEAD."""
+    """The pins that make git use a copy of the user's index, or an index of HEAD if there is none."""
     try:
         source = (repo.git_dir / "index").open("rb")
     except FileNotFoundError:
@@ -74,11 +74,11 @@ def commit_files(
     *,
     date: str | None = None,
 ) -> str:
-    """The name of a new commit on `parent` in which `files` are as given; None deletes. No ref is moved.
+    """Create a commit on `parent` in which `files` are as given (None deletes), and return its id. No ref is moved.
 
-    Line ends are stored as `git add` would store them, by the attributes of `parent` and the configuration, so
-    that a checkout gives the same bytes back; filter drivers do not run. `author` (name, address) None is
-    `author_of(repo)`; `date` is in git's forms, None is now.
+    Line endings are stored as `git add` would store them, by the attributes of `parent` and the configuration, so that
+    a checkout gives the same bytes back; filter drivers do not run. `author` is (name, address), by default
+    `author_of(repo)`; `date` is in one of git's formats, by default now.
 
     Raises:
         GitError: a path is not relative, leaves the tree, or is not one that git accepts.

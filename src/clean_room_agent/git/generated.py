@@ -1,7 +1,7 @@
 """Untracked folders that tools created: environments, installed packages, caches, build output.
 
-Git lists what is in them where no .gitignore names them. They are told by what a tool leaves in them, or by a name that
-no source has; a name that may be source (`build`, `target`) needs a second sign.
+Git lists their contents if no .gitignore names them. They are recognised by files that tools leave in them, or by a
+name that no source folder has; a name that may be source (`build`, `target`) needs a second sign.
 """
 
 import json
@@ -17,7 +17,7 @@ from clean_room_agent.safe_open import read_bytes
 
 CACHE_TAG = "CACHEDIR.TAG"
 CACHE_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
-"""How that file begins (https://bford.info/cachedir/)."""
+"""The beginning of a CACHEDIR.TAG (https://bford.info/cachedir/)."""
 BY_NAME = {
     "node_modules": "installed packages",
     "__pycache__": "compiled Python",
@@ -29,14 +29,14 @@ BY_NAME = {
 }
 PYTHON_PROJECT = ("setup.py", "pyproject.toml")
 SETUPTOOLS_BUILD = ("lib.", "bdist.", "temp.", "scripts-")
-"""How names begin that setuptools gives in `build`, beside a plain `lib`."""
+"""Prefixes of folders that setuptools creates in `build`, besides a plain `lib`."""
 PACKAGES = (".whl", ".tar.gz", ".egg")
 NAMED = 4
-"""Folders of a kind that are named one by one."""
+"""The most folders of one kind that are named one by one."""
 
 
 class Generated(Struct, frozen=True):
-    """A folder without tracked files, and what it is. Such folders are not nested."""
+    """A folder without tracked files, and what kind it is. Such folders are not nested."""
 
     path: str
     """Relative, with forward slashes."""
@@ -53,7 +53,7 @@ def split_generated(
     Args:
         top: where the paths begin.
         tracked: what git has in its index; read only where a folder has the signs of a generated one.
-        untracked: what git lists beside that and does not ignore; another repository ends in a slash.
+        untracked: what git lists besides those and does not ignore; other repositories end in a slash.
     """
     folders = _Folders(top, tracked)
     kept = tuple(path for path in untracked if folders.around(path.rstrip("/").rpartition("/")[0]) is None)
@@ -61,7 +61,7 @@ def split_generated(
 
 
 class _Folders:
-    """The folders of one work tree, each looked at once."""
+    """The folders of one working tree; each is examined once."""
 
     def __init__(self, top: str, tracked: Iterable[str]) -> None:
         self._top = top
@@ -89,7 +89,7 @@ class _Folders:
 
     @cached_property
     def _owned(self) -> set[str]:
-        """Every folder with something tracked in it."""
+        """Every folder that contains a tracked file."""
         folders: set[str] = set()
         for path in self._tracked:
             folder = path.rpartition("/")[0]
@@ -100,7 +100,7 @@ class _Folders:
 
 
 def _what_made(top: str, folder: str) -> str:
-    """What the folder is, by characteristic files; "" if it has none."""
+    """What kind of folder it is, by characteristic files; "" if it has none."""
     above, _, name = folder.rpartition("/")
     place = f"{top}/{folder}"
     if name in BY_NAME:
@@ -149,13 +149,13 @@ def _is_tagged(top: str, path: str) -> bool:
 
 
 def generated_in(account: str) -> tuple[Generated, ...]:
-    """Those that a snapshot's account (JSON; "" for none) names, as the record keeps it."""
+    """The folders that a snapshot's account names (JSON, as recorded; "" for none)."""
     kept = json.loads(account).get("generated", ()) if account else ()
     return tuple(Generated(path, what) for path, what in kept)
 
 
 def generated_words(folders: Sequence[Generated]) -> str:
-    """One line: what was left out, why, and how to have it in; "" for no folder."""
+    """One line: what was left out, why, and how to include it; "" for no folder."""
     if not folders:
         return ""
     kinds: dict[str, list[str]] = {}

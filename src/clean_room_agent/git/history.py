@@ -11,17 +11,17 @@ from clean_room_agent.git.command import names, one_line, require_hex
 from clean_room_agent.git.repository import Repository
 
 KEPT_ANSWERS = 32
-"""A step asks for the same trees, blobs and differences several times; each question is a process."""
+"""Answers to keep: a step asks for the same trees, blobs and diffs several times, each time by a process."""
 KEPT_LISTINGS = 4
 """The same for all that is in a commit: head, attempt, and what each was made on."""
 
 LOOKED_AT = 8_000
-"""Bytes in which git itself looks for a NUL, to tell what is no text."""
+"""Bytes in which git itself looks for a NUL to recognise binary files."""
 PLAIN = ("--no-renames", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
 
 
 class FileStat(Struct, frozen=True, kw_only=True):
-    """Lines added to and deleted from one file; None where it is binary."""
+    """Lines added to and deleted from one file; None if it is binary."""
 
     path: str
     added: int | None
@@ -111,7 +111,7 @@ def changed_paths(repo: Repository, base: str, commit: str) -> tuple[ChangedPath
 
 
 def has_commit(repo: Repository, commit: str) -> bool:
-    """Whether the commit, and all that it changes, can be read: after a power cut, objects may be empty."""
+    """Whether the commit and everything that it changes can be read: after a power cut, objects may be empty."""
     try:
         whole = ("show", "--format=", "--no-ext-diff", "--no-textconv", "--binary", "--end-of-options")
         repo.git(*whole, require_hex(commit))
@@ -121,7 +121,7 @@ def has_commit(repo: Repository, commit: str) -> bool:
 
 
 def read_blob(repo: Repository, commit: str, path: str) -> bytes | None:
-    """A file of a commit as it is stored (line ends may differ from a work tree's); None if it has no such file.
+    """A file of a commit as it is stored (line endings may differ from a worktree's); None if it has no such file.
 
     Raises:
         GitError: there is no such commit.
@@ -149,7 +149,7 @@ def _list_once(repo: Repository, commit: str) -> Mapping[str, TreeEntry]:
 def _counts(
     repo: Repository, base: str, commit: str, *paths: str
 ) -> dict[str, tuple[int | None, int | None]]:
-    """Lines added and deleted by path; None for what git takes for binary."""
+    """Lines added and deleted, by path; None for what git treats as binary."""
     command = ("diff-tree", "-r", "-z", "--numstat", *PLAIN)
     listed = _read(repo, (base, commit), *command, "--end-of-options", base, commit, "--", *paths)
     lines = (entry.split("\t", 2) for entry in names(listed))
@@ -159,7 +159,7 @@ def _counts(
 def _called_binary(
     repo: Repository, base: str, commit: str, counts: dict[str, tuple[int | None, int | None]]
 ) -> frozenset[str]:
-    """The paths that git shows no lines of since an attribute says so (`*.py -diff`): text all the same."""
+    """The text files whose lines git does not show because an attribute says so (`*.py -diff`)."""
 
     def is_text(path: str) -> bool:
         sides = (read_blob(repo, base, path), read_blob(repo, commit, path))
@@ -182,7 +182,7 @@ def _read(repo: Repository, objects: tuple[str, ...], *arguments: str) -> bytes:
     """The output of git about `objects` (full names); cached, since objects never change.
 
     Raises:
-        GitError: git failed, or one is no object's name.
+        GitError: git failed, or one of them is not an object id.
     """
     for name in objects:
         require_hex(name)

@@ -1,4 +1,4 @@
-"""Reads the log for the index, fast: whole output, split by built-in functions. Read-only."""
+"""Reads the log for the index, fast: its whole output is split by built-in functions. Read-only."""
 
 import re
 import threading
@@ -27,7 +27,7 @@ PLAIN_DIFF = ("--no-textconv", "--no-ext-diff")
 SUBMODULE = b"160000"
 ONE_PATH = frozenset("ADMTUX")
 LATEST = 1 << 40
-"""What a later time counts as: some 35,000 years from now."""
+"""Later times count as this one, some 35,000 years from now."""
 LINES = re.compile(rb" (\d+) (insertion|deletion)")
 
 
@@ -36,7 +36,7 @@ class LogEntry(NamedTuple):
 
     hash: str
     parents: str
-    """Separated by spaces; empty where they were not asked for, or there are none."""
+    """Separated by spaces; empty if they were not asked for, or there are none."""
     timestamp: int
     """The committer's, in seconds since 1970 UTC."""
     author: str
@@ -44,18 +44,18 @@ class LogEntry(NamedTuple):
     files_changed: int
     """Submodules included."""
     paths: list[str]
-    """What it touched, by its names after the commit; submodules left out."""
+    """What it changed, by the names after the commit, without submodules."""
     renames: list[tuple[str, str]]
     """(old path, new path), of files."""
 
     @property
     def is_merge(self) -> bool:
-        """Whether it has several parents; only where these were asked for."""
+        """Whether it has several parents; only meaningful if parents were asked for."""
         return " " in self.parents
 
 
 class Answer(threading.Thread):
-    """A git process that was started, and is read beside this program's own work."""
+    """A running git process whose output is read in the background."""
 
     def __init__(self, *arguments: str, top: Path, separator: bytes) -> None:
         super().__init__(daemon=True)
@@ -68,7 +68,7 @@ class Answer(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Reads to the end."""
+        """Read to the end."""
         try:
             for piece in stream_git(
                 *self._arguments, cwd=self._top, separator=self._separator, pins=KEPT_MEMORY
@@ -80,14 +80,14 @@ class Answer(threading.Thread):
             self._error = exc
 
     def drop(self) -> None:
-        """Git ends soon, its answer is not wanted."""
+        """Stop git, since its answer is not wanted."""
         self._unwanted = True
 
     def take(self) -> list[bytes]:
-        """All that git wrote, once it has ended, cut at the separator; call it once.
+        """Wait for git's whole output, and split it at the separator. To be called once.
 
         Raises:
-            GitError: it failed.
+            GitError: git failed.
         """
         self.join()
         if self._error is not None:
@@ -99,11 +99,10 @@ class Answer(threading.Thread):
 def ask_log(
     top: Path, *revisions: str, limit: int | None, partial: bool, skip: int = 0, walk: bool = True
 ) -> Answer:
-    """The commits that `revisions` reach, newest first: at most `limit` without merges; or, None, all with parents. Not
-    those that they reach but themselves, in their order, without `walk`.
-
-    `partial`: contents may be missing, so that renames are found by identical contents only. `skip`: so many of the
-    newest that are no merges are left out.
+    """Ask for the commits that `revisions` reach, newest first: at most `limit` without merges or, for None, all with
+    their parents. Without `walk`, only these commits themselves, in the order given. `partial`: contents may be
+    missing, so renames are found only by identical contents. `skip`: so many of the newest commits that are not merges
+    are left out.
     """
     bound: tuple[str, ...] = () if walk else ("--no-walk=unsorted",)
     if limit is not None:
@@ -158,12 +157,12 @@ def read_log(records: Iterable[bytes]) -> list[LogEntry]:
 
 
 def seconds_of(text: str) -> int:
-    """A commit's time in seconds since 1970. Its author may have made it up."""
+    """A commit's time in seconds since 1970, which may be anything that its author chose."""
     return min(max(int(text[:20] or 0), 0), LATEST)
 
 
 def ask_line_counts(top: Path, *revisions: str, limit: int) -> Answer:
-    """How many lines the newest commits changed, merges left out; see `read_line_counts`."""
+    """Ask how many lines the newest commits changed, without merges; see `read_line_counts`."""
     return _ask_counts(top, "--no-merges", f"--max-count={limit}", "--end-of-options", *revisions)
 
 
@@ -173,7 +172,7 @@ def ask_line_counts_of(top: Path, commits: Sequence[str]) -> Answer:
 
 
 def read_line_counts(tokens: Iterable[bytes]) -> dict[str, tuple[int, int]]:
-    """Commit -> lines added, lines deleted; none in binary files and submodules count as git says."""
+    """Commit -> lines added, lines deleted, as git counts them: none in binary files and submodules."""
     counts: dict[str, tuple[int, int]] = {}
     commit = ""
     for token in tokens:
@@ -191,7 +190,7 @@ def walk(top: Path, commit: str) -> Iterator[str]:
     is cheap.
 
     Raises:
-        GitError: after the last one, when git failed.
+        GitError: git failed; it is raised after the last commit.
     """
     for line in stream_git(
         *SMALL_CACHE, "rev-list", "--end-of-options", require_hex(commit), "--", cwd=top, separator=b"\n"
@@ -223,14 +222,16 @@ def parents_between(top: Path, commit: str, known: str) -> dict[str, tuple[str, 
 
 
 def graph_marks(top: Path, *, partial: bool) -> str:
-    """Another text when history may read otherwise although no commit changed: shallow, grafted or partial clones."""
+    """A text that changes when history may read differently although no commit changed: shallow, grafted or partial
+    clones.
+    """
     common = _common_dir(top)
     marks = (_mark(common / name) for name in ("shallow", "info/grafts"))
     return " ".join((*marks, "partial" if partial else "whole"))
 
 
 def lacks_contents(top: Path) -> bool:
-    """Whether contents may be missing here that only a remote has."""
+    """Whether this clone may lack contents that only a remote has."""
     try:
         text = (_common_dir(top) / "config").read_bytes().lower()
     except OSError:
@@ -245,7 +246,7 @@ def _ask_counts(top: Path, *arguments: str) -> Answer:
 
 
 def _files(commit: str, tokens: list[str]) -> tuple[int, list[str], list[tuple[str, str]]]:
-    """How many files, their paths and renames, one by one."""
+    """The number of files, their paths, and the renames."""
     paths, renames, changed = [], [], 0
     rest = iter(tokens)
     for token in rest:

@@ -1,5 +1,5 @@
-"""The refs of results: those under `refs/cra/` and one new branch; how they and their commits survive a power cut, and the
-space that they keep in git.
+"""Writes the refs of results, those under `refs/cra/` and one new branch, so that they and their commits survive a
+power cut; and measures the space that they use in git.
 """
 
 import itertools
@@ -38,10 +38,10 @@ def sync_commit(repo: Repository, commit: str) -> None:
 
 
 def write_ref(repo: Repository, ref: str, commit: str, expected: str) -> None:
-    """`ref` itself names `commit`, also after a power cut, and named `expected` before (zeros: nothing).
+    """Make `ref` itself name `commit`, durably, if it names `expected` (zeros: nothing) until then.
 
     Raises:
-        RepositoryError: a link stands in its place, or in that of one of its folders.
+        RepositoryError: the ref's file, or one of its folders, is a link.
         GitError: it named something else.
     """
     refuse_linked(repo, ref)
@@ -67,7 +67,7 @@ def refuse_linked(repo: Repository, ref: str) -> None:
 
 
 def sync_ref(repo: Repository, ref: str) -> None:
-    """The name that `ref` has in git's folder is on the disk, with the folders that lead to it."""
+    """Sync the file of `ref` in git's folder, and the folders that lead to it, to disk."""
     folder = (repo.common_dir / ref).parent
     while _is_below(folder, repo.common_dir) and folder.is_dir():
         sync_folder(folder)
@@ -81,7 +81,7 @@ def _is_below(folder: Path, top: Path) -> bool:
 def update_ref(
     repo: Repository, ref: str, commit: str, *, expected: str, synced: set[str] | None = None
 ) -> None:
-    """`ref` names `commit`, also after a power cut, and named `expected` before; an empty `expected` means that it did not
+    """Make `ref` name `commit`, durably, if it names `expected` until then; an empty `expected` means that it must not
     exist.
 
     `synced` are the commits that the caller has synced before; `commit` is one of them afterwards.
@@ -119,13 +119,13 @@ def _content(repo: Repository, commit: str) -> str:
 
 
 def delete_ref(repo: Repository, ref: str) -> None:
-    """There is no such ref."""
+    """Delete the ref; it need not exist."""
     refuse_linked(repo, ref)
     repo.git("update-ref", "--no-deref", "-d", "--", ref)
 
 
 def list_refs(repo: Repository, prefix: str) -> Mapping[str, str]:
-    """Full name -> object name of the refs below `prefix` (such as `refs/cra/<task>`), sorted by name."""
+    """Full name -> object id of the refs below `prefix` (such as `refs/cra/<task>`), sorted by name."""
     found = one_line(repo.git("for-each-ref", "--format=%(refname) %(objectname)", "--", prefix)).splitlines()
     return dict(sorted((name, value) for name, _, value in (line.partition(" ") for line in found)))
 
@@ -148,7 +148,7 @@ def create_branch(repo: Repository, name: str, commit: str, synced: set[str] | N
     """Create the branch `name` at `commit`, durably; HEAD does not move. `synced` as for `update_ref`.
 
     Raises:
-        RepositoryError: there is such a branch, another one stands in its way, or the name is not valid.
+        RepositoryError: the branch exists, another one is in its way, or the name is invalid.
     """
     try:
         repo.git("check-ref-format", f"refs/heads/{name}")
@@ -165,10 +165,9 @@ def land(
     repo: Repository, name: str, commit: str, *, before: tuple[str, str], synced: set[str] | None = None
 ) -> str:
     """Create or move the branch `name` to `commit`; if that branch is somebody else's, use the name with a number
-    appended. The branch's name.
-
-    `before` is the branch and the commit that the run had landed at when it ended the last time; ("", "") for neither.
-    That branch goes on where it still stands there and nobody has it checked out. `synced` as for `update_ref`.
+    appended. Returns the branch's name. `before` is the branch and the commit at which the run had landed when it last
+    ended, or ("", ""). That branch is moved if it is still there and nobody has checked it out. `synced` as for
+    `update_ref`.
 
     Raises:
         RepositoryError: as `create_branch`.
@@ -190,19 +189,21 @@ def land(
 
 
 def branch_tip(repo: Repository, name: str) -> str:
-    """The commit that the branch names; "" where there is none."""
+    """The commit that the branch names; "" if there is no such branch."""
     return list_refs(repo, f"refs/heads/{name}").get(f"refs/heads/{name}", "")
 
 
 def is_checked_out(repo: Repository, name: str) -> bool:
-    """Whether a work tree of the repository is on the branch."""
+    """Whether a worktree of the repository has the branch checked out."""
     return bool(
         one_line(repo.git("for-each-ref", "--format=%(worktreepath)", "--", f"refs/heads/{name}")).strip()
     )
 
 
 def bytes_kept_by(repo: Repository, commits: Collection[str]) -> int:
-    """Bytes of the objects that git keeps for `commits` alone: no branch, remote or tag needs them; 0 where git cannot say."""
+    """Bytes of the objects that git keeps only for `commits`: no branch, remote or tag needs them. 0 if git cannot
+    tell.
+    """
     if not commits:
         return 0
     own = {require_hex(commit) for commit in commits}
@@ -216,7 +217,7 @@ def bytes_kept_by(repo: Repository, commits: Collection[str]) -> int:
 
 
 def is_merged(repo: Repository, commit: str) -> bool:
-    """Whether a branch, remote or tag that is not a run's holds the commit."""
+    """Whether a branch, remote or tag that is not a run's contains the commit."""
     holding = one_line(
         repo.git("for-each-ref", "--format=%(refname)", "--contains", require_hex(commit), "--", *USERS_REFS)
     )

@@ -20,7 +20,7 @@ READ_BY_GIT = (
 )
 DEFAULT_AUTHOR = ("cra", "cra@localhost")
 DROPPED = re.compile(r"""[\x00-\x20.,:;<>"'\\]*""")
-"""What git drops from both ends of a name; it takes none of which nothing is left."""
+"""What git strips from both ends of a name; it refuses a name of which nothing is left."""
 UNTRACKED = "?"
 """As `git ls-files -t` marks it."""
 HEX = re.compile(r"[0-9a-f]{40,64}")
@@ -39,7 +39,7 @@ IN_PROGRESS = (
 
 
 class Repository(Struct, frozen=True, kw_only=True):
-    """A repository with a work tree and a commit. `head` is that commit.
+    """A repository with a working tree and a commit. `head` is that commit.
 
     `named` are the filter drivers (LFS, git-crypt, ...) and hooks found in its configuration: they never run for us.
     """
@@ -52,7 +52,7 @@ class Repository(Struct, frozen=True, kw_only=True):
 
     @property
     def zero(self) -> str:
-        """The object name of all zeros, which means that there is none."""
+        """The object id of all zeros, which means none."""
         return "0" * len(self.head)
 
     @property
@@ -80,7 +80,7 @@ class Repository(Struct, frozen=True, kw_only=True):
 
 
 class Listing(Struct, frozen=True, kw_only=True):
-    """A work tree as git lists it."""
+    """A working tree as git lists it."""
 
     top: Path
     head: str | None
@@ -90,14 +90,15 @@ class Listing(Struct, frozen=True, kw_only=True):
     in a generated folder are left out."""
     remote_url: str | None
     generated: tuple[Generated, ...] = ()
-    """These folders."""
+    """The generated folders."""
 
 
 def open_repository(path: Path) -> Repository:
     """Open the repository that contains `path`.
 
     Raises:
-        RepositoryError: none there, bare, without a commit, or in the middle of a merge or the like.
+        RepositoryError: there is none, or it is bare, without a commit, or in the middle of a merge or similar
+            operation.
     """
     asked = git(*PLACES, "HEAD^{commit}", "--", cwd=path, ok=(0, 128)) if path.is_dir() else b""
     lines = asked.decode("utf-8", "surrogateescape").splitlines()
@@ -129,12 +130,12 @@ def open_repository(path: Path) -> Repository:
 
 
 def as_configured_now(repo: Repository) -> Repository:
-    """The repository with the programs that its configuration names now: another branch may name others."""
+    """The repository with the programs that its configuration names now, which may depend on the branch."""
     return structs.replace(repo, named=named_programs(repo.top, pins=repo.pins))
 
 
 def find_top(path: Path) -> Path:
-    """The top folder of the work tree that contains `path`.
+    """The top folder of the working tree that contains `path`.
 
     Raises:
         RepositoryError: there is none, or git refuses it.
@@ -154,7 +155,7 @@ def find_top(path: Path) -> Path:
 
 
 def _refuse_pipes(top: Path) -> None:
-    """Refuse pipes where git reads files: it would wait for ever."""
+    """Refuse pipes where git reads files, since it would wait forever."""
     for name in READ_BY_GIT:
         with contextlib.suppress(OSError):  # there is none
             if stat.S_ISFIFO((top / name).stat().st_mode):
@@ -164,7 +165,7 @@ def _refuse_pipes(top: Path) -> None:
 
 
 def list_work_tree(path: Path) -> Listing:
-    """List the work tree that contains `path`, as git sees it now, with as few processes as possible.
+    """List the working tree that contains `path`, as git sees it now, with as few processes as possible.
 
     Raises:
         RepositoryError: there is none, or git refuses it.
@@ -187,7 +188,7 @@ def list_work_tree(path: Path) -> Listing:
 
 
 def is_partial_clone(top: Path) -> bool:
-    """Whether contents may be missing here that only a remote has."""
+    """Whether this clone may lack contents that only a remote has."""
     found = git("config", "-z", "--name-only", "--get-regexp", r"^remote\..*\.promisor$", cwd=top, ok=(0, 1))
     return bool(names(found))
 
@@ -195,20 +196,20 @@ def is_partial_clone(top: Path) -> bool:
 def list_files(top: Path) -> tuple[str, ...]:
     """Relative paths of the regular files that git tracks or would offer to add, sorted.
 
-    What is ignored, deleted, a link, or inside a submodule, another repository or a generated folder is left out. A
-    name that is not UTF-8 carries surrogates.
+    Files that are ignored, deleted, links, or inside a submodule, another repository or a generated folder are left
+    out. In a name, bytes that are not UTF-8 become surrogates.
     """
     return tuple(sorted(path for path in set(_list_paths(top)[0]) if _is_regular(top, path)))
 
 
 def current_branch(repo: Repository) -> str | None:
-    """The full name of the branch that is checked out; None where HEAD is detached."""
+    """The full name of the branch that is checked out; None if HEAD is detached."""
     return one_line(repo.git("symbolic-ref", "-q", "HEAD", ok=(0, 1))) or None
 
 
 def author_of(repo: Repository) -> tuple[str, str]:
-    """The user's name and address as git would write them; `DEFAULT_AUTHOR` where either is not configured, or nothing of it
-    would be left.
+    """The user's name and address as git would write them; `DEFAULT_AUTHOR` if either is not configured, or git would
+    refuse it.
     """
     told = names(repo.git("config", "-z", "--get-regexp", r"^user\.(name|email)$", ok=(0, 1)))
     values = dict(entry.partition("\n")[::2] for entry in told)  # of several, the last counts
@@ -217,8 +218,8 @@ def author_of(repo: Repository) -> tuple[str, str]:
 
 
 def remote_url(top: Path) -> str | None:
-    """Where `origin`, or else the first remote, points to, without any user name or password; None where that cannot be
-    told apart.
+    """Where `origin`, or else the first remote, points to, without any user name or password; None if these cannot be
+    separated from it.
     """
     found = names(git("config", "-z", "--get-regexp", r"^remote\..*\.url$", cwd=top, ok=(0, 1)))
     urls: dict[str, str] = {}

@@ -23,11 +23,11 @@ GITLINK = "160000"
 class Snapshot(Struct, frozen=True, kw_only=True):
     """The commit that a run starts from; all paths sorted.
 
-    `commit` is HEAD itself when nothing is uncommitted, else a commit on top of it that no branch names.
-    `excluded` pairs a path with the reason why the snapshot has it as committed, or not at all. `reshaped` are
-    files whose bytes a checkout gives back differently than they stand here (mixed line ends, mostly). `converted`
-    are tracked files of a filter driver: a worktree has what is committed of them, such as the pointers of LFS.
-    `absent` are those that a sparse checkout does not show. `generated` are folders of which nothing is taken.
+    `commit` is HEAD itself when nothing is uncommitted, else a commit on top of it that no branch names. `excluded`
+    pairs a path with the reason why the snapshot has it as committed, or not at all. `reshaped` are files whose bytes
+    differ after a checkout (mostly because of mixed line endings). `converted` are tracked files of a filter driver: a
+    worktree has their committed contents, such as LFS pointers. `absent` are those that a sparse checkout does not
+    show. `generated` are folders of which nothing is included.
     """
 
     commit: str
@@ -58,9 +58,9 @@ class _Flagged(Struct, frozen=True, kw_only=True):
 def snapshot(
     repo: Repository, task_id: str, *, secrets: Callable[[str], bool], max_untracked_bytes: int
 ) -> Snapshot:
-    """HEAD, tracked changes (also those hidden by assume-unchanged), and untracked files that are not ignored.
+    """Commit HEAD, tracked changes (also those hidden by assume-unchanged), and untracked files that are not ignored.
 
-    Kept by `refs/cra/<task_id>/base`, which must not exist yet. Left out and said so: untracked files over
+    The ref `refs/cra/<task_id>/base`, which must not exist yet, keeps it. Left out, and reported: untracked files over
     `max_untracked_bytes` or for which `secrets` holds, those in generated folders, what a filter driver would have to
     convert, changed submodules, other repositories. The same tree and HEAD give the same commit.
 
@@ -170,7 +170,7 @@ def _take_untracked(
 
 
 def _unhide(repo: Repository, pins: Mapping[str, str]) -> _Flagged:
-    """Clear the flags that hide existing files from comparison: the tracked paths."""
+    """Clear the flags that hide existing files from comparison, and return the tracked paths."""
     assumed: list[str] = []
     skipped: list[str] = []
     absent: list[str] = []
@@ -224,7 +224,9 @@ def _reason_against(file: Path, path: str, secrets: Callable[[str], bool], max_b
 
 
 def _filtered(repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...]) -> dict[str, str]:
-    """Those of `paths` that belong to a filter driver, with the reason; stored raw they could leak or bloat."""
+    """Those of `paths` that belong to a filter driver, with the reason. Stored unfiltered, they could leak secrets or
+    bloat the repository.
+    """
     if not repo.named.filters or not paths:
         return {}
     told = fields(repo.git("check-attr", "-z", "--stdin", "filter", pins=pins, input=joined(paths)))

@@ -1,7 +1,7 @@
 """The part of `.git` that test commands may see: what the history needs, and nothing else.
 
-The folder holds passwords (`credentials`, included configuration, `FETCH_HEAD`), other work trees, logs, sockets, and
-whatever somebody put there. So it is made anew: objects as a folder, all else as bytes that are read here.
+The folder contains passwords (`credentials`, included configuration, `FETCH_HEAD`), other worktrees, logs, sockets, and
+anything that somebody put there. So a new one is built: objects as a folder, all else as bytes that are read here.
 """
 
 import codecs
@@ -20,7 +20,7 @@ from clean_room_agent.git.repository import HEX, Repository
 ALTERNATES = "info/alternates"
 MOST_ALTERNATES = 32
 DEEPEST = 5
-"""As git: beyond, it follows none."""
+"""The depth to which git follows alternates."""
 REFS = ("refs/heads", "refs/tags", "refs/remotes", "refs/notes", "refs/replace")
 """Not the stash, and no snapshots of other runs."""
 OBJECT = r"[0-9a-f]{40,64}"
@@ -34,7 +34,7 @@ OF_OBJECTS = (
     ),
     rf"info/commit-graphs/(?:graph-{OBJECT}\.graph|commit-graph-chain|tmp_\w+)",
 )
-"""Names in a folder of objects, by their depth in it."""
+"""Patterns of names in an object folder, by their depth in it."""
 NEEDED = (
     "core.repositoryformatversion",
     "core.filemode",
@@ -66,7 +66,7 @@ def shown_folders(repo: Repository) -> dict[str, Path]:
     """The folders that are shown unchanged: the objects, and reftables, if refs are stored that way.
 
     Raises:
-        RepositoryError: the objects are a link to something else than objects.
+        RepositoryError: the object folder is a link to something other than objects.
     """
     objects, tables = repo.common_dir / "objects", repo.common_dir / "reftable"
     if objects.is_symlink() and not holds_objects(objects.resolve()):
@@ -93,8 +93,8 @@ def bare_configuration(repo: Repository) -> bytes:
 def alternate_folders(repo: Repository) -> tuple[Path, ...]:
     """The object folders of other repositories that this one borrows from (`git clone --shared`), theirs included.
 
-    Absolute, each once, in git's order. A folder that holds anything but objects is left out: what the repository
-    names there is not trusted to be what it says.
+    Absolute, without duplicates, in git's order. A folder that contains anything but objects is left out, since the
+    repository is not trusted to name only object folders.
     """
     found: list[Path] = []
     _gather(repo.common_dir / "objects", found, depth=1)
@@ -102,7 +102,7 @@ def alternate_folders(repo: Repository) -> tuple[Path, ...]:
 
 
 def holds_objects(folder: Path) -> bool:
-    """Whether everything below the folder is an object of git's, or belongs to such, by name, kind and first bytes."""
+    """Whether everything below the folder is a git object or belongs to one, by name, type and first bytes."""
     try:
         return folder.is_dir() and all(_is_of_objects(entry, depth) for entry, depth in _below(folder, 1))
     except OSError:
@@ -159,7 +159,9 @@ def _is_of_objects(entry: os.DirEntry[str], depth: int) -> bool:
 
 
 def _begins_well(entry: os.DirEntry[str], name: str) -> bool:
-    """Of a pack by git's own word, of a single object by the head of what zlib compressed."""
+    """Whether the file begins like git's: a pack with its signature, a single object with the header of compressed
+    data.
+    """
     single, packed = name[2] == "/", name.endswith(".pack")
     if not single and not packed:
         return True

@@ -18,7 +18,7 @@ from clean_room_agent.git.repository import Repository
 ADD = ("worktree", "add", "-q", "--detach", "--no-checkout", "--lock")
 READ_TREE = ("-c", "core.trustctime=true", "-c", "core.checkStat=default", "read-tree", "--reset", "-u")
 LOCK_WORD = "cra "
-"""Before the task's id, in the reason for which git keeps the work tree locked."""
+"""Comes before the task's id in the reason for which git keeps the worktree locked."""
 MOST_WORKTREES = 16
 """Of one run; `[testing] parallel` allows no more."""
 CHECK = "check the folder and the space that is left there"
@@ -26,7 +26,7 @@ REMOVED = "somebody removed it while the run used it; start again, and leave the
 
 
 class HeldIndex(Struct, eq=False):
-    """A work tree's index as git left it after the last reset, its time in nanoseconds, and the folders that were there."""
+    """A worktree's index as git left it after the last reset, its time in nanoseconds, and the folders that existed."""
 
     data: bytes = b""
     written: int = 0
@@ -34,9 +34,9 @@ class HeldIndex(Struct, eq=False):
 
 
 class Worktree(Struct, frozen=True, kw_only=True):
-    """A linked work tree. `git_dir` was read before anything ran in it; `submodules` are folders kept empty.
+    """A linked worktree. `git_dir` was read before anything ran in it; `submodules` are folders that are kept empty.
 
-    What runs in it can write its index too, where no sandbox hinders it, and hide files from a reset by flags:
+    Without a sandbox, programs that run in it can also write its index, and hide files from a reset by flags, so
     `index` is what counts.
     """
 
@@ -48,7 +48,7 @@ class Worktree(Struct, frozen=True, kw_only=True):
 
     @property
     def pins(self) -> dict[str, str]:
-        """The variables that hold git to this work tree and to the repository's own configuration."""
+        """The variables that bind git to this worktree and to the repository's own configuration."""
         return {
             "GIT_DIR": str(self.git_dir),
             "GIT_COMMON_DIR": str(self.repo.common_dir),
@@ -57,10 +57,10 @@ class Worktree(Struct, frozen=True, kw_only=True):
 
 
 def add_worktree(repo: Repository, commit: str, where: Path, task_id: str) -> Worktree:
-    """A locked work tree of `commit` at `where`, which must not exist or be empty; no branch is checked out.
+    """Create a locked worktree of `commit` at `where`, which must not exist or be empty; no branch is checked out.
 
     Raises:
-        GitError: it cannot be made, in git's own words; nothing is left of it.
+        GitError: it cannot be created, with git's own message; nothing is left of it.
     """
     require_hex(commit)
     try:
@@ -83,7 +83,7 @@ def add_worktree(repo: Repository, commit: str, where: Path, task_id: str) -> Wo
 
 
 def _known_in_place(worktree: Worktree, commit: str) -> Worktree:
-    """The new work tree, with its submodules, and the programs that git's configuration names as it is read there."""
+    """The new worktree with its submodules, and the programs that git's configuration names when it is read there."""
     repo = worktree.repo
     named = named_programs(worktree.path, pins=worktree.pins) | repo.named
     return structs.replace(
@@ -94,17 +94,17 @@ def _known_in_place(worktree: Worktree, commit: str) -> Worktree:
 
 
 def stand_on(worktree: Worktree, commit: str) -> None:
-    """HEAD of the work tree names `commit`; its files stay as they are, so what differs counts as uncommitted."""
+    """Set HEAD of the worktree to `commit`; its files stay as they are, so what differs counts as uncommitted."""
     worktree.repo.git("update-ref", "--no-deref", "HEAD", require_hex(commit), pins=worktree.pins)
 
 
 def reset_worktree(worktree: Worktree, commit: str, *, keep: tuple[str, ...] = ()) -> None:
-    """The work tree holds `commit` and nothing else, ignored files included, but for the relative paths in `keep`.
+    """Reset the worktree to `commit` and nothing else, not even ignored files, except for the relative paths in `keep`.
 
-    What ran in it may have replaced its `.git` file, its index or its permissions: all that is undone first.
+    What ran in it may have replaced its `.git` file, its index or its permissions; that is undone first.
 
     Raises:
-        GitError: it cannot be brought back, in git's own words, or it is gone.
+        GitError: it cannot be reset, with git's own message, or it is gone.
     """
     require_hex(commit)
     _require_folders(worktree)
@@ -128,7 +128,7 @@ def _require_folders(worktree: Worktree) -> None:
 
 
 def remove_worktree(worktree: Worktree) -> None:
-    """Neither the work tree nor git's notes about it are left; whether they were whole does not matter.
+    """Remove the worktree and git's metadata about it, even if they are incomplete.
 
     Raises:
         GitError: something in it cannot be removed.
@@ -148,9 +148,11 @@ def remove_worktree(worktree: Worktree) -> None:
 
 
 def remove_leftovers(repo: Repository, task_id: str, where: Path) -> bool:
-    """Neither a work tree of the task at `where`, whole or half made, nor git's notes about it are left; whether there were.
+    """Remove a worktree of the task at `where`, complete or not, and git's metadata about it; whether there was
+    anything.
 
-    The caller knows that no process holds the task. What git's notes call somebody else's is not touched.
+    The caller has made sure that no process is working on the task. What belongs to others according to git's metadata
+    is not touched.
     """
     notes = tuple(folder for folder in _notes(repo) if _is_about(folder, where))
     if not all(_is_of(folder, task_id) for folder in notes):
@@ -162,12 +164,12 @@ def remove_leftovers(repo: Repository, task_id: str, where: Path) -> bool:
 
 
 def worktree_places(first: Path) -> tuple[Path, ...]:
-    """Where worktrees of a run may stand, that of the run itself first."""
+    """The places where worktrees of a run may be, that of the run itself first."""
     return (first, *(first.with_name(f"{first.name}-{number}") for number in range(2, MOST_WORKTREES + 1)))
 
 
 def reports_beside(place: Path) -> Path:
-    """The folder in which tests that run in the worktree at `place` leave their results."""
+    """The folder for the results of tests that run in the worktree at `place`."""
     return place.with_name(f"{place.name}-reports")
 
 
@@ -214,7 +216,7 @@ def _is_of(folder: Path, task_id: str) -> bool:
 
 @contextlib.contextmanager
 def _one_at_a_time(repo: Repository) -> Iterator[None]:
-    """No other run adds or removes a work tree: git fails on one that is half there."""
+    """Keep other runs from adding or removing worktrees: git fails on one that is incomplete."""
     folder = os.open(repo.common_dir, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
@@ -282,7 +284,7 @@ def _read_tree(worktree: Worktree, commit: str) -> None:
 
 INCLUDE_FILE = ".worktreeinclude"
 PRIVATE = frozenset({".clean_room", ".git"})
-"""Folders that no pattern brings in."""
+"""Folders that no pattern can include."""
 BATCH = 500
 """Paths in one command line."""
 

@@ -238,7 +238,7 @@ class WorktreeConfig(ConfigSlice):
 
 
 class SandboxConfig(ConfigSlice):
-    """[sandbox]: what surrounds the repository's commands while they run model-written code."""
+    """[sandbox]: how the repository's commands are isolated while they run model-written code."""
 
     mode: SandboxMode = Field(
         default="auto",

@@ -18,7 +18,7 @@ from clean_room_agent.sandbox.policy import NAME, Policy, arguments, variables
 from clean_room_agent.sandbox.seccomp import filter_program
 
 FOLDERS = "/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin"
-"""Not the user's PATH: what guards is not looked for where a repository may have put something."""
+"""Used instead of the user's PATH, in which a repository may have put something."""
 LEAST = (0, 8)
 TRIAL_TIMEOUT_S = 60.0
 MIB = 1 << 20
@@ -37,7 +37,7 @@ REMEDIES = (
     (r"mount", IN_A_CONTAINER),
 )
 SHORT = re.compile(r"temporarily unavailable|Cannot allocate memory|Too many open files")
-"""What bubblewrap says where the machine is short of something now."""
+"""What bubblewrap says if the machine is temporarily short of something."""
 OTHER_REMEDY = 'or do without, with a warning at each run: [sandbox] mode = "none"'
 
 
@@ -49,22 +49,22 @@ class Bubblewrap(Struct, frozen=True, kw_only=True):
 
 
 class Obstacle(Struct, frozen=True, kw_only=True):
-    """Why there can be no sandbox here, and what to do about it."""
+    """Why no sandbox is possible here, and what to do about it."""
 
     reason: str
     remedy: str
 
 
 class Sandbox(Struct, frozen=True, kw_only=True):
-    """A place to run commands in that cannot reach what the policy does not show."""
+    """Runs commands that cannot reach anything that the policy does not show."""
 
     bubblewrap: Bubblewrap
     policy: Policy
     environment: tuple[str, ...] = ()
-    """Names of variables that are let through beyond the usual ones."""
+    """Names of variables that are passed on in addition to the usual ones."""
     limits: proc.Limits = proc.NO_LIMITS
     before: tuple[str, ...] = ()
-    """A program and its arguments that start bubblewrap, as one that becomes another user."""
+    """A program with arguments that starts bubblewrap, such as one that switches to another user."""
 
     def run(
         self,
@@ -100,7 +100,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
         input: bytes = b"",  # noqa: A002 - as proc.run names it
         heard: Callable[[bytes], None] | None = None,
     ) -> tuple[proc.Completed, bool]:
-        """How bubblewrap ended, and whether it came to start the command."""
+        """How bubblewrap ended, and whether it had started the command."""
         inner = ("/bin/sh", "-c", command) if isinstance(command, str) else command
         self._refuse_detours()
         with contextlib.ExitStack() as stack:
@@ -150,10 +150,11 @@ class Sandbox(Struct, frozen=True, kw_only=True):
                     raise CommandError(f"the sandbox could not be set up: {part} became a link")
 
     def try_out(self, env: Mapping[str, str]) -> Obstacle | None:
-        """None when a command can be run in it.
+        """Run a trial: None if a command can be run in the sandbox, else why not.
 
         Raises:
-            CommandError: the trial told nothing: it was killed, took too long, or the system was short of something.
+            CommandError: the trial was inconclusive: it was killed, took too long, or the system was short of
+                something.
         """
         done, started = self._run(("/bin/true",), env=env, timeout=TRIAL_TIMEOUT_S)
         said = _last_words(done)
@@ -203,10 +204,10 @@ def working_bubblewrap() -> Bubblewrap | Obstacle:
 def try_machine(bubblewrap: Bubblewrap) -> Obstacle | None:
     """Why the program does not work on this machine; None where it does.
 
-    The trial is the same everywhere: no repository, variable or folder of the user's decides how it ends.
+    The trial is always the same: it does not depend on any repository, variable or folder of the user.
 
     Raises:
-        CommandError: the trial told nothing.
+        CommandError: the trial was inconclusive.
     """
     policy = Policy(tree=Path("/usr"), at=Path("/run/cra-trial"), home=Path("/home") / NAME)
     return Sandbox(bubblewrap=bubblewrap, policy=policy).try_out({})
@@ -223,7 +224,7 @@ def _last_words(done: proc.Completed) -> str:
 
 
 def _was_started(status: int) -> bool:
-    """Whether bubblewrap told the number of the command's process and, unless it was killed, its exit code."""
+    """Whether bubblewrap reported the id of the command's process and, unless it was killed, its exit code."""
     told = os.pread(status, 1 << 16, 0).decode("ascii", "replace")
     return any("exit-code" in json.loads(line) for line in told.splitlines() if line.strip().endswith("}"))
 

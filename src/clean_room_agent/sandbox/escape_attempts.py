@@ -28,7 +28,7 @@ MARK = "cra-escape"
 def call(x86: int, arm: int, *arguments: Any) -> int:
     """The system call of that number on this machine; OSError where it is not allowed.
 
-    Where it fails for another reason (a bad argument, mostly), the kernel has let it in, and that is enough.
+    If it fails for another reason (mostly a bad argument), the kernel has let it in, which is enough.
     """
     result = int(LIBC.syscall(ctypes.c_long(arm if ARM else x86), *arguments))
     if result < 0 and ctypes.get_errno() in {errno.EPERM, errno.EACCES, errno.ENOSYS}:
@@ -37,7 +37,7 @@ def call(x86: int, arm: int, *arguments: Any) -> int:
 
 
 def made(x86: int, arm: int, *arguments: Any) -> int:
-    """The result of the system call; a refused one, with any error, has none."""
+    """The result of the system call; raises if it is refused, with any error."""
     result = int(LIBC.syscall(ctypes.c_long(arm if ARM else x86), *arguments))
     return result if result >= 0 else refuse(os.strerror(ctypes.get_errno()))
 
@@ -58,7 +58,7 @@ def refuse(why: str) -> NoReturn:
 
 
 def unseen(_: object) -> NoReturn:
-    """Report an attempt as done, as far as can be seen inside; `escapes` checks the effect outside."""
+    """Report an attempt as done, as far as can be seen from inside; `escapes` checks the effect outside."""
     refuse("looked for from outside")
 
 
@@ -138,7 +138,7 @@ def grow() -> str:
 
 
 def leave_daemon() -> NoReturn:
-    """A process that has left session, group and streams, and writes once the command is over."""
+    """Start a process that leaves session, group and streams, and writes once the command is over."""
     command = os.getpid()
     if os.fork() == 0:
         os.setsid()
@@ -185,7 +185,9 @@ def fork_in_namespace() -> str:
 
 
 def use_first_process() -> str:
-    """Its memory can be written, as it is the same user's: so it must be held back no less."""
+    """Write into the memory of the sandbox's first process, which belongs to the same user and so must be confined as
+    well.
+    """
     return privileges("/proc/1/status")
 
 
@@ -217,7 +219,7 @@ def raise_limit(kind: int) -> str:
 
 
 def run(*command: str) -> str:
-    """Whether the program ends well, without a terminal to ask at."""
+    """Run the program without a terminal; fails if it does."""
     pid = os.posix_spawnp(command[0], command, os.environ, file_actions=[(os.POSIX_SPAWN_CLOSE, 0)])
     _, status = os.waitpid(pid, 0)
     return "ended well" if status == 0 else refuse(f"status {status}")

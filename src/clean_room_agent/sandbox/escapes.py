@@ -29,18 +29,18 @@ SCRATCH = 16 * MIB
 FILE_SIZE = 64 * MIB
 TIMEOUT_S = 120.0
 DAEMON_S = 0.5
-"""Within which a process that outlives its command leaves its trace."""
+"""Seconds within which a process that outlives its command leaves its trace."""
 OUTSIDE = tuple(Path(folder, MARK) for folder in ("/", "/etc", "/usr", "/opt", "/dev"))
 BOUNDS = {
     "hold more memory than the bound": "held = b'x' * (400 << 20)\nimport time; time.sleep(600)",
     "fork beyond the bound": "import os, time\nfor _ in range(300): os.fork() or time.sleep(600)\ntime.sleep(600)",
     "run beyond the time": "import os, time\nif os.fork(): time.sleep(600)\nos.setsid()\nos.fork()\ntime.sleep(600)",
 }
-"""Commands for the bounds, each to be ended long before it ends by itself."""
+"""Commands that exceed a limit; each has to be stopped long before it ends by itself."""
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
-    """One way out that was tried."""
+    """One escape that was tried."""
 
     name: str
     blocked: bool
@@ -48,7 +48,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
 
 
 class Scene(Struct, frozen=True, kw_only=True):
-    """A home with a repository, its worktree, and what listens outside. All of it is thrown away."""
+    """A temporary home directory with a repository, its worktree, and listeners outside."""
 
     folder: Path
     python: str
@@ -71,7 +71,7 @@ class Scene(Struct, frozen=True, kw_only=True):
         return self.folder / "tree"
 
     def policy(self, environment: Mapping[str, str]) -> Policy:
-        """As for a run in `tree`, with little room to fill."""
+        """The policy of a run in `tree`, with small size limits."""
         git = GitFolder(
             written={"config": b"[core]\n\trepositoryformatversion = 0\n"},
             folders={"objects": self.at / ".git/objects"},
@@ -89,7 +89,7 @@ class Scene(Struct, frozen=True, kw_only=True):
         )
 
     def facts(self) -> str:
-        """The facts that the attempts get."""
+        """The facts that the attempts are given."""
         tcp, udp, path, abstract, _ = self.listeners
         known = {
             "home": str(self.home),
@@ -117,7 +117,7 @@ def try_escapes(
     weaken: Callable[[Sandbox], Sandbox] = lambda sandbox: sandbox,
     bounds: Iterable[str] = tuple(BOUNDS),
 ) -> tuple[Attempt, ...]:
-    """Run every attempt, as the user or (root only) as an unprivileged user: the outcomes.
+    """Run every attempt, as the user or (root only) as an unprivileged user, and return the outcomes.
 
     `weaken` makes holes, to see that they are found; `bounds` are those of `BOUNDS` that are tried, which takes seconds.
 
@@ -162,7 +162,7 @@ def try_escapes(
 
 
 def _bound(sandbox: Sandbox, scene: Scene, environment: Mapping[str, str], name: str) -> Attempt:
-    """Whether a command is ended at the bound that `name` speaks of, with all that it started."""
+    """Whether a command is stopped at the limit that `name` describes, with everything that it started."""
     timed = name == "run beyond the time"
     command = (scene.python, "-I", "-S", "-c", BOUNDS[name])
     done = sandbox.run(command, env=environment, timeout=2.0 if timed else TIMEOUT_S)
@@ -248,7 +248,7 @@ def _scene(environment: Mapping[str, str], before: tuple[str, ...]) -> Iterator[
 
 
 def _close(pieces: Iterator[bytes]) -> None:
-    """The program behind the pieces is killed."""
+    """Kill the program that produces the pieces."""
     if isinstance(pieces, Generator):
         pieces.close()
 

@@ -1,7 +1,7 @@
 """What a sandboxed command can see and do, as arguments for bubblewrap.
 
-Everything is made from nothing: the root is an empty folder in memory, made read-only at the end, and only what is
-named here stands in it.
+Everything is built up from nothing: the root is an empty folder in memory, made read-only at the end, and contains only
+what is named here.
 """
 
 import os
@@ -14,7 +14,7 @@ from clean_room_agent.safe_open import is_file
 from clean_room_agent.sandbox.tool_mounts import SYSTEM, is_system
 
 USER = 1000
-"""The number that the user has inside, also when it is root outside."""
+"""The user's id inside, even if it is root outside."""
 NAME = "cra"
 GIT = Path("/run/cra-git")
 OBJECTS = Path("/run/cra-objects")
@@ -41,10 +41,10 @@ ETC = (
     "terminfo",
     "timezone",
 )
-"""Of `/etc`: no names, no keys, no settings that hold passwords."""
+"""What is shown of `/etc`: no names, no keys, no settings that contain passwords."""
 ETC_PATTERNS = ("java-*", "python3*")
 READ_ONLY_PROC = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr", "pressure")
-"""Root's files there may be written by root without any capability."""
+"""Files of root that root may write without any capability."""
 HIDDEN_PROC = ("kcore", "keys", "timer_list", "latency_stats")
 VARIABLES = frozenset(
     {
@@ -55,34 +55,35 @@ VARIABLES = frozenset(
     }
 )
 VARIABLE_BEGINNINGS = ("LC_", "PYTHON", "PYTEST_", "COVERAGE_", "HYPOTHESIS_")
-"""Names that let a variable through; everything else is secret until `[sandbox] environment` names it."""
+"""Prefixes of variables that are passed on; everything else counts as secret unless `[sandbox] environment` names it.
+"""
 
 
 class GitFolder(Struct, frozen=True, kw_only=True):
     """A read-only stand-in for a repository's `.git`."""
 
     written: Mapping[str, bytes]
-    """Files and what they hold: the configuration without passwords, the refs."""
+    """Files with their contents: the configuration without passwords, the refs."""
     folders: Mapping[str, Path]
-    """Folders and what they show: the objects."""
+    """Folders with their sources: the objects."""
     worktree: Path
-    """Git's notes about the work tree, of which HEAD and the index are shown."""
+    """Git's metadata about the worktree, of which HEAD and the index are shown."""
     alternates: tuple[Path, ...] = ()
-    """Object folders of other repositories that this one borrows from, theirs included."""
+    """Object folders of other repositories that this one borrows from, including those that they borrow from."""
 
 
 class Policy(Struct, frozen=True, kw_only=True):
     """Where a command runs. All paths are absolute."""
 
     tree: Path
-    """The folder that is written; it stands at `at`, and nowhere else."""
+    """The writable folder; it is mounted at `at`, and nowhere else."""
     at: Path
     home: Path
-    """Stands empty, in memory."""
+    """An empty folder in memory."""
     reports: Path | None = None
-    """A second folder that is written, at its own path."""
+    """A second writable folder, at its own path."""
     mounts: tuple[tuple[Path, Path], ...] = ()
-    """(source, place): shown read-only, over what stands there in the tree."""
+    """(source, place): mounted read-only over what is there in the tree."""
     read: tuple[Path, ...] = ()
     """Shown read-only at their own paths."""
     git: GitFolder | None = None
@@ -107,8 +108,8 @@ def variables(given: Mapping[str, str], more: Sequence[str], home: Path) -> dict
 def home_inside(home: Path) -> Path:
     """The user's home, if that can be hidden by an empty folder; else a separate folder.
 
-    A service's home may stand among what is shown of the system, and is hidden there; one that is itself a folder of
-    programs, as `/usr/sbin`, is nobody's home.
+    A service's home may be within the folders that are shown of the system, and is hidden there; one that is itself a
+    folder of programs, such as `/usr/sbin`, does not count as a home.
     """
     if not home.is_absolute() or home == Path("/") or home.parts[1] in {"etc", "run", "proc", "dev", "sys"}:
         return Path("/home") / NAME
@@ -117,10 +118,10 @@ def home_inside(home: Path) -> Path:
 
 
 def arguments(policy: Policy, data: Callable[[bytes], int]) -> list[str]:
-    """The arguments of bubblewrap, without the program and the command; `data` gives an open file with the bytes.
+    """The arguments of bubblewrap, without the program and the command; `data` returns an open file with the bytes.
 
-    Mounts come in the order of their depth, so that none hides another that stands below it; of two at one place the
-    later counts: the tree over an empty home, what is mounted over the tree.
+    Mounts are ordered by depth, so that none hides another below it; of two at the same place the later counts: the
+    tree over an empty home, and mounts over the tree.
     """
     readable = _readable(policy)
     steps = [
@@ -153,10 +154,9 @@ def arguments(policy: Policy, data: Callable[[bytes], int]) -> list[str]:
 
 
 def hidden_sockets(listing: Path, shown: Iterable[tuple[Path, Path]]) -> tuple[Path, ...]:
-    """Where the system's sockets with a name, by the kernel's listing, would be seen inside; sorted.
-
-    `shown` are (source, place). A folder that is mounted read-only does not keep anybody from connecting to a socket in
-    it. What was bound by a relative name, or is made later, is not found.
+    """The places at which named sockets of the system, by the kernel's listing, would be visible inside; sorted.
+    `shown` are (source, place). Mounting a folder read-only does not prevent connections to a socket in it. Sockets
+    that were bound by a relative name, or are created later, are not found.
     """
     lines = listing.read_bytes().splitlines() if listing.exists() else []
     named = {Path(os.fsdecode(line[line.index(b" /") + 1 :])) for line in lines if b" /" in line}
@@ -253,7 +253,9 @@ def _proc_and_devices(policy: Policy) -> list[str]:
 
 
 def _git(policy: Policy, data: Callable[[bytes], int]) -> list[_Step]:
-    """A folder made for the tree, and the tree's `.git` a file that leads there and cannot be replaced."""
+    """The steps that create a git folder for the tree, and make the tree's `.git` a file that leads there and cannot be
+    replaced.
+    """
     git, link = policy.git, policy.at / ".git"
     if git is None:
         return []

@@ -1,9 +1,8 @@
 """The filter of system calls: a classic BPF program that bubblewrap loads.
 
-It is the second wall: what it refuses is mostly refused by the missing capabilities too. Refused alone by it are new
-user namespaces on the kernels and bubblewraps that would allow them, tracing, keyrings, io_uring, pushing characters
-into a terminal, files that carry their owner's rights to whoever runs them, sockets of other families than the usual,
-and memory that belongs to no process.
+It is the second line of defence: most of what it refuses is also refused for lack of capabilities. It alone refuses new
+user namespaces on kernels and bubblewraps that would allow them, tracing, keyrings, io_uring, pushing characters into a
+terminal, setuid files, sockets of unusual families, and memory that belongs to no process.
 """
 
 import errno
@@ -29,7 +28,7 @@ FAMILIES = (1, 2, 10, 16)
 LARGE_SEGMENT = 1 << 16
 MANY_SEMAPHORES = 64
 DUMPABLE = 4
-"""PR_SET_DUMPABLE: without it, what a process holds cannot be counted."""
+"""PR_SET_DUMPABLE: a process that is not dumpable hides its memory usage."""
 PUSH_CHARACTER, PASTE = 0x5412, 0x541C
 """TIOCSTI, TIOCLINUX."""
 
@@ -43,11 +42,13 @@ class Test(Struct, frozen=True, kw_only=True):
     value: int
     how: Literal["shares bits", "equals", "differs", "is at least"] = "shares bits"
     high: bool = False
-    """Whether the argument's high half is meant."""
+    """Whether the argument's high half is compared."""
 
 
 class Rule(Struct, frozen=True, kw_only=True):
-    """The call that fails with `error` where all `tests` hold; its number on (x86_64, aarch64), None where it is not."""
+    """A call that fails with `error` if all `tests` hold; its number on (x86_64, aarch64), None where it does not
+    exist.
+    """
 
     numbers: tuple[int | None, int | None]
     tests: tuple[Test, ...] = ()
@@ -159,9 +160,8 @@ CONDITIONAL: tuple[Rule, ...] = (
 
 
 def filter_program(machine: str | None = None) -> bytes | None:
-    """The filter for `machine` (this one by default); None where none is written for it.
-
-    Calls by another machine's numbers kill the process, x32's fail.
+    """The filter for `machine` (this one by default); None if there is none for it. Calls with the numbers of another
+    architecture kill the process, those of x32 fail.
     """
     kinds = {"x86_64": (X86_64, 0), "amd64": (X86_64, 0), "aarch64": (AARCH64, 1), "arm64": (AARCH64, 1)}
     kind = kinds.get((machine or platform.machine()).lower())
@@ -193,7 +193,7 @@ def _rules() -> Iterator[Rule]:
 
 
 def _block(number: int, rule: Rule) -> list[bytes]:
-    """Falls through to what follows where the call is another, or a test does not hold."""
+    """The instructions for one rule; they fall through if it is a different call, or a test does not hold."""
     left = 2 * len(rule.tests) + 1
     block = [_do(LOAD, NUMBER_AT), _do(JUMP_EQUAL, number, 0, left)]
     for test in rule.tests:

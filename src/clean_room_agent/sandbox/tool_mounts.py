@@ -1,10 +1,10 @@
 """Finds the folders of the interpreters and tools that a command needs, in the user's home or elsewhere.
 
-PATH and the commands are the user's: what stands there is shown with its prefix, and where its links lead. What stands
-in the repository is not: of its links, those of a virtual environment's interpreter alone are followed, and only to a
-program that is one. That is a machine-code file in the `bin` of a prefix whose `lib` holds Python's own library, which
-is how Python finds it, too. Shown are `bin`, `lib` and their like of this prefix, as far as they stand in it, and
-nothing beside it, wherever the prefix is: `~/.pyenv/versions/3.11.9` is one, `~/.pyenv` and `~/.ssh` are none.
+PATH and the commands are the user's: what they name is shown with its prefix, and with the targets of its links. The
+repository is not trusted: of its links, only those of a virtual environment's interpreter are followed, and only to a
+real interpreter. That is a machine-code file in the `bin` of a prefix whose `lib` contains Python's own library, which
+is how Python finds it, too. Of this prefix, `bin`, `lib` and similar folders are shown, if they are really inside it,
+and nothing next to it, wherever the prefix is: `~/.pyenv/versions/3.11.9` is a prefix, `~/.pyenv` and `~/.ssh` are not.
 """
 
 import os
@@ -16,13 +16,13 @@ SYSTEM = tuple(map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "
 """Shown as they are."""
 SYSTEM_PREFIXES = tuple(f"{folder}/" for folder in SYSTEM)
 PREFIX_PARTS = ("bin", "lib", "lib64", "libexec", "include", "pyvenv.cfg")
-"""What a tool's prefix may hold that a run of it needs. Not `share`: below `~/.local` it holds keyrings."""
+"""Parts of a tool's prefix that running it may need. Not `share`: below `~/.local` that contains keyrings."""
 SHIM_PARTS = ("shims", "libexec", "versions", "installs", "plugins", "bin", "version")
-"""The same where programs are found by shims, as pyenv's."""
+"""The same for programs that are found through shims, such as pyenv's."""
 MAX_HOPS = 16
 MACHINE_CODE = b"\x7fELF"
 LIBRARY = ("lib/python3*/os.py", "lib64/python3*/os.py", "lib/pypy3*/os.py")
-"""A file of Python's own library, from its prefix."""
+"""A file of Python's own library, relative to its prefix."""
 
 
 def tool_places(
@@ -30,8 +30,7 @@ def tool_places(
 ) -> tuple[Path, ...]:
     """The files and folders beyond the system's that programs of PATH, of an active virtual environment and of
     `commands` (shell text) need to run, and the folders of PYTHONPATH; existing, absolute, sorted, links not resolved.
-
-    Links that stand in `repository` are followed to interpreters alone.
+    Links in `repository` are followed only to interpreters.
     """
     programs = [Path(entry) for entry in environment.get("PATH", "").split(":") if entry.startswith("/")]
     if environment.get("VIRTUAL_ENV", "").startswith("/"):
@@ -51,7 +50,7 @@ def tool_places(
 
 
 def interpreter_places(environment_folder: Path) -> tuple[Path, ...]:
-    """What a virtual environment needs outside of itself: the prefix of its interpreter, along every symbolic link."""
+    """What a virtual environment needs outside itself: the prefix of its interpreter, along every symbolic link."""
     found: set[Path] = set()
     for name in ("python", "python3"):
         link = environment_folder / "bin" / name
@@ -70,7 +69,8 @@ def interpreter_places(environment_folder: Path) -> tuple[Path, ...]:
 
 
 def interpreter_prefix(link: Path) -> Path | None:
-    """The prefix of the Python interpreter that the link leads to, all links resolved; None where it leads to none."""
+    """The prefix of the Python interpreter that the link leads to, all links resolved; None if it does not lead to one.
+    """
     try:
         program = link.resolve(strict=True)
         prefix = program.parent.parent
@@ -99,7 +99,7 @@ def _parts_within(prefix: Path) -> Iterator[Path]:
 
 
 def is_system(path: Path) -> bool:
-    """Whether the path is shown anyway."""
+    """Whether the path belongs to the system's folders, which are always shown."""
     return f"{path}/".startswith(SYSTEM_PREFIXES)
 
 
@@ -146,7 +146,7 @@ def _linked_to(folder: Path) -> Iterator[Path]:
 
 
 def _hops(link: Path) -> Iterator[Path]:
-    """The paths that a link leads to, one by one, until one is no link."""
+    """The paths that a link leads to, one by one, until one is not a link."""
     for _ in range(MAX_HOPS):
         if not link.is_symlink():
             return

@@ -46,7 +46,7 @@ class FileRow(Struct, frozen=True, kw_only=True):
     """Hex SHA-256 of the bytes."""
     size_bytes: int
     parse_error: str | None
-    """Where the first syntax error stands; None where all parsed, or nothing is parsed."""
+    """The place of the first syntax error; None if there is none, or the file is not parsed."""
 
 
 class FileStamp(NamedTuple):
@@ -68,7 +68,7 @@ class SkippedStamp(NamedTuple):
     mtime_ns: int
     inode: int
     reason: str
-    """Why, where the name says source code; else empty: nobody looks for a picture in an index."""
+    """Why, if the name says source code; otherwise empty, since nobody expects a picture in an index."""
 
 
 class NewFile(NamedTuple):
@@ -185,7 +185,7 @@ def insert_files(conn: sqlite3.Connection, repo_id: int, rows: Iterable[tuple[in
 
 
 def update_file(conn: sqlite3.Connection, file_id: int, file: NewFile) -> None:
-    """Replace what is stored of the file; its path stays."""
+    """Replace what is stored about the file; its path stays."""
     conn.execute(UPDATE_FILE, (*file[1:], file_id))
 
 

@@ -56,7 +56,7 @@ class FileMetadataRow(Struct, frozen=True, kw_only=True):
 
 
 class AdapterRow(Struct, frozen=True, kw_only=True):
-    """The adapter that answers for a prompt."""
+    """The adapter that answers a prompt."""
 
     id: int
     stage_name: str
@@ -70,13 +70,13 @@ class AdapterRow(Struct, frozen=True, kw_only=True):
 def search_by_metadata(
     conn: sqlite3.Connection, *, domain: str | None, module: str | None, concept: str | None
 ) -> tuple[FileRow, ...]:
-    """The described files that match all that is given, whatever the case of its ASCII letters, by path."""
+    """The described files that match all given values (ASCII letters in any case), by path."""
     arguments = {"domain": domain, "module": module, "concept": concept}
     return tuple(file_from(row) for row in conn.execute(SEARCH, arguments))
 
 
 def get_metadata(conn: sqlite3.Connection, file_id: int) -> FileMetadataRow | None:
-    """The file's description; None where none was promoted."""
+    """The file's description; None if none was promoted."""
     row = conn.execute(OF_FILE, (file_id,)).fetchone()
     return None if row is None else _metadata(row)
 
@@ -87,7 +87,7 @@ def list_metadata(conn: sqlite3.Connection) -> tuple[FileMetadataRow, ...]:
 
 
 def put_metadata(conn: sqlite3.Connection, rows: Iterable[FileMetadataRow]) -> None:
-    """Each file is described by its row, whatever described it before."""
+    """Store the descriptions, replacing earlier ones of the same files."""
     conn.executemany(
         PUT,
         (
@@ -106,7 +106,7 @@ def put_metadata(conn: sqlite3.Connection, rows: Iterable[FileMetadataRow]) -> N
 
 
 def delete_metadata(conn: sqlite3.Connection, file_ids: Iterable[int]) -> None:
-    """Nothing describes these files."""
+    """Delete the descriptions of these files."""
     conn.executemany("DELETE FROM file_metadata WHERE file_id = ?", ((file_id,) for file_id in file_ids))
 
 
@@ -116,7 +116,7 @@ def has_metadata(conn: sqlite3.Connection) -> bool:
 
 
 def get_active_adapter(conn: sqlite3.Connection, stage_name: str) -> AdapterRow | None:
-    """The adapter deployed last for the prompt, while it is active."""
+    """The adapter last deployed for the prompt, if it is active."""
     row = conn.execute(ADAPTER, (stage_name,)).fetchone()
     if row is None:
         return None
@@ -132,7 +132,7 @@ def get_active_adapter(conn: sqlite3.Connection, stage_name: str) -> AdapterRow 
 
 
 def set_active_adapters(conn: sqlite3.Connection, wanted: Iterable[AdapterRow]) -> None:
-    """These adapters are active and no others; what was active before stays known."""
+    """Make these adapters active and no others; earlier ones stay as inactive rows."""
     with transaction(conn):
         active = {
             (row[0], row[1])

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 ANYWHERE = 0
-"""In place of a file's id: names that must be unique in the repository."""
+"""Used instead of a file's id for names that must be unique in the repository."""
 GET = "SELECT imports, interface, uses FROM file_names WHERE file_id = ?"
 PUT = "INSERT OR REPLACE INTO file_names (file_id, imports, interface, uses) VALUES (?, ?, ?, ?)"
 PUT_LOOKUPS = "INSERT INTO lookups (target_file_id, source_file_id, names) VALUES (?, ?, ?)"

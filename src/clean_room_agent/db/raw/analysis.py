@@ -78,9 +78,9 @@ class CallSums(Struct, frozen=True, kw_only=True):
     completion_tokens: int
     latency_ms: int
     told_tokens: int
-    """Of the prompts', those of calls whose server tells how many it had in its cache."""
+    """Prompt tokens of calls whose server reports how many came from its cache."""
     cached_tokens: int
-    """How many of these it had."""
+    """How many of these came from the cache."""
 
 
 class EndedRun(Struct, frozen=True, kw_only=True):
@@ -106,7 +106,7 @@ class JudgedItem(Struct, frozen=True, kw_only=True):
     detail: str
     call_id: int | None
     prompt: str
-    """The call's prompt; "" where the program decided."""
+    """The call's prompt; "" if the program decided."""
     model: str
 
 
@@ -233,11 +233,11 @@ class RunCost(Struct, frozen=True, kw_only=True):
     timestamp: str
     completed_at: str | None
     model: str
-    """The coding model that was configured; "" where the record does not say."""
+    """The configured coding model; "" if the record does not say."""
     calls: int
     tokens: int
     model_ms: int
-    """Of all its calls together; calls may have run side by side."""
+    """Of all its calls together, some of which may have run concurrently."""
 
 
 def list_run_costs(conn: Connection) -> tuple[RunCost, ...]:

@@ -35,7 +35,7 @@ SELECT count(*), total(CASE WHEN error = '' THEN coalesce(prompt_tokens, estimat
 FROM retrieval_llm_calls
 """
 COPIED = "the answer copies the example"
-"""How the fault of an answer begins that gave the prompt's example back."""
+"""The beginning of the fault of an answer that copied the prompt's example."""
 COPYING = f"""
 SELECT DISTINCT model FROM retrieval_llm_calls WHERE {OF_TASK} AND task_id <> ?
     AND id IN (SELECT call_id FROM call_readings WHERE fault LIKE ?) ORDER BY model

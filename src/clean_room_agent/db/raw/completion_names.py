@@ -3,7 +3,7 @@
 from clean_room_agent.db.rows import OF_TASK, Connection, task_range
 
 Named = tuple[tuple[str, str], ...]
-"""Names, each with what it stands for."""
+"""Names, each with a description."""
 
 RUNS = """
 SELECT task_id, command || ', ' || replace(status, '_', ' ') || ': ' || substr(task_description, 1, 400)
@@ -29,7 +29,7 @@ def name_runs(conn: Connection, prefix: str, *, limit: int) -> Named:
 
 
 def name_paths(conn: Connection, task_id: str) -> Named:
-    """The files that a task decided on, those that the model was shown first."""
+    """The files that a task decided about, those shown to a model first."""
     return tuple((row[0], row[1]) for row in conn.execute(PATHS, task_range(task_id)))
 
 

@@ -36,11 +36,11 @@ class CauseCount(Struct, frozen=True, kw_only=True):
 
     cause: Cause
     subject: str
-    """The prompt whose answers are counted; "" where attempts at steps are, or searches for context."""
+    """The prompt whose answers are counted; "" if attempts at steps or searches for context are counted."""
     count: int
     total: int
     codes: tuple[str, ...] = ()
-    """Of `REFUSED`: why edits were, the most frequent first."""
+    """For `REFUSED`, why edits were refused, most frequent first."""
 
 
 class Causes(Struct, frozen=True, kw_only=True):
@@ -48,7 +48,7 @@ class Causes(Struct, frozen=True, kw_only=True):
 
     counts: tuple[CauseCount, ...] = ()
     asked: tuple[tuple[str, int], ...] = ()
-    """Calls by prompt, those included that were of use."""
+    """All calls by prompt, including usable ones."""
 
 
 FAILURES = {
@@ -64,7 +64,7 @@ OUTCOMES = {
     "tests_failed": Cause.TESTS_RED,
     "timed_out": Cause.TESTS_TIMEOUT,
 }
-"""Outcomes of attempts; an answer that was cut or unreadable is counted as a call."""
+"""Outcomes of attempts; a truncated or unreadable answer is counted as a call."""
 
 # The newest reading counts. A call that was repeated after an error counts each time.
 CALLS = f"""

@@ -14,7 +14,7 @@ INSERT INTO index_runs (repo_path, files_scanned, files_changed, files_deleted, 
 failures, timestamp) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 OF_INDEX_RUN = "index_run:"
-"""Before a run's id, where an event belongs to it instead of a task."""
+"""The prefix of an index run's id in an event that belongs to it instead of a task."""
 GENERATED = "generated"
 """The kind of event that holds, as JSON, (path, what it is) of each folder that an index run left out."""
 INSERT_EVENT = "INSERT INTO events (task_id, kind, detail, timestamp) VALUES (?, ?, ?, ?)"

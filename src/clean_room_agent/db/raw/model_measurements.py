@@ -5,7 +5,7 @@ from msgspec import Struct
 from clean_room_agent.db.rows import Connection, Table
 
 LOOKED_AT = 2_000
-"""Of so many calls, the newest of all models, those of one model are looked at."""
+"""Calls of a model are searched among so many of the newest calls of all models."""
 # Usable are calls that a server answered and counted: not replayed, not failed, not the probe.
 USEFUL = f"""
 id > (SELECT max(id) FROM retrieval_llm_calls) - {LOOKED_AT} AND model = ? AND replayed_from IS NULL AND provider NOT IN ('replay', 'none') AND finish NOT LIKE 'error:%'

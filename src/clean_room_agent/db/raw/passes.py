@@ -1,4 +1,4 @@
-"""The passes of a task: how each ended, what it decided, what it tried, and what the tests said of that."""
+"""The passes of a task: how each ended, what it decided, what it tried, and what the tests reported."""
 
 from typing import Annotated, Literal
 

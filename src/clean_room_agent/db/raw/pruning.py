@@ -10,7 +10,8 @@ from clean_room_agent.errors import RecordError
 from clean_room_agent.workspace import LOCK_TIMEOUT, Workspace, hold
 
 MEASUREMENTS = "measurements"
-"""The task that calls belong to which outlive their run: a model's bias, a server's proof, a calibration rest on them."""
+"""The task of calls that outlive their run, because a model's bias, a server's proof or a calibration is based on them.
+"""
 
 OF_CALLS = f"call_id IN (SELECT id FROM retrieval_llm_calls WHERE {OF_TASK})"  # noqa: S608 - constant conditions
 OF_PASSES = f"task_run_id IN (SELECT id FROM task_runs WHERE {OF_TASK})"  # noqa: S608
@@ -31,7 +32,7 @@ ROWS: Mapping[str, str] = {
     "task_runs": OF_TASK,
     "orchestrator_runs": OF_TASK,
 }
-"""Every table that holds rows of a run, with the condition on them; those that name other rows come first."""
+"""Every table that holds rows of a run, with the condition on them; tables that refer to others come first."""
 KEEP_MEASURED = f"""
 UPDATE retrieval_llm_calls SET task_id = '{MEASUREMENTS}' WHERE {OF_TASK} AND id IN (
     SELECT call_id FROM answer_biases UNION SELECT call_id FROM window_proofs

@@ -77,9 +77,9 @@ class Record:
         """Open the repository's record, and create it if it is missing.
 
         Args:
-            repo_path: top of the work tree.
+            repo_path: top of the working tree.
             clock: the time as UTC, ISO 8601.
-            patience: seconds that a commit waits for another process that writes.
+            patience: seconds that a commit waits for another writing process.
 
         Raises:
             SchemaError: the file is newer than the program, or not ours.
@@ -93,7 +93,7 @@ class Record:
 
     @classmethod
     def in_memory(cls, lock: Path, *, clock: Callable[[], str]) -> Self:
-        """A record that nobody will read: it is gone once closed. `lock` is a file that nobody else uses."""
+        """A temporary record in memory, which is gone once closed. `lock` is a file that nobody else uses."""
         return cls(connect_memory("raw"), lock=lock, clock=clock, patience=LOCK_TIMEOUT)
 
     def now(self) -> str:

@@ -1,4 +1,4 @@
-"""Runs: how each stands, what happened to it and when, its archived session, and how a person lists and names them."""
+"""Runs: the status of each, its events and times, its archived session, and how a person lists and names them."""
 
 from msgspec import Struct
 
@@ -211,10 +211,10 @@ class RunListing(Struct, frozen=True, kw_only=True):
 
     task_id: str
     command: str
-    """solve, plan; the mode where a pass stands alone."""
+    """solve or plan; for a single pass, its mode."""
     status: RunStatus
     task_description: str
-    """The user's words; "" where a pass stands alone."""
+    """The user's words; "" for a single pass."""
     timestamp: str
     completed_at: str | None
 
@@ -284,7 +284,7 @@ class FinalTests(Struct, frozen=True, kw_only=True):
 
     success: bool
     tests_run: int | None
-    """None where the runner's report cannot be read."""
+    """None if the runner's report cannot be read."""
     tests_passed: int | None
     tests_failed: int
     exit_code: int | None
@@ -295,12 +295,12 @@ class RunOverview(Struct, frozen=True, kw_only=True):
 
     listing: RunListing
     run: OrchestratorRunRow | None
-    """None where a pass stands alone."""
+    """None for a single pass."""
     tests: FinalTests | None
     discarded: bool
-    """Whether its branch and snapshot are gone again: by `cra discard`, or because it was a replay."""
+    """Whether its branch and snapshot were deleted: by `cra discard`, or because it was a replay."""
     size: int = 0
-    """Bytes of its texts in the record and of the files that it keeps; 0 where nobody asked."""
+    """Bytes of its texts in the record and of the files that it keeps; 0 if not asked for."""
 
 
 def list_overviews(conn: Connection, *, limit: int) -> tuple[RunOverview, ...]:

@@ -73,7 +73,7 @@ class EvaluationRow(Struct, frozen=True, kw_only=True):
 
 
 class DeploymentRow(Struct, frozen=True, kw_only=True):
-    """One change of what answers a prompt, recorded before the configuration changes; a tag is "" for none."""
+    """One change of the adapter used for a prompt, recorded before the configuration changes; a tag is "" for none."""
 
     id: int = 0
     adapter_id: int

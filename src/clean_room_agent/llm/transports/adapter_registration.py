@@ -1,11 +1,11 @@
-"""Registering a trained model with the server that is to run it, in each server's own way.
+"""Registers a trained model with the server that should run it, in each server's own way.
 
-- Ollama from 0.34.1 on takes whole models alone: the merged GGUF is uploaded, and a model is made of it with the base's
-  template and parameters. Before, it takes the adapter as a GGUF on top of the base.
-- vLLM loads a PEFT folder under a name while it runs, where it was started so.
+- Ollama from 0.34.1 on takes only complete models: the merged GGUF is uploaded, and a model is created from it with the
+  base's template and parameters. Older versions take the adapter as a GGUF on top of the base.
+- vLLM loads a PEFT folder under a name at run time, if it was started with that option.
 - llama-server loads adapters when it starts; nothing can be sent to it.
 
-What was done already is done again without harm.
+Doing it again does no harm.
 """
 
 import hashlib
@@ -50,7 +50,7 @@ class OllamaRegistry:
         self._http = HttpServer(open_client(config, config.base_url), config.timeouts)
 
     def takes_adapters(self) -> bool:
-        """Whether it is old enough to put an adapter on a base.
+        """Whether the server is old enough to put an adapter on a base.
 
         Raises:
             ModelError: the server cannot be asked.
@@ -61,7 +61,7 @@ class OllamaRegistry:
         )
 
     def create_merged(self, tag: str, base: str, gguf: Path, progress: Callable[[int, int], None]) -> None:
-        """The server has the whole model under the tag, with the base's template, parameters and system text.
+        """Create the complete model under the tag on the server, with the base's template, parameters and system text.
 
         Raises:
             ModelError: the server refuses it, or does not have the base.
@@ -75,7 +75,7 @@ class OllamaRegistry:
         self._create(tag, made)
 
     def create_adapted(self, tag: str, base: str, gguf: Path, progress: Callable[[int, int], None]) -> None:
-        """The server has the base with the adapter under the tag.
+        """Create the base with the adapter under the tag on the server.
 
         Raises:
             ModelError: the server refuses it, or does not have the base.
@@ -113,10 +113,10 @@ class OllamaRegistry:
 
 
 def load_into_vllm(config: ModelsConfig, name: str, folder: Path, *, key: str = "") -> None:
-    """The name is one that vLLM answers under, with the PEFT adapter in the folder, which it must be able to read.
+    """Load the PEFT adapter in the folder into vLLM under this name; vLLM must be able to read the folder.
 
     Raises:
-        ModelError: it refuses, or was not started so that it takes adapters.
+        ModelError: it refuses, or was not started with adapters enabled.
     """
     server = HttpServer(
         open_client(config, config.base_url.removesuffix("/v1"), key=key), config.timeouts, secret=key
@@ -141,7 +141,7 @@ def load_into_vllm(config: ModelsConfig, name: str, folder: Path, *, key: str = 
 
 
 def release_of(version: str) -> tuple[int, ...]:
-    """The numbers of a release, such as (0, 34, 1); what follows them does not count."""
+    """The numbers of a release, such as (0, 34, 1), without any suffix."""
     found = re.match(r"\d+(?:\.\d+)*", version)
     if found is None:
         raise ModelError(f"the server says that its version is {version!r}, which is not a number")
@@ -149,8 +149,8 @@ def release_of(version: str) -> tuple[int, ...]:
 
 
 def parameters_of(text: str) -> dict[str, Any]:
-    """A model's parameters as /api/create takes them, from the lines that /api/show tells; a name that comes twice has a
-    list of values.
+    """A model's parameters as /api/create takes them, from the lines that /api/show returns; a name that occurs twice
+    has a list of values.
     """
     found: dict[str, list[Any]] = {}
     for line in text.splitlines():
@@ -187,7 +187,7 @@ class _Props(BaseModel):
 
 
 def llama_server_weights(config: ModelsConfig, *, key: str = "") -> str:
-    """The file of the model that llama-server has loaded; "" where it does not tell.
+    """The file of the model that llama-server has loaded; "" if it does not say.
 
     Raises:
         ServerUnreachable: nobody answers.

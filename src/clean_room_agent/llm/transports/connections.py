@@ -1,7 +1,6 @@
-"""Connections to a model server: only to this machine where that is asked for, and with a deadline for a whole exchange, also
-while headers, informational answers or trailers come drop by drop.
-
-httpcore waits anew for each read, and gives nothing back meanwhile: what limits a read does not limit an answer.
+"""Connections to a model server: only to this machine if so configured, and with a deadline for a whole exchange, even
+while headers, informational responses or trailers trickle in. httpcore's timeout applies to each read, and it returns
+nothing meanwhile, so a read timeout does not limit an answer.
 """
 
 import contextlib
@@ -15,11 +14,11 @@ import httpx
 from clean_room_agent.llm.config import ModelsConfig, is_loopback, is_loopback_address
 
 CONNECTED = "connection.connect_tcp.complete"
-"""The event of httpcore's `trace` extension that brings the connection."""
+"""The event of httpcore's `trace` extension that has the connection."""
 
 
 class Deadline:
-    """Cuts the connection of one exchange when its time is over: whoever reads from it then meets its end."""
+    """Cuts the connection of one exchange when its time is over, so that a pending read ends."""
 
     def __init__(self) -> None:
         self.passed = False
@@ -28,7 +27,7 @@ class Deadline:
         self._timer: threading.Timer | None = None
 
     def trace(self, event: str, info: Mapping[str, Any]) -> None:
-        """Notes the connection; to be the exchange's `trace` extension."""
+        """Note the connection; for use as the exchange's `trace` extension."""
         if event == CONNECTED:
             with self._lock:
                 self._socket = info["return_value"].get_extra_info("socket")
@@ -36,14 +35,14 @@ class Deadline:
                 self._cut()
 
     def set(self, seconds: float) -> None:
-        """The time is over in so many seconds from now, whatever was set before."""
+        """Set the time to so many seconds from now, whatever was set before."""
         self._cancel()
         self._timer = threading.Timer(seconds, self.expire)
         self._timer.daemon = True
         self._timer.start()
 
     def expire(self) -> None:
-        """The time is over now, and for every later exchange."""
+        """Expire now, and for every later exchange."""
         self.passed = True
         self._cut()
 
@@ -58,7 +57,7 @@ class Deadline:
             self._timer.cancel()
 
     def end(self) -> None:
-        """The exchange is over: nothing is cut any more."""
+        """Mark the exchange as over, so that nothing is cut any more."""
         self._cancel()
         with self._lock:
             self._socket = None
@@ -78,9 +77,9 @@ def within(seconds: float, deadline: Deadline | None = None) -> Iterator[Deadlin
 def open_client(config: ModelsConfig, base_url: str, *, key: str = "") -> httpx.Client:
     """A client for the server; nothing is sent yet. `key` goes into a header of each request.
 
-    Without kept connections: a server may close one after a stream without saying so, and the next call on it fails.
-    Redirections are not followed. Proxy settings of the environment are ignored for this machine, or local prompts
-    would leave it.
+    Connections are not kept alive, since a server may close one after a stream without saying so, and the next call on
+    it would fail. Redirects are not followed. Proxy settings of the environment are ignored for this machine, or local
+    prompts would leave it.
     """
     local, verify = is_loopback(config.base_url), config.base_url.startswith("https:")
     limits = httpx.Limits(max_keepalive_connections=0)
@@ -95,7 +94,9 @@ def open_client(config: ModelsConfig, base_url: str, *, key: str = "") -> httpx.
 
 
 class LoopbackTransport(httpx.HTTPTransport):
-    """Sends nothing where the server's name stands for another machine: "localhost" is what a file or a name server says."""
+    """Sends nothing if the server's name resolves to another machine: what "localhost" means is up to a hosts file or a
+    name server.
+    """
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """The response.
@@ -128,14 +129,14 @@ class LoadRequest:
     """A `ModelLoad` over one connection."""
 
     def __init__(self, send: Callable[[Deadline], None]) -> None:
-        """`send` returns when the model is loaded, and fails when the deadline is over."""
+        """`send` returns when the model is loaded, and fails once the deadline has passed."""
         self._send = send
         self._deadline = Deadline()
 
     def run(self) -> None:
-        """Sends it, and waits for the end."""
+        """Send the request, and wait for its end."""
         self._send(self._deadline)
 
     def cancel(self) -> None:
-        """Cuts the connection."""
+        """Cut the connection."""
         self._deadline.expire()

@@ -5,7 +5,7 @@ from clean_room_agent.llm.transport import ModelServer
 
 
 def connect(config: ModelsConfig, *, key: str = "") -> ModelServer:
-    """A transport to `[models].base_url`; nothing is sent yet. `key` is for servers that want one."""
+    """A transport to `[models].base_url`; nothing is sent yet. `key` is for servers that need one."""
     if config.provider == "openai":
         from clean_room_agent.llm.transports import openai
 

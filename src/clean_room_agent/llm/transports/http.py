@@ -1,7 +1,5 @@
-"""Streaming an answer from a model server over HTTP, line by line and with deadlines; and small requests. Knows no server's
-dialect.
-
-Import it where a server is about to be asked.
+"""Streaming an answer from a model server over HTTP, line by line and with deadlines; and small requests. Independent
+of any server's dialect. Import it only when a server is about to be asked.
 """
 
 import time
@@ -22,13 +20,13 @@ MAX_LINE_BYTES = 8_000_000
 INFO_SECONDS = 15.0
 MAX_ERROR_BYTES = 65_536
 MAX_SMALL_BYTES = 32_000_000
-"""Of the answer to a small question: a prompt that fills a large window comes back as numbers."""
+"""Of the answer to a small request; tokenising a prompt that fills a large window returns many numbers."""
 MAX_ANSWER_BYTES = 256_000_000
 """Of a streamed answer, log probabilities included."""
 PLAIN_BYTES = {"accept-encoding": "identity"}
 STREAM_HEADERS = {"content-type": "application/json", "accept-encoding": "identity", "connection": "close"}
 Count = Annotated[int, Field(ge=0, lt=2**53)]
-"""A number of tokens as a server tells it: what databases and JSON hold exactly."""
+"""A number of tokens as reported by a server, limited to what databases and JSON represent exactly."""
 ReplyT = TypeVar("ReplyT", bound=BaseModel)
 
 
@@ -37,7 +35,7 @@ class LineTooLongError(ValueError):
 
 
 class LineSplitter:
-    """Puts lines together. Lines come without their end; blank ones are left out."""
+    """Assembles lines from chunks. Lines have no line end; blank ones are left out."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
@@ -47,7 +45,7 @@ class LineSplitter:
         """The lines that `data` completes.
 
         Raises:
-            LineTooLongError: the line under way has no end in sight.
+            LineTooLongError: the current line is too long.
         """
         first, *others = data.split(b"\n")
         self._hold(first)
@@ -58,7 +56,7 @@ class LineSplitter:
         return [line for line in lines if line.strip()]
 
     def end(self) -> list[bytes]:
-        """The last line, where its end did not come."""
+        """The last line, if it was not terminated."""
         last = self._take()
         return [last] if last.strip() else []
 
@@ -76,28 +74,28 @@ class LineSplitter:
 
 
 class Receiver(Protocol):
-    """An answer under way, as one dialect puts it together."""
+    """An answer in progress, as one dialect assembles it."""
 
     @property
     def begun(self) -> bool:
-        """Whether a token has come."""
+        """Whether a token has arrived."""
 
     @property
     def complete(self) -> bool:
-        """Whether all that counts has come: what breaks afterwards changes nothing."""
+        """Whether everything that matters has arrived, so that a later failure changes nothing."""
 
     @property
     def done(self) -> bool:
-        """Whether the last line has come; nothing after it is read."""
+        """Whether the last line has arrived; nothing after it is read."""
 
     def take(self, line: bytes) -> ModelError | None:
-        """Adds one line of the stream; the error that it reports."""
+        """Add one line of the stream; return the error that it reports."""
 
     def refused(self, status: int, body: str) -> ModelError:
         """The error for another status than 200."""
 
     def end(self) -> ModelError | None:
-        """Nothing more comes; the error where the answer is not complete."""
+        """Nothing more will arrive; return the error if the answer is incomplete."""
 
 
 class HttpServer:
@@ -111,14 +109,14 @@ class HttpServer:
         secret: str = "",
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`secret` is taken out of whatever the server reports: what it reports is recorded."""
+        """`secret` is removed from whatever the server reports, since that is recorded."""
         self._http = http
         self._timeouts = timeouts
         self._secret = secret
         self._timer = timer
 
     def stream(self, path: str, body: str, receiver: Receiver, target: Target) -> ModelError | None:
-        """Fills `receiver` with the answer to a POST of `body`; the error that ended it."""
+        """Fill `receiver` with the answer to a POST of `body`; return the error that ended it."""
         limits = self._timeouts
         first = min(limits.first_byte, limits.total)
         # httpcore looks the read limit up when it begins to read the body, so it can be changed after the headers.
@@ -166,10 +164,10 @@ class HttpServer:
         payload: dict[str, Any] | None = None,
         known: Callable[[], tuple[str, ...]] = tuple,
     ) -> ReplyT:
-        """The answer to a small question; `known` are the models that a missing one is told with.
+        """The answer to a small request; `known` are the models that are listed if this one is missing.
 
         Raises:
-            ModelError: nobody answers, the server reports an error, or something else than `kind` came.
+            ModelError: the server cannot be reached, reports an error, or returns something other than `kind`.
         """
         status, content = self._small(method, path, target, INFO_SECONDS, json=payload)
         text = content[:MAX_ERROR_BYTES].decode("utf-8", "replace")
@@ -182,10 +180,10 @@ class HttpServer:
             raise server_errors.not_the_protocol(target, f"{path} answered {text[:200]!r}") from exc
 
     def ask_if_there(self, path: str, kind: type[ReplyT], target: Target) -> ReplyT | None:
-        """The answer to a small question; None where the server has no such path, or something else there than `kind`.
+        """The answer to a small request; None if the server has no such path, or returns something other than `kind`.
 
         Raises:
-            ModelError: nobody answers, or the server is busy or failed: what it has is not known.
+            ModelError: the server cannot be reached, is busy or failed, so it is unknown what it has.
         """
         status, content = self._small("GET", path, target, INFO_SECONDS)
         if httpx.codes.is_server_error(status) or status == httpx.codes.TOO_MANY_REQUESTS:
@@ -207,8 +205,8 @@ class HttpServer:
         seconds: float = INFO_SECONDS,
         cut: Deadline | None = None,
     ) -> tuple[int, str]:
-        """Status and text of the answer to what the server is told: `payload` as JSON, or the bytes of `file`. With
-        `cut`, the caller can end it sooner.
+        """Send `payload` as JSON, or the bytes of `file`, and return the status and text of the answer. With `cut`, the
+        caller can end it early.
 
         Raises:
             ServerUnreachable: nobody answers.
@@ -229,10 +227,10 @@ class HttpServer:
         cut: Deadline | None = None,
         **sent: Any,
     ) -> tuple[int, bytes]:
-        """Status and content of an answer that comes within `seconds`, packed in no way, of a bounded size.
+        """Status and content of an answer that arrives within `seconds`, uncompressed and of bounded size.
 
         Raises:
-            ModelError: it does not, or nobody answers.
+            ModelError: it does not, or the server cannot be reached.
         """
         deadline = self._timer() + seconds
         body = bytearray()
@@ -308,7 +306,7 @@ def _bounded(response: httpx.Response) -> Iterator[bytes]:
 
 
 def _packed(response: httpx.Response) -> bool:
-    """Whether the content is not what it says byte by byte, though nothing else was asked for: a few may become millions."""
+    """Whether the content is compressed, though that was not accepted: a few bytes may expand to millions."""
     return response.headers.get("content-encoding", "identity").strip().lower() not in {"", "identity"}
 
 

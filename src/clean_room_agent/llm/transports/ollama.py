@@ -36,7 +36,7 @@ LIKELY_TOKENS = 20
 KEPT_FOR_NOTHING = re.compile(r"(?:0+(?:\.0*)?(?:[a-z]+|$))+")
 """A `keep_alive` that unloads a model after each request: one without a prompt would unload it, too."""
 LOADED_AS = {"shift": False}
-"""Outside of the options, what a model is loaded with."""
+"""What a model is loaded with, apart from the options."""
 
 
 class _Likely(BaseModel):
@@ -84,7 +84,7 @@ class _Show(Forwarding):
 
 
 class _Collected:
-    """An answer under way."""
+    """An answer in progress."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class _Collected:
         request: ChatRequest,
         forwards: ForwardGuard,
     ) -> None:
-        """`known` tells the models that the server has."""
+        """`known` returns the models that the server has."""
         self._target = target
         self._forwards = forwards
         self._known = known
@@ -111,17 +111,17 @@ class _Collected:
 
     @property
     def begun(self) -> bool:
-        """Whether a token has come."""
+        """Whether a token has arrived."""
         return bool(self.text or self.thinking)
 
     @property
     def complete(self) -> bool:
-        """Whether the last line has come, which has the reason of the end."""
+        """Whether the last line has arrived, which has the finish reason."""
         return self._ended
 
     @property
     def done(self) -> bool:
-        """Whether nothing more is to be read: the last line has come, or the answer repeats itself or copies."""
+        """Whether to stop reading: the last line has arrived, or the answer repeats itself or copies the example."""
         return self._ended or self._repeated or self._copies.tripped
 
     @property
@@ -129,7 +129,7 @@ class _Collected:
         return any(guard.tripped for guard in self._guards)
 
     def take(self, line: bytes) -> ModelError | None:
-        """Adds one line of the stream; the error that it reports."""
+        """Add one line of the stream; return the error that it reports."""
         try:
             parsed = _ChatLine.model_validate_json(line)
         except ValidationError:
@@ -147,7 +147,7 @@ class _Collected:
         return None
 
     def refused(self, status: int, body: str) -> ModelError:
-        """The error that the server reports in place of an answer, or within one (status 200)."""
+        """The error that the server reports instead of an answer, or within one (status 200)."""
         known = self._known() if status == httpx.codes.NOT_FOUND else ()
         error, self.refusal = server_errors.reported(self._target, status, body, known=known)
         return error
@@ -161,7 +161,7 @@ class _Collected:
         return server_errors.endless(self._target, "".join(self.text) or "".join(self.thinking))
 
     def as_answer(self, body: str, error: ModelError | None) -> RawAnswer:
-        """All that came, with what went wrong."""
+        """Everything that arrived, with the error if there was one."""
         finish: Finish = "length" if self.done_reason == "length" else "stop"
         if self._repeated and self.done_reason != "stop":
             finish = "repeated"
@@ -235,7 +235,7 @@ class OllamaTransport:
         return None
 
     def digest(self, tag: str) -> str | None:
-        """The digest that the server lists; None where it lists none, or cannot be asked."""
+        """The digest that the server lists; None if it lists none, or cannot be asked."""
         found = self._digests.get(tag) or self._listed_digest(tag)
         if found:
             self._digests[tag] = found
@@ -250,11 +250,11 @@ class OllamaTransport:
         return f"version {self._ask('GET', '/api/version', _Version).version}"
 
     def slots(self) -> int | None:
-        """None: Ollama does not tell OLLAMA_NUM_PARALLEL."""
+        """None: Ollama does not report OLLAMA_NUM_PARALLEL."""
         return None
 
     def list_models(self) -> tuple[ServedModel, ...]:
-        """What the server has, by tag.
+        """The models of the server, by tag.
 
         Raises:
             ModelError: the server cannot be asked.
@@ -291,7 +291,7 @@ class OllamaTransport:
         )
 
     def loaded(self) -> tuple[LoadedModel, ...]:
-        """What the server holds in memory, with the window it was loaded with, by tag.
+        """The models in the server's memory, with the windows they were loaded with, by tag.
 
         Raises:
             ModelError: the server cannot be asked.
@@ -301,7 +301,7 @@ class OllamaTransport:
         return tuple(sorted(models, key=lambda model: model.tag))
 
     def loading(self, model: ModelConfig) -> ModelLoad | None:
-        """A request without a prompt: it loads the model. None where no model stays loaded between two requests."""
+        """A request without a prompt, which loads the model; None if no model stays loaded between requests."""
         if KEPT_FOR_NOTHING.fullmatch(self._keep_alive):
             return None
         return LoadRequest(partial(self._load, model))
@@ -320,7 +320,7 @@ class OllamaTransport:
             raise server_errors.reported(target, status, said, known=self._known_tags())[0]
 
     def _digest(self, tag: str) -> str:
-        """The digest of the model when it was first asked for; "" where the server does not tell."""
+        """The digest of the model when it was first asked for; "" if the server does not say."""
         if tag not in self._digests:
             self._digests[tag] = self._listed_digest(tag)
         return self._digests[tag]
@@ -360,8 +360,8 @@ def load_options(model: ModelConfig) -> dict[str, Any]:
 
 
 def encode(request: ChatRequest, *, keep_alive: str) -> str:
-    """The body of a chat request. Of the options, only those of the answer differ between prompts: another `num_ctx`
-    would make the server load the model again.
+    """The body of a chat request. Only options that concern the answer differ between prompts: another `num_ctx` would
+    make the server load the model again.
     """
     messages = [{"role": "user", "content": request.prompt}]
     if request.system:

@@ -90,7 +90,7 @@ class OpenAiTransport:
         key: str = "",
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`key` is the one that `http` sends: it is taken out of what the server reports."""
+        """`key` is the one that `http` sends; it is removed from what the server reports."""
         self._config = config
         self._template_kwargs = config.extra_body.get("chat_template_kwargs", TEMPLATE_KWARGS)
         self._owners: frozenset[str] = frozenset()
@@ -116,7 +116,7 @@ class OpenAiTransport:
         return collected.as_answer(body, error)
 
     def window(self, tag: str) -> int | None:
-        """The window that the server gives the model, in tokens; None where it does not tell.
+        """The window that the server gives the model, in tokens; None if it does not say.
 
         Raises:
             ModelError: the server does not have the model, or cannot be asked.
@@ -135,10 +135,10 @@ class OpenAiTransport:
         return ""
 
     def version(self) -> str:
-        """What the server is, as far as it tells.
+        """The kind and version of the server, as far as it says.
 
         Raises:
-            ModelError: it has no list of models.
+            ModelError: it does not list its models.
         """
         self._models()
         if "vllm" in self._owners:
@@ -152,7 +152,7 @@ class OpenAiTransport:
         return "LM Studio" if self._studio() else "an OpenAI-compatible server"
 
     def list_models(self) -> tuple[ServedModel, ...]:
-        """What the server has, by tag; it tells neither digests nor sizes.
+        """The models of the server, by tag; it reports neither digests nor sizes.
 
         Raises:
             ModelError: the server cannot be asked.
@@ -170,10 +170,10 @@ class OpenAiTransport:
         return props.total_slots if props else None
 
     def show(self, tag: str) -> ModelDetails:
-        """One model: the window that the server gives it, and the one that it was trained for, where it tells.
+        """One model: the window that the server gives it, and the one that it was trained for, if it says so.
 
         Raises:
-            ModelNotFound: the server does not list it. (Some would answer all the same, with another model.)
+            ModelNotFound: the server does not list it. (Some would answer anyway, with another model.)
             ModelError: the server cannot be asked.
         """
         models = {model.id: model for model in self._models()}
@@ -201,17 +201,17 @@ class OpenAiTransport:
         return models
 
     def _owned(self, models: list[_Served]) -> frozenset[str]:
-        """Who they belong to, which is remembered."""
+        """The owners of the models, which are cached."""
         self._owners = frozenset(model.owned_by for model in models)
         return self._owners
 
     def _studio(self) -> list[_Served]:
-        """The models as LM Studio's own interface tells them; none from another server."""
+        """The models as LM Studio's own API lists them; none from another server."""
         found = self._maybe("/api/v0/models", _Models)
         return found.data if found else []
 
     def _destination(self, tag: str) -> str:
-        """Where Ollama, which speaks this API too, sends the model's prompts on to; "" from another server."""
+        """The machine to which Ollama, which also has this API, forwards the model's prompts; "" from another server."""
         target = self._target(tag)
         try:
             said = self._http.ask("POST", "/api/show", Forwarding, target, payload={"model": tag})
@@ -227,7 +227,7 @@ class OpenAiTransport:
             return None
 
     def _adapters(self, tag: str) -> tuple[str, AdapterList] | None:
-        """The tag's model as llama-server lists it, and its adapters: one that routes lists a model for each adapter."""
+        """The tag's model as llama-server lists it, and its adapters; in router mode it lists a model for each adapter."""
         listed = self._http.ask_if_there("/v1/models", _Models, self._target(""))
         if listed is None or "llamacpp" not in self._owned(listed.data):
             return None
@@ -268,8 +268,8 @@ def connect(config: ModelsConfig, *, key: str = "") -> OpenAiTransport:
 def encode(request: ChatRequest, config: ModelsConfig) -> dict[str, Any]:
     """The body of a chat request.
 
-    A repetition penalty punishes copying, which is what a search block is; servers take it under either name, and from
-    the model's own files where it is left out.
+    A repetition penalty would punish copying code into a search block, so it is switched off, under either name: if it
+    were left out, servers would take it from the model's own files.
     """
     sampling = request.sampling
     messages = _messages(request.system, request.prompt)
@@ -302,7 +302,7 @@ def _messages(system: str, prompt: str) -> list[dict[str, str]]:
 
 
 def _shape(name: str, schema: JsonSchema, config: ModelsConfig) -> dict[str, Any]:
-    """How the server is told the answer's schema."""
+    """The fields that tell the server the answer's schema."""
     match config.schema_dialect:
         case "json_schema":
             described = {"name": name, "strict": True, "schema": schema}

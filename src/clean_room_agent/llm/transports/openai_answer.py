@@ -1,4 +1,4 @@
-"""Reading an answer of OpenAI's chat API as it arrives: events of a stream, or one object."""
+"""Reads an answer of OpenAI's chat API as it arrives: events of a stream, or one object."""
 
 from collections.abc import Callable
 from typing import Any
@@ -55,13 +55,13 @@ class _Usage(BaseModel):
 
 
 class _Timings(BaseModel):
-    """What llama-server says of the work beside the usage."""
+    """What llama-server reports about the work in addition to the usage."""
 
     cache_n: Count | None = None
 
 
 class _Chunk(BaseModel):
-    """A piece of a stream, or a whole answer; servers put errors under one of two names."""
+    """A piece of a stream, or a complete answer; servers report errors under one of two names."""
 
     object: str = ""
     choices: list[_Choice] = Field(default_factory=list)
@@ -71,7 +71,7 @@ class _Chunk(BaseModel):
 
 
 class Collected:
-    """An answer under way."""
+    """An answer in progress."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Collected:
         *,
         streaming: bool = True,
     ) -> None:
-        """`known` tells the models that the server has. Without streaming, the lines are those of one object."""
+        """`known` returns the models that the server has. Without streaming, the lines are those of one object."""
         self._target = target
         self._known = known
         self._heard = request.heard
@@ -100,16 +100,16 @@ class Collected:
 
     @property
     def begun(self) -> bool:
-        """Whether a token has come."""
+        """Whether a token has arrived."""
         return bool(self.text or self.thinking)
 
     @property
     def complete(self) -> bool:
-        """Whether the reason of the end has come; what may follow are counts."""
+        """Whether the finish reason has arrived; only counts may follow."""
         return self.done or bool(self.reason)
 
     def take(self, line: bytes) -> ModelError | None:
-        """Adds one line; the error that it reports."""
+        """Add one line; return the error that it reports."""
         if not self._streaming:
             self._lines.append(line)
             return None
@@ -126,7 +126,7 @@ class Collected:
         return self._add(value)
 
     def refused(self, status: int, body: str) -> ModelError:
-        """The error that the server reports in place of an answer, or within one (status 200)."""
+        """The error that the server reports instead of an answer, or within one (status 200)."""
         known = self._known() if status in {httpx.codes.NOT_FOUND, httpx.codes.BAD_REQUEST} else ()
         error, self.refusal = server_errors.reported(self._target, status, body, known=known)
         return error
@@ -142,7 +142,7 @@ class Collected:
         )
 
     def as_answer(self, body: str, error: ModelError | None) -> RawAnswer:
-        """All that came, with what went wrong."""
+        """Everything that arrived, with the error if there was one."""
         finish: Finish = "length" if self.reason == "length" else "stop"
         if any(guard.tripped for guard in self._guards) and self.reason != "stop":
             finish = "repeated"

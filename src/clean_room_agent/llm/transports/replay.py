@@ -1,4 +1,4 @@
-"""Transports that answer from a recording: the same call identity, and the same prompt as then."""
+"""Transports that answer from a recording, by the identity of a call; its prompt must be the same as then."""
 
 import json
 from collections.abc import Collection, Iterable
@@ -37,7 +37,7 @@ SHOWN_BEFORE = 60
 
 
 class _Line(Struct, frozen=True, kw_only=True):
-    """A call as a recording's file has it; the parts of `ModelCall` describe the fields of the same name."""
+    """A call in the file of a recording; the parts of `ModelCall` describe the fields of the same name."""
 
     call_id: int
     identity: CallIdentity
@@ -109,7 +109,9 @@ class _Line(Struct, frozen=True, kw_only=True):
 
 
 class ReplayTransport:
-    """Answers as recorded, errors included. Of two calls with one identity (a resumed run), the later one counts."""
+    """Answers as recorded, including errors. Of two calls with the same identity (in a resumed run), the later one
+    counts.
+    """
 
     provider = "replay"
     live = False
@@ -121,7 +123,7 @@ class ReplayTransport:
         """The recorded answer.
 
         Raises:
-            ReplayMismatch: no such call was recorded, or it showed the model another text.
+            ReplayMismatch: no such call was recorded, or its prompt was different.
         """
         call = self._calls.get(request.identity)
         if call is None:
@@ -158,12 +160,12 @@ class ReplayTransport:
         return None
 
     def digest(self, tag: str) -> str | None:  # noqa: ARG002 - Transport's signature
-        """None: nobody is there to tell."""
+        """None: there is no server."""
         return None
 
     def _refusal(self, request: ChatRequest, error: ModelError | None) -> Refusal | None:
-        """The figures of a refusal are not recorded. One after which the same was asked again, for a shorter answer,
-        is told with figures that lead there.
+        """The figures of a refusal are not recorded. If the same was then asked again for a shorter answer, the refusal
+        gets figures that lead to that.
         """
         if not isinstance(error, WindowExceeded):
             return None
@@ -184,10 +186,10 @@ class ReplayTransport:
 
 
 class ReplayThenLive(ForwardingTransport):
-    """Answers the passes that a recording holds, and asks a server in all others."""
+    """Answers the passes in a recording from it, and asks a server in all others."""
 
     def __init__(self, recording: ReplayTransport, passes: Collection[str], server: Transport) -> None:
-        """`passes`: those answered from the recording, relative to the task."""
+        """`passes` are those answered from the recording, relative to the task."""
         self._recording = recording
         self._passes = frozenset(passes)
         super().__init__(server)
@@ -204,9 +206,8 @@ class ReplayThenLive(ForwardingTransport):
 
 
 class RecordThenLive(ForwardingTransport):
-    """Answers what a resumed run asked before from its record, and asks a server for all else.
-
-    A call that failed is asked again, unless the run went on after it.
+    """Answers what a resumed run asked before from its record, and asks a server everything else. A call that failed is
+    asked again, unless the run continued after it.
     """
 
     def __init__(self, calls: Iterable[ModelCall], server: Transport) -> None:
@@ -274,7 +275,7 @@ def _outcome(call: ModelCall) -> tuple[Finish, ModelError | None]:
 
 
 def _difference(call: ModelCall, request: ChatRequest) -> ReplayMismatch:
-    """The error that shows the first line in which what is asked differs from what was asked."""
+    """The error that shows the first line in which the prompt differs from the recorded one."""
     begin = f"{request.identity} asks something else than recorded call {call.id}: "
     hint = "the program, its configuration or the repository differ from the recorded run at this point"
     for part, recorded, asked in (
@@ -308,7 +309,7 @@ def _difference(call: ModelCall, request: ChatRequest) -> ReplayMismatch:
 
 
 def _around(line: str | None, column: int) -> str:
-    """The line, or of a long one what stands around the column."""
+    """The line, or the part of a long one around the column."""
     if line is None:
         return "(not there)"
     start = column - SHOWN_BEFORE if column > SHOWN_CHARS - SHOWN_BEFORE else 0

@@ -1,15 +1,14 @@
-"""What stands behind the names of the models that a local server lists: adapters of llama-server, and models that the server
-does not run itself but forwards prompts to, as Ollama does to its cloud.
+"""What is behind the names of the models that a local server lists: adapters of llama-server, and models that the
+server does not run itself but forwards prompts to, as Ollama does to its cloud.
 
-llama-server loads adapters when it starts (`--lora FILE`) and numbers them. A request says how strongly each applies; where
-it names none, all that are loaded apply as they were loaded, in full, even after `--lora-init-without-apply`. So each
-request to such a server names all of them, the base's too. Example, with adapters 0 and 1 loaded: the base is asked with
-0 and 1 at scale 0, adapter 1 with 0 at scale 0 and 1 at scale 1.
+llama-server loads adapters when it starts (`--lora FILE`) and numbers them. A request gives the scale of each; if it
+names none, all that are loaded apply at full scale, even after `--lora-init-without-apply`. So each request to such a
+server names all of them, even for the base. Example, with adapters 0 and 1 loaded: the base is asked with 0 and 1 at
+scale 0, adapter 1 with 0 at scale 0 and 1 at scale 1.
 
-The server keeps what it has read of earlier prompts in slots, and can take that up
-again under another adapter, though it was computed under the first (llama.cpp#26207). So a request after one with another
-adapter is read anew; and where several requests are under way at a time, which may share a slot in any order, all are, once
-an adapter is in use.
+The server caches earlier prompts in slots, and may reuse that cache for another adapter although it was computed with
+the first (llama.cpp#26207). So a request after one with another adapter must not use the cache; and if several requests
+run concurrently, which may share a slot in any order, none may once an adapter is in use.
 """
 
 import threading
@@ -36,7 +35,7 @@ class LoadedAdapter(BaseModel):
 
     @property
     def name(self) -> str:
-        """By which a tag means it."""
+        """The name by which a tag refers to it."""
         return PurePath(self.path).stem
 
 
@@ -49,15 +48,15 @@ class _Found(Struct, frozen=True, kw_only=True):
 
     model: str
     scales: tuple[tuple[int, float], ...]
-    """Of each adapter that is loaded, by its number."""
+    """The scale of each loaded adapter, by its number."""
 
 
 class LoraTags:
-    """What requests must say of adapters. Usable by several threads."""
+    """What requests must say about adapters. Thread-safe."""
 
     def __init__(self, ask: Callable[[str], tuple[str, AdapterList] | None], *, parallel: bool) -> None:
-        """`ask` tells a tag's model, as the server lists it, and its adapters, or None of a server that loads none, and
-        raises where that cannot be known now; `parallel`: whether requests overlap.
+        """`ask` returns a tag's model, as the server lists it, and its adapters, or None for a server that loads none;
+        it raises if that cannot be found out now. `parallel`: whether requests overlap.
         """
         self._ask = ask
         self._parallel = parallel
@@ -69,7 +68,7 @@ class LoraTags:
         """Whether any request named an adapter."""
 
     def model(self, tag: str) -> str:
-        """The model that the tag's adapter is for, as the server lists it; the tag itself where it names none.
+        """The model that the tag's adapter is for, as the server lists it; the tag itself if it names no adapter.
 
         Raises:
             ModelError: the server does not have the adapter, or cannot be asked.
@@ -94,7 +93,9 @@ class LoraTags:
         return named | ({"cache_prompt": False} if anew else {})
 
     def _lookup(self, tag: str) -> _Found | None:
-        """None where the server loaded nothing: another server's models may have the mark in their names."""
+        """What the tag means; None if the server loaded no adapters, since other servers' models may have the marker in
+        their names.
+        """
         if tag not in self._known:
             self._known[tag] = self._find(tag)
         return self._known[tag]
@@ -118,13 +119,13 @@ class LoraTags:
 
 
 class Forwarding(BaseModel):
-    """What Ollama says of a model that it forwards, wherever it speaks of one."""
+    """What Ollama says about a model that it forwards, in any of its answers."""
 
     remote_host: str | None = None
     remote_model: str | None = None
 
     def destination(self, tag: str) -> str:
-        """The machine that prompts for the model are sent on to; "" for none."""
+        """The machine that prompts for the model are forwarded to; "" for none."""
         cloud = CLOUD if self.remote_model or is_cloud_tag(tag) else ""
         return self.remote_host or cloud
 
@@ -133,13 +134,13 @@ class ForwardGuard:
     """Refuses models that a server forwards; each is asked about once, before its first prompt."""
 
     def __init__(self, destination: Callable[[str], str], *, allowed: bool) -> None:
-        """`destination` asks the server where a model's prompts are sent on to; "" for nowhere."""
+        """`destination` asks the server where a model's prompts are forwarded to; "" for nowhere."""
         self._destination = destination
         self._local: set[str] = set()
         self._allowed = allowed
 
     def refusal(self, target: Target) -> ModelError | None:
-        """The error for a model whose prompts would leave this machine, or of which that cannot be found out."""
+        """The error for a model whose prompts would leave this machine, or for which that cannot be found out."""
         if self._allowed or target.tag in self._local:
             return None
         try:
@@ -152,6 +153,6 @@ class ForwardGuard:
         return None
 
     def seen(self, target: Target, said: Forwarding) -> ModelError | None:
-        """The error for an answer that says it came from elsewhere: the name may stand for another model by now."""
+        """The error for an answer that says it came from elsewhere, since the name may refer to another model by now."""
         host = said.destination(target.tag)
         return server_errors.forwarded(target, host) if host and not self._allowed else None

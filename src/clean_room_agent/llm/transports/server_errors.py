@@ -1,5 +1,5 @@
-"""Mapping a model server's failures to our errors: one class of `ModelError` each, with what to do about it; and the figures
-in each server's words for a prompt that is too long.
+"""Maps a model server's failures to our errors, one class of `ModelError` each, with what to do about it; and reads the
+figures in each server's message about a prompt that is too long.
 """
 
 import json
@@ -53,7 +53,7 @@ SHOWN_MODELS = 20
 
 
 def read_refusal(message: str) -> Refusal | None:
-    """What a server's error says of a prompt that is too long; None where it speaks of something else."""
+    """What a server's error says about a prompt that is too long; None if it is about something else."""
     if "exceed_context_size" in message or '"n_ctx"' in message:
         figures = _embedded(message)
         return Refusal(
@@ -68,7 +68,7 @@ def read_refusal(message: str) -> Refusal | None:
 
 
 def _embedded(message: str) -> dict[str, Any]:
-    """The figures of the JSON object that the message holds, wherever they stand in it; empty without any."""
+    """The figures in the JSON object in the message, at any depth; empty if there is none."""
     start = message.find("{")
     try:
         data, _ = json.JSONDecoder().raw_decode(message, max(start, 0))
@@ -90,7 +90,7 @@ def _count(value: object) -> int | None:
 
 
 class Dialect(Struct, frozen=True, kw_only=True):
-    """What errors and hints say of one kind of server."""
+    """What errors and hints say about one kind of server."""
 
     protocol: str
     start: str
@@ -100,15 +100,15 @@ class Dialect(Struct, frozen=True, kw_only=True):
     log: str
     """Where its own log is."""
     missing: str
-    """How to get a model that it does not have; `{tag}` stands for the model."""
+    """How to get a missing model; `{tag}` stands for the model."""
     queue: str
-    """What makes its queue longer."""
+    """How to make its queue longer."""
     forbidden: str
-    """What to do where it answers 401 or 403."""
+    """What to do if it answers 401 or 403."""
     bad_request: str
-    """What to do where it answers 400 or 422; `{tag}` stands for the model."""
+    """What to do if it answers 400 or 422; `{tag}` stands for the model."""
     silent: str = ""
-    """What else to do where it breaks off before it has said a word."""
+    """What else to do if it breaks off before the first token."""
 
 
 OLLAMA = Dialect(
@@ -148,7 +148,7 @@ class Target(Struct, frozen=True, kw_only=True):
 
 
 def refused_connection(target: Target, reason: str) -> ServerUnreachable:
-    """Nobody answers at the address."""
+    """The error if nothing answers at the address."""
     return ServerUnreachable(
         f"no model server answers at {target.server}: {reason}",
         hint=target.dialect.start,
@@ -156,7 +156,7 @@ def refused_connection(target: Target, reason: str) -> ServerUnreachable:
 
 
 def broken_off(target: Target, reason: str, *, begun: bool) -> ModelError:
-    """The connection broke; `begun`: after the first token."""
+    """The error for a broken connection; `begun`: after the first token."""
     if begun:
         return ServerFailed(
             f"{target.server} broke off in the middle of {target.tag}'s answer: {reason}",
@@ -169,7 +169,7 @@ def broken_off(target: Target, reason: str, *, begun: bool) -> ModelError:
 
 
 def late(target: Target, key: str, seconds: float) -> ServerTimeout:
-    """A deadline of `[models.timeouts]` has passed; `key` names it."""
+    """The error for a deadline of `[models.timeouts]` that has passed; `key` names it."""
     what = {
         "first_byte": f"did not begin to answer within {seconds:g} s",
         "idle": f"fell silent for {seconds:g} s in the middle of its answer",
@@ -183,7 +183,7 @@ def late(target: Target, key: str, seconds: float) -> ServerTimeout:
 
 
 def endless(target: Target, said: str) -> DegenerateOutput:
-    """The stream ended cleanly, but without its last line."""
+    """The error for a stream that ended cleanly, but without its last line."""
     return DegenerateOutput(
         f"{target.tag} at {target.server} closed the stream before its end: the server stops a model that repeats "
         f"itself. Its last words: {said[-80:]!r}",
@@ -192,7 +192,7 @@ def endless(target: Target, said: str) -> DegenerateOutput:
 
 
 def not_the_protocol(target: Target, what: str) -> ServerFailed:
-    """Something came that is not of the protocol."""
+    """The error for something that is not part of the protocol."""
     return ServerFailed(
         f"{target.server} does not speak {target.dialect.protocol}: {what[:SHOWN_CHARS]}",
         hint=target.dialect.address,
@@ -200,7 +200,7 @@ def not_the_protocol(target: Target, what: str) -> ServerFailed:
 
 
 def ended_early(target: Target, reason: str) -> ServerFailed:
-    """The server ended the answer for a reason of its own, such as unloading the model."""
+    """The error for an answer that the server ended for its own reasons, such as unloading the model."""
     return ServerFailed(
         f"{target.server} ended {target.tag}'s answer with the reason {reason!r}",
         hint=f"another program may use the server's memory; {target.dialect.log}",
@@ -212,7 +212,7 @@ def reported(
 ) -> tuple[ModelError, Refusal | None]:
     """The error that the server reports, by status line or (status 200) within the stream.
 
-    `known`: the models that it has, for the hint. With a `Refusal` when the prompt was too long.
+    `known` are the models that it has, for the hint. There is a `Refusal` if the prompt was too long.
     """
     error = _error_of(body)
     whole = error if isinstance(error, str) else json.dumps(error)
@@ -253,7 +253,7 @@ def _is_missing(status: int, message: str) -> bool:
 
 
 def no_model(target: Target, known: tuple[str, ...]) -> ModelNotFound:
-    """The server has other models than this one; `known` are the ones that it has."""
+    """The error for a model that the server does not have; `known` are the ones that it has."""
     more = f" and {len(known) - SHOWN_MODELS} more" if len(known) > SHOWN_MODELS else ""
     have = f"; it has: {', '.join(known[:SHOWN_MODELS])}{more}" if known else ""
     return ModelNotFound(
@@ -263,7 +263,7 @@ def no_model(target: Target, known: tuple[str, ...]) -> ModelNotFound:
 
 
 def forwarded(target: Target, host: str) -> ForwardingServer:
-    """The server would send the model's prompts on to `host`."""
+    """The error for a model whose prompts the server would forward to `host`."""
     return ForwardingServer(
         f"{target.server} forwards prompts for {target.tag} to {host}, which is not this machine, and prompts hold your "
         "code",
@@ -272,7 +272,7 @@ def forwarded(target: Target, host: str) -> ForwardingServer:
 
 
 def too_long(target: Target, refusal: Refusal) -> WindowExceeded:
-    """The server refused the request as too long."""
+    """The error for a request that the server refused as too long."""
     size = "" if refusal.prompt_tokens is None else f" of {refusal.prompt_tokens} tokens"
     window = "its window" if refusal.window is None else f"its window of {refusal.window}"
     return WindowExceeded(
@@ -283,7 +283,7 @@ def too_long(target: Target, refusal: Refusal) -> WindowExceeded:
 
 
 def _error_of(body: str) -> object:
-    """The error that a JSON body holds, under whichever name the server gives it; else the body itself."""
+    """The error in a JSON body, under any of the names that servers use; otherwise the body itself."""
     try:
         data = json.loads(body)
     except (ValueError, RecursionError):
@@ -294,7 +294,7 @@ def _error_of(body: str) -> object:
 
 
 def _words(error: object) -> str:
-    """What an error says in words."""
+    """The message of an error."""
     if isinstance(error, dict) and isinstance(error.get("message"), str):
         code = error.get("code")
         return f"{error['message']} ({code})" if isinstance(code, str) and code else error["message"]
