@@ -69,8 +69,7 @@ def interpreter_places(environment_folder: Path) -> tuple[Path, ...]:
 
 
 def interpreter_prefix(link: Path) -> Path | None:
-    """The prefix of the Python interpreter that the link leads to, all links resolved; None if it does not lead to one.
-    """
+    """The prefix of the Python interpreter that the link leads to, all links resolved; None if it does not lead to one."""
     try:
         program = link.resolve(strict=True)
         prefix = program.parent.parent
