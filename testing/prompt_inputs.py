@@ -4,7 +4,7 @@ from typing import Any
 
 from clean_room_agent.artifacts.context import ContextRequest, section_texts
 from clean_room_agent.enrichment.prompts.enrichment import EnrichmentInputs
-from clean_room_agent.execute.edits.grammar import Editable
+from clean_room_agent.execute.edits.format import Editable
 from clean_room_agent.execute.prompts.adjustment_finalize import FinalizeInputs
 from clean_room_agent.execute.prompts.adjustment_new_step import NewStepInputs
 from clean_room_agent.execute.prompts.adjustment_root_cause import RootCauseInputs

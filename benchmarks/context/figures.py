@@ -14,7 +14,7 @@ from benchmarks.context.goals import Goal
 from benchmarks.context.needs import Needs
 from benchmarks.context.snapshot import Symbol
 from clean_room_agent.artifacts.model_calls import ModelCall
-from clean_room_agent.llm.bias import ABOUT_NOTHING
+from clean_room_agent.llm.probes import ABOUT_NOTHING
 
 MOST_GOALS = 8
 """Of the goal tests that a prompt should show where there are more: their words fill a window."""

@@ -33,7 +33,7 @@ from benchmarks.results import table, write_section
 from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.calls import list_calls
-from clean_room_agent.llm.window_probe import PROBE_NAME
+from clean_room_agent.llm.probes import PROBE_NAME
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 SERVER_WINDOW = 8192

@@ -15,7 +15,7 @@ from testing.oracle.oracle import Oracle
 from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.app.demo import PLAN_RECORDING, RECORDING, config_values, load_sample, make_repository
-from clean_room_agent.app.model_server import RECORDED_MODELS
+from clean_room_agent.app.model_server import RECORDED_MODELS, connect
 from clean_room_agent.app.new_config import write_config
 from clean_room_agent.app.plan_run import run_plan
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
@@ -24,7 +24,6 @@ from clean_room_agent.artifacts.names import new_task_id
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import list_calls
 from clean_room_agent.llm.transport import Transport
-from clean_room_agent.llm.transports.factory import connect
 from clean_room_agent.llm.transports.replay import dump_calls
 from clean_room_agent.orchestrator.events import Event
 from clean_room_agent.training.gold_edits import GoldFile

@@ -3,7 +3,7 @@
 import threading
 
 from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
-from clean_room_agent.llm.window_probe import PROBE_NAME
+from clean_room_agent.llm.probes import PROBE_NAME
 
 
 class MemorySink:

@@ -6,16 +6,15 @@ from typing import Any
 from msgspec import Struct, field
 from pydantic import BaseModel
 
-from clean_room_agent.llm.answer_guards import CopyMemory
+from clean_room_agent.llm.answer_rules import CopyMemory
 from clean_room_agent.llm.answers import YES_OR_NO, Choice, JsonAnswer, TextAnswer
-from clean_room_agent.llm.bias import BiasStore
 from clean_room_agent.llm.call_events import CallSink, CallWatcher, unwatched
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
+from clean_room_agent.llm.probes import BiasStore, ProofStore
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import Transport
-from clean_room_agent.llm.window_probe import ProofStore
 
 NOW = "2026-01-02T03:04:05Z"
 WINDOW = 4096

@@ -7,7 +7,7 @@ that matters and something that does not. What it answers about nothing at all s
 import random
 from collections.abc import Callable
 
-from clean_room_agent.llm.bias import NOTHING
+from clean_room_agent.llm.probes import NOTHING
 from testing.oracle.oracle import judged, options
 from testing.servers.ollama_script import Answer, Answerer, ChatCall
 

@@ -16,9 +16,9 @@ from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw import model_measurements
 from clean_room_agent.db.raw.calls import append_call
 from clean_room_agent.db.raw.record import Record
+from clean_room_agent.llm.probes import ProbedServer
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.token_estimator import InitialEstimator
-from clean_room_agent.llm.window_probe import ProbedServer
 from clean_room_agent.orchestrator.spending import Meter
 from clean_room_agent.workspace import Workspace
 

@@ -1,12 +1,28 @@
-"""The configured server, and its key."""
+"""The configured server, its key, and the model that it loads while a run does what needs none."""
 
+import contextlib
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
+from testing.client.model_client import models_config
+from testing.patience import PATIENCE, wait_until
+from testing.runs.solving import Project, make_project
+from testing.servers.ollama_script import ChatCall
+from testing.servers.ollama_server import OllamaServer
 
-from clean_room_agent.app.model_server import RECORDED_MODELS, open_server
+from clean_room_agent.app.clock import utc_now
+from clean_room_agent.app.model_server import RECORDED_MODELS, connect, first_model, loading, open_server
+from clean_room_agent.app.settings import Overrides, Settings, load_settings
+from clean_room_agent.app.wiring import router_of
+from clean_room_agent.artifacts.outcomes import TimeKind
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.runs import TimeSpanRow, find_task, list_time_spans
 from clean_room_agent.errors import ConfigError
-from clean_room_agent.llm.config import ModelsConfig
+from clean_room_agent.llm.config import ModelsConfig, Provider
+from clean_room_agent.orchestrator.spending import TimeLog
+from clean_room_agent.workspace import Workspace
 
 MODELS: dict[str, Any] = {
     "base_url": "http://127.0.0.1:1",
@@ -26,3 +42,75 @@ def test_a_key_that_is_not_set_names_its_variable(monkeypatch: pytest.MonkeyPatc
 def test_the_demo_s_recording_is_no_server() -> None:
     with pytest.raises(ConfigError, match="recording"):
         open_server(ModelsConfig(**MODELS | RECORDED_MODELS))
+
+
+@pytest.mark.parametrize("provider", ["ollama", "openai"])
+def test_a_server_is_spoken_to_by_the_configured_protocol(provider: Provider) -> None:
+    assert connect(models_config("http://127.0.0.1:1", provider=provider)).provider == provider
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return make_project(tmp_path)
+
+
+def settings_of(project: Project, server: OllamaServer, **models: str) -> Settings:
+    project.configure(server.base_url, models=models)
+    return load_settings(Workspace(repo=project.top).config, Overrides())
+
+
+def spans(project: Project) -> tuple[TimeSpanRow, ...]:
+    with contextlib.closing(get_connection("raw", repo_path=project.top, read_only=True)) as conn:
+        return list_time_spans(conn, find_task(conn, "@"))
+
+
+def test_a_run_has_its_first_model_loaded_once_and_before_the_first_question(project: Project) -> None:
+    loaded: list[list[str]] = []
+
+    def answer(call: ChatCall) -> object:
+        loaded.append(sorted(server.state.loaded))
+        return project.oracle(call)
+
+    with OllamaServer(answer) as server:  # type: ignore[arg-type]
+        assert project.solve(server).code == 0
+    assert [body["model"] for body in server.loads] == ["thinker:4b"]
+    assert server.reloads == 0
+    assert loaded[0] == ["thinker:4b"]
+    (row,) = [row for row in spans(project) if row.kind is TimeKind.MODEL_LOAD]
+    assert row.detail == "thinker:4b"
+
+
+def test_a_replay_loads_nothing(project: Project) -> None:
+    with OllamaServer(project.oracle) as server:
+        assert project.solve(server).code == 0
+        assert project.cra("replay", "@").code == 0
+    assert len(server.loads) == 1
+
+
+def test_a_load_that_fails_is_noted_and_ends_nothing(project: Project) -> None:
+    rows: list[TimeSpanRow] = []
+    with OllamaServer([]) as server:
+        settings = settings_of(project, server, reasoning="gone:1b")
+        times = TimeLog("task", utc_now)
+        first = first_model(router_of(settings), planned=False)
+        with times.connected(rows.append), loading(settings.models, first, times):
+            wait_until(lambda: bool(rows), "the end of the load")
+    assert rows[0].detail.startswith("gone:1b: ")
+
+
+def test_a_load_is_given_up_when_the_run_is_over(project: Project) -> None:
+    with OllamaServer([], load_seconds=PATIENCE) as server:
+        settings = settings_of(project, server)
+        began = time.monotonic()
+        first = first_model(router_of(settings), planned=False)
+        with loading(settings.models, first, TimeLog("task", utc_now)):
+            wait_until(lambda: bool(server.loads), "the request")
+        assert time.monotonic() - began < PATIENCE / 2
+
+
+def test_the_first_question_of_a_planned_run_is_what_it_needs_to_see(project: Project) -> None:
+    with OllamaServer([]) as server:
+        settings = settings_of(project, server, classifier="sorter:1b")
+    router = router_of(settings)
+    assert first_model(router, planned=True).tag == "sorter:1b"
+    assert first_model(router, planned=False).tag == "thinker:4b"

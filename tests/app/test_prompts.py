@@ -10,10 +10,9 @@ from msgspec.structs import replace
 from testing.prompt_inputs import INPUTS, OPTIONS
 
 from clean_room_agent.app.prompts import PROMPTS
-from clean_room_agent.llm.answer_guards import MARK
+from clean_room_agent.llm.answer_rules import MARK, brief, longest
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.prompt import Prompt
-from clean_room_agent.llm.schema import brief, longest
 
 SHAPED = [prompt for prompt in PROMPTS if prompt.schema is not None]
 FREE_KEYS = {"role", "needs", "category", "decision"}

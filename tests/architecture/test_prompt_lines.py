@@ -21,8 +21,8 @@ from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import list_calls
 from clean_room_agent.db.raw.runs import list_runs
 from clean_room_agent.db.rows import Connection
+from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.llm.prompt import Prompt
-from clean_room_agent.llm.window_probe import PROBE_NAME
 from clean_room_agent.report.trace import RunTrace, read_trace
 from clean_room_agent.report.why_line import LineWhy, line_why, lines_of
 

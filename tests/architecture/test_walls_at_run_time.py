@@ -15,7 +15,6 @@ STATIONS = {
     "app.solve": "2 the use case",
     "app.wiring": "2 the use case",
     "app.model_server": "2 the use case",
-    "app.model_loading": "2 the use case",
     "orchestrator.run": "3 the port that wiring built",
     "orchestrator.solve": "4 the order of passes",
     "orchestrator.": "5 a pass",

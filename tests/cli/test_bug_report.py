@@ -17,7 +17,7 @@ from testing.servers.ollama_server import OllamaServer
 from clean_room_agent.cli.main import run
 from clean_room_agent.db.connection import get_connection, transaction
 from clean_room_agent.db.raw.runs import EventRow, append_event
-from clean_room_agent.llm.window_probe import PROBE_NAME
+from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.version import VERSION
 from clean_room_agent.workspace import Workspace
 

@@ -8,9 +8,8 @@ from testing.repositories import commit_change, fingerprint, git, make_repositor
 
 from clean_room_agent.errors import RepositoryError
 from clean_room_agent.git.apply_result import apply_to_tree
-from clean_room_agent.git.commits import EXECUTABLE, FILE, LINK, FileChange, commit_files
+from clean_room_agent.git.commits import EXECUTABLE, FILE, LINK, FileChange, commit_files, snapshot
 from clean_room_agent.git.repository import Repository, open_repository
-from clean_room_agent.git.snapshot import snapshot
 
 
 def test_a_change_is_applied_beside_other_uncommitted_work(repo: Repository) -> None:

@@ -7,9 +7,9 @@ import pytest
 from testing.repositories import fingerprint, git, make_repository, read_tree, write
 
 from clean_room_agent.errors import GitError
+from clean_room_agent.git.commits import Snapshot, snapshot
 from clean_room_agent.git.generated import Generated
 from clean_room_agent.git.repository import open_repository
-from clean_room_agent.git.snapshot import Snapshot, snapshot
 from clean_room_agent.git.worktree import Worktree, add_worktree, remove_worktree
 
 LATIN = os.fsdecode(b"caf\xe9.txt")

@@ -22,11 +22,11 @@ from testing.client.scripted_transport import ScriptedTransport
 from testing.patience import PATIENCE
 
 from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.llm.answer_rules import at_most
 from clean_room_agent.llm.answers import YES_OR_NO
 from clean_room_agent.llm.call_events import CallEvent, CallFinished, CallStarted, CallUnreadable
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import Window
-from clean_room_agent.llm.schema import at_most
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer, Sampling
 
 SKY = Note(text="sky")

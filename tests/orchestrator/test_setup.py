@@ -19,7 +19,7 @@ from testing.runs.memory_run import (
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.raw.runs import OrchestratorRunRow, get_orchestrator_run
 from clean_room_agent.errors import ModelError
-from clean_room_agent.git.snapshot import Snapshot
+from clean_room_agent.git.commits import Snapshot
 from clean_room_agent.orchestrator.events import Note, RunStarted
 from clean_room_agent.orchestrator.setup import (
     Models,

@@ -2,7 +2,7 @@ from msgspec.structs import replace
 from tests.report.conftest import LargeRun
 
 from clean_room_agent.artifacts.model_calls import AnswerReading, CallReading
-from clean_room_agent.llm.window_probe import PROBE_NAME
+from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.report.budget import budget, call_line, fullest
 
 

@@ -15,9 +15,9 @@ from clean_room_agent.db.session import Session, States
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.evidence_text import LEAST_CHARACTERS, describe_evidence
 from clean_room_agent.llm.answers import TokenChoice
-from clean_room_agent.llm.bias import ABOUT_NOTHING, NOTHING
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
+from clean_room_agent.llm.probes import ABOUT_NOTHING, NOTHING
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import RawAnswer
 from clean_room_agent.retrieval.judges import ModelJudge, ThresholdJudge, question_text, take_best

@@ -12,9 +12,9 @@ from clean_room_agent.app.wiring import router_of
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.errors import CraError
 from clean_room_agent.llm.config import ModelsConfig
+from clean_room_agent.llm.probes import small_window_error
 from clean_room_agent.llm.router import ROLES, ModelRouter
 from clean_room_agent.llm.transport import ModelDetails, ModelServer
-from clean_room_agent.llm.window_probe import small_window_error
 
 PURPOSES: dict[Role, str] = {
     "coding": "writes the edits",

@@ -11,7 +11,7 @@ from clean_room_agent.db.raw.calls import copying_models, get_call
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.llm.answers import Choice
-from clean_room_agent.llm.bias import BiasKey
+from clean_room_agent.llm.probes import BiasKey, ProbedServer, still_holds
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.token_estimator import (
     FULL_PAIRS,
@@ -21,7 +21,6 @@ from clean_room_agent.llm.token_estimator import (
     InitialEstimator,
     TokenEstimator,
 )
-from clean_room_agent.llm.window_probe import ProbedServer, still_holds
 from clean_room_agent.orchestrator.spending import Meter
 
 STEP = 25

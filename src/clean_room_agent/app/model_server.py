@@ -1,12 +1,20 @@
-"""Opens the configured model server, with the API key from the environment."""
+"""Opens the configured model server by the protocol that it speaks, with the API key from the environment; and has it load the
+model of a run's first question while the run does what needs no model.
+"""
 
+import contextlib
 import os
+import threading
+from collections.abc import Iterator
 
-from clean_room_agent.errors import ConfigError, ForwardingServer
+from clean_room_agent.app.clock import utc_now
+from clean_room_agent.artifacts.outcomes import TimeKind
+from clean_room_agent.errors import ConfigError, ForwardingServer, ModelError
 from clean_room_agent.llm.config import ModelsConfig
-from clean_room_agent.llm.router import ModelRouter
-from clean_room_agent.llm.transport import ModelDetails, ModelServer
-from clean_room_agent.llm.window_probe import small_window_error
+from clean_room_agent.llm.probes import small_window_error
+from clean_room_agent.llm.router import ModelConfig, ModelRouter
+from clean_room_agent.llm.transport import ModelDetails, ModelLoad, ModelServer
+from clean_room_agent.orchestrator.spending import TimeLog
 
 RECORDED_MODELS = {"coding": "recorded-coder", "reasoning": "recorded-reasoner"}
 """What the project of `cra demo` names: no server has them."""
@@ -24,7 +32,6 @@ def open_server(models: ModelsConfig) -> ModelServer:
             hint="what needs no model works here: show, report, replay, apply, runs, stats, retrieve --no-model; "
             "to ask a model of yours: cra init --force",
         )
-    from clean_room_agent.llm.transports.factory import connect
 
     name = models.api_key_env
     if name is None:
@@ -69,3 +76,49 @@ def require_all(server: ModelServer, router: ModelRouter) -> None:
         served, window = model_on(server, tag, router.models).served, router.window_of(tag)
         if served is not None and window is not None and served < window:
             raise small_window_error(served, tag, window)
+
+
+def connect(config: ModelsConfig, *, key: str = "") -> ModelServer:
+    """A transport to `[models].base_url`; nothing is sent yet. `key` is for servers that need one."""
+    if config.provider == "openai":
+        from clean_room_agent.llm.transports import openai
+
+        return openai.connect(config, key=key)
+    from clean_room_agent.llm.transports import ollama
+
+    return ollama.connect(config)
+
+
+@contextlib.contextmanager
+def loading(models: ModelsConfig, model: ModelConfig | None, times: TimeLog) -> Iterator[None]:
+    """Meanwhile the server loads the model, if it loads models on demand; what is not loaded by the end of the block is given up.
+
+    A server that cannot load it fails the first question; here, that is only noted with the time it took.
+    """
+    load = open_server(models).loading(model) if model is not None else None
+    if model is None or load is None:
+        yield
+        return
+    thread = threading.Thread(target=_load, args=(load, model.tag, times), name="loading", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        load.cancel()
+        thread.join()
+
+
+def first_model(router: ModelRouter, *, planned: bool) -> ModelConfig:
+    """The model of a run's first question: what the task is about, or, where a plan says that, what it needs to see."""
+    if planned:
+        return router.resolve("classifier", "scope_judgment", "scope")
+    return router.resolve("reasoning", "task_analysis", "task_analysis")
+
+
+def _load(load: ModelLoad, tag: str, times: TimeLog) -> None:
+    began, said = utc_now(), tag
+    try:
+        load.run()
+    except ModelError as error:
+        said = f"{tag}: {error.message}"
+    times.add(TimeKind.MODEL_LOAD, said, began_at=began)

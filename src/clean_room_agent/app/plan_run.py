@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.model_loading import first_model, loading
+from clean_room_agent.app.model_server import first_model, loading
 from clean_room_agent.app.run_index import IndexProcess, Refresh
 from clean_room_agent.app.run_wiring import run_parts, task_of
 from clean_room_agent.app.settings import Settings
@@ -24,7 +24,6 @@ from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.only_plan import PlanMade, make_plan
 from clean_room_agent.orchestrator.setup import RunParts, opened_run
 from clean_room_agent.orchestrator.spending import TimeLog
-from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.report.causes import ending_of
 from clean_room_agent.report.summary import Ending
 from clean_room_agent.workspace import Workspace
@@ -75,10 +74,11 @@ def run_plan(
         repo = open_repository(workspace.repo)
     task = task_of(settings, task_id, description)
     live = transport is wiring.live_transport
+    first = first_model(wiring.router_of(settings), planned=False)
     workspace.create()
     with (
         IndexProcess(Refresh(workspace, settings.index), times.timed) as indexing,
-        loading(settings, first_model(settings, PlanGiven()) if live else None, times),
+        loading(settings.models, first if live else None, times),
         wiring.open_services(workspace, settings, task_id, transport, watch=observer.notice) as services,
         run_parts(services, repo, task, observer, indexing=indexing, command="plan", times=times) as parts,
     ):

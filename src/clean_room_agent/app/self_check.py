@@ -22,11 +22,11 @@ from clean_room_agent.errors import CraError, ModelError, TruncatingServer, Usag
 from clean_room_agent.git.command import git
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree, remove_worktree
+from clean_room_agent.llm.answer_rules import MAX_NUMBER, bounds
 from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice, JsonAnswer
+from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.llm.prompt import Prompt
-from clean_room_agent.llm.schema import MAX_NUMBER, bounds
 from clean_room_agent.llm.transport import ModelServer
-from clean_room_agent.llm.window_probe import PROBE_NAME
 from clean_room_agent.orchestrator.config import SandboxMode
 from clean_room_agent.orchestrator.testing.worktrees import NO_SANDBOX
 from clean_room_agent.query.knowledge import KnowledgeBase

@@ -12,7 +12,7 @@ from msgspec import Struct, field, structs
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.leftovers import reap
-from clean_room_agent.app.model_loading import first_model, loading
+from clean_room_agent.app.model_server import first_model, loading
 from clean_room_agent.app.run_index import IndexProcess, Refresh
 from clean_room_agent.app.run_wiring import run_parts, task_of
 from clean_room_agent.app.settings import Overrides, Settings, flags_text
@@ -142,16 +142,15 @@ def run_solve(
     with times.timed(TimeKind.PREFLIGHT):
         wiring.require_models(settings, transport)
     started = time.monotonic()
-    with times.timed(TimeKind.GIT, "open the repository"):
-        repo = with_package(open_repository(workspace.repo), BRANCHES)
-        reap(workspace, repo, wiring.worktrees_folder(workspace, settings))
+    repo = _opened(workspace, settings, times)
     new = not request.resume and request.replay_of is None
     live = new and transport is wiring.live_transport
+    first = first_model(wiring.router_of(settings), planned=request.given != PlanGiven())
     workspace.create()
     with (
         # Before anything has threads; a run that goes on, or is replayed, has an index of its own.
         IndexProcess(Refresh(workspace, settings.index) if new else None, times.timed) as indexing,
-        loading(settings, first_model(settings, request.given) if live else None, times),
+        loading(settings.models, first if live else None, times),
         interruptible(task_id) as interrupts,
         wiring.open_services(
             workspace,
@@ -184,6 +183,14 @@ def run_solve(
         ):
             solved = solve(run, given)
         return _ended(services, repo, request, solved, interrupts, (fullest.value, started))
+
+
+def _opened(workspace: Workspace, settings: Settings, times: TimeLog) -> Repository:
+    """The repository, without what dead processes left in it."""
+    with times.timed(TimeKind.GIT, "open the repository"):
+        repo = with_package(open_repository(workspace.repo), BRANCHES)
+        reap(workspace, repo, wiring.worktrees_folder(workspace, settings))
+    return repo
 
 
 def _ended(

@@ -11,9 +11,9 @@ from clean_room_agent.app.run_wiring import runner_setup
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.artifacts.names import new_task_id, short_id
 from clean_room_agent.errors import ConfigError
+from clean_room_agent.git.commits import snapshot
 from clean_room_agent.git.refs import delete_ref, list_refs
 from clean_room_agent.git.repository import open_repository
-from clean_room_agent.git.snapshot import snapshot
 from clean_room_agent.orchestrator.events import Nobody
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.run import require_judging

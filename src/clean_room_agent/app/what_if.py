@@ -21,7 +21,7 @@ from clean_room_agent.db.raw.calls import list_calls
 from clean_room_agent.db.raw.passes import DecisionRow, list_decisions
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.errors import UsageError, WindowExceeded
-from clean_room_agent.llm.answer_guards import COPIED, describe_repetition
+from clean_room_agent.llm.answer_rules import COPIED, describe_repetition
 from clean_room_agent.llm.answers import BadAnswer, Choice
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.prompt import Prompt

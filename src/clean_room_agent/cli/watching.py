@@ -12,7 +12,7 @@ from clean_room_agent.cli.safe_console import RedactedView, SanitizedView
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.passes import DecisionRow, list_decisions
 from clean_room_agent.llm.call_events import CallFinished, CallUnreadable
-from clean_room_agent.llm.window_probe import PROBE_NAME
+from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.orchestrator.events import Event, Observer, PassFinished
 from clean_room_agent.report.live import Broadcast, EventStream, TerminalView
 from clean_room_agent.workspace import Workspace

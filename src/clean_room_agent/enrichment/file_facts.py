@@ -6,8 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clean_room_agent.db.curated.dependencies import DependencyRow
-from clean_room_agent.db.curated.files import FileRow
+from clean_room_agent.db.curated.files import DependencyRow, FileRow
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.safe_open import read_bytes
 from clean_room_agent.text_file import NotTextError, decode

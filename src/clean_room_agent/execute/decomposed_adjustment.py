@@ -34,8 +34,8 @@ from clean_room_agent.execute.prompts.adjustment_step_viability import (
     ADJUSTMENT_STEP_VIABILITY,
     StepViabilityInputs,
 )
-from clean_room_agent.llm.bias import NOTHING
 from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.probes import NOTHING
 from clean_room_agent.unified_diff import newest_hunks
 
 DIFF_CHARS = 2000

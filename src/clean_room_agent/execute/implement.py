@@ -12,7 +12,7 @@ from clean_room_agent.artifacts.context import ContextPackage, quoted
 from clean_room_agent.artifacts.edits import PatchEdit, StepResult
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.execute.edits.definitions import definitions
-from clean_room_agent.execute.edits.grammar import Editable
+from clean_room_agent.execute.edits.format import Editable
 from clean_room_agent.execute.edits.parse import parse_edits, render_edit
 from clean_room_agent.execute.prompt_fitting import PromptContents, Retry, all_contents, fit
 from clean_room_agent.execute.prompts.implement import IMPLEMENT, FailedAttempt, ImplementInputs

@@ -5,8 +5,8 @@ from typing import Final, Generic
 
 from clean_room_agent.artifacts.plans import PlanVerdict
 from clean_room_agent.llm.answers import NO, YES, Choice
-from clean_room_agent.llm.bias import calibrate_choice, lets_in, needs_bias
 from clean_room_agent.llm.client import ModelClient, Reply
+from clean_room_agent.llm.probes import calibrate_choice, lets_in, needs_bias
 from clean_room_agent.llm.prompt import InputsT, Prompt
 
 EVEN: Final = 0.5

@@ -20,7 +20,6 @@ from clean_room_agent.execute.plan_drafts import (
     unreadable_draft,
 )
 from clean_room_agent.execute.prompt_fitting import PromptContents, all_contents, fit, planner_contents
-from clean_room_agent.execute.prompts.answers import StepAnswer
 from clean_room_agent.execute.prompts.plans import (
     ADJUSTMENT,
     META_PLAN,
@@ -28,6 +27,7 @@ from clean_room_agent.execute.prompts.plans import (
     AdjustmentInputs,
     MetaPlanInputs,
     PartPlanInputs,
+    StepAnswer,
 )
 from clean_room_agent.llm.client import ModelClient
 

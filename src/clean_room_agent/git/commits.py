@@ -1,9 +1,10 @@
-"""Makes commits from bytes in memory, never from a folder in which tests ran. They use a temporary index, so that the
-user's own is only read.
+"""Makes commits without touching the user's tree, index or HEAD: of edited texts, from bytes in memory and never from a folder in
+which tests ran; and of the working tree as the user sees it, as the snapshot that a run starts from.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+import stat
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,12 +12,17 @@ from msgspec import Struct
 
 from clean_room_agent.errors import GitError
 from clean_room_agent.folders import temporary_folder
-from clean_room_agent.git.command import joined, names, one_line, require_hex
+from clean_room_agent.git.command import fields, git, joined, named_programs, names, one_line, require_hex
+from clean_room_agent.git.generated import Generated, split_generated
+from clean_room_agent.git.refs import sync_commit, write_ref
 from clean_room_agent.git.repository import Repository, author_of
+from clean_room_agent.safe_open import is_file, read_bytes
 
 FILE = "100644"
 EXECUTABLE = "100755"
 LINK = "120000"
+SNAPSHOT_MESSAGE = b"Uncommitted work, as cra found it\n"
+GITLINK = "160000"
 
 
 @contextmanager
@@ -122,3 +128,256 @@ def _write(file: Path, change: FileChange) -> None:
         return
     file.write_bytes(change.data)
     file.chmod(0o755 if change.mode == EXECUTABLE else 0o644)
+
+
+class Snapshot(Struct, frozen=True, kw_only=True):
+    """The commit that a run starts from; all paths sorted.
+
+    `commit` is HEAD itself when nothing is uncommitted, else a commit on top of it that no branch names. `excluded`
+    pairs a path with the reason why the snapshot has it as committed, or not at all. `reshaped` are files whose bytes
+    differ after a checkout (mostly because of mixed line endings). `converted` are tracked files of a filter driver: a
+    worktree has their committed contents, such as LFS pointers. `absent` are those that a sparse checkout does not
+    show. `generated` are folders of which nothing is included.
+    """
+
+    commit: str
+    tree: str
+    dirty_tracked: tuple[str, ...]
+    untracked: tuple[str, ...]
+    excluded: tuple[tuple[str, str], ...]
+    reshaped: tuple[str, ...]
+    converted: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+    generated: tuple[Generated, ...] = ()
+
+
+class _Taken(Struct, frozen=True, kw_only=True):
+    paths: tuple[str, ...]
+    excluded: tuple[tuple[str, str], ...]
+    generated: tuple[Generated, ...] = ()
+
+
+class _Flagged(Struct, frozen=True, kw_only=True):
+    """Tracked paths: `files` without submodules; those in `absent` are hidden by a flag and missing on disk."""
+
+    files: tuple[str, ...]
+    submodules: tuple[str, ...]
+    absent: tuple[str, ...]
+
+
+def snapshot(
+    repo: Repository, task_id: str, *, secrets: Callable[[str], bool], max_untracked_bytes: int
+) -> Snapshot:
+    """Commit HEAD, tracked changes (also those hidden by assume-unchanged), and untracked files that are not ignored.
+
+    The ref `refs/cra/<task_id>/base`, which must not exist yet, keeps it. Left out, and reported: untracked files over
+    `max_untracked_bytes` or for which `secrets` holds, those in generated folders, what a filter driver would have to
+    convert, changed submodules, other repositories. The same tree and HEAD give the same commit.
+
+    Raises:
+        GitError: a tracked file cannot be read, or the task has a snapshot already.
+    """
+    with copied_index(repo) as pins:
+        flagged = _unhide(repo, pins)
+        converted = _filtered(repo, pins, flagged.files)
+        tracked = _take_tracked(repo, pins, flagged.submodules)
+        untracked = _take_untracked(repo, pins, flagged, secrets, max_untracked_bytes)
+        tree = one_line(repo.git("write-tree", pins=pins))
+        reshaped = _reshaped(repo, pins, (*tracked.paths, *untracked.paths))
+    commit = _commit(repo, tree)
+    if commit != repo.head:
+        sync_commit(repo, commit)
+    write_ref(repo, f"refs/cra/{task_id}/base", commit, repo.zero)
+    changed = names(
+        repo.git(
+            "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--end-of-options", repo.head, commit
+        )
+        if commit != repo.head
+        else b""
+    )
+    new = set(untracked.paths)
+    return Snapshot(
+        commit=commit,
+        tree=tree,
+        dirty_tracked=tuple(sorted(path for path in changed if path not in new)),
+        untracked=tuple(sorted(new)),
+        excluded=tuple(sorted({*tracked.excluded, *untracked.excluded})),
+        reshaped=reshaped,
+        converted=tuple(sorted(converted)),
+        absent=flagged.absent,
+        generated=untracked.generated,
+    )
+
+
+def _commit(repo: Repository, tree: str) -> str:
+    if tree == one_line(repo.git("rev-parse", "--verify", "--end-of-options", f"{repo.head}^{{tree}}")):
+        return repo.head
+    date = one_line(repo.git("show", "-s", "--format=%ct +0000", "--end-of-options", repo.head))
+    pins = identity(author_of(repo), date)
+    return one_line(
+        repo.git(
+            "commit-tree",
+            require_hex(tree),
+            "-p",
+            require_hex(repo.head),
+            "-F",
+            "-",
+            pins=pins,
+            input=SNAPSHOT_MESSAGE,
+        )
+    )
+
+
+def _take_tracked(repo: Repository, pins: Mapping[str, str], submodules: tuple[str, ...]) -> _Taken:
+    excluded = [(path, reason) for path in submodules for reason in _changes_inside(repo.top / path)]
+    repo.git("update-index", "-q", "--refresh", pins=pins, ok=(0, 1))
+    entries = names(
+        repo.git("diff-files", "-z", "--raw", "--no-renames", "--ignore-submodules=dirty", pins=pins)
+    )
+    paths = []
+    for head, path in zip(entries[0::2], entries[1::2], strict=True):
+        old_mode, new_mode = head.lstrip(":").split(" ")[:2]
+        if GITLINK in {old_mode, new_mode}:
+            excluded.append((path, "a submodule at another commit: left as recorded"))
+        elif _is_special(repo.top / path):
+            excluded.append((path, "neither a file nor a link"))
+        else:
+            paths.append(path)
+    gone = {path for path in paths if not _stands(repo.top, path)}
+    filtered = _filtered(repo, pins, tuple(path for path in paths if path not in gone))
+    taken = tuple(path for path in paths if path not in filtered)
+    removed = tuple(path for path in taken if path in gone)
+    written = tuple(path for path in taken if path not in gone)
+    if removed:
+        repo.git("update-index", "--force-remove", "-z", "--stdin", pins=pins, input=joined(removed))
+    if written:
+        repo.git("update-index", "--add", "--remove", "-z", "--stdin", pins=pins, input=joined(written))
+    return _Taken(paths=taken, excluded=(*excluded, *filtered.items()))
+
+
+def _take_untracked(
+    repo: Repository,
+    pins: Mapping[str, str],
+    flagged: _Flagged,
+    secrets: Callable[[str], bool],
+    max_bytes: int,
+) -> _Taken:
+    excluded, paths = [], []
+    listed = names(repo.git("ls-files", "--others", "--exclude-standard", "-z", pins=pins))
+    tracked = (*flagged.files, *flagged.submodules)
+    kept, generated = split_generated(str(repo.top), tracked, listed)
+    for path in kept:
+        reason = _reason_against(repo.top / path, path, secrets, max_bytes)
+        if reason:
+            excluded.append((path, reason))
+        else:
+            paths.append(path)
+    filtered = _filtered(repo, pins, tuple(paths))
+    taken = tuple(path for path in paths if path not in filtered)
+    if taken:
+        repo.git("update-index", "--add", "-z", "--stdin", pins=pins, input=joined(taken))
+    return _Taken(paths=taken, excluded=(*excluded, *filtered.items()), generated=generated)
+
+
+def _unhide(repo: Repository, pins: Mapping[str, str]) -> _Flagged:
+    """Clear the flags that hide existing files from comparison, and return the tracked paths."""
+    assumed: list[str] = []
+    skipped: list[str] = []
+    absent: list[str] = []
+    files: list[str] = []
+    submodules: list[str] = []
+    for entry in names(repo.git("ls-files", "-z", "-v", "--stage", pins=pins)):
+        head, _, path = entry.partition("\t")
+        tag, mode = head.split(" ")[:2]
+        if mode == GITLINK:
+            submodules.append(path)
+            continue
+        files.append(path)
+        if tag.islower():
+            assumed.append(path)
+        if tag in "Ss":
+            (skipped if os.path.lexists(repo.top / path) else absent).append(path)
+    for flag, paths in (("assume-unchanged", assumed), ("skip-worktree", skipped)):
+        if paths:
+            repo.git("update-index", f"--no-{flag}", "-z", "--stdin", pins=pins, input=joined(tuple(paths)))
+    return _Flagged(files=tuple(files), submodules=tuple(submodules), absent=tuple(sorted(absent)))
+
+
+def _changes_inside(submodule: Path) -> tuple[str, ...]:
+    """Why a submodule is not as recorded: nothing, or one reason."""
+    if not (submodule / ".git").exists():
+        return ()
+    try:
+        status = git(
+            "status", "--porcelain", "-z", "--ignore-submodules=dirty",
+            cwd=submodule, named=named_programs(submodule),
+        )  # fmt: skip
+    except GitError:
+        return ("a submodule that git cannot read: left as recorded",)
+    return ("a submodule with uncommitted changes: left as recorded",) if status else ()
+
+
+def _reason_against(file: Path, path: str, secrets: Callable[[str], bool], max_bytes: int) -> str:
+    if path.endswith("/"):
+        return "another git repository"
+    if secrets(path):
+        return "its name looks like a secret"
+    try:
+        info = file.lstat()
+    except FileNotFoundError:
+        return "disappeared while the snapshot was taken"
+    if _is_special(file):
+        return "neither a file nor a link"
+    if info.st_size > max_bytes:
+        return f"{info.st_size} bytes are more than the limit of {max_bytes}"
+    return "" if stat.S_ISLNK(info.st_mode) or os.access(file, os.R_OK) else "cannot be read"
+
+
+def _filtered(repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...]) -> dict[str, str]:
+    """Those of `paths` that belong to a filter driver, with the reason. Stored unfiltered, they could leak secrets or
+    bloat the repository.
+    """
+    if not repo.named.filters or not paths:
+        return {}
+    told = fields(repo.git("check-attr", "-z", "--stdin", "filter", pins=pins, input=joined(paths)))
+    pairs = zip(told[0::3], told[2::3], strict=True)
+    return {
+        path: f"filter driver {name!r} does not run here"
+        for path, name in pairs
+        if name in repo.named.filters
+    }
+
+
+def _reshaped(repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...]) -> tuple[str, ...]:
+    files = tuple(path for path in paths if is_file(repo.top, path))
+    if not files:
+        return ()
+    with temporary_folder("checkout") as folder:
+        repo.git(
+            "checkout-index", "-q", "-z", "--stdin", f"--prefix={folder}/", pins=pins, input=joined(files)
+        )
+        differs = (path for path in files if _read(folder, path) != _read(repo.top, path))
+        return tuple(sorted(differs))
+
+
+def _read(top: Path, path: str) -> bytes | None:
+    """The file's bytes; None if it is no longer a regular file below real folders."""
+    try:
+        return read_bytes(top, path)
+    except OSError:
+        return None
+
+
+def _stands(top: Path, path: str) -> bool:
+    """Whether the path exists without following a link: git's index has no paths beyond links."""
+    file = top / path
+    above = (each for each in file.parents if each.is_relative_to(top) and each != top)
+    return os.path.lexists(file) and not any(each.is_symlink() for each in above)
+
+
+def _is_special(path: Path) -> bool:
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode))

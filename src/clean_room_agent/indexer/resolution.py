@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from clean_room_agent.db.curated import names, symbols
-from clean_room_agent.db.curated.dependencies import DependencyTuple
+from clean_room_agent.db.curated.files import DependencyTuple
 from clean_room_agent.db.curated.names import ANYWHERE, ImportTargets, StoredNames
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.indexer.imports.affected_importers import is_config, reach

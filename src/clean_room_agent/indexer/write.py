@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from clean_room_agent.db.curated import dependencies, files, metadata, names, postings, symbols
+from clean_room_agent.db.curated import files, metadata, names, postings, symbols
 from clean_room_agent.db.curated.names import StoredNames
 from clean_room_agent.db.curated.postings import SearchFile
 from clean_room_agent.db.rows import Connection
@@ -19,10 +19,10 @@ NumberedFacts = tuple[int, FileFacts]
 class Resolution(NamedTuple):
     """Everything one file refers to, as rows; lookups are by id of the file asked."""
 
-    dependencies: list[dependencies.DependencyTuple]
+    dependencies: list[files.DependencyTuple]
     references: list[symbols.ReferenceTuple]
     lookups: dict[int, frozenset[str]]
-    reexports: list[dependencies.ReexportTuple]
+    reexports: list[files.ReexportTuple]
     targets: names.ImportTargets
     """Of JavaScript and TypeScript."""
 
@@ -162,20 +162,20 @@ class FileWriter:
 def insert_resolutions(conn: Connection, resolved: Iterable[tuple[int, Resolution]]) -> None:
     """Insert the resolutions of files that had none."""
     for file_id, one in resolved:
-        dependencies.insert_dependencies(conn, one.dependencies)
+        files.insert_dependencies(conn, one.dependencies)
         symbols.insert_references(conn, one.references)
         names.insert_lookups(conn, file_id, one.lookups)
-        dependencies.insert_reexports(conn, one.reexports)
+        files.insert_reexports(conn, one.reexports)
         names.insert_targets(conn, file_id, one.targets)
 
 
 def write_resolution(conn: Connection, file_id: int, resolved: Resolution | None) -> None:
     """Replace the file's resolution; None deletes it."""
     found = resolved or Resolution([], [], {}, [], {})
-    dependencies.replace_imports(conn, file_id, found.dependencies)
+    files.replace_imports(conn, file_id, found.dependencies)
     symbols.replace_references(conn, file_id, found.references)
     names.replace_lookups(conn, file_id, found.lookups)
-    dependencies.replace_reexports(conn, file_id, found.reexports)
+    files.replace_reexports(conn, file_id, found.reexports)
     names.replace_targets(conn, file_id, found.targets)
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from pydantic import BaseModel, ValidationError
 
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, sourced
-from clean_room_agent.llm.schema import JsonSchema, strict_schema
+from clean_room_agent.llm.answer_rules import JsonSchema, strict_schema
 
 BadKind = Literal["empty", "truncated", "repeated", "copied", "not_json", "schema", "not_a_verdict", "format"]
 YES_NO_TOKENS = 3

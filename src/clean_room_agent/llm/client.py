@@ -14,10 +14,10 @@ from clean_room_agent.artifacts.context import Role
 from clean_room_agent.artifacts.model_calls import AnswerReading, CallSite
 from clean_room_agent.artifacts.prompt_sources import compose
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.llm.answer_guards import COPIED, CopyMemory, describe_repetition
+from clean_room_agent.llm.answer_rules import COPIED, CopyMemory, brief, describe_repetition
 from clean_room_agent.llm.answers import VERDICT_SCHEMA_TOKENS, AnswerT, BadAnswer, Choice, repair_prompt
-from clean_room_agent.llm.bias import ABOUT_NOTHING, BiasStore
 from clean_room_agent.llm.call_events import CallSink, CallUnreadable, CallWatcher, unwatched
+from clean_room_agent.llm.probes import ABOUT_NOTHING, PROBE_NAME, BiasStore, ProofStore, WindowProbe
 from clean_room_agent.llm.prompt import InputsT, Prompt, Shape
 from clean_room_agent.llm.request_sender import (
     Exchanged,
@@ -27,9 +27,7 @@ from clean_room_agent.llm.request_sender import (
     request_tokens,
 )
 from clean_room_agent.llm.router import ModelConfig, ModelRouter, Window
-from clean_room_agent.llm.schema import brief
 from clean_room_agent.llm.transport import RawAnswer, Sampling, Transport
-from clean_room_agent.llm.window_probe import PROBE_NAME, ProofStore, WindowProbe
 
 EXAMPLE_LEFT_OUT = "(left out here: answer about the task below)"
 """Stands for a prompt's example once the model has copied one in the task."""

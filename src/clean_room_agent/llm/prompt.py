@@ -17,9 +17,16 @@ from clean_room_agent.artifacts.prompt_sources import (
     sourced,
     stripped,
 )
-from clean_room_agent.llm.answer_guards import COPIED, MARK, describe, mentions, opening_of, without_copies
+from clean_room_agent.llm.answer_rules import (
+    COPIED,
+    MARK,
+    JsonSchema,
+    describe,
+    mentions,
+    opening_of,
+    without_copies,
+)
 from clean_room_agent.llm.answers import AnswerReader, AnswerT, BadAnswer, TokenChoice
-from clean_room_agent.llm.schema import JsonSchema
 
 INSTRUCTIONS = "# Instructions: "
 """Begins the one line of a prompt that holds its title."""

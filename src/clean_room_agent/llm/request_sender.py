@@ -20,7 +20,6 @@ from clean_room_agent.artifacts.model_calls import (
 )
 from clean_room_agent.artifacts.prompt_sources import SourcedText, plain_text
 from clean_room_agent.errors import ModelError, ServerBusy, ServerUnreachable, WindowExceeded
-from clean_room_agent.llm.bias import BiasKey
 from clean_room_agent.llm.call_events import (
     CallFinished,
     CallProgress,
@@ -30,18 +29,9 @@ from clean_room_agent.llm.call_events import (
     unwatched,
 )
 from clean_room_agent.llm.config import ModelsConfig
-from clean_room_agent.llm.prompt import Shape
-from clean_room_agent.llm.router import ModelConfig
-from clean_room_agent.llm.transport import (
-    ChatRequest,
-    RawAnswer,
-    Sampling,
-    Transport,
-    dump_logprobs,
-    prompt_hash,
-)
-from clean_room_agent.llm.window_probe import (
+from clean_room_agent.llm.probes import (
     PROBE_NAME,
+    BiasKey,
     ProbedServer,
     ProofStore,
     WindowProbe,
@@ -51,6 +41,16 @@ from clean_room_agent.llm.window_probe import (
     small_window_error,
     still_holds,
     truncating_error,
+)
+from clean_room_agent.llm.prompt import Shape
+from clean_room_agent.llm.router import ModelConfig
+from clean_room_agent.llm.transport import (
+    ChatRequest,
+    RawAnswer,
+    Sampling,
+    Transport,
+    dump_logprobs,
+    prompt_hash,
 )
 
 BACKOFF_SECONDS = 0.5

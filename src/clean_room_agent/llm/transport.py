@@ -11,9 +11,9 @@ from msgspec import Struct, field
 
 from clean_room_agent.artifacts.model_calls import CallIdentity
 from clean_room_agent.errors import Interrupted, ModelError
+from clean_room_agent.llm.answer_rules import JsonSchema
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.router import ModelConfig
-from clean_room_agent.llm.schema import JsonSchema
 
 Finish = Literal["stop", "length", "repeated", "copied"]
 """How an answer ended: by itself, at its limit, or closed because it repeated itself or copied the prompt's example."""

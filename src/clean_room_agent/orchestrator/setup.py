@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from clean_room_agent.artifacts.outcomes import TimeKind, reason_of, status_of
 from clean_room_agent.db.raw.runs import OrchestratorRunRow
+from clean_room_agent.git.commits import Snapshot, snapshot
 from clean_room_agent.git.generated import generated_in
 from clean_room_agent.git.refs import delete_ref, list_refs
 from clean_room_agent.git.repository import Repository
-from clean_room_agent.git.snapshot import Snapshot, snapshot
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.commits import RunCommits
 from clean_room_agent.orchestrator.events import RunStarted

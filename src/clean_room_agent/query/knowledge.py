@@ -5,9 +5,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clean_room_agent.db.curated import dependencies, files, history, metadata, symbols
-from clean_room_agent.db.curated.dependencies import DependencyEdge, DependencyRow, ReexportRow
-from clean_room_agent.db.curated.files import FileRow, RepoRow
+from clean_room_agent.db.curated import files, history, metadata, symbols
+from clean_room_agent.db.curated.files import DependencyEdge, DependencyRow, FileRow, ReexportRow, RepoRow
 from clean_room_agent.db.curated.history import CoChangeRow, CommitRow
 from clean_room_agent.db.curated.metadata import AdapterRow, FileMetadataRow
 from clean_room_agent.db.curated.symbols import CommentRow, DocstringRow, NeighborRow, SymbolRow
@@ -126,8 +125,8 @@ class KnowledgeBase:
     ) -> tuple[DependencyRow, ...]:
         """The files that this one imports, or that import it, by path."""
         if direction == "imports":
-            return dependencies.list_imports(self._conn, file_id)
-        return dependencies.list_importers(self._conn, file_id)
+            return files.list_imports(self._conn, file_id)
+        return files.list_importers(self._conn, file_id)
 
     def get_reexports(self, file_id: int) -> tuple[ReexportRow, ...]:
         """What a JavaScript or TypeScript file re-exports, with the files that define it, by name.
@@ -135,7 +134,7 @@ class KnowledgeBase:
         Of a barrel (`index.ts`) these are the files behind it: `export * from`, `export { x } from`, an import that is
         exported again, `module.exports = require(…)`.
         """
-        return dependencies.list_reexports(self._conn, file_id)
+        return files.list_reexports(self._conn, file_id)
 
     def get_dependency_subgraph(self, file_ids: Iterable[int], *, depth: int) -> tuple[DependencyEdge, ...]:
         """The edges on paths of at most `depth` from the given files, in either direction, by source and target."""
@@ -146,7 +145,7 @@ class KnowledgeBase:
             seen |= frontier
             reached: set[int] = set()
             for file_id in sorted(frontier):
-                for edge in dependencies.list_edges(self._conn, file_id):
+                for edge in files.list_edges(self._conn, file_id):
                     edges.add(edge)
                     reached.update((edge.source_file_id, edge.target_file_id))
             frontier = reached - seen

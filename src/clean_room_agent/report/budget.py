@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import Struct
 
 from clean_room_agent.artifacts.model_calls import CallSummary
-from clean_room_agent.llm.window_probe import PROBE_NAME
+from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.report.trace import Chosen, PassTrace
 from clean_room_agent.report.values import FLAT
 

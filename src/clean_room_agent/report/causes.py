@@ -7,7 +7,7 @@ from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.raw.failure_causes import Cause, CauseCount, Causes, count_causes
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.llm.window_probe import PROBE_NAME
+from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.report.summary import Ending
 from clean_room_agent.report.trace import RunTrace
 

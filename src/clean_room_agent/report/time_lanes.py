@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.db.raw.passes import ValidationRow
-from clean_room_agent.llm.window_probe import PROBE_NAME
+from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.report.time_axis import (
     Axis,
     Span,

@@ -36,7 +36,7 @@ from clean_room_agent.db.raw.runs import (
 )
 from clean_room_agent.db.rows import Connection, moment
 from clean_room_agent.errors import UsageError
-from clean_room_agent.llm.window_probe import PROBE_NAME
+from clean_room_agent.llm.probes import PROBE_NAME
 
 
 class PassTrace(Struct, frozen=True, kw_only=True):

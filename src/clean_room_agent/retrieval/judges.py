@@ -17,8 +17,8 @@ from clean_room_agent.db.session import States
 from clean_room_agent.evidence_text import LEAST_CHARACTERS, describe_evidence
 from clean_room_agent.json_values import from_plain, to_plain
 from clean_room_agent.llm.answers import Choice
-from clean_room_agent.llm.bias import NOTHING, CalibratedChoice, calibrate_choice, lets_in, needs_bias
 from clean_room_agent.llm.client import ModelClient, Reply
+from clean_room_agent.llm.probes import NOTHING, CalibratedChoice, calibrate_choice, lets_in, needs_bias
 from clean_room_agent.llm.prompt import CONTEXT, SHOWN_NOW, Prompt
 from clean_room_agent.retrieval.stage import BatchInputs, Option, SingleInputs, SortedT, Verdict, Weight
 

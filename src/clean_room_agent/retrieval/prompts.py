@@ -5,9 +5,16 @@ from typing import Annotated, TypeVar
 from msgspec import Struct
 from pydantic import BaseModel, Field
 
+from clean_room_agent.llm.answer_rules import (
+    NAME_CHARS,
+    PATH_CHARS,
+    SENTENCE_CHARS,
+    Numbers,
+    bounds,
+    numbers_to,
+)
 from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice, JsonAnswer, OneWord
 from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt
-from clean_room_agent.llm.schema import NAME_CHARS, PATH_CHARS, SENTENCE_CHARS, Numbers, bounds, numbers_to
 from clean_room_agent.retrieval.stage import BatchInputs, SingleInputs
 
 ModelT = TypeVar("ModelT", bound=BaseModel)

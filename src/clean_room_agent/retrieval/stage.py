@@ -59,7 +59,7 @@ class Selection(Struct, frozen=True, kw_only=True):
 
 
 class Weight(Struct, frozen=True, kw_only=True):
-    """The probability of the word that lets an option in, before and after calibration (see `llm/bias.py`)."""
+    """The probability of the word that lets an option in, before and after calibration (see `llm/probes.py`)."""
 
     probability: float
     neutral: float | None

@@ -8,7 +8,7 @@ from testing.oracle.shifted import HIGHEST, LOWEST, NEUTRAL, Draw, ShiftedOracle
 from testing.servers.ollama_script import Answer, ChatCall
 
 from clean_room_agent.llm.answers import Choice, OneWord
-from clean_room_agent.llm.bias import NOTHING, calibrate_choice
+from clean_room_agent.llm.probes import NOTHING, calibrate_choice
 from clean_room_agent.retrieval.prompts import PIECE_JUDGMENT, SCOPE_JUDGMENT
 
 COUNT = 300

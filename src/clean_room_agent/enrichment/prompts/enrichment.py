@@ -5,9 +5,9 @@ from typing import Annotated
 from msgspec import Struct
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from clean_room_agent.llm.answer_rules import NAME_CHARS, SENTENCES_CHARS, bounds
 from clean_room_agent.llm.answers import JsonAnswer
 from clean_room_agent.llm.prompt import Prompt, template
-from clean_room_agent.llm.schema import NAME_CHARS, SENTENCES_CHARS, bounds
 
 MAX_CONCEPTS = 8
 MAX_SURFACE = 20

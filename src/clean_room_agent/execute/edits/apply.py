@@ -16,6 +16,7 @@ from clean_room_agent.execute.edits.definitions import (
     symbol_spans,
     syntax_fault,
 )
+from clean_room_agent.execute.edits.format import holds_tags, holds_unpaired_tags
 from clean_room_agent.execute.edits.rules import (
     EditRules,
     Refusal,
@@ -35,7 +36,6 @@ from clean_room_agent.execute.edits.search_replace import (
     line_of,
     reindented,
 )
-from clean_room_agent.execute.edits.tags import holds_tags, holds_unpaired_tags
 
 OUTSIDE_SHOWN = "the place is outside what was shown of this file, which is not a target of this step"
 UNSHIFTED_TIERS = frozenset({1, 2, 3, 4})

@@ -21,7 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clean_room_agent.artifacts.edits import InsertPlace, PatchEdit
-from clean_room_agent.execute.edits.tags import Tag, find_tags, partners, unfence
+from clean_room_agent.execute.edits.format import Tag, find_tags, partners, unfence
 
 FaultKind = Literal["empty", "truncated", "format"]
 THINKING = re.compile(r"\s*<think>.*?</think>", re.DOTALL)

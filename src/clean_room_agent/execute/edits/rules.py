@@ -15,7 +15,7 @@ from clean_room_agent import globs
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
 from clean_room_agent.artifacts.plans import FileRole, TargetFile
-from clean_room_agent.execute.edits.tags import is_prose
+from clean_room_agent.execute.edits.format import is_prose
 from clean_room_agent.path_kinds import is_test_configuration, is_test_path
 
 MAX_PATH = 4096

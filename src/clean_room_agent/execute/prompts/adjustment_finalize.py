@@ -3,11 +3,10 @@
 from msgspec import Struct
 
 from clean_room_agent.artifacts.context import SectionTexts
-from clean_room_agent.execute.prompts.answers import AdjustmentAnswer
-from clean_room_agent.execute.prompts.plans import TASK
+from clean_room_agent.execute.prompts.plans import TASK, AdjustmentAnswer
+from clean_room_agent.llm.answer_rules import at_most
 from clean_room_agent.llm.answers import JsonAnswer
 from clean_room_agent.llm.prompt import SYSTEM, Prompt, template
-from clean_room_agent.llm.schema import at_most
 
 
 class FinalizeInputs(Struct, frozen=True, kw_only=True):

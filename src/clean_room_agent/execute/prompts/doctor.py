@@ -6,11 +6,10 @@ from msgspec import Struct
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from clean_room_agent.artifacts.plans import DoctorDecision
-from clean_room_agent.execute.prompts.answers import Sentence, Sentences
-from clean_room_agent.execute.prompts.plans import TASK
+from clean_room_agent.execute.prompts.plans import TASK, Sentence, Sentences
+from clean_room_agent.llm.answer_rules import bounds
 from clean_room_agent.llm.answers import JsonAnswer
 from clean_room_agent.llm.prompt import Prompt, template
-from clean_room_agent.llm.schema import bounds
 
 Diagnosed = Literal[
     "syntax", "import", "name", "logic", "patch", "wrong_tech_stack", "schema_mismatch", "api_contract_wrong"

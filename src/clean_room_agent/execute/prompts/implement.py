@@ -4,9 +4,8 @@ from msgspec import Struct
 
 from clean_room_agent.artifacts.context import SectionTexts
 from clean_room_agent.artifacts.edits import PatchEdit
-from clean_room_agent.execute.edits.grammar import Editable, edit_grammar
+from clean_room_agent.execute.edits.format import Editable, edit_grammar, holds_tags
 from clean_room_agent.execute.edits.parse import ParseFault, parse_edits
-from clean_room_agent.execute.edits.tags import holds_tags
 from clean_room_agent.llm.answers import BadAnswer, TextAnswer
 from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt, template
 

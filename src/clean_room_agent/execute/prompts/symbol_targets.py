@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from clean_room_agent.artifacts.context import SectionTexts
-from clean_room_agent.execute.prompts.answers import SymbolTargetsAnswer, targets_schema
+from clean_room_agent.execute.prompts.plans import SymbolTargetsAnswer, targets_schema
 from clean_room_agent.llm.answers import JsonAnswer
 from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt, template
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from pydantic import BaseModel, Field, ValidationError
 
 from clean_room_agent.errors import ModelError
-from clean_room_agent.llm.answer_guards import CopyGuard, RepetitionGuard
+from clean_room_agent.llm.answer_rules import CopyGuard, RepetitionGuard
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.router import ModelConfig

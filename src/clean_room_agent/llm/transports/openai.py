@@ -10,9 +10,9 @@ import httpx
 from pydantic import BaseModel, Field
 
 from clean_room_agent.errors import ModelError, ModelNotFound, ServerFailed
+from clean_room_agent.llm.answer_rules import JsonSchema
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.router import ModelConfig
-from clean_room_agent.llm.schema import JsonSchema
 from clean_room_agent.llm.transport import ChatRequest, ModelDetails, ModelLoad, RawAnswer, ServedModel
 from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.connections import open_client

@@ -7,7 +7,7 @@ import httpx
 from pydantic import BaseModel, Field, ValidationError
 
 from clean_room_agent.errors import ModelError
-from clean_room_agent.llm.answer_guards import CopyGuard, RepetitionGuard
+from clean_room_agent.llm.answer_rules import CopyGuard, RepetitionGuard
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.transport import ChatRequest, Finish, RawAnswer, Refusal
 from clean_room_agent.llm.transports import server_errors

@@ -20,6 +20,7 @@ from clean_room_agent.artifacts.model_calls import (
 )
 from clean_room_agent.errors import ArtifactError, ModelError, ReplayMismatch, ServerFailed, WindowExceeded
 from clean_room_agent.json_values import from_json, to_plain
+from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.llm.transport import (
     ChatRequest,
     Finish,
@@ -29,7 +30,6 @@ from clean_room_agent.llm.transport import (
     Transport,
     load_logprobs,
 )
-from clean_room_agent.llm.window_probe import PROBE_NAME
 
 FORMAT_VERSION = 1
 SHOWN_CHARS = 200

@@ -5,9 +5,9 @@ from typing import Annotated
 from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field
 
+from clean_room_agent.llm.answer_rules import NAME_CHARS, SENTENCES_CHARS, JsonSchema, bounds
 from clean_room_agent.llm.answers import JsonAnswer
 from clean_room_agent.llm.prompt import Prompt
-from clean_room_agent.llm.schema import NAME_CHARS, SENTENCES_CHARS, JsonSchema, bounds
 
 
 class TrainPlanAnswer(BaseModel):

@@ -1,5 +1,7 @@
-"""Copies of an example are known by its words, and closed while they come."""
+"""Schemas whose answers end, and guards that end those which do not."""
 
+import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +16,9 @@ from testing.servers.ollama_script import Answer, ChatCall
 from testing.servers.ollama_server import OllamaServer
 from testing.servers.openai_server import OpenAiServer
 
-from clean_room_agent.llm.answer_guards import (
+from clean_room_agent.app.model_server import connect
+from clean_room_agent.llm.answer_rules import (
+    BRIEF_CHARS,
     COPIED,
     JUDGED_CHARS,
     LEAST_CHARS,
@@ -22,22 +26,67 @@ from clean_room_agent.llm.answer_guards import (
     OPENING_CHARS,
     TIMES,
     CopyGuard,
+    JsonSchema,
     RepetitionGuard,
+    brief,
     describe_repetition,
+    longest,
     mentions,
     opening_of,
 )
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.transport import prompt_hash
-from clean_room_agent.llm.transports.factory import connect
 from clean_room_agent.llm.transports.replay import ReplayTransport
 
+ENTRY: JsonSchema = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string", "pattern": "^s[0-9]$"},
+        "role": {"enum": ["modify", "create"]},
+        "text": {"type": "string", "maxLength": 600},
+    },
+}
+STEPS: JsonSchema = {
+    "$defs": {"Entry": ENTRY},
+    "type": "object",
+    "properties": {"steps": {"type": "array", "maxItems": 12, "items": {"$ref": "#/$defs/Entry"}}},
+}
 SOURCES = sorted(Path(__file__).parents[2].glob("src/**/*.py"))
 RUNAWAY = '{"name": "red", "shades": [' + "1, 2, " * 2000
 EXAMPLE = '{"name": "the brown of a quokka in the evening sun of its first summer", "shades": [1, 2]}'
 PAINTED = replace(COLOUR, example=EXAMPLE, template=f"{COLOUR.template}\nExample: {{{{ example }}}}")
 COPY = EXAMPLE.replace('": "', '":\n  "') + " and so on" * 500
+
+
+def steps(schema: JsonSchema) -> int:
+    return int(schema["properties"]["steps"]["maxItems"])
+
+
+@pytest.mark.parametrize(("tokens", "entries"), [(1200, 8), (500, 4), (300, 2), (150, 1), (10, 1)])
+def test_a_brief_answer_has_as_many_entries_as_end_in_time(tokens: int, entries: int) -> None:
+    shortened = brief(STEPS, tokens)
+    assert steps(shortened) == entries
+    assert shortened["$defs"]["Entry"]["properties"]["text"]["maxLength"] == BRIEF_CHARS
+    assert steps(STEPS) == 12
+
+
+def test_bounds_that_are_tighter_already_stay() -> None:
+    tight = {"type": "array", "maxItems": 3, "items": {"type": "string", "maxLength": 9}}
+    assert brief(tight, 1000) == tight
+
+
+def test_no_value_is_longer_than_the_longest() -> None:
+    entry = {"id": "s1", "role": "modify", "text": "x" * 600}
+    value = json.dumps({"steps": [entry] * 12})
+    assert len(value) <= longest(STEPS, STEPS) < len(value) * 1.2
+
+
+def test_what_has_no_bound_has_no_longest_value() -> None:
+    assert longest({}, {"type": "string"}) == math.inf
+    assert (
+        longest({}, {"anyOf": [{"type": "null"}, {"type": "array", "items": {"type": "null"}}]}) == math.inf
+    )
 
 
 def fed(text: str, size: int) -> int:
