@@ -2,7 +2,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clean_room_agent.path_kinds import is_test_configuration, is_test_module, is_test_path, kind_of
+from clean_room_agent.path_kinds import (
+    is_secret_name,
+    is_test_configuration,
+    is_test_module,
+    is_test_path,
+    kind_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -89,3 +95,30 @@ def test_any_name_is_judged_whatever_its_case(path: str) -> None:
 )
 def test_a_path_says_what_kind_a_file_is(path: str, kind: str) -> None:
     assert kind_of(path) == kind
+
+
+@pytest.mark.parametrize(
+    "path",
+    [".env", "a/.env.local", "A/.ENV", "prod.env", "certs/server.pem", "x.key", ".ssh/config", "id_rsa", "id_ed25519_work",
+     ".netrc", ".npmrc", "a/.aws/credentials", "main.tfstate", "secrets.yaml"],
+)  # fmt: skip
+def test_names_that_hold_secrets_are_known(path: str) -> None:
+    assert is_secret_name(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        "env.py",
+        ".env.example",
+        "src/environment.ts",
+        "keys.py",
+        "id_rsa.pub",
+        "monkey",
+        "pem.md",
+        "aws/s3.py",
+    ],
+)
+def test_ordinary_names_are_no_secrets(path: str) -> None:
+    assert not is_secret_name(path)

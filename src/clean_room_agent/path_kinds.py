@@ -1,9 +1,11 @@
-"""What kind of file a path names, by the usual naming rules alone: tests, their configuration, continuous integration; and for
-a ranking, which needs no more: code, a test, or what stands beside the code.
+"""What kind of file a path names, by the usual naming rules alone: tests, their configuration, continuous integration, files that
+hold secrets; and for a ranking, which needs no more: code, a test, documentation and the like.
 """
 
 import re
 from typing import Literal
+
+from clean_room_agent.globs import compile_globs
 
 TEST_PATH = re.compile(
     r"(?:^|/)(?:tests?|testing|__tests__|specs?|e2e)/"
@@ -47,6 +49,47 @@ SIDE_SUFFIXES = frozenset(
     }
 )
 SIDE_NAMES = frozenset({"setup.py", "Makefile", "Dockerfile"})
+SECRET_NAMES = (
+    ".env",
+    ".env.*",
+    "*.env",
+    ".envrc",
+    "*.pem",
+    "*.key",
+    "*.p12",
+    "*.pfx",
+    "*.jks",
+    "*.keystore",
+    "*.kdbx",
+    "*.ppk",
+    "*.gpg",
+    "id_rsa*",
+    "id_dsa*",
+    "id_ecdsa*",
+    "id_ed25519*",
+    ".netrc",
+    "_netrc",
+    ".pgpass",
+    ".pypirc",
+    ".npmrc",
+    ".htpasswd",
+    ".git-credentials",
+    ".dockercfg",
+    "credentials",
+    "credentials.json",
+    "secrets.json",
+    "secrets.toml",
+    "secrets.yml",
+    "secrets.yaml",
+    "service-account*.json",
+    "*.tfvars",
+    "*.tfstate",
+)
+HARMLESS_NAMES = (".env.example", ".env.sample", ".env.template", ".env.dist", "*.example.env", "*.pub")
+SECRET_FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".kube"})
+# One pattern for all: an index asks for every file of a repository.
+SECRET = compile_globs(SECRET_NAMES)
+NO_SECRET = compile_globs(HARMLESS_NAMES)
 
 
 def is_test_path(path: str) -> bool:
@@ -101,3 +144,11 @@ def kind_of(path: str) -> FileKind:
     if is_test_file(path):
         return "test"
     return "side" if is_side_file(path) else "code"
+
+
+def is_secret_name(path: str) -> bool:
+    """Whether the file at `path` (forward slashes) must stay out of index, snapshot and prompts."""
+    folder, _, name = path.lower().rpartition("/")
+    if not SECRET_FOLDERS.isdisjoint(folder.split("/")):
+        return True
+    return SECRET.match(name) is not None and NO_SECRET.match(name) is None

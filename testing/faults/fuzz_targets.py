@@ -51,7 +51,7 @@ from clean_room_agent.orchestrator.testing.javascript_output import (
 )
 from clean_room_agent.orchestrator.testing.output import normalise, normalise_name, strip_escapes
 from clean_room_agent.orchestrator.testing.python_reports import read_report, read_unittest
-from clean_room_agent.secret_files import is_secret_name
+from clean_room_agent.path_kinds import is_secret_name
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import model_client, models_config
 from testing.client.scripted_transport import ScriptedTransport

@@ -14,6 +14,7 @@ from clean_room_agent.artifacts.context import (
     RefinementRequest,
 )
 from clean_room_agent.artifacts.plans import Part, PartPlan, PlanStep, TargetFile
+from clean_room_agent.cancellation import Interrupts
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import get_orchestrator_run, list_events
 from clean_room_agent.db.session import Session
@@ -30,7 +31,6 @@ from clean_room_agent.orchestrator.config import (
     TestingConfig,
 )
 from clean_room_agent.orchestrator.events import Event
-from clean_room_agent.orchestrator.interrupts import Interrupts
 from clean_room_agent.orchestrator.journal import Journal, seconds_used
 from clean_room_agent.orchestrator.run import Progress, Run, RunContext
 from clean_room_agent.orchestrator.run_recorder import RunHeader, RunRecorder

@@ -8,12 +8,12 @@ from testing.repositories import Files, make_repository
 from testing.runs.memory_run import MemoryProject, memory_project
 
 from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchEdit, Stub
+from clean_room_agent.cancellation import Interrupts
 from clean_room_agent.git.commits import FileChange
 from clean_room_agent.git.history import changed_paths
 from clean_room_agent.git.refs import list_refs
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.orchestrator.commits import NO_SCAFFOLD, RunCommits, Scaffold, without_rewritten
-from clean_room_agent.orchestrator.interrupts import Interrupts
 
 FILES: Files = {"a.py": "a = 0\n", "win.py": b"w = 0\r\n", "logo.png": b"\x89PNG\x00"}
 STANDING = Scaffold(

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from clean_room_agent.app.batch_tasks import BatchJob
 from clean_room_agent.app.batch_worker import INTERRUPTED, JobOutcome, serve, solve_job
-from clean_room_agent.app.signal_handling import on_interrupt
+from clean_room_agent.cancellation import on_interrupt
 
 
 class _Running(Struct, frozen=True, kw_only=True):

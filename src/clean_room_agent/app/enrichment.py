@@ -11,8 +11,8 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.indexing import refresh_index
 from clean_room_agent.app.progress import Bar
 from clean_room_agent.app.settings import Settings
-from clean_room_agent.app.signal_handling import on_interrupt
 from clean_room_agent.artifacts.names import new_task_id
+from clean_room_agent.cancellation import on_interrupt
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.indexing import list_descriptions, mark_promoted
 from clean_room_agent.enrichment.describe import Describer, Descriptions, DueFiles, Watcher, find_due_files

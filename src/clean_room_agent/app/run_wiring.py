@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clean_room_agent import secret_files
+from clean_room_agent import path_kinds
 from clean_room_agent.app.run_index import IndexCopy, IndexProcess
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.wiring import RecordedState, Services, worktree_place
 from clean_room_agent.artifacts.context import Role
+from clean_room_agent.cancellation import Interrupts
 from clean_room_agent.db.raw.runs import append_time_span
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.llm.config import ModelsConfig, host_of, is_loopback
 from clean_room_agent.orchestrator.events import Observer
-from clean_room_agent.orchestrator.interrupts import Interrupts
 from clean_room_agent.orchestrator.journal import Journal, seconds_used
 from clean_room_agent.orchestrator.run_recorder import RunHeader, RunRecorder
 from clean_room_agent.orchestrator.setup import Models, Origin, RunParts
@@ -56,7 +56,7 @@ def run_parts(
             task=task,
             origin=Origin(
                 repo=repo,
-                is_secret=secret_files.is_secret_name,
+                is_secret=path_kinds.is_secret_name,
                 replay_of=replay_of.snapshot if replay_of else None,
                 resumed=services.resumed,
             ),

@@ -16,10 +16,10 @@ from clean_room_agent.app.model_server import first_model, loading
 from clean_room_agent.app.run_index import IndexProcess, Refresh
 from clean_room_agent.app.run_wiring import run_parts, task_of
 from clean_room_agent.app.settings import Overrides, Settings, flags_text
-from clean_room_agent.app.signal_handling import interruptible
 from clean_room_agent.artifacts.names import new_task_id, short_id
 from clean_room_agent.artifacts.outcomes import EventKind, OrchestratorResult, RunStatus, TimeKind
 from clean_room_agent.atomic_write import read_given
+from clean_room_agent.cancellation import Interrupts, interruptible
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import EventRow, append_event, find_task, get_orchestrator_run
 from clean_room_agent.errors import ArtifactError, ModelError, RepositoryError, UsageError
@@ -30,7 +30,6 @@ from clean_room_agent.git.repository import Repository, list_files, open_reposit
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Event, Note, Observer, PassFinished
 from clean_room_agent.orchestrator.finishing import BRANCHES, Solved
-from clean_room_agent.orchestrator.interrupts import Interrupts
 from clean_room_agent.orchestrator.journal import seconds_used
 from clean_room_agent.orchestrator.setup import opened_run
 from clean_room_agent.orchestrator.solve import solve

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from clean_room_agent import secret_files
+from clean_room_agent import path_kinds
 from clean_room_agent.app import wiring
 from clean_room_agent.app.record_check import Finding
 from clean_room_agent.app.run_wiring import runner_setup
@@ -41,7 +41,7 @@ def check_tests(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
     place = private_folder(wiring.worktrees_folder(workspace, settings)) / short_id(task_id)
     bound = settings.orchestrator.max_untracked_bytes
     try:
-        taken = snapshot(repo, task_id, secrets=secret_files.is_secret_name, max_untracked_bytes=bound)
+        taken = snapshot(repo, task_id, secrets=path_kinds.is_secret_name, max_untracked_bytes=bound)
         setup = runner_setup(settings, repo, place)
         with WorktreePool(setup, task_id, Nobody()).open(taken.commit) as pool:
             runner = pool.first

@@ -18,8 +18,8 @@ from clean_room_agent.enrichment.prompts.enrichment import ENRICHMENT, Enrichmen
 from clean_room_agent.enrichment.workers import Stop, Workers
 from clean_room_agent.errors import DegenerateOutput, ModelError, ServerFailed, ServerTimeout, WindowExceeded
 from clean_room_agent.llm.client import ModelClient, Reply
+from clean_room_agent.path_kinds import is_secret_name
 from clean_room_agent.query.knowledge import KnowledgeBase
-from clean_room_agent.secret_files import is_secret_name
 
 PASSING = (DegenerateOutput, ServerFailed, ServerTimeout)
 """Failures that may be due to one file's prompt: the next file may go well."""

@@ -17,10 +17,10 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 
 from clean_room_agent.artifacts.outcomes import EventKind
+from clean_room_agent.cancellation import Interrupts
 from clean_room_agent.db.session import Session
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.json_values import from_plain, to_plain
-from clean_room_agent.orchestrator.interrupts import Interrupts
 from clean_room_agent.orchestrator.run_recorder import OpenPass, PassEnd, PassHeader, RunRecorder
 from clean_room_agent.orchestrator.spending import Budget
 from clean_room_agent.orchestrator.task import Hints

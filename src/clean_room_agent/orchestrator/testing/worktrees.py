@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from clean_room_agent import proc
 from clean_room_agent.artifacts.outcomes import TimeKind
-from clean_room_agent.cancellation import stopped_by
+from clean_room_agent.cancellation import Interrupts, stopped_by
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.folders import remove_tree
 from clean_room_agent.git.repository import Repository
@@ -30,7 +30,6 @@ from clean_room_agent.git.worktree import (
 )
 from clean_room_agent.orchestrator.config import SandboxConfig, TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.events import Observer, TestsStarted
-from clean_room_agent.orchestrator.interrupts import Interrupts
 from clean_room_agent.orchestrator.spending import Timed, untimed
 from clean_room_agent.orchestrator.testing.ignored_folders import (
     Copies,
