@@ -1,4 +1,4 @@
-"""The pass after every step: what remains of the part, revised in the light of what happened."""
+"""The pass after each step: revises what remains of the part in the light of what happened."""
 
 from collections.abc import Sequence
 
@@ -20,9 +20,9 @@ from clean_room_agent.orchestrator.testing.results import evidence_of
 def adjust_part(
     run: Run, part: Part, newest: StepOutcome, earlier: Sequence[StepOutcome], remaining: Sequence[PlanStep]
 ) -> tuple[PlanStep, ...]:
-    """The steps that remain after `newest`: revised, or as they were where no valid revision came.
+    """The steps that remain after `newest`: revised, or unchanged if there was no valid revision.
 
-    Where nothing remains, the pass stands in the record and no model is asked.
+    If nothing remains, the pass is recorded and no model is asked.
     """
     left = tuple(remaining)
     rounds = run.limits.orchestrator.max_adjustment_rounds
@@ -87,7 +87,7 @@ def _revise(
 
 
 def _package(run: Run, part: Part, left: tuple[PlanStep, ...], pass_id: str) -> ContextPackage:
-    """What the remaining steps are about, as the tree holds it now."""
+    """The context of the remaining steps, from the tree as it is now."""
     known = run.commits.tree().paths
     files = {target.path for step in left for target in step.target_files if target.path in known}
     accepted = run.progress.accepted

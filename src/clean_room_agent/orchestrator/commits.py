@@ -1,5 +1,5 @@
-"""The commits of a run: the snapshot it starts from, what was accepted since, a step's scaffold of declarations and stubs, and
-what is to be tested.
+"""The commits of a run: its snapshot, the accepted attempts since, a step's scaffold of declarations and stubs, and
+attempts to be tested.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ SCAFFOLD_ENTRY = "scaffold"
 
 
 class Tree(Struct, frozen=True, kw_only=True, dict=True):
-    """What stands in `commit`, read from git's objects and never from the folder in which tests ran."""
+    """The files of `commit`, read from git's objects and never from the folder in which tests ran."""
 
     repo: Repository
     commit: str
@@ -46,27 +46,27 @@ class Tree(Struct, frozen=True, kw_only=True, dict=True):
         return frozenset(path for path, entry in entries.items() if entry.mode in REGULAR_MODES)
 
     def mode(self, path: str) -> str | None:
-        """Its mode as git writes it; None where the tree has no such file or link."""
+        """The mode of the file as git writes it; None if the tree has no such file or link."""
         entry = list_tree(self.repo, self.commit).get(path)
         return entry.mode if entry is not None and entry.kind == "blob" else None
 
     def data(self, path: str) -> bytes | None:
-        """The bytes as they are stored; None where the tree has no such file or link."""
+        """The bytes as they are stored; None if the tree has no such file or link."""
         entry = list_tree(self.repo, self.commit).get(path)
         return (
             read_object(self.repo, entry.object_name) if entry is not None and entry.kind == "blob" else None
         )
 
     def change(self, path: str) -> FileChange | None:
-        """What makes another tree hold this one's file; None where that is to delete it."""
+        """The change that gives another tree this one's file; None if that means deleting it."""
         data, mode = self.data(path), self.mode(path)
         return None if data is None or mode is None else FileChange(data=data, mode=mode)
 
     def read(self, path: str) -> TextFile:
-        """The file's text and form.
+        """The file's text and its encoding.
 
         Raises:
-            NotTextError: it is no regular file, a pointer of LFS, binary, or does not survive a round trip.
+            NotTextError: it is not a regular file, an LFS pointer, binary, or does not survive a round trip.
         """
         if self.mode(path) not in REGULAR_MODES:
             raise NotTextError("it is a link or a submodule")
@@ -89,7 +89,7 @@ class Tree(Struct, frozen=True, kw_only=True, dict=True):
         return texts, refused
 
     def encode(self, texts: Mapping[str, str | None]) -> dict[str, FileChange | None] | EditReport:
-        """The bytes and modes that make `texts` true (None deletes), or the report of the first that has no bytes."""
+        """The bytes and modes for `texts` (None deletes), or the report of the first text that cannot be encoded."""
         changes: dict[str, FileChange | None] = {}
         for path, text in sorted(texts.items()):
             if text is None:
@@ -108,7 +108,7 @@ class Tree(Struct, frozen=True, kw_only=True, dict=True):
 
 
 def _status(before: TreeEntry | None, after: TreeEntry | None) -> str:
-    """How git calls the change from one to the other."""
+    """Git's letter for the change from one to the other."""
     if before is None or after is None:
         return "A" if before is None else "D"
     return "M" if before.mode[:3] == after.mode[:3] else "T"
@@ -117,7 +117,7 @@ def _status(before: TreeEntry | None, after: TreeEntry | None) -> str:
 class RunCommits:
     """The commits of one run, and the only place where it writes to git.
 
-    What must not be half done is finished before Ctrl-C ends the run.
+    A change that must not be left half done is completed before Ctrl-C ends the run.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class RunCommits:
         return Tree(repo=self.repo, commit=commit or self.head)
 
     def exists(self, commit: str) -> bool:
-        """Whether the commit can be read: after a power cut it may be gone."""
+        """Whether the commit can be read; it may be lost after a power cut."""
         return has_commit(self.repo, commit)
 
     def changed(self, before: str, after: str) -> tuple[ChangedPath, ...]:
@@ -161,15 +161,14 @@ class RunCommits:
         return diff(self.repo, before, after)
 
     def readable_diff(self) -> str:
-        """What the run has changed so far, for a prompt; "" for nothing."""
+        """The run's changes so far, for a prompt; "" if there are none."""
         return readable_diff(self.repo, self.base, self.head) if self.head != self.base else ""
 
     def commit(
         self, files: Mapping[str, FileChange | None], message: str, *, keep_as: str = "", parent: str = ""
     ) -> str:
-        """A commit in which `files` are as given (None deletes), on top of the head or of `parent`.
-
-        `keep_as` names it, below the run's refs, so that git does not collect it.
+        """Create a commit in which `files` are as given (None deletes), on top of the head or of `parent`. `keep_as`
+        names a ref for it, below the run's, so that git does not collect it.
         """
         with self._interrupts.shield(), self._timed(TimeKind.GIT, "commit"):
             self._author = self._author or author_of(self.repo)
@@ -177,12 +176,14 @@ class RunCommits:
             return self.keep(made, keep_as) if keep_as else made
 
     def keep(self, commit: str, name: str) -> str:
-        """The commit that the run's ref `name` names: this one, or an equal one that it named before."""
+        """Keep the commit under the run's ref `name`; returns the commit that it names, which may be an equal earlier
+        one.
+        """
         with self._interrupts.shield():
             return keep_commit(self.repo, f"{self._refs}/{name}", commit, self._synced)
 
     def keep_head(self) -> None:
-        """The ref of the head names the newest accepted commit."""
+        """Set the ref of the head to the newest accepted commit."""
         ref = f"{self._refs}/head"
         if self._kept_head is None:
             self._kept_head = list_refs(self.repo, ref).get(ref, "")
@@ -191,23 +192,23 @@ class RunCommits:
             self._kept_head = self.head
 
     def land(self, branch: str, before: tuple[str, str]) -> str:
-        """The branch that stands at the head now: `branch`, or one with a number behind it; see `git.refs.land`."""
+        """Put a branch at the head, and return its name: `branch`, or that with a number appended; see `git.refs.land`."""
         with self._timed(TimeKind.GIT, "branch"):
             return land(self.repo, branch, self.head, before=before, synced=self._synced)
 
 
 class Scaffold(Struct, frozen=True, kw_only=True):
-    """A step's scaffold: a commit that no attempt was made from yet, or why there is none."""
+    """A step's scaffold: a commit from which attempts are made, or why there is none."""
 
     reason: str = ""
-    """Why the step was one to scaffold; "" where it was not."""
+    """Why the step needed a scaffold; "" if it did not."""
     commit: str = ""
-    """On top of the run's head; "" where there is no scaffold."""
+    """On top of the run's head; "" if there is no scaffold."""
     paths: tuple[str, ...] = ()
     """The files that it changes or creates, sorted."""
     stubs: tuple[Stub, ...] = ()
     said: str = ""
-    """What was proven of it, or why it was dropped."""
+    """What was checked about it, or why it was dropped."""
 
     @property
     def stands(self) -> bool:
@@ -215,15 +216,15 @@ class Scaffold(Struct, frozen=True, kw_only=True):
         return bool(self.commit)
 
     def on(self, head: Tree) -> Tree:
-        """The tree that an attempt is made from, where the run's head is `head`."""
+        """The tree that an attempt is made from, given the run's head."""
         return head.at(self.commit) if self.stands else head
 
     def texts(self, head: Tree) -> dict[str, str]:
-        """Its files, by path; none where there is no scaffold."""
+        """Its files, by path; none if there is no scaffold."""
         return self.on(head).texts(self.paths)[0]
 
     def merged(self, changed: Mapping[str, str | None], head: Tree) -> dict[str, str | None]:
-        """The texts by which a tree differs from `head` after the scaffold and what was changed on top of it."""
+        """The texts of the scaffold combined with those `changed` on top of it, as differences from `head`."""
         texts: dict[str, str | None] = {**self.texts(head), **changed}
         return {path: text for path, text in texts.items() if text is not None or path in head.paths}
 
@@ -239,6 +240,8 @@ NO_SCAFFOLD = Scaffold()
 
 
 def without_rewritten(texts: Mapping[str, str], edits: tuple[PatchEdit, ...], head: Tree) -> dict[str, str]:
-    """The texts without those files that only the scaffold has made, and that an edit writes anew: nothing is in its way."""
+    """The texts without files that only the scaffold created and that an edit creates again, so that nothing is in its
+    way.
+    """
     rewritten = {edit.file_path for edit in edits if edit.kind == "create"} - head.paths
     return {path: text for path, text in texts.items() if path not in rewritten}

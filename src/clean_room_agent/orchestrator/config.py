@@ -23,7 +23,7 @@ Rule = Literal[
     "replan_last",
     "needs_human",
 ]
-"""A row of the recovery table that can be switched off; `stop` and `skip`, which end things, cannot."""
+"""A rule of the recovery table that can be switched off; `stop` and `skip` cannot."""
 Category = Literal[
     "format",
     "truncated",
@@ -40,9 +40,9 @@ Category = Literal[
     "schema_mismatch",
     "api_contract_wrong",
 ]
-"""`endless`: the answer and its repair repeated themselves or copied the prompt's example, and were closed.
-`untouched`: nothing was refused but that a target of the step was left alone. The last three are never read from an
-error; a diagnosis names them.
+"""`endless`: the answer and its repair repeated themselves or copied the prompt's example, and were stopped.
+`untouched`: the only fault was that a target of the step was left unchanged. The last three are never read from an
+error; only a diagnosis names them.
 """
 Accept = Literal["all-pass", "no-new-failures", "untested"]
 FolderMode = Literal["copy", "link"]
@@ -88,7 +88,7 @@ class SolveConfig(ConfigSlice):
 
 
 class OrchestratorConfig(ConfigSlice):
-    """[orchestrator]: bounds of a plan and of a whole run; reaching one ends the run as partial."""
+    """[orchestrator]: limits of a plan and of a whole run; reaching one ends the run as partial."""
 
     max_parts: int = Field(default=10, ge=1, description="parts of a plan")
     max_steps_per_part: int = Field(default=15, ge=1, description="steps of a part")
@@ -217,7 +217,7 @@ class TestingConfig(ConfigSlice):
 
 
 class WorktreeConfig(ConfigSlice):
-    """[worktree]: where a task's own copy of the tree stands, and what tests need in it beside the files."""
+    """[worktree]: where a task's own copy of the tree is, and what tests need in it besides the tracked files."""
 
     root: Path | None = Field(
         default=None,

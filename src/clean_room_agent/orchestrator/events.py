@@ -10,21 +10,21 @@ from clean_room_agent.llm.call_events import CallEvent
 
 
 class RunStarted(Struct, frozen=True, kw_only=True):
-    """The snapshot is taken and the worktree stands."""
+    """The snapshot is taken and the worktree exists."""
 
     task_id: str
     task: str
     models: tuple[tuple[str, str, int], ...]
     """(role, model tag, window in tokens)."""
     remote: str
-    """The host that prompts go to; "" where none leaves this machine."""
+    """The remote host that prompts go to; "" if none leaves this machine."""
     base_commit: str
     uncommitted: tuple[str, ...]
-    """Paths of uncommitted work that the snapshot carries."""
+    """Paths of uncommitted work in the snapshot."""
     excluded: tuple[tuple[str, str], ...]
     """(path, why) of what the snapshot leaves out."""
     generated: tuple[Generated, ...] = ()
-    """Folders that it leaves out, as tools made them."""
+    """Folders that it leaves out because tools created them."""
 
 
 class Note(Struct, frozen=True, kw_only=True):
@@ -39,11 +39,11 @@ class TestsStarted(Struct, frozen=True, kw_only=True):
     what: str
     """baseline, final, or "" within a step."""
     expected_seconds: float = 0.0
-    """What the same command took when it last ran in this run; 0 where it did not."""
+    """Seconds that the same command took when it last ran in this run; 0 if it has not run."""
 
 
 class TestsProgress(Struct, frozen=True, kw_only=True):
-    """How far the tests are, where their runner says so."""
+    """How far the tests have come, if their runner says so."""
 
     percent: int
 
@@ -55,14 +55,14 @@ class TestsFinished(Struct, frozen=True, kw_only=True):
     passed: int
     failed: int
     known: bool
-    """Whether the runner's report could be read, so that the counts say something."""
+    """Whether the runner's report could be read, so that the counts are meaningful."""
     success: bool
     seconds: float
     detail: str = ""
 
 
 class IndexProgress(Struct, frozen=True, kw_only=True):
-    """So many files of those that changed are indexed."""
+    """How many of the changed files are indexed."""
 
     done: int
     total: int
@@ -77,7 +77,7 @@ class PassStarted(Struct, frozen=True, kw_only=True):
 
 
 class PassProgress(Struct, frozen=True, kw_only=True):
-    """Where a pass stands, in a few words."""
+    """What a pass is doing, in a few words."""
 
     doing: str
 
@@ -98,7 +98,7 @@ class PassFinished(Struct, frozen=True, kw_only=True):
 
 
 class RunFinished(Struct, frozen=True, kw_only=True):
-    """The run's result stands in the record."""
+    """The run's result is recorded."""
 
     result: OrchestratorResult
 
@@ -126,8 +126,8 @@ class Observer(Protocol):
 
 
 class Nobody:
-    """Watches, and does nothing with it."""
+    """An observer that ignores all events."""
 
     def notice(self, event: Event) -> None:
-        """Nothing comes of it."""
+        """Ignore the event."""
         del event

@@ -1,8 +1,8 @@
-"""The end of a run: final tests, a run with the original tests restored, what the result changes of what judges it, the verdict, the
-branch, and the record's outcome.
+"""The end of a run: final tests, a run with the original tests restored, changes to the tests themselves, the verdict,
+the branch, and the record's outcome.
 
-Some of it the user's own versions replace to judge the result once more; code that replaces what JavaScript's tests judge by
-is read from the diff, since no report of theirs would show it.
+For the second run, some changed test files are replaced by the user's own versions. Code that replaces JavaScript's
+assertions is found in the diff, since no report would show it.
 """
 
 import json
@@ -57,9 +57,9 @@ TAMPERING = re.compile(
     rf"|\bprocess\.(?:exit|reallyExit){ASSIGNED})"
 )
 LANDED = frozenset({RunStatus.COMPLETE, RunStatus.PARTIAL, RunStatus.NEEDS_HUMAN})
-"""How a run ended whose accepted steps stand as a branch."""
+"""The statuses of runs whose accepted steps are put on a branch."""
 BRANCHES = "cra"
-"""The folder of the branches that results are."""
+"""The prefix of the branches of results."""
 
 
 class Touched(Struct, frozen=True, kw_only=True):
@@ -73,10 +73,9 @@ class Touched(Struct, frozen=True, kw_only=True):
 
     @property
     def left_out(self) -> bool:
-        """Whether the last judging run goes without this change.
-
-        It does without new tests, and without test configuration that only the model's own plan names. Tests that the
-        plan changes or deletes stay as they are, and so do files beside the tests, which nothing collects.
+        """Whether the last judging run leaves out this change. It leaves out new tests, and test configuration that
+        only the model's own plan names. Tests that the plan changes or deletes stay as they are, and so do files next
+        to the tests that no runner collects.
         """
         if self.kind == "test":
             return self.change == "created" and is_test_module(self.path)
@@ -113,7 +112,7 @@ def names_file(words: str, path: str) -> bool:
 
 
 def restored_changes(base: Tree, touched: Collection[Touched]) -> dict[str, FileChange | None]:
-    """What undoes those of `touched` that are left out; empty when there is nothing to undo."""
+    """The changes that undo those of `touched` that are left out; empty if there is nothing to undo."""
     return {one.path: base.change(one.path) for one in touched if one.left_out}
 
 
@@ -138,7 +137,9 @@ def _text(tree: Tree, path: str) -> str:
 
 
 def tampering(diff: str) -> tuple[str, ...]:
-    """`path: line` for each line that the unified `diff` adds, outside of tests, and that replaces a judge; in order."""
+    """`path: line` for each line that the unified `diff` adds outside of tests and that replaces an assertion function;
+    in order.
+    """
     return tuple(
         f"{path}: {line.strip()}"
         for path, line in _added(diff.split("\n"))
@@ -164,11 +165,11 @@ class FullRuns(Struct, frozen=True, kw_only=True):
     baseline: TestRun
     final: TestRun | None = None
     restored: TestRun | None = None
-    """The run without the result's new tests and test configuration; None where there was none."""
+    """The run without the result's new tests and test configuration; None if there was no such run."""
 
 
 class Solved(Struct, frozen=True, kw_only=True):
-    """A run's result, and what it was judged by."""
+    """A run's result, and the test runs that judged it."""
 
     result: OrchestratorResult
     tests: FullRuns
@@ -177,7 +178,7 @@ class Solved(Struct, frozen=True, kw_only=True):
     """The files of the result that decide whether tests pass."""
     base_commit: str
     result_commit: str
-    """"" where nothing was accepted."""
+    """"" if nothing was accepted."""
 
 
 class _Judged(Struct, frozen=True, kw_only=True):
@@ -188,7 +189,7 @@ class _Judged(Struct, frozen=True, kw_only=True):
 
 
 def finish(run: Run, baseline: TestRun, given: PlanGiven) -> Solved:
-    """Judge the result, make a branch of what may stay, and record how the run ended."""
+    """Judge the result, put what may stay on a branch, and record how the run ended."""
     judged = _judge(run, baseline, given) if run.progress.plan.done else None
     with run.journal.interrupts.closing():
         return _landed(run, baseline, judged)
@@ -235,7 +236,7 @@ def _landed(run: Run, baseline: TestRun, judged: _Judged | None) -> Solved:
 
 
 def _judge(run: Run, baseline: TestRun, given: PlanGiven) -> _Judged:
-    """The final run, and, where that is green and the result changes what judges it, the one with that undone."""
+    """The final run and, if that is green and the result changes the tests, the run with those changes undone."""
     commits, runner = run.commits, run.tests
     final = _final_tests(run, baseline)
     touched = touched_files(
@@ -266,7 +267,7 @@ def _judge(run: Run, baseline: TestRun, given: PlanGiven) -> _Judged:
 
 
 def _final_tests(run: Run, baseline: TestRun) -> TestRun:
-    """The full tests of the result: those of its last step, where they say all that another run would."""
+    """The full tests of the result; the last step's run is used if another would add nothing."""
     commits, runner = run.commits, run.tests
     entry = run.journal.entry(run.task.task_id, "final", TestRun, (commits.head,), upgrade=upgrade_test_run)
     if entry.value is not None:
@@ -279,7 +280,7 @@ def _final_tests(run: Run, baseline: TestRun) -> TestRun:
 
 
 def _judge_restored(run: Run, baseline: TestRun, judged: _Judged, planned: Collection[str]) -> _Judged:
-    """`judged` with the run that the base's tests and test configuration give, where the result changes any."""
+    """`judged` with a run of the base's tests and test configuration, if the result changes any."""
     changes = restored_changes(run.commits.tree(run.commits.base), judged.touched)
     why_not = ""
     if not changes:
@@ -342,7 +343,7 @@ def _status(run: Run, verdict: FinalVerdict | None) -> tuple[RunStatus, str]:
 
 
 def _undone(run: Run) -> str:
-    """Which step or part is missing; "" where none is."""
+    """Which step or part is missing; "" if none is."""
     plan, no_plan = run.progress.plan, run.progress.stop.no_plan
     if plan.failed:
         first = plan.failed[0]

@@ -11,11 +11,11 @@ from clean_room_agent.orchestrator.testing.run import passed_again, require_judg
 
 
 def run_baseline(run: Run) -> TestRun:
-    """The full tests before any edit; what fails here is evidence, and the standard for all that follows.
+    """Run the full tests before any edit; what fails here is evidence, and the standard for all that follows.
 
     Raises:
-        ConfigError: a test command cannot be started, does not end in time or finds no tests, so that nothing could be
-            judged.
+        ConfigError: a test command cannot be started, does not finish in time or finds no tests, so that nothing could
+            be judged.
     """
     runner, task_id = run.tests, run.task.task_id
     sandboxed = runner.sandbox is not None
@@ -70,10 +70,10 @@ def note_tests(
 
 
 def unstable_tests(run: Run, tests: TestRun, names: tuple[str, ...], commit: str) -> tuple[str, ...]:
-    """Those of `names` (newly failing in `tests`, a run of `commit`) that are unstable, sorted; the record has them.
+    """Those of `names` (newly failing in `tests`, a run of `commit`) that are flaky, sorted; they are recorded.
 
-    A test that passes without the others, and fails again when all of them run, is broken by what runs before it, and is
-    not unstable. The worktree holds `commit` afterwards.
+    A test that passes without the others, and fails again when all of them run, is broken by what runs before it, and
+    is not flaky. The worktree is at `commit` afterwards.
     """
     found = unstable(
         names,

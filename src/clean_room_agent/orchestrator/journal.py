@@ -1,4 +1,4 @@
-"""Keeps what a run has finished in its session, so that a resumed run takes it from there and does nothing twice.
+"""Keeps a run's finished work in its session, so that a resumed run takes it from there and does nothing twice.
 
 A pass is opened, recalled or done, kept, and closed:
 
@@ -28,19 +28,19 @@ from clean_room_agent.orchestrator.task import Hints
 ValueT = TypeVar("ValueT")
 
 FORMAT = 1
-"""Goes up when what is kept changes its meaning, so that an older program's notes are not taken for ours."""
+"""Raised when the stored values change their meaning, so that an older program's values are not misread."""
 SECONDS = "seconds_used"
 STATE = "done:"
-"""Begins the keys."""
+"""The prefix of the keys."""
 PASS = "pass"  # noqa: S105 - a key, no password
-"""The name under which a planning pass keeps how it ended."""
+"""The name under which a planning pass stores how it ended."""
 
 
 class Journal:
     """Finished work under the id of its pass (or of the task) and a name, with a hash of what it was done from.
 
-    What is kept has reached the disk when `keep` returns, and whatever follows from it is done afterwards: a process that
-    dies leaves work undone or done, and done work is only published again.
+    A value has reached the disk when `keep` returns, and its consequences follow afterwards: a process that dies leaves
+    work undone or done, and done work is only published again.
     """
 
     def __init__(
@@ -71,9 +71,8 @@ class Journal:
         *,
         upgrade: Callable[[Any], Any] = lambda plain: plain,
     ) -> "Entry[ValueT]":
-        """The place of a finished piece of work, with its value where it was done before from the same inputs.
-
-        `upgrade` gives what an earlier version kept the form that this one keeps.
+        """The entry for a piece of work, with its value if it was done before from the same inputs. `upgrade` converts
+        the value that an earlier version stored.
         """
         digest = _digest(inputs)
         kept = self._kept(owner, name)
@@ -81,22 +80,23 @@ class Journal:
         return Entry(self, owner, name, kind, digest, value)
 
     def newest(self, owner: str, name: str, kind: type[ValueT]) -> ValueT | None:
-        """What was kept last, from whatever inputs; None where nothing was, or by a program that kept other things."""
+        """The value that was stored last, from any inputs; None if there is none, or another version of the program
+        stored it.
+        """
         kept = self._kept(owner, name)
         return None if kept is None else _value(kept, kind, lambda plain: plain)
 
     def has(self, owner: str, name: str) -> bool:
-        """Whether anything is kept there, from whatever inputs."""
+        """Whether any value is stored there, from any inputs."""
         return self._kept(owner, name) is not None
 
     @contextlib.contextmanager
     def pass_(
         self, header: PassHeader, inputs: Sequence[str], *, must_fit: bool = True
     ) -> "Iterator[Pass[PassEnd]]":
-        """A planning pass: open in the body, which does it where its `value` is None, and closed afterwards.
-
-        Unless it `must_fit`, a prompt that does not fit ends the pass alone; a run that goes on tries it again, for its
-        window may be larger then.
+        """A planning pass: open in the body, which carries it out if its `value` is None, and closed afterwards. Unless
+        it `must_fit`, a prompt that does not fit ends only the pass; a resumed run tries it again, since its window may
+        be larger then.
         """
         current = self.open_pass(header, self.entry(header.pass_id, PASS, PassEnd, inputs))
         try:
@@ -187,12 +187,12 @@ class Pass(Struct, Generic[ValueT]):
         return end
 
     def close(self, end: PassEnd) -> None:
-        """The record, and whoever watches, knows how it ended."""
+        """Record how it ended, and notify the observer."""
         self.journal.recorder.close_pass(self.opened, end, now=self.journal.budget.now())
 
 
 def seconds_used(session: Session) -> float:
-    """What earlier processes have taken for the run."""
+    """Seconds that earlier processes spent on the run."""
     kept = session.get_state(SECONDS)
     return float(kept) if isinstance(kept, int | float) else 0.0
 

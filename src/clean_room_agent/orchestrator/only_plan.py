@@ -21,7 +21,7 @@ class PlanMade(Struct, frozen=True, kw_only=True):
 
 
 def make_plan(run: Run, model: str) -> PlanMade:
-    """The task planned down to its steps by `model`; no test is run, nothing is edited, the record has it all."""
+    """Plan the task down to its steps with `model`, and record it. No test is run, and nothing is edited."""
     meta = plan_parts(run, Evidence())
     plans: list[PartPlan] = []
     for part in meta.parts if meta is not None else ():

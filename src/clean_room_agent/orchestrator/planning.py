@@ -1,6 +1,5 @@
-"""The planning passes: the task into parts, and a part into steps.
-
-Where no valid plan comes, the whole task is one part, a part is one step; a level that has no files for it ends alone.
+"""The planning passes: dividing the task into parts, and a part into steps. If there is no valid plan, the whole task
+becomes one part, or a part one step; if there are no files for that, the pass ends without a plan.
 """
 
 from collections.abc import Container
@@ -38,7 +37,7 @@ NOTHING_IN_SCOPE = "nothing is in scope that one step could change: name the fil
 
 
 def plan_parts(run: Run, evidence: Evidence) -> MetaPlan | None:
-    """The task in parts; None where no valid plan came, and the run's reason then says why."""
+    """The task in parts; None if there is no valid plan, and the run's reason then says why."""
     pass_id = meta_plan_pass(run.task.task_id)
     header = PassHeader(kind=PassType.META_PLAN, pass_id=pass_id, title="plan")
     with run.journal.pass_(header, inputs=(run.commits.base,)) as current:
@@ -66,7 +65,7 @@ def plan_parts(run: Run, evidence: Evidence) -> MetaPlan | None:
 
 
 def _end_of_parts(run: Run, package: ContextPackage, planned: Planned[MetaPlan]) -> PassEnd:
-    """How the pass ended; where no plan came, with the task as one part, where that is wanted and has files."""
+    """How the pass ended; without a plan, with the task as one part, if that is configured and there are files."""
     plan = planned.value
     if plan is not None:
         names = ", ".join(part.id for part in plan.parts)
@@ -91,16 +90,18 @@ class FailedPlan(Struct, frozen=True, kw_only=True):
 
     plan: PartPlan
     faults: tuple[str, ...]
-    """What became of the steps that were given up."""
+    """How the steps that were given up ended."""
     number: int
     cut_off: bool
-    """Whether an answer for one of them was: the next plan's steps are to be short enough for a usual answer."""
+    """Whether an answer for one of them was cut off; the next plan's steps then have to be short enough for a usual
+    answer.
+    """
 
 
 def plan_part(
     run: Run, meta: MetaPlan, part: Part, evidence: Evidence, failed: FailedPlan | None = None
 ) -> PartPlan | None:
-    """The part in steps; None where no valid plan came. After a `failed` plan, its steps have names of their own."""
+    """The part in steps; None if there is no valid plan. After a `failed` plan, its steps have new names."""
     pass_id = part_plan_pass(run.task.task_id, part.id, failed.number if failed else 0)
     header = PassHeader(
         kind=PassType.PART_PLAN, pass_id=pass_id, title=f"plan of part {part.id}", part_id=part.id
@@ -161,7 +162,9 @@ def _plan_part(
 def _end_of_steps(
     run: Run, package: ContextPackage, part: Part, planned: Planned[PartPlan], failed: FailedPlan | None
 ) -> PassEnd:
-    """How the pass ended; where no plan came, with the part as one step, where that is wanted, new, and has files."""
+    """How the pass ended; without a plan, with the part as one step, if that is configured, was not tried before, and
+    there are files.
+    """
     plan = planned.value
     if plan is not None:
         own = _with_own_names(plan, failed)
@@ -206,7 +209,7 @@ def _editable_scope(run: Run, package: ContextPackage) -> tuple[str, ...]:
 
 
 def _shared_package(run: Run, meta: MetaPlan, request: ContextRequest) -> ContextPackage | None:
-    """The context of the meta-plan, where nothing was changed since and it serves the part as well; else None."""
+    """The context of the meta-plan, if nothing was changed since and it serves the part as well; else None."""
     first = meta_plan_pass(run.task.task_id)
     package = run.journal.newest(first, CONTEXT, ContextPackage)
     if (
@@ -222,8 +225,8 @@ def _shared_package(run: Run, meta: MetaPlan, request: ContextRequest) -> Contex
 def serves_part(
     models: ModelClient, package: ContextPackage, meta: MetaPlan, request: ContextRequest
 ) -> bool:
-    """Whether the context of the meta-plan serves the only part of a task as well: the task's words are the same, it shows
-    all files that the part names, and the part's prompt leaves it enough.
+    """Whether the context of the meta-plan serves the only part of a task as well: the task's words are the same, it
+    shows all files that the part names, and the part's prompt leaves enough space for it.
     """
     return (
         len(meta.parts) == 1
@@ -262,7 +265,7 @@ def part_plan_request(
     rejected: Rejected,
     route: Route = "one-call",
 ) -> ContextRequest:
-    """What the plan of a part asks of retrieval; `known` are the files that there are."""
+    """What the plan of a part asks of retrieval; `known` are the existing files."""
     tokens_of = part_plan_tokens
     if route == "decomposed":
         from clean_room_agent.execute.decomposed_steps import symbol_targets_tokens as tokens_of
@@ -280,7 +283,7 @@ def part_plan_request(
 
 
 def _with_own_names(plan: PartPlan, failed: FailedPlan | None) -> PartPlan:
-    """The plan; after a failed one with a number behind each step's id, so that no pass of it bears an earlier one's name."""
+    """The plan; after a failed one, with a number after each step's id, so that its passes have new names."""
     if failed is None:
         return plan
     suffix = f"-{failed.number + 1}"
@@ -295,12 +298,16 @@ def _with_own_names(plan: PartPlan, failed: FailedPlan | None) -> PartPlan:
 
 
 def _beyond_reserve(models: ModelClient, need: int) -> int:
-    """What of a prompt's `need` the configured reserve does not hold, so that its code never has to go for it."""
+    """The tokens by which a prompt's `need` exceeds the configured reserve, so that code never has to be dropped for
+    it.
+    """
     return max(0, need - models.window("reasoning").reserved)
 
 
 def plan_limits(models: ModelClient, bounds: OrchestratorConfig, *, short: bool = False) -> PlanLimits:
-    """The bounds of a plan: the configured ones, and what an answer can hold, for which code goes unless it is `short`."""
+    """The limits of a plan: the configured ones, and how long an answer can be. Unless it is `short`, code is dropped
+    to make space for the answer.
+    """
     lines = lines_of_an_answer(models.window(IMPLEMENT), raised=not short)
     return PlanLimits(
         max_parts=bounds.max_parts,
@@ -312,7 +319,7 @@ def plan_limits(models: ModelClient, bounds: OrchestratorConfig, *, short: bool 
 
 
 def how_made(route: Route, planned: Planned[Any]) -> str:
-    """How the plan came about, where it was not asked for as a whole."""
+    """A note on how the plan was made, if not in one call."""
     if route == "one-call":
         return ""
     asked = sum(verdict.call_id is not None for verdict in planned.verdicts)

@@ -1,12 +1,12 @@
-"""The facts on which the recovery rules decide what follows a failed attempt: what kind of failure it was, whether two errors
-say the same, what was tried. No model is asked.
+"""The facts by which the recovery rules decide what follows a failed attempt: what kind of failure it was, whether two
+errors are the same, what was tried. No model is asked.
 
-Messages are compared without what differs from one run to the next:
+Messages are compared without what differs between runs:
 
     "E  File 'till/money.py', line 7: name 'share' is not defined"
     "E  File 'till/receipt.py', line 12: name 'rest' is not defined"
 
-are equal once paths, lines and quoted values are placeholders.
+are equal once paths, lines and quoted values are replaced by placeholders.
 """
 
 import difflib
@@ -36,9 +36,9 @@ BY_MESSAGE: tuple[tuple[Category, re.Pattern[str]], ...] = (
     ),
     ("name", re.compile(r"\b(?:NameError|UnboundLocalError|AttributeError|ReferenceError)\b")),
 )
-"""The first whose pattern stands anywhere in the messages."""
+"""The first whose pattern occurs anywhere in the messages counts."""
 MOST_COMPARED = 500
-"""Characters of a message: the comparison's cost grows with their square."""
+"""Characters of a message that are compared: the cost grows with their square."""
 PLACEHOLDERS = (
     (re.compile(r"""(?<!\w)'(?:[^'\\\n]|\\.)*'(?!\w)|"(?:[^"\\\n]|\\.)*"|`[^`\n]*`"""), "<value>"),
     (re.compile(r"\b0x[0-9a-fA-F]+\b"), "<address>"),
@@ -50,14 +50,14 @@ PLACEHOLDERS = (
     (re.compile(r"(?:[\w.@~+-]*/)+[\w.@+-]+|\b[\w-]+\.(?:pyi?|[cm]?[jt]sx?)\b"), "<path>"),
     (re.compile(r"\blines? \d+(?:-\d+)?|(?<=>):\d+(?::\d+)?"), "<line>"),
 )
-"""In this order: a quoted path is a value."""
+"""The order matters: a quoted path is a value."""
 WHOLE_SYMBOLS = (
     "Write each function, method or class that you change whole: <edit> with symbol=, without a search text."
 )
 RULES = "rules"
-"""Who gives advice where the rules know the cause."""
+"""The source of advice if the rules know the cause."""
 Form = Literal["", "whole_symbol"]
-"""How edits are to be written: as the coder likes, or each changed symbol whole."""
+"""How edits have to be written: as the coder likes, or each changed symbol as a whole."""
 ActionKind = Literal[
     "stop",
     "refine",
@@ -71,11 +71,11 @@ ActionKind = Literal[
     "needs_human",
 ]
 ENDS_RUN: frozenset[ActionKind] = frozenset({"stop", "skip", "needs_human"})
-"""Actions that are decided anew when a run goes on: a limit may have been raised, or the user have said something."""
+"""Actions that are decided again when a run is resumed: a limit may have been raised, or the user have given a hint."""
 
 
 def category_of(outcome: AttemptOutcome, messages: Sequence[str], *, tested: bool) -> Category:
-    """The kind of a failed attempt; `messages` are those of its failing tests, where it was `tested`."""
+    """The kind of a failed attempt; `messages` are those of its failing tests, if it was `tested`."""
     known = BY_OUTCOME.get(outcome)
     if known is not None:
         return known
@@ -93,7 +93,7 @@ def normalised(message: str) -> str:
 
 
 def likeness(first: str, second: str) -> float:
-    """How much of the two messages, normalised, is the same: 0 to 1 (1 for equal ones)."""
+    """How similar the two messages are after normalisation: 0 to 1 (1 for equal ones)."""
     one, other = normalised(first)[:MOST_COMPARED], normalised(second)[:MOST_COMPARED]
     if one == other:
         return 1.0
@@ -104,7 +104,7 @@ class Drawn(Struct, frozen=True, kw_only=True):
     """How an answer was asked for."""
 
     varied: bool = False
-    """With a temperature, and a seed of its own."""
+    """With a temperature, and a separate seed."""
     more_room: bool = False
     form: Form = ""
     model: str = ""
@@ -114,26 +114,26 @@ class Drawn(Struct, frozen=True, kw_only=True):
 
 
 class AttemptSeen(Struct, frozen=True, kw_only=True):
-    """What the decision looks at of one attempt."""
+    """What the decision takes into account about one attempt."""
 
     outcome: AttemptOutcome
     fingerprint: str
-    """Of the answer's text: an answer given twice is not worth a third test run."""
+    """Of the answer's text, to recognise an answer that was given before."""
     missing: RefinementRequest | None = None
     category: Category = "logic"
     message: str = ""
-    """What failed, in the words of the tests or of the refusal."""
+    """What failed: the message of the tests or of the refusal."""
     tree: str = ""
-    """Equal for attempts that made the same tree; "" where nothing was applied."""
+    """Equal for attempts with the same tree; "" if nothing was applied."""
     red: tuple[str, ...] = ()
-    """Each red test with its message, normalised; sorted."""
+    """Each red test with its normalised message; sorted."""
     already_applied: bool = False
-    """Whether an edit's replacement stood there before."""
+    """Whether an edit's replacement was already there."""
     drawn: Drawn = Drawn()
     refined: bool = False
-    """Whether retrieval added to its context what an earlier attempt had lacked."""
+    """Whether retrieval added something to its context that an earlier attempt had lacked."""
     candidates: int = 1
-    """Answers drawn from its prompt; this is the best of them."""
+    """Answers sampled from its prompt, of which this is the best."""
 
 
 class Advice(Struct, frozen=True, kw_only=True):
@@ -141,11 +141,11 @@ class Advice(Struct, frozen=True, kw_only=True):
 
     decision: DoctorDecision
     by: str
-    """`rules`, or "model" and its tag where it is not the reasoning model."""
+    """`rules`, or "model", with its tag if it is not the reasoning model."""
     hint: str = ""
-    """For the coder; of a fatal error, for a person."""
+    """For the coder; for a person if the error is fatal."""
     category: Category | None = None
-    """As a model names it; None: as it was."""
+    """The category that a model names; None leaves it as it was."""
     confidence: float = 1.0
     strong: bool = False
     """Whether a stronger model said so."""
@@ -154,20 +154,20 @@ class Advice(Struct, frozen=True, kw_only=True):
 
 
 class DoctorSeen(Struct, frozen=True, kw_only=True):
-    """What the decision knows of the doctor."""
+    """What the decision takes into account about the doctor."""
 
     step: tuple[Advice, ...] = ()
-    """What was said about earlier attempts at the step."""
+    """The advice about earlier attempts at the step."""
     run: tuple[Advice, ...] = ()
-    """What was said in the run so far, the step's included."""
+    """All advice in the run so far, including the step's."""
     advice: Advice | None = None
-    """About the newest attempt; None while nothing was said."""
+    """The advice about the newest attempt; None while there is none."""
     strong: str = ""
     """Tag of the stronger model that can be asked; "" for none."""
 
 
 class StepSeen(Struct, frozen=True, kw_only=True):
-    """What the decision looks at of the step."""
+    """What the decision takes into account about the step."""
 
     attempts: tuple[AttemptSeen, ...]
     """Failed ones, oldest first; not empty."""
@@ -175,17 +175,17 @@ class StepSeen(Struct, frozen=True, kw_only=True):
     """Of the coder."""
     refinements_left: int = 0
     unshown: RefinementRequest | None = None
-    """Its files that its context shows in part, where they were not asked for before."""
+    """Its files that its context shows only in part, unless they were asked for before."""
     divisible: bool = False
-    """Whether it names several files or symbols, so that something smaller can be done first."""
+    """Whether it names several files or symbols, so that a smaller step can be done first."""
     depended_on: bool = False
     """Whether another step, or another part, needs it."""
     kept: bool = False
-    """Whether an attempt may stay that turned no test green: the step is not given up then."""
+    """Whether there is an attempt that may stay but turned no test green; the step is then not given up."""
     replans_left: int = 0
-    """Times that its part may still be planned again, of the part's and of the run's."""
+    """How often its part may still be replanned, by the limits of the part and of the run."""
     stronger: tuple[str, ...] = ()
-    """Tags of stronger models that were not asked yet, in order; the first may have been, while attempts of its are left."""
+    """Tags of stronger models that can be asked, in order; the first may have been asked, if it has attempts left."""
 
     doctor: DoctorSeen = field(default_factory=DoctorSeen)
 
@@ -196,7 +196,7 @@ class StepSeen(Struct, frozen=True, kw_only=True):
 
     @property
     def attempts_left(self) -> int:
-        """Of the coder; a round of answers from the unchanged prompt is one."""
+        """Of the coder; a round of answers from the unchanged prompt counts as one."""
         own = [seen for seen in self.attempts if not seen.drawn.model]
         single = sum(not seen.drawn.unchanged for seen in own)
         return self.max_attempts - single - any(seen.drawn.unchanged for seen in own)
@@ -208,16 +208,16 @@ class StepSeen(Struct, frozen=True, kw_only=True):
 
 
 class RunSeen(Struct, frozen=True, kw_only=True):
-    """What the decision looks at of the run."""
+    """What the decision takes into account about the run."""
 
     budget_spent: str = ""
     """Which budget is used up; "" while none is."""
     budget_share: float = 0.0
-    """Of the budget that is nearest to its end."""
+    """Of the budget that is most used up."""
 
 
 class Situation(Struct, frozen=True, kw_only=True):
-    """All that a decision looks at, and all that the record keeps of it."""
+    """Everything that a decision takes into account, which is also what the record keeps."""
 
     step: StepSeen
     run: RunSeen
@@ -230,20 +230,20 @@ class Action(Struct, frozen=True, kw_only=True):
     kind: ActionKind
     rule: str
     vary: bool = False
-    """Whether the next answer must be drawn differently, because the last one was given before or was unreadable."""
+    """Whether the next answer must be sampled differently, because the last one was a repetition or unreadable."""
     more_room: bool = False
     """Whether the next answer gets more of the window, because an answer of this step was cut off."""
     form: Form = ""
     model: str = ""
     """The stronger model that is asked next; "" for the coder."""
     unchanged: bool = False
-    """Whether the next answer is drawn from the unchanged prompt."""
+    """Whether the next answer is sampled from the unchanged prompt."""
     missing: RefinementRequest | None = None
-    """What the next context gets besides."""
+    """What is added to the next context."""
     hint: str = ""
     """What the doctor tells the coder."""
     question: str = ""
-    """What a person is asked; "" unless the run needs one."""
+    """The question to a person; "" unless the run needs one."""
 
     def drawn(self) -> Drawn:
         """How the next answer is asked for."""

@@ -1,5 +1,5 @@
-"""Decides what to do after a failed attempt: a table of rules, of which the first that matches wins, and diagnoses where the
-cause is known. Pure functions.
+"""Decides what to do after a failed attempt: a table of rules, of which the first that matches wins, and diagnoses for
+known causes. Pure functions.
 """
 
 import re
@@ -38,16 +38,18 @@ NAMED = (
 )
 MISPLACED = re.compile(r"\b(?:NO_MATCH|AMBIGUOUS)\b")
 NO_FLAW: frozenset[Category] = frozenset({"format", "truncated", "endless", "untouched", "infrastructure"})
-"""Failures that say nothing about the plan: no edit of theirs was judged."""
+"""Failures that say nothing about the plan, since none of their edits was judged."""
 UNEXPLAINED: frozenset[Category] = frozenset({"logic", "timeout"})
-"""Failures that another draw fixes as often as their words do; a wrong name, import, syntax or edit is told at once."""
+"""Failures that another sample fixes as often as their message does; a wrong name, import, syntax or edit is reported
+at once.
+"""
 Row = Callable[[Situation], Action | None]
 
 
 def known_cause(
     category: Category, message: str, doctor: DoctorSeen, config: RecoveryConfig, *, again: bool
 ) -> Advice | None:
-    """What the rules say of a failure, `again` one of the same category; None where they have nothing to say."""
+    """The rules' advice about a failure (`again`: of the same category as before); None if they have none."""
     if category == "infrastructure":
         advised = sum(one.infrastructure for one in doctor.run)
         if not again and advised < config.infrastructure_per_run:
@@ -67,7 +69,7 @@ def known_cause(
 def whom_to_ask(
     category: Category, attempts: int, budget_share: float, doctor: DoctorSeen, config: RecoveryConfig
 ) -> str | None:
-    """Tag of the model to ask, "" for the reasoning model; None where nobody may be asked."""
+    """Tag of the model to ask, "" for the reasoning model; None if none may be asked."""
     asked = [one for one in doctor.step if one.by != RULES]
     asked_in_run = [one for one in doctor.run if one.by != RULES]
     if len(asked) >= config.diagnoses_per_step or len(asked_in_run) >= config.diagnoses_per_run:
@@ -152,7 +154,9 @@ def _redraw(at: Situation) -> Action | None:
 
 
 def _widen(at: Situation) -> Action | None:
-    """Who fails in the same way again may not see what is to be changed: a small model has left it out, say."""
+    """Show files whole if an attempt fails in the same way again: what has to be changed may not be visible, because a
+    small model left it out, for example.
+    """
     step = at.step
     if step.unshown is None or step.refinements_left <= 0 or step.attempts_left <= 0:
         return None
@@ -182,7 +186,7 @@ def _replan(at: Situation) -> Action | None:
 
 
 def _likeness_of_newest(at: Situation) -> float:
-    """Of the newest two failures; 0 where they cannot be compared."""
+    """The similarity of the newest two failures; 0 if they cannot be compared."""
     *earlier, newest = at.step.attempts
     before = earlier[-1] if earlier and not newest.refined else None
     if before is None or newest.category in NO_FLAW or before.category != newest.category:
@@ -206,7 +210,7 @@ def _diagnose(at: Situation) -> Action | None:
 
 
 def _follow(at: Situation, advice: Advice) -> Action | None:
-    """What the doctor says, where it can be done; a hint goes with the next attempt."""
+    """The doctor's advice as an action, if it is possible; a hint goes with the next attempt."""
     rule = f"the doctor ({advice.by}): {advice.decision}"
     wants_plan = advice.decision == "replan" or advice.category in at.config.fatal_categories
     if wants_plan and at.step.replans_left > 0 and not at.step.kept:
@@ -223,7 +227,7 @@ def _follow(at: Situation, advice: Advice) -> Action | None:
 
 
 def advised_by_rules(at: Situation) -> Advice | None:
-    """What the rules say about the newest attempt; None where they have nothing to say."""
+    """The rules' advice about the newest attempt; None if they have none."""
     newest = at.step.newest
     again = any(seen.category == newest.category for seen in at.step.attempts[:-1])
     return known_cause(newest.category, newest.message, at.step.doctor, at.config, again=again)
@@ -252,7 +256,7 @@ def _change_strategy(at: Situation) -> Action | None:
 
 
 def _standstill(attempts: Sequence[AttemptSeen], wanted: int) -> str:
-    """What the newest attempts have in common that shows no progress; "" while nothing does."""
+    """What the newest attempts have in common that shows a lack of progress; "" if nothing."""
     if is_repeat(attempts):
         return "the same answer again"
     newest = attempts[-wanted:]
@@ -332,7 +336,7 @@ TABLE: tuple[tuple[Rule, Row], ...] = (
     ("replan_last", _replan_last),
     ("needs_human", _needs_human),
 )
-"""The rows between `stop` and `skip`, in their order."""
+"""The rules between `stop` and `skip`, in order."""
 
 
 def is_repeat(attempts: Sequence[AttemptSeen]) -> bool:

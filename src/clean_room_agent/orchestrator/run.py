@@ -1,4 +1,4 @@
-"""One run: the parts it works with, the context of each of its passes, and how far it has come."""
+"""One run: its parts, the contexts of its passes, and how far it has come."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,11 +22,11 @@ from clean_room_agent.orchestrator.testing.test_runner import TestRunner
 from clean_room_agent.orchestrator.testing.worktrees import WorktreePool
 
 CONTEXT = "room"
-"""Its name in the session, which runs of earlier builds have there too."""
+"""The key in the session, unchanged so that earlier runs can be resumed."""
 
 
 class Retrieved(Protocol):
-    """What a retrieval found."""
+    """The result of a retrieval."""
 
     @property
     def package(self) -> ContextPackage:
@@ -37,7 +37,7 @@ class ContextSource(Protocol):
     """Makes contexts from one state of the index."""
 
     def retrieve(self, request: ContextRequest) -> Retrieved:
-        """The package for one pass; its decisions are in the record when this returns."""
+        """The package for one pass; its decisions are recorded when this returns."""
 
     def refine(self, refinement: RefinementRequest, request: ContextRequest) -> ContextPackage:
         """The package of `request` with what `refinement` names added, judged and assembled again."""
@@ -48,17 +48,19 @@ class RunIndex(Protocol):
 
     @property
     def source(self) -> ContextSource:
-        """Makes contexts from the index as it is now."""
+        """The source of contexts from the index as it is now."""
 
     def refresh(self, root: Path, paths: Sequence[str], commit: str) -> None:
-        """Make the index say what `paths` (relative to the worktree `root`) hold now; it then describes `commit`."""
+        """Index the present contents of `paths` (relative to the worktree `root`) again; the index then describes
+        `commit`.
+        """
 
     def described(self) -> str:
         """The commit of the run that the index describes; "" before the first refresh."""
 
 
 class RunContext:
-    """Contexts of a run's newest commit. What was made stays made: a resumed pass is shown the context that it had."""
+    """Makes contexts of a run's newest commit. A resumed pass is shown the context that it had."""
 
     def __init__(
         self,
@@ -69,8 +71,8 @@ class RunContext:
         *,
         unlike: Sequence[str] = (),
     ) -> None:
-        """`runner` has the worktree that contexts are read from; `unlike` are its paths that the index does not describe as
-        they are there.
+        """`runner` has the worktree that contexts are read from; `unlike` are its paths that differ from what the index
+        describes.
         """
         self._index = index
         self._journal = journal
@@ -101,7 +103,7 @@ class RunContext:
         return entry.keep(package)
 
     def follow_head(self) -> None:
-        """Worktree and index show the run's newest accepted commit."""
+        """Bring worktree and index to the run's newest accepted commit."""
         commits = self._commits
         # The first time, this waits for the index: Ctrl-C is heard meanwhile.
         with self._timed(TimeKind.INDEX_COPY, "wait for the index"):
@@ -121,7 +123,7 @@ class RunContext:
 
 
 def fits(package: ContextPackage, window: Window, extra_reserved: int) -> bool:
-    """Whether the package holds no more than a window leaves for content."""
+    """Whether the package fits into what a window leaves for content."""
     return package.budget.used_tokens <= window.context - window.reserved - extra_reserved
 
 
@@ -134,17 +136,17 @@ class StepDone(Struct, frozen=True, kw_only=True):
 
 
 class StepFailed(Struct, frozen=True, kw_only=True):
-    """A step that was given up, or never begun because what it needs was."""
+    """A step that was given up, or never begun because one that it needs was given up."""
 
     part_id: str
     step: PlanStep
     why: str
     cut_off: bool = False
-    """Whether an answer for it was."""
+    """Whether an answer for it was cut off."""
     failures: tuple[FailureSignal, ...] = ()
-    """What went wrong in the last attempt; none where there was no attempt."""
+    """What went wrong in the last attempt; empty if there was none."""
     replan: bool = False
-    """Whether its part is to be planned again."""
+    """Whether its part should be replanned."""
 
     @property
     def fault(self) -> str:
@@ -164,22 +166,22 @@ class PlanProgress(Struct, kw_only=True):
     replans: int = 0
     """Parts that were planned again."""
     files: set[str] = field(default_factory=set)
-    """Every path that a plan of this run names: tests among them may be edited."""
+    """Every path that a plan of this run names; tests among them may be edited."""
 
 
 class Stop(Struct, kw_only=True):
-    """Why the run goes no further; all "" while it may."""
+    """Why the run stops; all "" while it continues."""
 
     reason: str = ""
     """Why no further pass may begin."""
     question: str = ""
-    """What a person is asked before the run can go on."""
+    """The question to a person before the run can continue."""
     no_plan: str = ""
     """Why a plan could not be made."""
 
 
 class Progress(Struct, kw_only=True):
-    """Where the run stands; with the head of its commits, the only thing here that changes."""
+    """The state of the run; besides the head of its commits, the only thing here that changes."""
 
     plan: PlanProgress = field(default_factory=PlanProgress)
     at_base: TestRun | None = None
@@ -187,7 +189,7 @@ class Progress(Struct, kw_only=True):
     accepted: TestRun | None = None
     """The test run of the head, by the same command."""
     advice: list[Advice] = field(default_factory=list)
-    """What the doctor said, about whichever step."""
+    """The doctor's advice about all steps."""
     stop: Stop = field(default_factory=Stop)
 
     def stopped(self) -> bool:
@@ -196,7 +198,7 @@ class Progress(Struct, kw_only=True):
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """What the passes of one run share."""
+    """Everything that the passes of one run share."""
 
     task: Task
     commits: RunCommits
@@ -222,8 +224,8 @@ class Run(Struct, frozen=True, kw_only=True):
         return self.journal.recorder
 
     def replans_left(self, part_id: str, number: int) -> int:
-        """How often a part may still be planned again, while its plan with this number (from 1) is followed: once more
-        for each hint of the user.
+        """How often a part may still be replanned while its plan with this number (from 1) is followed; each hint of
+        the user adds one.
         """
         limits = self.limits.recovery
         hinted = self.task.hints.by(part_plan_pass(self.task.task_id, part_id, number))
@@ -231,7 +233,7 @@ class Run(Struct, frozen=True, kw_only=True):
         return max(0, min(left, limits.replans_per_run - self.progress.plan.replans))
 
     def report_progress(self) -> None:
-        """Record the current counts, unless a resumed run still reads what was done before."""
+        """Record the current counts, unless a resumed run is still reading what was done before."""
         if self.journal.behind:
             return
         plan = self.progress.plan

@@ -19,7 +19,7 @@ RESUMABLE = frozenset({RunStatus.INTERRUPTED, RunStatus.NEEDS_HUMAN, RunStatus.R
 
 
 class RunHeader(Struct, frozen=True, kw_only=True):
-    """What is known of a run when it begins."""
+    """What is known about a run when it begins."""
 
     task_id: str
     task: str
@@ -39,11 +39,11 @@ class PassHeader(Struct, frozen=True, kw_only=True):
     kind: PassType
     pass_id: str
     title: str
-    """For whoever watches."""
+    """For the observer."""
     part_id: str = ""
     step_id: str = ""
     model: str = ""
-    """The tag of the model that takes the place of the configured one; "" for none."""
+    """The tag of the model that replaces the configured one; "" for none."""
 
     @property
     def role(self) -> Role:
@@ -59,7 +59,7 @@ class OpenPass(Struct, frozen=True, kw_only=True):
     started_at: float
     """In seconds of a monotonic clock."""
     known: bool
-    """Whether it was done before this process began, and is only read again."""
+    """Whether it was done before this process began, and is only read back."""
 
 
 class PassEnd(Struct, frozen=True, kw_only=True):
@@ -70,7 +70,7 @@ class PassEnd(Struct, frozen=True, kw_only=True):
     diff: str | None = None
     plan: str | None = None
     fallback: bool = False
-    """Whether `plan` is the program's own, because no valid one came."""
+    """Whether `plan` is the program's own, because there was no valid one."""
 
 
 class RunRecorder:
@@ -136,7 +136,7 @@ class RunRecorder:
         )
 
     def ended(self, status: RunStatus, *, reason: str = "", branch: str = "", commit: str = "") -> None:
-        """Record how the run ended; passes still open end with it."""
+        """Record how the run ended; passes that are still open end with it."""
         for opened in tuple(self._open):
             self._finish(opened, PassEnd(success=False, detail=f"broken off: {reason}"))
         self._write_outcome(status, reason=reason, branch=branch, commit=commit)
@@ -226,7 +226,7 @@ class RunRecorder:
         )
 
     def _stands(self, opened: OpenPass, end: PassEnd) -> bool:
-        """Whether the record has the pass's outcome already."""
+        """Whether the pass's outcome is recorded already."""
         if not opened.known:
             return False
         row = self._record.write(passes.get_task_run, opened.header.pass_id)
@@ -288,7 +288,7 @@ class RunRecorder:
         )
 
     def plan_fallback(self, pass_id: str, faults: tuple[str, ...], plan: Artifact) -> None:
-        """Record that no valid plan came, why, and what is followed in its place."""
+        """Record that there was no valid plan, why, and what is followed instead."""
         self._record.write(
             passes.append_recovery_decision,
             passes.RecoveryRow(
@@ -329,7 +329,7 @@ class RunRecorder:
         self.observer.notice(Note(text=text))
 
     def event(self, pass_id: str, kind: EventKind, detail: str) -> None:
-        """Record something that happened beside the passes."""
+        """Record something that happened outside the passes."""
         row = runs.EventRow(task_id=pass_id, kind=kind, detail=detail, timestamp=self._record.now())
         # A pass that a resumed run reads again records the same events again.
         self._record.write(runs.append_event_once if self._resumed else runs.append_event, row)

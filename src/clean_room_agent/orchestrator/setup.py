@@ -28,19 +28,19 @@ class Origin(Struct, frozen=True, kw_only=True):
     is_secret: Callable[[str], bool]
     """Whether a file of that name stays out of the snapshot."""
     replay_of: str | None = None
-    """The snapshot commit to start from again, in a replay; None: take a snapshot."""
+    """The snapshot commit of the replayed run; None: take a new snapshot."""
     resumed: OrchestratorRunRow | None = None
-    """How the run stood before, where it goes on."""
+    """The run's row from before, if it is resumed."""
 
 
 class Models(Struct, frozen=True, kw_only=True):
-    """The models of a run, and what the first lines say of them."""
+    """The models of a run, and what the first lines say about them."""
 
     client: ModelClient
     lines: tuple[tuple[str, str, int], ...]
     """(role, model tag, window in tokens)."""
     remote: str
-    """The host that prompts go to; "" where none leaves this machine."""
+    """The remote host that prompts go to; "" if none leaves this machine."""
 
 
 class RunParts(Struct, frozen=True, kw_only=True):
@@ -56,9 +56,9 @@ class RunParts(Struct, frozen=True, kw_only=True):
 
 @contextlib.contextmanager
 def opened_run(parts: RunParts) -> Iterator[Run]:
-    """A run whose worktree holds the snapshot; whatever happens inside, the worktree is gone afterwards.
+    """A run whose worktree is at the snapshot; whatever happens inside, the worktree is removed afterwards.
 
-    When the body raises, the record says how the run ended before the exception goes on.
+    If the body raises, the run's end is recorded before the exception is passed on.
     """
     journal = parts.journal
     try:
@@ -130,7 +130,7 @@ def _take_snapshot(parts: RunParts) -> Snapshot:
 
 
 def _snapshot(parts: RunParts) -> Snapshot:
-    """The recorded one of a replay or of a run that goes on, else a new one."""
+    """The recorded snapshot of a replay or a resumed run; otherwise a new one."""
     origin, task_id = parts.origin, parts.task.task_id
     if origin.replay_of is not None:
         return Snapshot(
@@ -165,7 +165,7 @@ def recorded_snapshot(run: OrchestratorRunRow) -> Snapshot:
 
 
 def differences(taken: Snapshot) -> list[str]:
-    """In words, how the worktree differs from what the user sees, beside what the first lines say."""
+    """In words, how the worktree differs from what the user sees, apart from what the first lines say."""
     said = (
         ("filter drivers do not run here; tests see what is committed (of LFS: pointers)", taken.converted),
         ("the worktree has other line endings than your tree", taken.reshaped),

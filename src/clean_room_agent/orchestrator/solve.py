@@ -21,7 +21,7 @@ from clean_room_agent.orchestrator.testing.results import evidence_of
 
 
 def solve(run: Run, given: PlanGiven) -> Solved:
-    """The task is done as far as it can be: whatever comes of it is in the record, and its result a branch.
+    """Carry out the task as far as possible; everything is recorded, and the result is a branch.
 
     A model server that fails ends the run; the steps accepted before are tested and kept as a partial result.
 
@@ -45,7 +45,7 @@ def solve(run: Run, given: PlanGiven) -> Solved:
 
 
 def _note_given(run: Run, given: PlanGiven) -> None:
-    """The record has the plans that the user gave, so that a replay has them."""
+    """Record the plans that the user gave, so that a replay has them."""
     for kind, plan in (
         (EventKind.PLAN_GIVEN, given.single),
         (EventKind.META_PLAN_GIVEN, given.meta_plan),
@@ -55,7 +55,7 @@ def _note_given(run: Run, given: PlanGiven) -> None:
 
 
 def _follow(run: Run, plan: PartPlan) -> None:
-    """A reviewed plan, without adjustment."""
+    """Follow a reviewed plan, without adjustment."""
     part = Part(id=plan.part_id, description=plan.task_summary)
     run.progress.plan.total_parts = 1
     _note_planned(run, plan)
@@ -87,9 +87,7 @@ def _walk(run: Run, meta: MetaPlan | None) -> None:
 
 
 def _do_part(run: Run, meta: MetaPlan, part: Part, *, last: bool) -> bool:
-    """Whether every step of the part's plan was accepted; a plan is made again from what failed where the recovery table
-    says so.
-    """
+    """Carry out a part; whether every step of its plan was accepted. It is replanned if the recovery table says so."""
     failed: FailedPlan | None = None
     while True:
         evidence = evidence_of(run.progress.accepted) if run.progress.accepted else Evidence()
@@ -129,9 +127,9 @@ def _do_steps(
     number: int = 0,
     needed: bool = False,
 ) -> bool:
-    """Whether every step was accepted; `last`: of the run's last part. `revise`: a model looks at what remains.
-
-    `number` is the plan's, from 1 (0: there can be no other one); `needed`: by another part.
+    """Carry out the steps; whether every one was accepted. `last`: they belong to the run's last part. `revise`: a
+    model revises what remains. `number` is the plan's, from 1 (0: it cannot be replanned). `needed`: another part needs
+    this one.
     """
     remaining = list(_steps_in_order(plan.steps))
     run.progress.plan.total_steps += len(remaining)
@@ -175,7 +173,7 @@ def _do_steps(
 
 
 def _try_step(run: Run, job: StepJob) -> StepEnd:
-    """How the step ended; a run whose budget is spent, or which waits for a person, stops here."""
+    """Try the step, and return how it ended; a run whose budget is spent, or which waits for a person, stops here."""
     spent = "" if has_attempt(run, job) else run.journal.budget.spent()
     if spent:
         run.progress.stop.reason = f"budget spent: {spent}"
@@ -203,7 +201,7 @@ def _try_step(run: Run, job: StepJob) -> StepEnd:
 
 
 def _reduce(run: Run, job: StepJob, end: StepEnd) -> PlanStep:
-    """The smallest deliverable of the step; the rest is given up for now, and its part planned again if it may be."""
+    """The smallest deliverable of the step; the rest is given up for now, and its part replanned if possible."""
     from clean_room_agent.orchestrator.steps.after_failure import divided
 
     small, rest = divided(job.step)
@@ -234,7 +232,7 @@ def _note_planned(run: Run, plan: PartPlan) -> None:
 
 
 def _in_order(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """Dependencies first; parts that do not depend on one another stay in the plan's order."""
+    """Dependencies first; independent parts stay in the plan's order."""
     by_id = {part.id: part for part in parts}
     return tuple(by_id[name] for name in in_order({part.id: part.depends_on for part in parts}))
 

@@ -1,5 +1,5 @@
-"""What a run may spend on models and time, what it has spent, and what its time goes to, from before its record is open until it
-is closed.
+"""A run's budgets, what it has spent on models and time, and a log of its time from before its record is opened until
+it is closed.
 """
 
 import contextlib
@@ -58,7 +58,7 @@ class Meter:
         self._fullest = (0, 0)
 
     def begin(self, spent: Spent) -> None:
-        """What a run spent before it was resumed counts too."""
+        """Add what a run spent before it was resumed."""
         with self._lock:
             self._spent = spent
 
@@ -80,14 +80,14 @@ class Meter:
             return self._spent
 
     def take_fullest(self) -> tuple[int, int]:
-        """(prompt tokens, window) of the fullest prompt since this was last asked; (0, 0) where there was none."""
+        """(prompt tokens, window) of the fullest prompt since the last call; (0, 0) if there was none."""
         with self._lock:
             fullest, self._fullest = self._fullest, (0, 0)
             return fullest
 
 
 class Budget:
-    """The bounds of one run, and how much of them is used up, earlier processes of a resumed run included."""
+    """The budgets of one run, and how much of them is used up, including by earlier processes of a resumed run."""
 
     def __init__(
         self, limits: OrchestratorConfig, meter: Meter, now: Callable[[], float], *, used_before: float = 0.0
@@ -99,7 +99,7 @@ class Budget:
         self._started_at = now() - used_before
 
     def seconds(self) -> float:
-        """What the run has taken."""
+        """Seconds that the run has taken."""
         return self.now() - self._started_at
 
     def spent(self) -> str:
@@ -114,7 +114,7 @@ class Budget:
         return ""
 
     def share(self) -> float:
-        """How much of the budget that is nearest to its end is used up; 1 is all."""
+        """The used share of the budget that is most used up; 1 is all."""
         limits, spent, minutes = self._limits, self._meter.read(), self.seconds() / 60
         return max(
             spent.calls / limits.max_calls, spent.tokens / limits.max_tokens, minutes / limits.max_minutes
@@ -122,14 +122,14 @@ class Budget:
 
 
 class Timed(Protocol):
-    """Times what is done in a `with` block, also where it raises."""
+    """Times a `with` block, even if it raises."""
 
     def __call__(self, kind: TimeKind, detail: str = "", /) -> AbstractContextManager[None]:
         """The block."""
 
 
 class TimeLog:
-    """Keeps what is timed until it is connected to the record; usable by any number of threads."""
+    """Collects time spans, and keeps them until it is connected to the record. Thread-safe."""
 
     def __init__(self, task_id: str, clock: Callable[[], str]) -> None:
         """`clock`: UTC ISO 8601."""
@@ -149,7 +149,7 @@ class TimeLog:
             self.add(kind, detail, began_at=began)
 
     def add(self, kind: TimeKind, detail: str = "", *, began_at: str) -> None:
-        """Note what began then and ends now."""
+        """Add a span that began then and ends now."""
         row = TimeSpanRow(
             task_id=self._task_id, kind=kind, detail=detail, began_at=began_at, ended_at=self._clock()
         )
@@ -158,7 +158,7 @@ class TimeLog:
 
     @contextlib.contextmanager
     def connected(self, sink: Callable[[TimeSpanRow], object]) -> Iterator[None]:
-        """In the block, `sink` gets every span, the early ones first; one that ends after it is dropped."""
+        """During the block, `sink` gets every span, earlier ones first; spans that end later are dropped."""
         with self._lock:
             for row in self._early:
                 sink(row)
@@ -171,7 +171,7 @@ class TimeLog:
 
 
 def untimed(kind: TimeKind, detail: str = "", /) -> AbstractContextManager[None]:
-    """For what is no part of a run."""
+    """A `Timed` that measures nothing, for work outside of a run."""
     del kind, detail
     return contextlib.nullcontext()
 

@@ -1,4 +1,4 @@
-"""What the user asked for: the task's words, plans given with it, hints added since, and the limits that were set."""
+"""What the user asked for: the task's words, given plans, hints added since, and the configured limits."""
 
 from msgspec import Struct
 
@@ -8,11 +8,11 @@ from clean_room_agent.orchestrator.config import EditConfig, OrchestratorConfig,
 
 
 class Hint(Struct, frozen=True, kw_only=True):
-    """What the user says to a run that goes on: every pass from then on is shown it beside the task's own words."""
+    """What the user tells a resumed run: every pass from then on is shown it together with the task's words."""
 
     text: str
     since: str = ""
-    """The first pass that was shown it, relative to the task; "" while none was."""
+    """The first pass that was shown it, relative to the task; "" until then."""
 
 
 class Hints:
@@ -23,7 +23,7 @@ class Hints:
         self._active: list[Hint] = []
 
     def begin(self, pass_id: str, *, known: bool) -> tuple[str, ...]:
-        """The hints that are shown from this pass on and have not been to any; a `known` pass was done without them."""
+        """The hints that are new to this pass, which is shown them from now on; a `known` pass was done without them."""
         new = tuple(hint for hint in self._waiting if not hint.since and not known)
         due = [hint for hint in self._waiting if hint.since == relative_pass(pass_id) or hint in new]
         self._waiting = [hint for hint in self._waiting if hint not in due]
@@ -31,7 +31,7 @@ class Hints:
         return tuple(hint.text for hint in new)
 
     def by(self, pass_id: str) -> int:
-        """How many hints this pass would be shown, were it to begin next."""
+        """How many hints this pass would be shown if it began next."""
         return len(self._active) + sum(hint.since in {"", relative_pass(pass_id)} for hint in self._waiting)
 
     def with_task(self, description: str) -> str:
@@ -41,7 +41,7 @@ class Hints:
 
 
 class PlanGiven(Struct, frozen=True, kw_only=True):
-    """What the user decides beside the task: by a reviewed file (both None: the run plans by itself), or by hints."""
+    """What the user gives in addition to the task: a reviewed plan (both None: the run plans by itself), or hints."""
 
     meta_plan: MetaPlan | None = None
     single: PartPlan | None = None
@@ -59,7 +59,7 @@ class PlanGiven(Struct, frozen=True, kw_only=True):
 
 
 class RunLimits(Struct, frozen=True, kw_only=True):
-    """The slices of the configuration that bound a run."""
+    """The parts of the configuration that limit a run."""
 
     solve: SolveConfig
     orchestrator: OrchestratorConfig

@@ -1,4 +1,4 @@
-"""Decides what follows a failed round: reduces it to what the recovery rules look at, and asks for a diagnosis."""
+"""Decides what follows a failed round: collects the facts for the recovery rules, and asks for a diagnosis."""
 
 from collections.abc import Sequence
 
@@ -37,15 +37,13 @@ from clean_room_agent.orchestrator.steps.rounds import History
 from clean_room_agent.orchestrator.testing.results import evidence_of
 
 ACTION, DIAGNOSIS = "action", "diagnosis"
-"""Names in the journal, under the pass of an attempt."""
+"""Names of entries in the journal, under the pass of an attempt."""
 NOT_RUN = "the test passed before, and does not run now"
 
 
 def decide_next(run: Run, job: StepJob, history: History, pass_id: str) -> Action:
-    """What happens after the newest round, the best of which is `pass_id`. What was decided stands, unless it ended the
-    step or the run for good.
-
-    What the doctor says is added to the advice of the step, and to the run's.
+    """Decide what happens after the newest round, the best of which is `pass_id`. An earlier decision is kept, unless
+    it ended the step or the run. The doctor's advice is added to that of the step and of the run.
     """
     step = _step_seen(run, job, history)
     budget = run.journal.budget
@@ -104,7 +102,9 @@ def _shown_in_part(run: Run, job: StepJob, history: History) -> RefinementReques
 
 
 def _replans_left(run: Run, job: StepJob, seen: Sequence[AttemptSeen]) -> int:
-    """Who could not plan the part, and learns nothing of it from tests or from the user, is not asked again."""
+    """How often the part may be replanned. A model that could not plan it is not asked again unless it would learn
+    something new from tests or the user.
+    """
     if not job.plan_number:
         return 0
     hinted = run.task.hints.by(part_plan_pass(run.task.task_id, job.part.id, job.plan_number))
@@ -114,7 +114,7 @@ def _replans_left(run: Run, job: StepJob, seen: Sequence[AttemptSeen]) -> int:
 
 
 def _ask_doctor(run: Run, job: StepJob, failed: Sequence[Attempt], at: Situation, pass_id: str) -> Advice:
-    """What a model says is to be done; where its answer cannot be read, no more than to try again."""
+    """A model's advice; if its answer cannot be read, to try again."""
     from clean_room_agent.execute.diagnose import diagnose
     from clean_room_agent.execute.prompts.doctor import SURE
 
@@ -151,8 +151,8 @@ def _ask_doctor(run: Run, job: StepJob, failed: Sequence[Attempt], at: Situation
 def attempt_seen(
     attempt: Attempt, action: Action, missing: RefinementRequest | None, *, candidates: int = 1
 ) -> AttemptSeen:
-    """The attempt that `action` led to, the best of so many candidates; `missing` is what it shows to be missing and was
-    not asked for before.
+    """The facts about the attempt that `action` led to, the best of so many candidates. `missing` is what it shows to
+    be missing, unless that was asked for before.
     """
     failing = _decisive(attempt)
     messages = [test.message for test in failing]
@@ -173,7 +173,7 @@ def attempt_seen(
 
 
 def signals_of(attempt: Attempt) -> tuple[FailureSignal, ...]:
-    """What went wrong in an attempt that was not accepted, for whoever revises the steps that remain."""
+    """What went wrong in an attempt that was not accepted, for the revision of the remaining steps."""
     if attempt.judgment is None:
         return failure_signals(attempt.outcome, attempt.detail)
     tests = attempt.judgment.tests
@@ -197,7 +197,7 @@ def _category(attempt: Attempt, messages: Sequence[str]) -> Category:
 
 
 def _decisive(attempt: Attempt) -> Sequence[FailingTest]:
-    """The tests that fail newly; where none does, all that fail."""
+    """The newly failing tests; if there are none, all failing ones."""
     if attempt.judgment is None:
         return ()
     newly = frozenset(attempt.judgment.verdict.newly_failing)
@@ -211,7 +211,7 @@ def is_divisible(step: PlanStep) -> bool:
 
 
 def divided(step: PlanStep) -> tuple[PlanStep, PlanStep]:
-    """The smallest deliverable of a divisible step, and what it leaves out; the goal in their descriptions is the same."""
+    """The smallest deliverable of a divisible step, and the rest; both descriptions have the same goal."""
     names = [target.path for target in step.target_files]
     kept: PlanStep = step.model_copy(update={"target_files": step.target_files[:1], "target_symbols": ()})
     left = step.model_copy(update={"target_files": step.target_files[1:], "target_symbols": ()})

@@ -1,4 +1,4 @@
-"""One attempt at a step: ask for edits, and place them in a commit that waits for its tests."""
+"""One attempt at a step: asks for edits, and puts them into a commit to be tested."""
 
 from collections.abc import Mapping, Sequence
 
@@ -41,56 +41,56 @@ VARIED_TOP_P = 0.95
 
 
 class StepJob(Struct, frozen=True, kw_only=True):
-    """A step to be done, with what stands around it in the plan."""
+    """A step to be done, with its surroundings in the plan."""
 
     part: Part
     step: PlanStep
     constraints: str
-    """What the part's plan says beyond its steps."""
+    """What the part's plan says besides its steps."""
     last: bool = False
-    """Whether no step of the run is left after it."""
+    """Whether it is the last step of the run."""
     depended_on: bool = False
     """Whether another step, or another part, needs it."""
     plan_number: int = 0
-    """Which plan of its part it is of, 1 for the first; 0 where the part cannot be planned again."""
+    """The number of its part's plan, 1 for the first; 0 if the part cannot be replanned."""
     scaffold: Scaffold = NO_SCAFFOLD
-    """What its attempts are made on top of."""
+    """The scaffold on which its attempts are based."""
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """What an answer's edits made of the tree."""
+    """The change that an answer's edits made."""
 
     commit: str = ""
-    """Set when the edits were applied, also when the tests then failed."""
+    """Set if the edits were applied, even if the tests then failed."""
     diff: str = ""
     result: PatchResult | None = None
-    """What became of each edit; None where the answer held none that could be read."""
+    """The result of each edit; None if the answer contained no readable one."""
     untouched: tuple[str, ...] = ()
-    """The targets that the edits left as they were, like "modify src/a.py"; stubs of the scaffold that they left, like
+    """The targets that the edits left unchanged, like "modify src/a.py", and remaining stubs of the scaffold, like
     "write src/a.py::parse".
     """
 
 
 class Judgment(Struct, frozen=True, kw_only=True):
-    """What the tests say of a change."""
+    """The tests' judgment of a change."""
 
     tests: TestRun
     verdict: StepVerdict
     unfinished: bool = False
-    """Whether the change may stay, and a better one is worth trying: the run would end with goal tests red that it is about."""
+    """Whether the change may stay, but a better one is worth trying, since the run would end with red goal tests."""
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
-    """What one attempt came to."""
+    """The outcome of one attempt."""
 
     outcome: AttemptOutcome
     detail: str
     answer: Implemented
     change: Change = field(default_factory=Change)
     judgment: Judgment | None = None
-    """None where it was not tested."""
+    """None if it was not tested."""
     missing: RefinementRequest | None = None
-    """What it shows that its context lacked."""
+    """What its failure shows its context to lack."""
     feedback: str = ""
     """What the next attempt's prompt says about it."""
 
@@ -101,12 +101,12 @@ class Attempt(Struct, frozen=True, kw_only=True):
 
     @property
     def unfinished(self) -> bool:
-        """Whether it may stay, and a better one is worth trying."""
+        """Whether it may stay, but a better one is worth trying."""
         return self.judgment is not None and self.judgment.unfinished
 
     @property
     def awaits_tests(self) -> bool:
-        """Whether it is to be tested."""
+        """Whether it still has to be tested."""
         return bool(self.change.commit) and self.judgment is None
 
     @property
@@ -116,13 +116,13 @@ class Attempt(Struct, frozen=True, kw_only=True):
 
     @property
     def outcome_so_far(self) -> AttemptOutcome:
-        """The outcome in the eyes of what comes next: of an attempt that is not accepted yet, that of its red tests."""
+        """The outcome as the next attempt sees it; red tests count as failed as long as the attempt is not accepted."""
         if not self.unfinished:
             return self.outcome
         return AttemptOutcome.INSUFFICIENT_CONTEXT if self.missing else AttemptOutcome.TESTS_FAILED
 
     def summary(self) -> AttemptSummary:
-        """This attempt as the next one's prompt shows it: what became of it, not what it shows to be missing."""
+        """This attempt as the next one's prompt shows it: its outcome, but not what it shows to be missing."""
         outcome = self.outcome_so_far
         if outcome is AttemptOutcome.INSUFFICIENT_CONTEXT:
             outcome = AttemptOutcome.TESTS_FAILED if self.judgment else AttemptOutcome.REFUSED
@@ -141,15 +141,15 @@ class Draw(Struct, frozen=True, kw_only=True):
     shown: tuple[Attempt, ...] = ()
     """The earlier attempts that the prompt shows."""
     again: bool = False
-    """Whether the same prompt was answered before: the answer is drawn with a temperature and a seed of its own, and where
-    it comes to the same tree as an earlier one, that one's tests count.
+    """Whether the same prompt was answered before. The answer is then sampled with a temperature and a new seed, and if
+    it gives the same tree as an earlier one, that one's test run is used.
     """
 
 
 def ask(
     run: Run, job: StepJob, package: ContextPackage, *, pass_id: str, number: int, draw: Draw
 ) -> Implemented:
-    """The coder's answer for the attempt of that number; `package` has the step's scaffold. Several may be asked for at a time.
+    """Ask the coder for the attempt of that number; `package` shows the step's scaffold. May be called concurrently.
 
     Raises:
         WindowExceeded: the prompt does not fit.
@@ -198,7 +198,9 @@ def place(
     pass_id: str,
     earlier: Sequence[Attempt],
 ) -> Attempt:
-    """The attempt after the `earlier` ones: a commit of its edits that is still to be tested, or a failure."""
+    """Turn an answer into the attempt after the `earlier` ones: a commit of its edits that still has to be tested, or a
+    failure.
+    """
     for dropped in answer.dropped:
         run.recorder.event(pass_id, EventKind.DROPPED_FROM_PROMPT, dropped)
     unusable = _unusable(answer)
@@ -209,12 +211,14 @@ def place(
 
 
 def instruction_with_diff(run: Run, job: StepJob) -> StepInstruction:
-    """As `instruction_for`, with what the run changed."""
+    """Like `instruction_for`, with the run's changes so far."""
     return replace(instruction_for(run, job), diff=run.commits.readable_diff())
 
 
 def instruction_for(run: Run, job: StepJob) -> StepInstruction:
-    """The step with the tests as they are before it; without what the run changed and what was tried."""
+    """The instruction for the step, with the state of the tests before it; without the run's changes and earlier
+    attempts.
+    """
     accepted = run.progress.accepted
     evidence = Evidence() if accepted is None else evidence_of(accepted)
     return StepInstruction(
@@ -227,12 +231,12 @@ def instruction_for(run: Run, job: StepJob) -> StepInstruction:
 
 
 def evidence_space(run: Run) -> int:
-    """Characters that what the tests say may take in a prompt."""
+    """Characters that evidence from tests may take in a prompt."""
     return evidence_bound(run.models.window(IMPLEMENT).context)
 
 
 def note_unshown(run: Run, job: StepJob, package: ContextPackage, pass_id: str, *, first: bool) -> None:
-    """Record what the step names and its prompt cannot show; at a step's `first` attempt the observer is notified too."""
+    """Record what the step names but its prompt cannot show; at a step's `first` attempt the observer is notified, too."""
     unshown = unshown_targets(job.step, package)
     for name in unshown:
         run.recorder.event(pass_id, EventKind.TARGET_NOT_SHOWN, name)
@@ -311,7 +315,7 @@ def _apply(
 def edited(
     run: Run, job: StepJob, package: ContextPackage, tree: Tree, edits: tuple[PatchEdit, ...]
 ) -> Applied:
-    """What the edits make of `tree`, within the bounds of the step."""
+    """Apply the edits to `tree`, within the rules of the step."""
     texts, uneditable = tree.texts(paths_named(edits))
     rules = EditRules(
         targets=job.step.target_files,
@@ -326,8 +330,8 @@ def edited(
 def _untouched_targets(
     job: StepJob, applied: Applied, tree: Tree, texts: Mapping[str, str | None]
 ) -> tuple[str, ...]:
-    """The targets that no edit changed and that are not already so, and the scaffold's stubs that still are stubs in the new
-    `texts`: the first time, the step does not count as done.
+    """The targets that no edit changed and that are not already as wanted, and the scaffold's stubs that are still
+    stubs in the new `texts`. The first time, the step does not count as done because of them.
     """
     step = job.step
     touched = {report.file_path for report in applied.result.reports} | set(job.scaffold.paths)

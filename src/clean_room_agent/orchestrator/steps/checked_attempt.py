@@ -38,11 +38,11 @@ from clean_room_agent.path_kinds import is_test_path
 OF_CHANGE = ("commit", "diff", "result", "untouched")
 OF_JUDGMENT = ("tests", "verdict", "unfinished")
 PLACE = re.compile(r"(@@ -\S+) .*")
-"""The head of a hunk; where it stands afterwards depends on the blank lines above it."""
+"""The header of a hunk; its position after the change depends on the blank lines above it."""
 
 
 class CheckedAttempt(Struct, frozen=True, kw_only=True):
-    """An attempt, with what informs about an accepted one and decides nothing."""
+    """An attempt with the output of linters, which is for information only."""
 
     attempt: Attempt
     lint: str | None = None
@@ -50,7 +50,7 @@ class CheckedAttempt(Struct, frozen=True, kw_only=True):
 
 
 def upgrade_attempt(kept: Any) -> Any:
-    """What an earlier version kept of an attempt (one flat object, `tried`) with the parts that an `Attempt` has now."""
+    """Convert an attempt as earlier versions stored it (one flat object, `tried`) to the parts of an `Attempt`."""
     if not isinstance(kept, dict):
         return kept
     if "tried" not in kept:
@@ -101,7 +101,7 @@ def record_attempt(run: Run, current: Pass[CheckedAttempt], checked: CheckedAtte
 
 
 def _validation(run: Run, pass_id: str, checked: CheckedAttempt) -> ValidationRow | None:
-    """The test run of an attempt; None where none was made."""
+    """The test run of an attempt; None if there was none."""
     judgment = checked.attempt.judgment
     if judgment is None:
         return None
@@ -127,7 +127,7 @@ def _validation(run: Run, pass_id: str, checked: CheckedAttempt) -> ValidationRo
 
 
 def judge(run: Run, job: StepJob, package: ContextPackage, attempt: Attempt, tests: TestRun) -> Attempt:
-    """The attempt, which waited for its tests, with what they say."""
+    """The attempt, which had to be tested, with the tests' judgment."""
     before, accept = run.progress.accepted, run.tests.config.accept
     assert before is not None, "the baseline runs before the first step"
     commit = attempt.change.commit
@@ -182,43 +182,45 @@ def _outcome(
 
 
 def _says_nothing_at_head(run: Run) -> bool:
-    """Whether the tests, which ran before, do not run without the attempt's edits either."""
+    """Whether the tests, which ran before, now do not run even without the attempt's edits."""
     run.tests.checkout(run.commits.head)
     return says_nothing(run.tests.run_step())
 
 
 def _left_out(run: Run, job: StepJob, package: ContextPackage, commit: str) -> str:
-    """A remark on what the step names, its prompt could not show, and the attempt left as it was; "" where nothing."""
+    """A remark on what the step names, its prompt could not show, and the attempt left unchanged; "" if there is
+    nothing.
+    """
     left = unchanged(unshown_targets(job.step, package), run.commits.tree(), run.commits.tree(commit))
     return f"; unchanged, too large to show: {', '.join(left)}" if left else ""
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
-    """What the choice looks at of one attempt."""
+    """What the choice takes into account about one attempt."""
 
     number: int
     """Of the attempt, from 1."""
     may_stay: bool
-    """Whether its tests passed; of a last change, whether it also turned a goal test green."""
+    """Whether its tests passed and, for the last change of a run, it turned a goal test green."""
     goals: int
     """Goal tests: those that were red before the step."""
     green: int
     """Goal tests that pass now."""
     newly: int
-    """Tests that fail newly."""
+    """Newly failing tests."""
     tested: bool
     placed: bool
-    """Whether its edits could be read, whatever became of them."""
+    """Whether its edits could be read, whether or not they were applied."""
     diff: str
 
     @property
     def is_full(self) -> bool:
-        """Whether no other can do better: all goal tests are green, and nothing is lost."""
+        """Whether no other can do better: all goal tests are green, and nothing is broken."""
         return self.may_stay and self.green == self.goals
 
     @property
     def rank(self) -> tuple[bool, int, bool, bool, bool]:
-        """What the tests say; the greater, the better."""
+        """The rank by the tests; greater is better."""
         return self.may_stay, self.green, self.newly == 0, self.tested, self.placed
 
 
@@ -248,7 +250,7 @@ def choose(candidates: Sequence[Candidate]) -> Candidate:
 
 
 def why_not(loser: Candidate, candidates: Sequence[Candidate]) -> str:
-    """In one line, in what the chosen one of `candidates` is better."""
+    """In one line, why the chosen one of `candidates` is better."""
     best = choose(candidates)
     name = f"attempt {best.number}"
     goals = f"{name} has {best.green} of {best.goals} goal tests green, this one {loser.green}"
@@ -272,7 +274,7 @@ def why_not(loser: Candidate, candidates: Sequence[Candidate]) -> str:
 
 
 def normalised_diff(diff: str) -> str:
-    """Equal for diffs that differ in blank lines, in white space at line ends, and in what git names the blobs."""
+    """Equal for diffs that differ only in blank lines, in white space at line ends, and in object ids."""
     lines = (PLACE.sub(r"\1", line).rstrip() for line in diff.splitlines() if not line.startswith("index "))
     return "\n".join(line for line in lines if line not in {"", "+", "-"})
 
@@ -283,5 +285,5 @@ def _agreeing(one: Candidate, others: Sequence[Candidate]) -> int:
 
 
 def _size(one: Candidate) -> tuple[int, int]:
-    """Lines that change, and characters."""
+    """The number of changed lines, and of characters."""
     return sum(line.startswith(("+", "-")) for line in one.diff.splitlines()), len(one.diff)

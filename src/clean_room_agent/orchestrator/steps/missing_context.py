@@ -1,4 +1,6 @@
-"""What an attempt's context lacks: what the step names and it could not show, and what a failure shows to be missing."""
+"""Finds what an attempt's context lacks: what the step names but it could not show, and what a failure shows to be
+missing.
+"""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -23,22 +25,22 @@ MISUSED = re.compile(
     r"TypeError: (?:[\w.]+\.<locals>\.)*([A-Za-z_][\w.]*)\(\) "
     r"(?:got an unexpected keyword argument|got multiple values for argument|missing |takes )"
 )
-"""What was called as its signature does not allow: missing where the context does not show it to be changed, for either
-the call or the signature is wrong. Of a test's own code the context shows enough.
+"""Errors for calls that a signature does not allow. The function is missing unless the context shows it as code to
+change, since either the call or the signature is wrong. Functions of a test itself are shown well enough.
 """
 PATH_LIKE = re.compile(r"[\w@.-]*(?:/[\w@.-]+)+|\b[\w-]+\.[A-Za-z]{1,5}\b")
 UNSEEN = frozenset({EditCode.WRONG_FILE, EditCode.NO_MATCH})
 PIECE = re.compile(r"(?P<symbol>.*?)(?: \((?:head|lines (?P<first>\d+)-(?P<last>\d+))\))?", re.DOTALL)
-"""What a context calls a piece: a symbol, its head, or some lines of it where it is divided."""
+"""How a context names a piece: a symbol, its header, or some of its lines if it is divided."""
 LINES = re.compile(r" \(lines [\d, -]+\)\Z")
 MAX_NAMED = 8
-"""Files, symbols or tests in one request, in order of appearance: more would be a new context, not a refinement."""
+"""Files, symbols or tests in one request, in order of appearance; more would be a new context, not a refinement."""
 
 
 def unshown_targets(step: PlanStep, package: ContextPackage) -> tuple[str, ...]:
     """The files and symbols that the step names and the context had to leave out, in its order.
 
-    A symbol is `path::symbol`; where only some of its lines are left out, `path::symbol (lines 4-90)`.
+    A symbol is `path::symbol`; if only some of its lines are left out, `path::symbol (lines 4-90)`.
     """
     shown = {(item.path, item.symbol) for item in package.primary()}
     paths = {path for path, _ in shown}
@@ -62,7 +64,7 @@ def unchanged(names: tuple[str, ...], before: Tree, after: Tree) -> tuple[str, .
 def missing_after_refusal(
     reports: Sequence[EditReport], package: ContextPackage, known: Collection[str]
 ) -> RefinementRequest | None:
-    """What the refused edits reached for that exists in the tree and was not shown whole; None where nothing."""
+    """What the refused edits refer to that exists in the tree but was not shown whole; None if nothing."""
     whole = {item.path for item in package.primary() if item.symbol is None}
     files = [
         report.file_path
@@ -86,9 +88,9 @@ def missing_after_tests(
     *,
     newly_failing: Collection[str] = (),
 ) -> RefinementRequest | None:
-    """What the failing tests name that exists in the tree and was not in the context; None where nothing.
+    """What the failing tests name that exists in the tree but was not in the context; None if nothing.
 
-    Of a test that fails newly its own code is wanted, of one that failed before its file.
+    For a newly failing test its own code is requested, for one that failed before its file.
     """
     shown = {item.path for item in package.items}
     frames = [frame.path for frame in evidence.frames if frame.path in known and frame.path not in shown]
@@ -120,7 +122,8 @@ def missing_after_tests(
 def not_shown_whole(
     step: PlanStep, package: ContextPackage, sizes: Mapping[str, int]
 ) -> RefinementRequest | None:
-    """The files that the step modifies, that the context shows in part and has space to show whole; None where none is.
+    """The files that the step modifies, and that the context shows only in part although it has space for all; None if
+    there are none.
 
     Args:
         step: whose files may be shown.
@@ -165,13 +168,13 @@ def _function_of(test: str) -> str:
 
 
 def _test_file(test: str, known: Collection[str]) -> str:
-    """The file of the tree that holds the test, as far as its name tells; else ""."""
+    """The file of the tree that contains the test, as far as its name shows; else ""."""
     meant = next((path for path in files_meant(test) if path in known), "")
     return meant or next((path for path in sorted(known) if is_test_path(path) and is_in(test, (path,))), "")
 
 
 def _shows_test(package: ContextPackage, test: str, known: Collection[str]) -> bool:
-    """Whether the context shows the test's code, and not its name alone."""
+    """Whether the context shows the test's code, not just its name."""
     path, function = _test_file(test, known), _function_of(test)
     word = re.compile(rf"(?<!\w){re.escape(function)}(?!\w)")
     return any(
@@ -181,7 +184,7 @@ def _shows_test(package: ContextPackage, test: str, known: Collection[str]) -> b
 
 
 def _may_change(package: ContextPackage, name: str) -> bool:
-    """Whether the symbol, or code that defines one of its name, stands in code to change or in a test."""
+    """Whether the symbol, or code that defines one of its name, is in code to change or in a test."""
     last = name.rpartition(".")[2]
     defined = re.compile(rf"(?:\bdef|\bclass|\bfunction)\s+{re.escape(last)}\b")
     return any(
@@ -202,12 +205,12 @@ def _is_target(item: DroppedItem, step: PlanStep) -> bool:
 
 
 def _is_same(symbol: str, name: str) -> bool:
-    """Whether a plan's `name`, which may leave out the class, is that of the symbol."""
+    """Whether a plan's `name`, which may leave out the class, refers to the symbol."""
     return symbol == name or symbol.endswith(f".{name}")
 
 
 def _parts(piece: str) -> tuple[str, list[tuple[int, int]]]:
-    """The symbol, and the lines of it where the piece is some of them."""
+    """The symbol, and its lines if the piece is only some of them."""
     match = PIECE.fullmatch(piece)
     assert match is not None, "the pattern fits every text"
     lines = [(int(match["first"]), int(match["last"]))] if match["first"] else []
@@ -226,7 +229,7 @@ def _in_words(lines: list[tuple[int, int]]) -> str:
 
 
 def _text(name: str, tree: Tree) -> tuple[str, ...]:
-    """The text of the file, or of each definition with the symbol's name; nothing where it is not there."""
+    """The text of the file, or of each definition with the symbol's name; empty if it does not exist."""
     path, _, symbol = LINES.sub("", name).partition("::")
     texts, _ = tree.texts((path,))
     if path not in texts or not symbol:

@@ -1,4 +1,6 @@
-"""A round of attempts: one context, one or more candidates drawn from one prompt, tested, and the best of them chosen."""
+"""A round of attempts: from one context and one prompt, one or more candidates are sampled and tested, and the best is
+chosen.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -47,7 +49,9 @@ from clean_room_agent.orchestrator.testing.results import TestRun, evidence_of
 from clean_room_agent.orchestrator.testing.worktrees import at_a_time
 
 ATTEMPT, SIZE = "attempt", "round"
-"""Names in the journal: of an attempt under its pass, and of how many a round came to, under the pass of its first."""
+"""Names of entries in the journal: an attempt, under its pass, and the size of a round, under the pass of its first
+attempt.
+"""
 
 
 def request_for(run: Run, job: StepJob, pass_id: str) -> ContextRequest:
@@ -60,7 +64,7 @@ def request_for(run: Run, job: StepJob, pass_id: str) -> ContextRequest:
 def step_request(
     models: ModelClient, pass_id: str, instruction: StepInstruction, evidence: Evidence
 ) -> ContextRequest:
-    """What a step asks of retrieval: with what its words need beyond the reserve kept free."""
+    """What a step asks of retrieval, with space kept free for what its text needs beyond the reserve."""
     step = instruction.step
     return ContextRequest(
         pass_id=pass_id,
@@ -83,7 +87,7 @@ def context_for(
     action: Action,
     refinements: list[RefinementRequest],
 ) -> ContextPackage:
-    """The first attempt's context; for a retry the same again, one with what was missing added, or a smaller one."""
+    """The first attempt's context; for a retry the same, one with what was missing added, or a smaller one."""
     first = request_for(run, job, implement_pass(run.task.task_id, job.part.id, job.step.id))
     if package is None:
         run.recorder.observer.notice(PassProgress(doing="looking for what it needs"))
@@ -107,13 +111,13 @@ def _shown_as(item: ContextItem) -> tuple[str, str | None, str, str]:
 
 
 def _for_long_answer(run: Run) -> int:
-    """What an answer after one that was cut off takes beyond a usual one."""
+    """Tokens that an answer after a truncated one gets in addition to the usual ones."""
     window = run.models.window("coding")
     return raised_answer_tokens(window) - usual_answer_tokens(window)
 
 
 def _crowds_the_answer(run: Run, package: ContextPackage, again: ContextRequest) -> bool:
-    """Whether the context holds more than `again` leaves for content; never so for one that was made for it."""
+    """Whether the context is larger than `again` leaves space for; never so for one that was made for it."""
     return not fits(package, run.models.window("coding"), again.extra_reserved)
 
 
@@ -125,7 +129,7 @@ class Round(Struct, frozen=True, kw_only=True):
     """Of the best attempt."""
     size: int
     known: bool
-    """Whether all of it was made before the run was resumed."""
+    """Whether all its attempts were made before the run was resumed."""
 
 
 class Shown(Struct, kw_only=True):
@@ -134,23 +138,23 @@ class Shown(Struct, kw_only=True):
     package: ContextPackage | None = None
     """The context of the newest round, without the scaffold; None before the first."""
     scaffold: Scaffold | None = None
-    """None as long as none was asked for."""
+    """None until one is asked for."""
     failed: list[Attempt] = field(default_factory=list)
     """The best of each round so far."""
 
 
 class History(Struct, kw_only=True):
-    """What a step has been through."""
+    """The attempts at a step so far."""
 
     shown: Shown = field(default_factory=Shown)
     attempts: list[Attempt] = field(default_factory=list)
-    """All of them, by their numbers."""
+    """All attempts, by their numbers."""
     seen: list[AttemptSeen] = field(default_factory=list)
-    """The best of each round, as decisions see them."""
+    """The facts about the best of each round."""
     refinements: list[RefinementRequest] = field(default_factory=list)
     advice: list[Advice] = field(default_factory=list)
     kept: Round | None = None
-    """The best that may stay and is unfinished: it is accepted only when no later one does better."""
+    """The best attempt that may stay but is unfinished; it is accepted only if no later one does better."""
 
 
 def has_attempt(run: Run, job: StepJob) -> bool:
@@ -159,11 +163,11 @@ def has_attempt(run: Run, job: StepJob) -> bool:
 
 
 def draw_round(run: Run, job: StepJob, history: History, action: Action) -> Round:
-    """`[solve] samples` more attempts stand in the history and in the record; fewer where one is all that a step can ask
-    for, where another draw can help no more, or where a budget of the run is spent.
+    """Make `[solve] samples` more attempts, and add them to the history and the record; fewer if only one can be asked
+    for, if another sample cannot help, or if a budget of the run is spent.
 
     Raises:
-        WindowExceeded: the prompt does not fit; the pass that it was for is closed.
+        WindowExceeded: the prompt does not fit; its pass is closed.
     """
     first = len(history.attempts) + 1
     entry = run.journal.entry(_pass_id(run, job, first), SIZE, int, _inputs(run, job, history))
@@ -200,8 +204,8 @@ def draw_round(run: Run, job: StepJob, history: History, action: Action) -> Roun
 def _make(
     run: Run, job: StepJob, history: History, action: Action, first: int, numbers: Sequence[int]
 ) -> list[Attempt]:
-    """The attempts of these numbers, made now at a time, or the one that is known, stand in the history and in the
-    record; the round began with `first`.
+    """Add the attempts with these numbers to the history and the record: made now, concurrently, or the one that is
+    known from before. The round began with `first`.
     """
     shown = history.shown
     passes = [_open(run, job, history, action, number) for number in numbers]
@@ -254,14 +258,16 @@ def _make(
 
 
 def scaffold_is_due(run: Run, earlier: Sequence[Attempt]) -> bool:
-    """Whether steps of the right kind begin with one now: always, or once an answer was cut off that would have ended."""
+    """Whether suitable steps now begin with a scaffold: always, or once an answer was truncated that would have ended
+    by itself.
+    """
     if run.limits.solve.scaffold == "auto":
         return any(one.outcome is AttemptOutcome.TRUNCATED and not one.answer.endless for one in earlier)
     return run.limits.solve.scaffold == "always"
 
 
 def _open(run: Run, job: StepJob, history: History, action: Action, number: int) -> Pass[CheckedAttempt]:
-    """The pass of the attempt has begun."""
+    """Open the pass of the attempt."""
     plan = run.progress.plan
     count = f"step {len(plan.done) + len(plan.failed) + 1}/{max(plan.total_steps, 1)}"
     title = f"{count} {job.part.id}/{job.step.id}" + (f", attempt {number}" if number > 1 else "")
@@ -284,7 +290,7 @@ def _place(
     draws: Sequence[Draw],
     ids: Sequence[str],
 ) -> list[Attempt]:
-    """The answers are drawn at a time, and placed in their order."""
+    """Ask for the answers concurrently, and turn them into attempts in order."""
     count = len(history.attempts)
     for pass_id in ids:
         note_unshown(run, job, package, pass_id, first=not count and pass_id == ids[0])
@@ -303,7 +309,9 @@ def _place(
 def _tests_of(
     run: Run, history: History, placed: Sequence[Attempt], draws: Sequence[Draw]
 ) -> dict[str, TestRun]:
-    """The test runs of what waits for them, by the diff; what has the same tree as an earlier candidate is not tested."""
+    """The test runs of the attempts that need one, by diff; one with the same tree as an earlier candidate is not
+    tested.
+    """
     waiting: dict[str, str] = {}
     for one, draw in zip(placed, draws, strict=True):
         if one.awaits_tests and _same_tree(history, draw, one) is None:
@@ -333,7 +341,7 @@ def _checked(
 
 
 def _same_tree(history: History, draw: Draw, placed: Attempt) -> Attempt | None:
-    """The earlier candidate whose tests count for `placed` too; None where it is to be tested itself."""
+    """The earlier candidate whose tests also count for `placed`; None if it has to be tested itself."""
     if not (draw.again and placed.awaits_tests):
         return None
     judged = (
@@ -343,8 +351,8 @@ def _same_tree(history: History, draw: Draw, placed: Attempt) -> Attempt | None:
 
 
 def _entry(run: Run, job: StepJob, history: History, number: int) -> Entry[CheckedAttempt]:
-    """The attempt as it was made before the run was resumed; without it where git lost its commit in a power cut, or where no
-    test could be run, which may be fixed now.
+    """The journal's entry for the attempt, with the value from before the run was resumed; without it if git lost its
+    commit in a power cut, or no test could be run, which may be fixed now.
     """
     pass_id = _pass_id(run, job, number)
     entry = run.journal.entry(
@@ -359,8 +367,8 @@ def _entry(run: Run, job: StepJob, history: History, number: int) -> Entry[Check
 
 
 def _cannot_be_drawn_better(attempt: Attempt) -> bool:
-    """Whether the failure lies in what all draws from the prompt share: the space for an answer, a model that does not
-    come to an end, tests that do not run.
+    """Whether the failure would affect all samples from the prompt: too little space for the answer, a model that does
+    not stop, tests that do not run.
     """
     stuck = {AttemptOutcome.TRUNCATED, AttemptOutcome.INFRASTRUCTURE}
     return attempt.outcome in stuck or attempt.answer.endless

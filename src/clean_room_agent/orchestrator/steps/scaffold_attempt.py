@@ -27,17 +27,17 @@ from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob, edited
 from clean_room_agent.orchestrator.testing.test_commands import import_command, import_fault
 
 ASKED = 2
-"""Times that the coder is asked for declarations: once, and once with what was wrong."""
+"""How often the coder is asked for declarations: once, and once more with the faults."""
 MAX_SAID = 400
 """Characters of why a scaffold was dropped."""
 
 
 class _Unproven(Struct, frozen=True, kw_only=True):
-    """Why an answer is no scaffold."""
+    """Why an answer cannot be used as a scaffold."""
 
     faults: tuple[str, ...]
     hopeless: bool = False
-    """Whether another answer could not be proven either."""
+    """Whether another answer would fail the check, too."""
 
 
 def scaffold_for(
@@ -50,10 +50,9 @@ def scaffold_for(
     earlier: Sequence[Attempt],
     known: bool,
 ) -> Scaffold | None:
-    """The step's scaffold, which is due, made in the pass of the attempt after the `earlier` ones, or why it was dropped: the
-    record and the journal have it. None where the step needs none.
-
-    Where the attempt is `known` from before the run was resumed, there is the scaffold that was made before it, if any.
+    """Make the step's scaffold in the pass of the attempt after the `earlier` ones, or say why it was dropped; both are
+    recorded. None if the step needs none. If the attempt is `known` from before the run was resumed, this is the
+    scaffold that was made for it, if any.
 
     Raises:
         ModelError: the server failed.
@@ -76,7 +75,7 @@ def scaffold_for(
 
 
 def package_with(run: Run, scaffold: Scaffold, package: ContextPackage) -> ContextPackage:
-    """The context as it is with the scaffold, which stands."""
+    """The context updated to the scaffold, which must exist."""
     head = run.commits.tree()
     before, _ = head.texts(scaffold.paths)
     return scaffolded_package(
@@ -85,7 +84,7 @@ def package_with(run: Run, scaffold: Scaffold, package: ContextPackage) -> Conte
 
 
 def _wanted(run: Run, job: StepJob) -> tuple[tuple[str, ...], str]:
-    """The new symbols that the step names, and why it is to begin with a scaffold; "" where it is not."""
+    """The new symbols that the step names, and why it should begin with a scaffold; "" if it should not."""
     paths = tuple(target.path for target in job.step.target_files)
     texts, _ = run.commits.tree().texts(paths)
     new = new_symbols(job.step, texts)
@@ -141,7 +140,7 @@ def _proven(
     new: tuple[str, ...],
     reason: str,
 ) -> Scaffold | _Unproven:
-    """The scaffold that the answer makes, once it is proven."""
+    """The scaffold of the answer, if it passes the checks."""
     if answer.bad is not None:
         return _Unproven(faults=(answer.bad.fault,))
     tree = run.commits.tree()
@@ -172,9 +171,8 @@ def _proven(
 
 
 def _import_fault(run: Run, commit: str, paths: tuple[str, ...]) -> tuple[str, bool]:
-    """What keeps the scaffold's files of Python from being imported, "" for nothing; and whether another answer could help.
-
-    The worktree is back at the run's head afterwards: contexts are read from it.
+    """Why the scaffold's Python files cannot be imported, "" if they can; and whether another answer could help. The
+    worktree is back at the run's head afterwards, since contexts are read from it.
     """
     sources = sorted(filter(_is_python, paths))
     if not sources:

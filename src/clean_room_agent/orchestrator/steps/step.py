@@ -1,4 +1,4 @@
-"""A step: attempts until one passes, or until the recovery rules say to stop."""
+"""Carries out a step: attempts until one passes, or until the recovery rules say to stop."""
 
 from msgspec import Struct
 
@@ -18,20 +18,20 @@ LATER_BETTER = "a later attempt did better"
 
 
 class StepEnd(Struct, frozen=True, kw_only=True):
-    """How a step ended: with its accepted attempt, or with the reason why it was given up."""
+    """How a step ended: with an accepted attempt, or with the reason why it was given up."""
 
     accepted: Attempt | None
     why: str = ""
     cut_off: bool = False
-    """Whether an answer was."""
+    """Whether an answer was cut off."""
     failures: tuple[FailureSignal, ...] = ()
     """What went wrong in the last attempt."""
     action: Action = FIRST
-    """What was decided last."""
+    """The last decision."""
 
 
 def run_step(run: Run, job: StepJob) -> StepEnd:
-    """Try the step; afterwards its commit is the run's head, or head and worktree are as before."""
+    """Carry out the step; afterwards its commit is the run's head, or head and worktree are as before."""
     history = History()
     action = FIRST
     while True:
@@ -76,14 +76,14 @@ def run_step(run: Run, job: StepJob) -> StepEnd:
 
 
 def _too_large(error: WindowExceeded) -> StepEnd:
-    """The step is given up, because what it has to show does not fit; other steps may be smaller."""
+    """The end of a step whose prompt cannot fit; other steps may be smaller."""
     signal = FailureSignal(category="unknown", message=error.message[:MAX_MESSAGE], source="window")
     action = Action(kind="replan", rule="its prompt does not fit")
     return StepEnd(accepted=None, why=error.message, failures=(signal,), action=action)
 
 
 def _keep_better(run: Run, history: History, drawn: Round) -> None:
-    """Of the round's best, which may stay, and the one that was kept so far, that stays which turned more goal tests green."""
+    """Of the round's best, which may stay, and the one kept so far, keep the one that turned more goal tests green."""
     if history.kept is None:
         history.kept = drawn
         return
@@ -95,10 +95,8 @@ def _keep_better(run: Run, history: History, drawn: Round) -> None:
 
 
 def _accept(run: Run, history: History, drawn: Round, *, known: bool) -> StepEnd:
-    """The commit of the round's best is the run's head, and the index knows what it changed; where all is `known`, as soon as
-    that is needed.
-
-    Contexts are read from the worktree, in which tests ran: it is put back first, so that they show the commit.
+    """Make the commit of the round's best the run's head, and update the index; if all is `known`, only when that is
+    needed. Contexts are read from the worktree, in which tests ran, so it is reset to the commit first.
     """
     chosen = drawn.best
     assert chosen.judgment is not None, "only what passed its tests is accepted"

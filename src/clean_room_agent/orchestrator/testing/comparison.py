@@ -8,7 +8,7 @@ from clean_room_agent.orchestrator.testing.results import TestRun, evidence_of
 
 
 def what_tests_showed(before: TestRun, after: TestRun, verdict: StepVerdict) -> TestedAttempt:
-    """The comparison of both runs; a goal test is one that was red in `before`."""
+    """Compare both runs; a goal test is one that was red in `before`."""
     failing = {test.name: test for test in reversed(after.failing)}
     earlier = {test.name: test for test in reversed(before.failing)}
     newly = tuple(failing[name] for name in verdict.newly_failing if name in failing)

@@ -1,4 +1,4 @@
-"""A failure's report reduced to what says why and where: error lines, values, and frames with their source in the tree."""
+"""Reduces a failure's report to why and where: error lines, values, and frames with their source in the tree."""
 
 import re
 import textwrap
@@ -14,10 +14,10 @@ from clean_room_agent.orchestrator.testing.results import Failure
 from clean_room_agent.syntax import MAX_PARSED_BYTES, statement_spans
 
 MAX_STATEMENT_LINES = 12
-"""A longer statement is shown as its one line."""
+"""A longer statement is reduced to the one line."""
 MAX_STATEMENT = 1_000
 MAX_FILES = 8
-"""Kept at a time: failures come in the order of their files."""
+"""Cached files: failures come in the order of their files."""
 
 
 class SourceTree:
@@ -28,11 +28,11 @@ class SourceTree:
         self._read: dict[str, tuple[list[str], Mapping[int, tuple[int, int]]]] = {}
 
     def exists(self, path: str) -> bool:
-        """Whether a regular file stands at the relative path."""
+        """Whether there is a regular file at the relative path."""
         return safe_open.is_file(self._root, path)
 
     def statement(self, path: str, line: int) -> str:
-        """The statement at a 1-based line, stripped, or that line alone; "" where there is none."""
+        """The statement at a 1-based line, stripped, or that line alone; "" if there is none."""
         lines, spans = self._file(path)
         if not 0 < line <= len(lines):
             return ""
@@ -43,7 +43,7 @@ class SourceTree:
         return textwrap.dedent(text).strip()[:MAX_STATEMENT]
 
     def statement_lines(self, path: str, line: int) -> tuple[int, int]:
-        """First and last line of the statement at a 1-based line; that line alone where there is none."""
+        """First and last line of the statement at a 1-based line; that line alone if there is none."""
         return self._file(path)[1].get(line, (line, line))
 
     def _file(self, path: str) -> tuple[list[str], Mapping[int, tuple[int, int]]]:
@@ -64,28 +64,28 @@ HINT = re.compile(
     r"|\.\.\.Full output truncated.*|Diff is \d+ characters long\..*|Number of calls: .*|…|\.\.\."
     r"|\?[ \t][-+^ \t]*|\^[~^]*)"
 )
-"""Lines that speak of the runner's options or point at the line above."""
+"""Lines about the runner's options, or that point at the line above."""
 COMMENT = re.compile(r" // (?:Object\.is equality|deep equality|indexOf|[a-zA-Z ]{1,40})\Z")
-"""What jest and vitest say of a matcher."""
+"""Comments of jest and vitest on a matcher."""
 CODE = re.compile(r"\bAssertionError \[ERR_ASSERTION\]")
 DIFF_HEAD = re.compile(
     r"Full diff:|[-+] (?:Expected|Snapshot|Received)\b.*|\+ actual - expected.*|\+ expected - actual"
 )
-"""From here on, nothing but a diff follows."""
+"""The line after which only a diff follows."""
 LABELLED = re.compile(
     r"(?:Expected|Received|Actual|Regex|Input)\b[^:]{0,40}:.*|Received function did not throw"
 )
 ABBREVIATED = re.compile(r"\.\.\.|…|\[\d+ chars\]|\bArray\(\d+\)")
 ASSERTED = re.compile(r"(?:(?P<error>\w*Error): )?(?P<words>assert .*|expected .*|.* != .*|.*\bdiffer: .*)")
-"""The line that compares."""
+"""The line with the comparison."""
 WHERE = re.compile(r"\s*\+\s+(?:where|and)\b")
-"""How pytest explains a call that was compared."""
+"""Lines in which pytest explains a call in a comparison."""
 SAID = re.compile(r".* : (?P<said>.+)")
-"""The test's own words, which unittest puts behind its diff."""
+"""The test's own message, which unittest puts after its diff."""
 
 
 def decisive_lines(lines: Sequence[str], *, values_known: bool) -> list[str]:
-    """Those of the lines that say what went wrong; with `values_known`, without what shows the values once more."""
+    """The lines that say what went wrong; with `values_known`, without those that show the values again."""
     found: list[str] = []
     compared = False
     for line in lines:
@@ -108,7 +108,7 @@ def decisive_lines(lines: Sequence[str], *, values_known: bool) -> list[str]:
 
 
 def _shortest(line: str) -> str:
-    """What is left of a line that shows abbreviated values, or heads what is shown elsewhere."""
+    """The rest of a line without abbreviated values, or headings of what is shown elsewhere."""
     return "AssertionError" if ABBREVIATED.search(line) else line.strip().removesuffix(":")
 
 
@@ -118,9 +118,9 @@ MAX_LINE_LENGTH = 300
 MAX_FRAMES = 20
 """Of one failure; the innermost are kept."""
 MAX_DESCRIBED = 200
-"""Failures of a run that are told with values, statement and frames: the first, in their order."""
+"""Failures of a run that are described with values, statement and frames: the first ones, in order."""
 MAX_EXPLAINED = 2_000
-"""Failures of a run whose report is read at all; of the others, name and place are kept."""
+"""Failures of a run whose reports are read at all; for the others, only name and place are kept."""
 
 PYTEST_FRAME = re.compile(
     r"(?P<path>[^\s:<][^:\n]*):(?P<line>\d{1,9}): ?(?:in (?P<function>\S+)|[A-Za-z_][\w.]*)?"
@@ -140,9 +140,8 @@ ELSEWHERE = ("site-packages/", "node_modules/", "python/", "node:")
 def describe(
     failure: Failure, roots: Sequence[Path], tree: SourceTree, *, with_values: bool = True
 ) -> tuple[FailingTest, tuple[StackFrame, ...]]:
-    """The failure in normalised words, and its frames; its place is the innermost frame, else the test's own.
-
-    Without `with_values`, what was compared, the statement and the frames stay out of the words.
+    """The failure with a normalised message, and its frames; its place is the innermost frame, or else the test itself.
+    Without `with_values`, compared values, the statement and the frames are left out of the message.
     """
     detail = normalise(failure.detail, roots)
     message = normalise(NOTE.sub("", failure.message), roots)
@@ -177,7 +176,7 @@ def locate(failure: Failure, roots: Sequence[Path]) -> FailingTest:
 def _values(
     failure: Failure, detail: str, message: str, statement: str, roots: Sequence[Path]
 ) -> tuple[str, str]:
-    """(expected, actual), normalised: as they were told, else as the words say."""
+    """(expected, actual), normalised: as the guard recorded them, or else from the message."""
     left, right = normalise(failure.actual, roots), normalise(failure.expected, roots)
     if failure.operator:
         return label(failure.operator, left, right, statement)
@@ -193,15 +192,14 @@ def _values(
 def _recorded(
     frames: Iterable[StackFrame], roots: Sequence[Path], tree: SourceTree
 ) -> tuple[StackFrame, ...]:
-    """Those of the frames that were told that are the tree's own, with relative paths."""
+    """The recorded frames that are in the tree, with relative paths."""
     own = (replace(frame, path=normalise_name(frame.path, roots)) for frame in frames)
     return once(frame for frame in own if _ours(frame.path) and tree.exists(frame.path))
 
 
 def _own_frame(frames: Sequence[StackFrame], path: str, name: str, tree: SourceTree) -> StackFrame | None:
-    """The frame of the test itself: by the name of its function, else the outermost in its file, else of all.
-
-    Where functions stand within its statement, as in `cases.forEach(…)`, the innermost of theirs.
+    """The frame of the test itself: by the name of its function, else the outermost in its file, else the outermost of
+    all. If its statement contains functions, as in `cases.forEach(…)`, the innermost of theirs.
     """
     last = re.split(r"::|\.", name.partition("[")[0])[-1]
     named = [frame for frame in frames if frame.function == last and path in {"", frame.path}]
@@ -216,7 +214,7 @@ def _own_frame(frames: Sequence[StackFrame], path: str, name: str, tree: SourceT
 def frames_of(text: str, exists: Callable[[str], bool]) -> tuple[StackFrame, ...]:
     """The frames that normalised `text` shows, innermost first, each once; only paths that `exists` knows.
 
-    Python prints the innermost last, JavaScript first.
+    Python prints the innermost last, JavaScript prints it first.
     """
     python: list[StackFrame] = []
     script: list[StackFrame] = []
@@ -241,10 +239,9 @@ def once(frames: Iterable[StackFrame]) -> tuple[StackFrame, ...]:
 
 
 def error_lines(detail: str, message: str, *, values_known: bool = False) -> tuple[str, ...]:
-    """The lines of normalised `detail` that say what went wrong: pytest's `E` lines, else `message`, else its end.
-
-    Hints at the runner's options stay out, and with `values_known`, its diffs and abbreviated values. At most
-    `MAX_LINES`, the first; what is left out is counted.
+    """The lines of normalised `detail` that say what went wrong: pytest's `E` lines, else `message`, else the end of
+    `detail`. Hints about the runner's options are left out, and with `values_known`, its diffs and abbreviated values.
+    Only the first `MAX_LINES`; the rest is counted.
     """
     shown_by_pytest = [line[1:] for line in detail.split("\n") if re.match(r"E(?:\s|\Z)", line)]
     lines = textwrap.dedent("\n".join(shown_by_pytest)).split("\n") if shown_by_pytest else []
@@ -260,7 +257,7 @@ def error_lines(detail: str, message: str, *, values_known: bool = False) -> tup
 
 
 def _last_words(detail: str) -> list[str]:
-    """What stands after the last Python frame and its source, or before the first JavaScript frame."""
+    """The lines after the last Python frame and its source, or before the first JavaScript frame."""
     lines = detail.split("\n")
     frames = [index for index, line in enumerate(lines) if TRACEBACK_FRAME.match(line)]
     if frames:

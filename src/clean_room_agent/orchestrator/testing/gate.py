@@ -1,7 +1,7 @@
 """The gate: decides from two runs of the tests whether a change may stay. Pure functions; nothing here runs anything.
 
 An exit code of 0 is not "tests pass". What counts is the set of passing tests: each test that passed before passes now,
-by a report that is whole. For example, the task is about `t.py::b`, which fails at first:
+by a complete report. For example, the task is about `t.py::b`, which fails at first:
 
     test      before   A        B        C
     t.py::a   passed   passed   failed   passed
@@ -37,7 +37,7 @@ HOLDER = re.compile(
     r"^[^:>]*\.(?:py|[cm]?[jt]sx?)\Z|\b_FailedTest\b|\.(?:setUp|tearDown)(?:Class|Module)\Z"
     r'|"(?:before|after) (?:all|each)" hook\b'
 )
-"""Names under which runners report what failed around tests."""
+"""Names under which runners report failures outside of tests."""
 
 
 class StepVerdict(Struct, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ class StepVerdict(Struct, frozen=True, kw_only=True):
     newly_failing: tuple[str, ...] = ()
     """Passed after the last accepted step and do not now; sorted. Missing counts as failing."""
     reason: str = ""
-    """In one line, also when it passed."""
+    """In one line, even if it passed."""
 
 
 class FinalVerdict(Struct, frozen=True, kw_only=True):
@@ -60,7 +60,7 @@ class FinalVerdict(Struct, frozen=True, kw_only=True):
     """Failed at the baseline and pass now."""
     still_failing: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
-    """Ran at the baseline and are not there now."""
+    """Ran at the baseline and are missing now."""
     skipped: tuple[str, ...] = ()
     """Passed or failed at the baseline and are skipped now, or expected to fail."""
 
@@ -73,12 +73,12 @@ def judge_step(
     planned: Collection[str] = (),
     unstable: Collection[str] = (),
 ) -> StepVerdict:
-    """Passed when `after` was whole and nothing fails that passed in `before`, the last accepted state's run.
+    """Passed if `after` was complete and nothing fails that passed in `before`, the run of the last accepted state.
 
-    A test that was red before, or is new, may be red: the step that turns it green may come later. Both should be
-    runs of the same command; when they are not, only the tests that both know are compared. For a runner that cannot
-    be read, the exit code decides, and with a red `before` only the final run does. Where `accept` is untested, runs
-    without a test pass.
+    A test that was red before, or is new, may be red: the step that turns it green may come later. Both should be runs
+    of the same command; if they are not, only the tests that both have are compared. For a runner that cannot be read,
+    the exit code decides and, with a red `before`, only the final run does. If `accept` is untested, runs without a
+    test pass.
     """
     if _is_untested(before, after, accept):
         return StepVerdict(passed=True, reason=UNTESTED)
@@ -108,12 +108,11 @@ def judge_final(
     planned: Collection[str] = (),
     unstable: Collection[str] = (),
 ) -> FinalVerdict:
-    """Complete by the rule that `[testing].accept` names.
-
-    all-pass: the command exits 0, no test fails, and each that passed at the baseline passes. no-new-failures: nothing
-    fails that did not fail at the baseline, and at least as many tests ran. untested: no run had a test; where one had,
-    as all-pass. Failures of unstable tests alone, and the exit code that they cause, do not count, but the reason names
-    them. For a runner that cannot be read, exit 0.
+    """Whether the result is complete by the rule that `[testing].accept` names. all-pass: the command exits 0, no test
+    fails, and each that passed at the baseline passes. no-new-failures: nothing fails that did not fail at the
+    baseline, and at least as many tests ran. untested: no run had a test; if one had, as all-pass. Failures of only
+    flaky tests, and the exit code that they cause, do not count, but the reason names them. For a runner that cannot be
+    read, exit 0 decides.
     """
     if _is_untested(baseline, final, accept):
         return FinalVerdict(complete=True, reason=UNTESTED)
@@ -154,11 +153,11 @@ def judge_restored(
     planned: Collection[str] = (),
     unstable: Collection[str] = (),
 ) -> StepVerdict:
-    """Passed when the result still passes with the base's tests and test configuration.
+    """Passed if the result still passes with the base's tests and test configuration.
 
     Each test that passed at the baseline, or failed there and passed in `final`, passes in `restored` too, unless it
-    belongs to one of `planned`, the test files that the plan changes or deletes. New tests and the exit code say
-    nothing here. For a runner that cannot be read, exit 0.
+    belongs to one of `planned`, the test files that the plan changes or deletes. New tests and the exit code do not
+    matter here. For a runner that cannot be read, exit 0 decides.
     """
     problem = _unfit(final, restored)
     if problem:
@@ -178,8 +177,8 @@ def judge_restored(
 def newly_failing(before: TestRun, after: TestRun, planned: Collection[str] = ()) -> tuple[str, ...]:
     """The tests that passed in `before` and do not in `after`, sorted; one that is missing does not pass.
 
-    Where a runner names only what fails, these are the names that fail now and did not before; after a run that was
-    not whole and told nothing, there are none.
+    If a runner names only failures, these are the names that fail now and did not before; an incomplete run without
+    names gives none.
     """
     if not before.report.whole and not before.report.outcomes:
         return ()
@@ -196,10 +195,9 @@ def newly_failing(before: TestRun, after: TestRun, planned: Collection[str] = ()
 
 
 def is_in(name: str, files: Collection[str]) -> bool:
-    """Whether the test `name` belongs to one of `files` (relative paths), as far as the name tells.
-
-    A node id tells exactly; unittest's dotted names start at the folder where discovery did, so the ends of paths
-    are compared; mocha's and node's names tell no file.
+    """Whether the test `name` belongs to one of `files` (relative paths), as far as the name shows. A node id is exact;
+    unittest's dotted names start at the folder where discovery did, so the ends of paths are compared; mocha's and
+    node's names contain no file.
     """
     path, _, rest = name.partition("::")
     if rest or path in files:
@@ -231,7 +229,7 @@ def _unfit(before: TestRun, after: TestRun) -> str:
 
 
 def _unwatched(before: TestRun, after: TestRun) -> str:
-    """What the processes of the tests did to escape judgement, where those of `before` did not."""
+    """What the test processes did to escape judgement, unless those of `before` did, too."""
     if before.watched.ended is not False and after.watched.ended is False:
         return "the process of the tests ended early (a call of os._exit, or a signal), so its report does not count"
     if before.watched.ended and after.watched.ended is None and before.command == after.command:
@@ -251,14 +249,14 @@ def _by_exit_code(before: TestRun, after: TestRun) -> StepVerdict:
 
 
 def _unexplained(before: TestRun, after: TestRun) -> str:
-    """The command fails now and no test does: something else that it runs."""
+    """A command that fails now although no test does, because of something else that it runs; "" otherwise."""
     if before.end.returncode == 0 and after.end.returncode != 0 and not after.red():
         return f"the command exits with {after.end.returncode} though no test failed (0 before)"
     return ""
 
 
 def _lost(before: TestRun, after: TestRun, planned: Collection[str]) -> str:
-    """Fewer tests pass, where the runner does not say which."""
+    """Whether fewer tests pass, in words, if the runner does not say which."""
     comparable = (
         before.command == after.command and not planned and not (before.report.named and after.report.named)
     )
@@ -301,8 +299,8 @@ def _fewer(baseline: TestRun, final: TestRun, planned: Collection[str]) -> str:
 
 
 def _gone(baseline: TestRun, final: TestRun) -> tuple[str, ...]:
-    """The tests that ran at the baseline and are missing, sorted; what failed there as a whole file, a class or a hook
-    that could not be loaded has given way to its tests.
+    """The tests that ran at the baseline and are missing, sorted; a file, class or hook that could not be loaded there
+    has been replaced by its tests.
     """
     if not (baseline.report.named and final.report.named and baseline.command == final.command):
         return ()
@@ -344,8 +342,8 @@ def _some(names: Collection[str]) -> str:
 
 
 def left_undone(base: TestRun, now: TestRun) -> frozenset[str]:
-    """The red tests that speak against a change as the last one: those beside tests that were red at the base and are not
-    now, or all of them where there are none such. What stands elsewhere may be red for reasons of its own.
+    """The red tests that count against a change as the last one: those beside tests that were red at the base and are
+    not now, or all of them if there are none such. Tests elsewhere may be red for other reasons.
     """
     turned = {group_of(name) for name in base.red() - now.red()}
     return frozenset(name for name in now.red() if not turned or group_of(name) in turned)
@@ -359,8 +357,8 @@ def undone_in_words(base: TestRun, now: TestRun) -> str:
 
 
 def passes(name: str, after: TestRun) -> bool:
-    """Whether a test that is not red passed; what stood for a file or class that could not be loaded gives way to its
-    tests, and some runners name failures alone.
+    """Whether a test that is not red passed. A name for a file or class that could not be loaded is replaced by its
+    tests, and some runners name only failures.
     """
     if name in after.report.outcomes:
         return after.report.outcomes[name] == "passed"

@@ -1,4 +1,4 @@
-"""Ignored folders that tests need (virtual environments, node_modules), brought into the worktree."""
+"""Brings ignored folders that tests need (virtual environments, node_modules) into the worktree."""
 
 import errno
 import hashlib
@@ -38,17 +38,17 @@ LEFT_OUT = NOT_A_FILE | {errno.ENOENT, errno.EISDIR}
 def prepare_links(
     worktree: Path, repo_top: Path, names: Sequence[str], *, how: FolderMode, turn: bool = True
 ) -> tuple[str, ...]:
-    """Each of `names` that the user's tree has stands in the worktree too; what was done, in words, in that order.
+    """Bring each of `names` that the user's tree has into the worktree; returns what was done, in words, in that order.
 
-    "copy": the worktree has its own; a virtual environment's scripts and editable installs are turned to the
-    worktree, unless `turn` is False because it will stand in the repository's place. "link": a symbolic link, so what
-    tests write there is written in the user's tree, and what such a folder refers to by relative links (workspace
-    packages) is the user's. What stands there already stays, but for an empty folder, such as a submodule's, which is
-    filled by a copy in any case: a reset would undo a link. The user's tree is not changed. Calling it again after the
-    worktree was cleaned restores what went.
+    "copy": the worktree gets its own; paths in a virtual environment's scripts and editable installs are changed to the
+    worktree, unless `turn` is False because it will be mounted in the repository's place. "link": a symbolic link, so
+    what tests write there is written in the user's tree, and what such a folder refers to by relative links (workspace
+    packages) is the user's. What exists already stays, except for an empty folder, such as a submodule's, which is
+    always filled by a copy, since a reset would undo a link. The user's tree is not changed. Calling it again after the
+    worktree was cleaned restores what was removed.
 
     Raises:
-        RepositoryError: a name leads out of the repository.
+        RepositoryError: a name leads outside the repository.
         CommandError: the copy failed.
     """
     done: list[str] = []
@@ -76,11 +76,11 @@ def prepare_links(
 
 
 class Copies(Struct):
-    """Linked folders that were brought into a worktree, and each as it was then.
+    """Linked folders that were copied into a worktree, with the state of each at that time.
 
-    Tests may write there, and what one attempt left must not decide the next: one in which anything changed is brought
-    anew before the next command. Whether it changed is told by times and sizes that a user cannot set (`ctime`), without
-    reading a file.
+    Tests may write there, and one attempt must not affect the next, so a copy in which anything changed is renewed
+    before the next command. Changes are detected by sizes and times that a user cannot set (`ctime`), without reading
+    files.
     """
 
     worktree: Path
@@ -89,13 +89,15 @@ class Copies(Struct):
     how: FolderMode
     turn: bool
     states: dict[str, bytes] = field(default_factory=dict)
-    """By name of what was brought: the commit may have some of `names` itself, the user's tree may not have them."""
+    """By name, for those that were copied: the commit may have some of `names` itself, or the user's tree may lack
+    them.
+    """
 
     def bring(self) -> tuple[str, ...]:
-        """What the user's tree has and the worktree has not is there; what was done, in words.
+        """Copy what the user's tree has and the worktree lacks; returns what was done, in words.
 
         Raises:
-            RepositoryError: a name leads out of the repository.
+            RepositoryError: a name leads outside the repository.
             CommandError: a copy failed.
         """
         before = {name: state_of(self.worktree / name) for name in self.names}
@@ -106,14 +108,14 @@ class Copies(Struct):
 
     @property
     def brought(self) -> tuple[str, ...]:
-        """What a reset must leave alone, relative to the worktree."""
+        """Paths that a reset must leave alone, relative to the worktree."""
         return tuple(self.states)
 
     def renew(self) -> tuple[str, ...]:
-        """Each copy is as it was; the names of those that were made anew.
+        """Restore each copy that changed; returns the names of the renewed ones.
 
         Raises:
-            CommandError: a copy cannot be removed or made.
+            CommandError: a copy cannot be removed or created.
         """
         changed = tuple(
             name for name, state in self.states.items() if state_of(self.worktree / name) != state
@@ -126,7 +128,7 @@ class Copies(Struct):
 
 
 def _remove(worktree: Path, name: str) -> None:
-    """Nothing stands at `name` any more, whatever its permissions were; what a link there leads to stays."""
+    """Remove what is at `name`, whatever its permissions; the target of a link stays."""
     try:
         with hold_parent(worktree, name) as parent:
             remove_tree(parent / Path(name).name)
@@ -135,8 +137,8 @@ def _remove(worktree: Path, name: str) -> None:
 
 
 def state_of(folder: Path) -> bytes:
-    """What changes as soon as a file below the folder is written, made, removed, moved or given another mode; of what is
-    no folder, what changes when something else stands there.
+    """A value that changes if a file below the folder is written, created, removed, moved or gets another mode; for
+    anything but a folder, one that changes if it is replaced.
     """
     state = hashlib.blake2b(digest_size=16)
     if folder.is_symlink():
@@ -166,13 +168,13 @@ def state_of(folder: Path) -> bytes:
 
 
 def links_to_mount(worktree: Path, repo_top: Path, names: Sequence[str]) -> tuple[tuple[str, Path], ...]:
-    """Those of `names` that the user's tree has and the worktree has not, each with where it really stands.
+    """Those of `names` that the user's tree has and the worktree lacks, each with its real path.
 
-    An empty folder, such as a submodule's, is nothing. What would be reached by way of a link in the worktree is left
-    out, and so are `strange_links`.
+    An empty folder, such as a submodule's, does not count. Paths through a link in the worktree are left out, and so
+    are `strange_links`.
 
     Raises:
-        RepositoryError: a name leads out of the repository.
+        RepositoryError: a name leads outside the repository.
     """
     found: list[tuple[str, Path]] = []
     strange = {name for name, _ in strange_links(repo_top, names)}
@@ -186,10 +188,10 @@ def links_to_mount(worktree: Path, repo_top: Path, names: Sequence[str]) -> tupl
 
 
 def strange_links(repo_top: Path, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Those of `names` that are links to something else than what tools keep elsewhere and link to, with the reason.
+    """Those of `names` that link to something other than what tools link to, with the reason.
 
-    That is an environment of Python's (by its `pyvenv.cfg`, conda's by its `conda-meta`) or a folder that is called
-    `node_modules`: the link came with the repository, perhaps, and would show whatever it names.
+    Allowed are a Python environment (with a `pyvenv.cfg`, or conda's `conda-meta`) and a folder named `node_modules`.
+    Any other link may have come with the repository, and would expose whatever it names.
     """
     found = []
     for name in names:
@@ -206,8 +208,8 @@ def strange_links(repo_top: Path, names: Sequence[str]) -> tuple[tuple[str, str]
 
 
 def copy_included(worktree: Path, repo_top: Path, paths: Sequence[str]) -> None:
-    """The files at the relative `paths` stand in the worktree as they do in the user's tree; links and what is gone
-    there are left out, and so is what would be reached by way of a link in the worktree.
+    """Copy the files at the relative `paths` from the user's tree to the worktree, without links, missing files, and
+    paths through a link in the worktree.
     """
     for path in paths:
         if (worktree / path).is_symlink():
@@ -223,7 +225,7 @@ def copy_included(worktree: Path, repo_top: Path, paths: Sequence[str]) -> None:
 
 
 def _inside(name: str) -> str:
-    """The name as a path beneath the repository's top."""
+    """The name as a path below the repository's top."""
     if Path(name).is_absolute() or ".." in Path(name).parts or not Path(name).parts:
         raise RepositoryError(
             f"[worktree].link names {name!r}, which is not inside the repository",
@@ -233,7 +235,7 @@ def _inside(name: str) -> str:
 
 
 def _copy(source: Path, worktree: Path, path: str) -> None:
-    """A copy with links kept as links, sharing blocks where the file system can."""
+    """Copy with links kept as links, sharing blocks if the file system can."""
     with hold_parent(worktree, path) as folder:
         target = folder / source.name
         if sys.platform == "linux":
@@ -246,9 +248,8 @@ def _copy(source: Path, worktree: Path, path: str) -> None:
 
 
 def _turn(worktree: Path, path: str, repo_top: Path) -> int:
-    """In the virtual environment copied to `path`, paths of the user's tree become the worktree's; how many files.
-
-    Only where tools write absolute paths: scripts in `bin`, and the files by which an editable install is found.
+    """In the virtual environment copied to `path`, change paths of the user's tree to the worktree's; returns how many
+    files changed. Only in files where tools write absolute paths: scripts in `bin`, and those of editable installs.
     """
     folder = worktree / path
     if not is_file(worktree, f"{path}/pyvenv.cfg"):

@@ -1,4 +1,4 @@
-"""Reading what mocha, jest, vitest and Node's own runner print. Colours and other escapes must have been taken out before."""
+"""Reads the output of mocha, jest, vitest and Node's own runner. Colours and other escapes must have been removed."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -36,7 +36,7 @@ FAILING_TESTS = "✖ failing tests:"
 
 
 def read_printed(text: str) -> Reading | None:
-    """What the first runner that finds its own summary in the output says; None where none does."""
+    """The reading of the first runner whose summary is in the output; None if there is none."""
     for read in (read_jest, read_vitest, read_mocha, read_node):
         reading = read(text)
         if reading is not None:
@@ -45,7 +45,7 @@ def read_printed(text: str) -> Reading | None:
 
 
 def read_mocha(text: str) -> Reading | None:
-    """What mocha's spec or dot reporter says; None without its summary. Only spec names the tests that passed."""
+    """Read the output of mocha's spec or dot reporter; None without its summary. Only spec names the tests that passed."""
     counts = {match[2]: match for match in MOCHA_COUNT.finditer(text)}
     if "passing" not in counts:
         return None
@@ -73,7 +73,7 @@ def read_mocha(text: str) -> Reading | None:
 
 
 def read_jest(text: str) -> Reading | None:
-    """What jest says; None without its summary. Names are `file > suite > test`; passing ones only with --verbose."""
+    """Read jest's output; None without its summary. Names are `file > suite > test`; passing ones only with --verbose."""
     totals = list(JEST_TESTS.finditer(text))
     if not totals or not JEST_SUITES.search(text):
         return None
@@ -101,7 +101,7 @@ def read_jest(text: str) -> Reading | None:
 
 
 def read_vitest(text: str) -> Reading | None:
-    """What vitest says; None without its summary. Names are `file > suite > test`; passing ones only when verbose."""
+    """Read vitest's output; None without its summary. Names are `file > suite > test`; passing ones only when verbose."""
     tests, files = list(VITEST_TESTS.finditer(text)), list(VITEST_FILES.finditer(text))
     if not files:
         return None
@@ -130,7 +130,7 @@ def read_vitest(text: str) -> Reading | None:
 
 
 def _tree(lines: Iterable[str]) -> Iterator[tuple[str, Outcome]]:
-    """The tests of an indented list, named by their suites; a line that is neither mark nor suite is passed over."""
+    """The tests of an indented list, named with their suites; a line that is neither a result nor a suite is skipped."""
     suites: list[tuple[int, str]] = []
     for line in lines:
         mark = TREE_MARK.fullmatch(line)
@@ -157,7 +157,7 @@ def _numbered(pairs: Iterable[tuple[str, Outcome]]) -> Iterator[tuple[str, Outco
 
 
 def _mocha_failures(text: str) -> Iterator[Failure]:
-    """The numbered blocks after the summary; a title goes on over lines until one ends with a colon."""
+    """The numbered blocks after the summary; a title continues over lines until one ends with a colon."""
     starts = [match.start() for match in MOCHA_BLOCK.finditer(text)]
     for start, stop in pairwise((*starts, len(text))):
         lines = text[start:stop].split("\n")
@@ -215,7 +215,9 @@ def _vitest_failures(text: str) -> Iterator[Failure]:
 
 
 def read_node(text: str) -> Reading | None:
-    """What `node --test` says; None without its counts. Names are `suite > test`; a file that broke is its path."""
+    """Read the output of `node --test`; None without its counts. Names are `suite > test`; a file that broke is its
+    path.
+    """
     counts = {match[1]: int(match[2]) for match in COUNT.finditer(text)}
     if not {"tests", "pass", "fail"} <= counts.keys():
         return None
@@ -238,7 +240,7 @@ def read_node(text: str) -> Reading | None:
 
 
 def _failures(listed: list[tuple[str, Outcome, str]], details: dict[str, list[str]]) -> tuple[Failure, ...]:
-    """One failure a red name; details are by the test's own title, in order of appearance."""
+    """One failure per red name; details are by the test's own title, in order of appearance."""
     found = []
     for name, outcome, detail in listed:
         if outcome != "failed":
@@ -280,7 +282,7 @@ def _yaml(lines: list[str], start: int) -> str:
 
 
 def _spec(lines: list[str]) -> Iterator[tuple[str, Outcome, str]]:
-    """(name, outcome, "") of each test; the line that closes a suite repeats its title and is none."""
+    """(name, outcome, "") of each test; the line that closes a suite repeats its title and does not count."""
     suites: list[str] = []
     for line in lines:
         opened = SPEC_OPEN.fullmatch(line)
@@ -301,7 +303,7 @@ def _spec(lines: list[str]) -> Iterator[tuple[str, Outcome, str]]:
 
 
 def _details(text: str) -> dict[str, list[str]]:
-    """What the list of failing tests says, by title, in order."""
+    """The entries in the list of failing tests, by title, in order."""
     found: dict[str, list[str]] = {}
     title = ""
     for line in text.split("\n"):

@@ -1,5 +1,5 @@
-"""The output of test runners as a prompt may hold it: the same run gives the same text, wherever and whenever it runs. And
-the expected and the actual value of a failed assertion, named after each runner's conventions, whole up to a bound.
+"""Normalises the output of test runners for prompts: the same run gives the same text, wherever and whenever it runs.
+Also reads the expected and the actual value of a failed assertion, by each runner's conventions, in full up to a limit.
 
 Gone or replaced: terminal escapes, absolute paths, temporary folders, durations, clock times at the start of a
 line, addresses, UUIDs, passing port numbers, pytest's header and caret lines (they differ between Python versions).
@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 MOST_LINES = 1000
-"""Lines at the beginning of an output, and at its end, that are looked at: normalising a megabyte takes a quarter of a second."""
+"""Lines at the beginning and at the end of an output that are used: normalising a megabyte takes a quarter of a second.
+"""
 ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
     r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)"  # OSC, DCS and other strings
@@ -65,7 +66,7 @@ REPLACEMENTS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"^\[gw\d+\] (?:\[ *\d+%\] )?", re.MULTILINE), ""),
 )
 MAX_VALUE = 2_000
-"""Characters of a value; of a longer one head, tail, and what stands around the first difference."""
+"""Characters of a value; of a longer one the beginning, the end, and the surroundings of the first difference."""
 AROUND = 200
 """Characters before the first difference that are kept."""
 FIXED = re.compile(r"expect|want|should|correct|golden|reference|desired|baseline", re.IGNORECASE)
@@ -77,7 +78,7 @@ DIFF_HEADS = (
     (re.compile(r"\+ expected - actual"), "+"),
     (re.compile(r"\+ actual - expected\b.*"), "-"),
 )
-"""Lines above a diff, and the sign of what was expected ("": the line's own sign)."""
+"""Lines above a diff, and the sign of the expected side ("": the line's own sign)."""
 EXPECTED = re.compile(r"[-+]? ?(?:expected|regex)\b(?P<what>[^:\n]{0,40}):(?: (?P<value>.*))?", re.IGNORECASE)
 ACTUAL = re.compile(
     r"[-+]? ?(?:received|actual|input)\b(?P<what>[^:\n]{0,40}):(?: (?P<value>.*))?", re.IGNORECASE
@@ -86,7 +87,7 @@ UNTHROWN = re.compile(r"Received (?P<value>function did not throw)")
 
 
 def strip_escapes(text: str) -> str:
-    r"""`text` without terminal escapes; other characters that a terminal or an eye mistakes show as `\xNN`."""
+    r"""`text` without terminal escapes; other control and invisible characters are written as `\xNN`."""
     plain = ESCAPES.sub("", text.replace("\r\n", "\n"))
     lines = (line.rstrip("\r").rpartition("\r")[2] for line in plain.split("\n"))
     return HAZARDS.sub(_visible, "\n".join(lines))
@@ -109,7 +110,7 @@ def normalise(text: str, roots: Sequence[Path]) -> str:
 def first_and_last_lines(text: str) -> str:
     """A very long text's first and last lines, the cut marked; any other text as it is.
 
-    Lines are counted, and not characters: two runs of the same code print as many.
+    Lines are counted, not characters, since two runs of the same code print the same number of lines.
     """
     lines = text.split("\n")
     if len(lines) <= 2 * MOST_LINES:
@@ -144,9 +145,9 @@ def _visible(match: re.Match[str]) -> str:
 def label(operator: str, left: str, right: str, statement: str) -> tuple[str, str]:
     """(expected, actual) of a comparison in Python whose left and right side are known.
 
-    What is tested stands to the left by the convention of pytest and unittest; where the statement shows a literal or
-    a name like `expected` there, and none to the right, it is the other way round. An operator that is not equality
-    stays with what was expected: `in [1, 2]`.
+    By the convention of pytest and unittest the tested value is on the left; if the statement has a literal or a name
+    like `expected` there, and none on the right, it is the other way round. An operator other than equality is kept
+    with the expected value: `in [1, 2]`.
     """
     if operator not in EQUALITY:
         return f"{operator} {right}".strip(), left
@@ -186,7 +187,9 @@ def _fixedness(side: ast.expr) -> int:
 
 
 def cut_pair(expected: str, actual: str, *, most: int = MAX_VALUE) -> tuple[str, str]:
-    """Both values, each of at most about `most` characters: head, tail, and what stands where they begin to differ."""
+    """Both values, each of at most about `most` characters: the beginning, the end, and the part where they begin to
+    differ.
+    """
     first = len(posixpath.commonprefix([expected, actual]))
     return _cut(expected, first, most), _cut(actual, first, most)
 
@@ -207,7 +210,7 @@ def _cut(value: str, first: int, most: int) -> str:
 
 
 def values_in(text: str) -> tuple[str, str]:
-    """(expected, actual) from the words of jest, vitest, mocha, node and unittest.mock, "" where they name none.
+    """(expected, actual) from messages of jest, vitest, mocha, node and unittest.mock, "" if they name none.
 
     `text` is normalised, and ends before the stack.
     """
@@ -220,7 +223,7 @@ def values_in(text: str) -> tuple[str, str]:
 
 
 def _of_diff(lines: Sequence[str], sign: str) -> tuple[str, str]:
-    """Both sides of the diff below its heading, without the marks."""
+    """Both sides of the diff below its heading, without the signs."""
     body = 1 if sign else 2
     expected_sign = sign or "-"
     sides: tuple[list[str], list[str]] = ([], [])
@@ -251,7 +254,7 @@ def _labelled(lines: Sequence[str]) -> tuple[str, str]:
 
 
 def _value(first: str, following: Iterable[str]) -> str:
-    """A value that begins behind its label and goes on until a blank line or the next label."""
+    """A value that begins after its label and continues until a blank line or the next label."""
     shown = [first] if first else []
     for line in following:
         plain = line.strip()

@@ -1,4 +1,4 @@
-"""Reading what Python's runners say: pytest in its JUnit report, unittest in its output, and the guard in its records."""
+"""Reads the results of Python's runners: pytest's JUnit report, unittest's output, and the guard's records."""
 
 import contextlib
 import re
@@ -25,13 +25,13 @@ from clean_room_agent.orchestrator.testing.test_commands import GuardReader, Too
 from clean_room_agent.safe_open import read_bytes
 
 PROPERTY = "cra_failure"
-"""Of a test case in pytest's report."""
+"""The property of a test case in pytest's report that holds the guard's record."""
 MAX_BYTES = 30_000_000
-"""Of all that one command left; failures beyond have no record."""
+"""Of all records of one command; later failures have no record."""
 MAX_REPORT_BYTES = 100_000_000
 MAX_DIGITS = 10
 MAX_DEPTH = 50
-"""Folders of a test file that is looked for."""
+"""The deepest nesting at which a test file is looked for."""
 RAN = re.compile(r"^Ran (\d{1,9}) tests? in [\d.]+s$", re.MULTILINE)
 VERDICT = re.compile(r"^(?:OK|FAILED|NO TESTS RAN)(?: \((?P<counts>[^)]*)\))?$", re.MULTILINE)
 COUNT = re.compile(r"([a-z ]+)=(\d{1,9})(?!\d)")
@@ -81,7 +81,7 @@ def read_records(lines: Iterable[str | bytes]) -> tuple[Record, ...]:
 
 
 def with_record(failure: Failure, record: Record) -> Failure:
-    """The failure with what was recorded of it."""
+    """The failure with the values and frames of its record."""
     return structs.replace(
         failure,
         operator=record.operator,
@@ -92,7 +92,7 @@ def with_record(failure: Failure, record: Record) -> Failure:
 
 
 def with_records_of_unittest(reading: Reading, report: Path) -> Reading:
-    """The failures that unittest printed with what the guard recorded of each.
+    """The failures that unittest printed, each with its record from the guard.
 
     unittest prints errors before failures, each kind in the order in which they came, as the records of a name are
     taken here.
@@ -118,7 +118,8 @@ def _left_by_unittest(folder: Path) -> tuple[Record, ...]:
 
 
 def read_report(report: Path, exists: Callable[[str], bool]) -> Reading:
-    """What the report at `report` says; not whole when it is cut, too large, or tells of a broken pytest.
+    """Read the report at `report`; the reading is incomplete if it is truncated, too large, or says that pytest itself
+    broke.
 
     `exists` knows the files below the folder that the tests ran in, by relative path.
     """
@@ -139,7 +140,7 @@ def read_report(report: Path, exists: Callable[[str], bool]) -> Reading:
 
 
 class _DocumentTypeError(Exception):
-    """A document type begins, wherever it stands: entities may follow, and may stand for more than memory holds."""
+    """The report contains a document type, which may define entities that expand to more than memory holds."""
 
 
 class _Elements(ET.TreeBuilder):
@@ -195,7 +196,7 @@ def _outcome(case: ET.Element) -> Outcome:
 
 
 def _failures(case: ET.Element, node: str) -> list[Failure]:
-    """The failures of a test; the records of a rerun's earlier turns come before those of its last, and are none."""
+    """The failures of a test; records of earlier runs of a rerun test come before those of its last, and do not count."""
     zero_based = case.get("line", "")
     records = read_records(
         entry.get("value", "") for entry in case.iter("property") if entry.get("name") == PROPERTY
@@ -217,11 +218,10 @@ def _failures(case: ET.Element, node: str) -> list[Failure]:
 
 
 def node_id(classname: str, name: str, file: str, exists: Callable[[str], bool]) -> str:
-    """The node id, pytest's own name of a test (`path::Class::test[param]`), as well as the report tells it.
-
-    `classname` is the test file's path with dots, then its classes; `file` is where the function is written, which
-    for an inherited test is another file: then the longest prefix of `classname` that `exists` is taken. A file that
-    could not be collected has no `classname`; its path is its name.
+    """The node id, pytest's own name of a test (`path::Class::test[param]`), as well as the report shows it.
+    `classname` is the test file's path with dots, then its classes. `file` is where the function is written, which for
+    an inherited test is another file; then the longest prefix of `classname` that `exists` is used. A file that could
+    not be collected has no `classname`; its path is its name.
     """
     if not classname:
         return file or name
@@ -238,7 +238,7 @@ def node_id(classname: str, name: str, file: str, exists: Callable[[str], bool])
 
 
 def read_unittest(text: str) -> Reading | None:
-    """What `text` says, or None where it holds no summary of unittest's.
+    """Read unittest's output; None if it has no summary.
 
     Without `-v` only failing names are known. A class or module that could not be set up counts as one error.
     """
@@ -265,7 +265,7 @@ def read_unittest(text: str) -> Reading | None:
 
 
 def test_name(method: str, where: str) -> str:
-    """`module.Class.method` from both ways in which Python versions print it."""
+    """`module.Class.method` from either form that Python versions print."""
     return where if where.endswith("." + method) else f"{where}.{method}"
 
 
@@ -292,7 +292,7 @@ def _printed_failures(text: str) -> tuple[tuple[Failure, ...], list[tuple[str, O
 
 
 def _listed(text: str) -> list[tuple[str, Outcome]]:
-    """The names and outcomes that `-v` prints, one a line or, with a docstring or other output, over several."""
+    """The names and outcomes that `-v` prints, one per line or, with a docstring or other output, over several lines."""
     found: list[tuple[str, Outcome]] = []
     name = ""
     for line in text.partition(RULE)[0].split("\n"):

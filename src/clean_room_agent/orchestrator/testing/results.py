@@ -1,4 +1,4 @@
-"""What a run of a test command showed, as readers, runner and gate know it; and as evidence for retrieval."""
+"""The results of a test command, as readers, runner and gate share them, and as evidence for retrieval."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ Runner = Literal["pytest", "unittest", "mocha", "jest", "vitest", "node", "unkno
 RED: frozenset[Outcome] = frozenset({"failed", "error"})
 EXCERPT_BOUND = 20_000
 SEVERITY: tuple[Outcome, ...] = ("passed", "skipped", "xfailed", "failed", "error")
-"""When one name stands for several results, the last of these counts."""
+"""If one name has several results, the last in this order counts."""
 
 
 class Failure(Struct, frozen=True, kw_only=True):
@@ -27,35 +27,35 @@ class Failure(Struct, frozen=True, kw_only=True):
     message: str = ""
     path: str = ""
     line: int = 0
-    """1-based; 0 where unknown."""
+    """1-based; 0 if unknown."""
     expected: str = ""
     """The value that the runner says was expected; with an `operator`, its right side."""
     actual: str = ""
-    """What came instead; with an `operator`, its left side."""
+    """The actual value; with an `operator`, its left side."""
     operator: str = ""
-    """How the two were compared, where the runner knows left and right alone."""
+    """How the two were compared, if the runner only knows left and right."""
     frames: tuple[StackFrame, ...] = ()
-    """Innermost first, of whatever files; empty where `detail` alone tells."""
+    """Innermost first, in any files; empty if they are only in `detail`."""
 
 
 class TestReport(Struct, frozen=True, kw_only=True):
-    """What the runner said of its tests; in a `TestRun`, names and words are normalised."""
+    """What the runner reported about its tests; in a `TestRun`, names and messages are normalised."""
 
     __test__: ClassVar[bool] = False  # its name must not make pytest collect it
 
     runner: Runner = "unknown"
-    """With "unknown", nothing but the exit code is known."""
+    """With "unknown", only the exit code is known."""
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
     """By test name, sorted; pytest's names are node ids."""
     named: bool = False
     """Whether `outcomes` names every test that ran, or (False) only those that failed."""
     collected: int | None = None
-    """Tests that were found; None where the runner did not say."""
+    """Tests that were found; None if the runner did not say."""
     passed: int = 0
     whole: bool = True
-    """Whether the run came to its end and reported it: no time-out, no report that is missing or cut."""
+    """Whether the run finished and reported it: no timeout, no missing or truncated report."""
     problem: str = ""
-    """Why the run is not whole, and what to do; "" when it is."""
+    """Why the run is incomplete, and what to do; "" if it is complete."""
 
 
 class Reading(Struct, frozen=True, kw_only=True):
@@ -72,10 +72,13 @@ class CommandEnd(Struct, frozen=True, kw_only=True):
     timed_out: bool = False
     duration_ms: int = 0
     output: str = ""
-    """As it was printed, for the record: standard output, then standard error; over-long streams as head and tail
-    with the cut marked."""
+    """As it was printed, for the record: standard output, then standard error; of long streams the beginning and the
+    end, with a mark between.
+    """
     excerpt: str = ""
-    """The output normalised, as a prompt may hold it; beyond `EXCERPT_BOUND` characters head and tail, cut marked."""
+    """The normalised output for a prompt; beyond `EXCERPT_BOUND` characters the beginning and the end, with a mark
+    between.
+    """
 
 
 class TestRun(Struct, frozen=True, kw_only=True):
@@ -89,12 +92,12 @@ class TestRun(Struct, frozen=True, kw_only=True):
     failing: tuple[FailingTest, ...] = ()
     """Files that could not be collected first, then by name."""
     frames: tuple[StackFrame, ...] = ()
-    """Of the failures, in their order, innermost first, each once; only files of the tree."""
+    """Frames of the failures, in their order, innermost first, without duplicates; only files of the tree."""
     watched: Watched = field(default_factory=Watched)
 
     @property
     def is_empty(self) -> bool:
-        """Whether the runner came to its end and found no test."""
+        """Whether the runner finished and found no test."""
         return (
             self.report.whole
             and self.report.runner != "unknown"
@@ -112,7 +115,7 @@ class TestRun(Struct, frozen=True, kw_only=True):
 
 
 def upgrade_test_run(kept: Any) -> Any:
-    """What an earlier version kept of a test run (one flat object) with the parts that a `TestRun` has now."""
+    """Convert a test run as earlier versions stored it (one flat object) to the parts of a `TestRun`."""
     if not isinstance(kept, dict) or "returncode" not in kept:
         return kept
     of_end, of_report = CommandEnd.__struct_fields__, TestReport.__struct_fields__
@@ -123,12 +126,12 @@ def upgrade_test_run(kept: Any) -> Any:
 
 
 def worst(outcomes: Iterable[Outcome]) -> Outcome:
-    """The result that counts where one name has several; `outcomes` is not empty."""
+    """The result that counts if one name has several; `outcomes` is not empty."""
     return max(outcomes, key=SEVERITY.index)
 
 
 def merge(pairs: Iterable[tuple[str, Outcome]]) -> dict[str, Outcome]:
-    """One outcome a name, sorted by name; the worst where a name comes more than once."""
+    """One outcome per name, sorted by name; the worst if a name occurs more than once."""
     found: dict[str, Outcome] = {}
     for name, outcome in pairs:
         found[name] = worst((outcome, found.get(name, outcome)))
@@ -142,11 +145,11 @@ TELLING = re.compile(r"error|fail|assert|exception|panic|cannot find|not found",
 
 
 def evidence_of(run: TestRun) -> Evidence:
-    """The run's failing tests, error lines and frames, each once.
+    """The run's failing tests, error lines and frames, without duplicates.
 
     Order: files that could not be collected, then failing tests by name; messages and frames in that order of their
-    tests, frames innermost first. The caps cut the ends. A run whose failures have no names gives the last lines of
-    its output that speak of errors; one that is not whole also gives why, first.
+    tests, frames innermost first. Limits cut off the ends. A run whose failures have no names gives the last lines of
+    its output about errors; an incomplete one also gives the reason, first.
     """
     words = [line for test in run.failing for line in test.message.split("\n") if line.strip()]
     if not run.failing and run.end.returncode != 0:
@@ -164,6 +167,6 @@ def evidence_of(run: TestRun) -> Evidence:
 
 
 def telling_lines(output: str) -> list[str]:
-    """The lines of `output` that speak of errors, in order: the last `MAX_MESSAGES`, or its last 20 if none does."""
+    """The lines of `output` about errors, in order: the last `MAX_MESSAGES`, or its last 20 lines if there are none."""
     lines = [line.strip() for line in output.split("\n") if line.strip()]
     return [line for line in lines if TELLING.search(line)][-MAX_MESSAGES:] or lines[-20:]

@@ -1,7 +1,6 @@
 """Runs a test command, reads its result from the runner's report, or else from its output, and says whether it can be
-relied on: it ran at all, and what fails newly does not come and go by itself.
-
-To find the latter, what fails newly is run without the others, twice here and twice at the base.
+relied on: whether it ran at all, and whether new failures are flaky. To find that out, newly failing tests are run
+without the others, twice here and twice at the base.
 """
 
 import re
@@ -60,22 +59,22 @@ if TYPE_CHECKING:  # only a run that has a sandbox pays for it
     from clean_room_agent.sandbox.bubblewrap import Sandbox
 
 NOT_STARTED = frozenset({126, 127})
-"""What a shell exits with when it cannot start a program."""
+"""Exit codes of a shell that cannot start a program."""
 NO_RUNNER = re.compile(r"No module named '?(?:pytest|unittest)'?\s*\Z")
-"""Python's last words when it lacks the runner that it was to start."""
+"""Python's message if the runner is not installed."""
 MAX_NAMES = 10
-"""More newly failing tests than these are a break, not bad luck: none is run again."""
+"""If more tests fail newly, something is broken, and none is run again."""
 TIMES = 2
 SHELL = re.compile(r"[;&|<>`$()\n]")
 VALUED = re.compile(
     r"-[kmpcoWnr]|--(?:rootdir|confcutdir|maxfail|durations|tb|import-mode|basetemp|timeout|dist|override-ini|color"
     r"|capture|log-level|cov-report|cov-config)"
 )
-"""pytest's options whose value is the next word."""
+"""Options of pytest whose value is the next word."""
 RunAgain = Callable[[tuple[str, ...]], Mapping[str, bool]]
-"""Runs these tests and no others: which of them passed. What could not be run is missing."""
+"""Runs only these tests, and returns which of them passed, without those that could not be run."""
 OWN = 0o700
-"""Mode of the folder of reports."""
+"""Mode of the folder for reports."""
 PYTEST_WORD = re.compile(r"(?:^|[\s/;&|(])(?:py\.test|pytest)(?=\s|$|[;&|)])")
 UNITTEST_WORD = re.compile(r"-m unittest(?: +discover)?(?=\s|$)")
 VERBOSITY = re.compile(r"(?<=\s)(?:-[a-z]*[vq][a-z]*|--verbose|--quiet)(?=\s|$)")
@@ -92,17 +91,17 @@ def has_started(tests: TestRun) -> bool:
 
 
 def says_nothing(tests: TestRun) -> bool:
-    """Whether the run broke before any test had a result, and not for want of time."""
+    """Whether the run broke before any test had a result, and not because of a timeout."""
     return not tests.end.timed_out and (
         not has_started(tests) or (not tests.report.whole and not tests.report.outcomes)
     )
 
 
 def require_judging(tests: TestRun, config: TestingConfig, key: str, *, sandboxed: bool) -> None:
-    """A run before anything was changed, of the command `key` in [testing], can be the standard for what follows.
+    """Check that a run before any change, of the command `key` in [testing], can be the standard for what follows.
 
     Raises:
-        ConfigError: the command cannot be started, does not end in time or finds no tests.
+        ConfigError: the command cannot be started, does not finish in time or finds no tests.
     """
     if not has_started(tests):
         said = tests.end.output.strip()[-300:]
@@ -125,8 +124,9 @@ def require_judging(tests: TestRun, config: TestingConfig, key: str, *, sandboxe
 
 
 def unstable(names: Collection[str], here: RunAgain, base: RunAgain) -> tuple[str, ...]:
-    """Those of `names` (newly failing) that are unstable: run again, they do not fail each time here, or at the base,
-    where they passed, they fail too. Sorted; empty for more than `MAX_NAMES` names. What could not be run is stable.
+    """Those of `names` (newly failing) that are flaky: when run again, they do not fail each time here, or they also
+    fail at the base, where they passed. Sorted; empty for more than `MAX_NAMES` names. A test that could not be run is
+    not flaky.
     """
     if not 0 < len(names) <= MAX_NAMES:
         return ()
@@ -142,7 +142,7 @@ def unstable(names: Collection[str], here: RunAgain, base: RunAgain) -> tuple[st
 
 
 def rerun_command(run: TestRun, names: Collection[str]) -> str | None:
-    """The command of `run` for these tests alone, or None where it cannot be told how.
+    """The command of `run` for only these tests; None if it cannot be derived.
 
     Only for a plain pytest command (no pipes, no make or tox around it), and only for names that are node ids.
     """
@@ -165,7 +165,7 @@ def rerun_command(run: TestRun, names: Collection[str]) -> str | None:
 
 
 def passed_again(run: TestRun, names: Collection[str]) -> dict[str, bool]:
-    """Which of the tests a run of `rerun_command` says to pass; without those that are not among its outcomes."""
+    """Which of the tests passed in a run of `rerun_command`, without those that are not among its outcomes."""
     if not run.report.whole:
         return {}
     return {name: run.report.outcomes[name] not in RED for name in names if name in run.report.outcomes}
@@ -183,15 +183,14 @@ def run_tests(
     sandbox: "Sandbox | None" = None,
     heard: Callable[[bytes], None] | None = None,
 ) -> TestRun:
-    """`command` has run in `cwd` by the shell, and none of its processes is left.
-
-    unittest is asked to name each test. `env` comes from `environment.test_environment` with the same `report`, the file that pytest, if the command runs
-    it, leaves its results in; an older file there is deleted first. `timeout` is in seconds, `bound` in bytes a stream.
-    Paths below `cwd` and `roots` (the user's own tree) are normalised to relative ones. With a `sandbox`, it runs in
-    there, where `cwd` stands wherever the sandbox shows it. `heard` is given its output as it comes.
+    """Run `command` in `cwd` with the shell, and leave none of its processes running. unittest is asked to name each
+    test. `env` comes from `environment.test_environment` with the same `report`, the file for pytest's results; an
+    older file there is deleted first. `timeout` is in seconds, `bound` in bytes per stream. Paths below `cwd` and
+    `roots` (the user's own tree) are normalised to relative ones. With a `sandbox`, it runs in that, where `cwd` is
+    mounted at the place that the sandbox chooses. `heard` gets the output as it arrives.
 
     Raises:
-        CommandError: the shell could not be started, or the sandbox not be set up.
+        CommandError: the shell could not be started, or the sandbox could not be set up.
     """
     report.parent.mkdir(parents=True, exist_ok=True)
     report.parent.chmod(OWN)
@@ -223,7 +222,7 @@ def run_tests(
 
 
 def naming(command: str) -> str:
-    """`command`, with unittest told to name its tests where it was not told anything of the kind."""
+    """`command`, with unittest told to name its tests unless it sets its own verbosity."""
     if len(UNITTEST_WORD.findall(command)) != 1 or VERBOSITY.search(command):
         return command
     return UNITTEST_WORD.sub(r"\g<0> -v", command)
@@ -244,7 +243,7 @@ def _read(command: str, returncode: int, text: str, report: Path, cwd: Path) -> 
 
 
 def _read_scripts(report: Path) -> Reading | None:
-    """What JavaScript's runners reported; None where none was started, and then nothing is imported to read it."""
+    """The reports of JavaScript's runners; None if none was started, and then nothing is imported to read them."""
     started = guard_folder(report).glob("*.started")
     if all(place.name.startswith("python-") for place in started):
         return None
@@ -254,7 +253,7 @@ def _read_scripts(report: Path) -> Reading | None:
 
 
 def _printed(command: str, text: str, report: Path) -> Reading:
-    """The result of another runner than pytest, from its output."""
+    """The result of a runner other than pytest, from its output."""
     reading = read_unittest(text)
     if reading is not None:
         return with_records_of_unittest(reading, report)
@@ -270,7 +269,7 @@ def _printed(command: str, text: str, report: Path) -> Reading:
 
 
 def _together(first: Reading, second: Reading) -> Reading:
-    """What two runners of one command say; it counts as the first's."""
+    """The combined results of two runners of one command, under the name of the first."""
     return Reading(
         report=TestReport(
             runner=first.report.runner,
@@ -286,7 +285,7 @@ def _together(first: Reading, second: Reading) -> Reading:
 
 
 def _believed(reading: Reading, text: str) -> Reading:
-    """`reading`, unless pytest's last words speak of failures of which its report has none."""
+    """`reading`, unless pytest's last line mentions failures that its report lacks."""
     summaries = PYTEST_SUMMARY.findall(text)
     if not summaries or not PYTEST_RED.search(summaries[-1]) or RED & set(reading.report.outcomes.values()):
         return reading

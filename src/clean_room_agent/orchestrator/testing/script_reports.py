@@ -1,4 +1,4 @@
-"""Reading the reports that the guard asks jest, vitest, mocha and Node's own runner for, one file a process."""
+"""Reads the reports that the guard requests from jest, vitest, mocha and Node's own runner, one file per process."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,7 +25,7 @@ EMPTY = "''"
 TOO_MUCH = "the runners wrote more reports than are read"
 RUNNERS: tuple[Runner, ...] = ("jest", "vitest", "mocha", "node")
 MAX_BYTES = 50_000_000
-"""Read of what one command left, all its files together."""
+"""Limit for all reports of one command together."""
 
 
 class _Foreign(BaseModel):
@@ -72,7 +72,7 @@ class _Guards(_Foreign):
 
 
 class _Compared(_Foreign):
-    """What the guard tells of one failing test of vitest's."""
+    """The guard's record of one failing test of vitest."""
 
     file: str
     name: str
@@ -98,10 +98,10 @@ class _ReportedTest(Struct, frozen=True, kw_only=True):
 
 
 def read_script_reports(report: Path) -> Reading | None:
-    """What the runners that a command started say together; None where the guard saw none start.
+    """The combined results of the runners that a command started; None if the guard saw none start.
 
-    Names are `file > suite > test`; a file that broke is its path. Equal names are numbered, the worst first. Not
-    whole when a runner started and left no report that can be read, or says that it was interrupted.
+    Names are `file > suite > test`; a file that broke is its path. Equal names are numbered, the worst first.
+    Incomplete if a runner started and left no readable report, or says that it was interrupted.
     """
     reader = GuardReader(guard_folder(report), max_bytes=MAX_BYTES)
     try:
@@ -168,7 +168,7 @@ def _read(reader: GuardReader, name: str, runner: Runner) -> list[_ReportedTest]
 
 
 def _compared(reader: GuardReader, name: str) -> dict[str, _Compared]:
-    """By name of a failing test, what the guard's reporter left beside vitest's own report."""
+    """By name of a failing test, what the guard's reporter wrote in addition to vitest's own report."""
     try:
         data = reader.read(name.removesuffix(".json") + ".values")
         kept = _AllCompared.model_validate_json(data)
@@ -178,8 +178,8 @@ def _compared(reader: GuardReader, name: str) -> dict[str, _Compared]:
 
 
 def _values_of(one: _Compared) -> tuple[str, str]:
-    """(expected, actual); where both look alike, the diff may tell a string from a number. Vitest writes strings without
-    quotes: an empty one beside another value is no missing one.
+    """(expected, actual); if both look the same, the diff may distinguish a string from a number. Vitest writes strings
+    without quotes, so an empty one next to another value is an empty string, not a missing value.
     """
     expected, actual = values_in(strip_escapes(one.diff)) if one.expected == one.actual else ("", "")
     if not (expected or actual):
@@ -190,7 +190,7 @@ def _values_of(one: _Compared) -> tuple[str, str]:
 
 
 def operated(operator: str, expected: str, actual: str) -> tuple[str, str]:
-    """What was expected by one of the operators of node:assert and chai: equality of whatever kind says no more."""
+    """The expected value with an operator of node:assert or chai; any kind of equality adds nothing."""
     if operator.startswith("not") and (expected or actual):
         return f"not {expected}", actual
     return (f"to match {expected}", actual) if operator == "match" else (expected, actual)
@@ -215,7 +215,9 @@ def _outcome(status: str) -> Outcome:
 
 
 def _of_guard(answer: _Guards) -> Iterator[_ReportedTest]:
-    """Suites are there for their own failures alone, as a hook's that broke: those of their tests stand by themselves."""
+    """The tests of the guard's report. Suites only count for their own failures, such as a broken hook: their tests are
+    listed separately.
+    """
     for test in answer.tests:
         if test.suite and (test.outcome != "failed" or "subtest" in test.message):
             continue
@@ -229,7 +231,7 @@ def _of_guard(answer: _Guards) -> Iterator[_ReportedTest]:
 
 
 def _numbered(tests: Iterable[_ReportedTest]) -> Iterator[tuple[str, _ReportedTest]]:
-    """(name, test), equal names told apart by numbers; of these the worst comes first, so that numbers stay."""
+    """(name, test), with numbers for equal names; the worst of these comes first, so that numbers are stable."""
     seen: dict[str, int] = {}
     for one in sorted(tests, key=lambda test: (test.name, -SEVERITY.index(test.outcome))):
         seen[one.name] = seen.get(one.name, 0) + 1

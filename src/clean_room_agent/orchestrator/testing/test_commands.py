@@ -1,7 +1,5 @@
-"""What a test command runs: the repository's scripts that decide what is tested, and the Python that runs the tests; with which
-environment; and what the guard saw that is loaded into its processes.
-
-That Python can tell whether files can be imported.
+"""What a test command runs: the repository's scripts that decide what is tested, and the Python that runs the tests;
+its environment; and what the guard in its processes saw. That Python can also check whether files can be imported.
 """
 
 import contextlib
@@ -37,7 +35,7 @@ PACKAGE_SCRIPT = re.compile(r"\b(?:npm|yarn|pnpm|bun)\b")
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 RUNNERS = frozenset({"pytest", "py.test", "nosetests", "nose2", "trial", "stestr", "green"})
-"""Programs that stand beside the interpreter which they run in."""
+"""Programs that are next to the interpreter that they run in."""
 STARTERS = frozenset({"uv", "poetry", "pdm", "pipenv", "hatch", "rye"})
 """Programs that start another with `run`."""
 ANY_PYTHON = '"$(command -v python || command -v python3)"'
@@ -84,29 +82,30 @@ for path in sys.argv[1:]:
 
 
 GUARD = Path(__file__).parent / "guard"
-"""Holds what the processes load: shown to them read-only."""
+"""The folder of what the processes load, mounted read-only for them."""
 FOLDER_VARIABLE = "CRA_TEST_REPORTS"
-"""The variable that names the folder in which it leaves what it saw."""
+"""The variable that names the folder for what the guard saw."""
 MAX_BYTES = 10_000_000
-"""Read of what it left for one command, all its files together."""
+"""Limit for all the guard's files of one command together."""
 MAX_FILES = 4_000
-"""Of one kind: one for each process in which a runner started."""
+"""Files of one kind: one for each process in which a runner started."""
 SOURCE_FOLDERS = ("src", "lib")
 VENV_FOLDERS = (".venv", "venv")
 MAX_PATH_FILES = 200
 MAX_PATH_BYTES = 64 * 1024
-"""Of one `.pth` file."""
+"""Limit for one `.pth` file."""
 DROPPED = ("GIT_", "CRA_TEST_", "PYTEST_XDIST_", "PYTEST_CURRENT_TEST", "PYTEST_VERSION")
-"""Beginnings of names: git's own variables, and those of a pytest that we may ourselves be running under."""
+"""Prefixes of variables that are dropped: git's own, and those of a pytest that this program may be running under."""
 REPORT_OPTIONS = ("-o", "junit_family=xunit1", "-o", "junit_logging=no", "--continue-on-collection-errors")
-"""xunit1 names each test's file, and `record_property` warns under xunit2; captured output would swell the report;
-and a file that cannot be imported must not hide the results of all others: such a run fails with or without them."""
+"""xunit1 names each test's file, and `record_property` warns under xunit2; captured output would swell the report; and
+a file that cannot be imported must not hide the results of all others: the run fails in either case.
+"""
 
 
 def scripts_of(commands: Iterable[str], files: Collection[str]) -> tuple[str, ...]:
     """Those of `files` (relative paths) that the shell `commands` run: scripts, and build files of make and its like.
 
-    What stands among the arguments, as a test's or a module's path does, is not run. Sorted.
+    Other arguments, such as the path of a test or a module, are not run. Sorted.
     """
     found: set[str] = set()
     for command in commands:
@@ -119,14 +118,14 @@ def scripts_of(commands: Iterable[str], files: Collection[str]) -> tuple[str, ..
 
 def runs_node_tests(command: str, package: str) -> bool:
     """Whether the command, or a script of `package` (a package.json's text) that it may run, is Node's own test runner
-    with the reporter that it has by itself.
+    with its default reporter.
     """
     texts = (command, package) if PACKAGE_SCRIPT.search(command) else (command,)
     return any(NODE_TESTS.search(text) and "--test-reporter" not in text for text in texts)
 
 
 def _programs(command: str) -> list[str]:
-    """The words that are run: the first of each simple command, and the first that a shell or an interpreter is given."""
+    """The words that are run: the first of each simple command, and the first argument of a shell or an interpreter."""
     try:
         lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
         lexer.whitespace_split = True
@@ -148,12 +147,14 @@ def _programs(command: str) -> list[str]:
 
 
 def import_command(test_command: str, paths: Iterable[str]) -> str:
-    """A shell command that imports the files by the interpreter that runs the tests; relative paths, from the top."""
+    """A shell command that imports the files (paths relative to the top) with the interpreter that runs the tests."""
     return f"{interpreter_of(test_command)} -c {shlex.quote(PROGRAM)} {shlex.join(paths)}"
 
 
 def interpreter_of(command: str) -> str:
-    """How the Python that a test command runs is started, with the variables that the command sets; else any."""
+    """The command that starts the Python of a test command, with the variables that the command sets; otherwise any
+    Python.
+    """
     for words in _simple_commands(command):
         start = next((at for at, word in enumerate(words) if not ASSIGNMENT.match(word)), len(words))
         settings, rest = words[:start], words[start:]
@@ -175,7 +176,7 @@ def interpreter_of(command: str) -> str:
 
 
 def import_fault(returncode: int, said: str) -> tuple[str, bool]:
-    """What kept the files from being imported, "" for nothing; and whether that lies in the files."""
+    """Why the files could not be imported, "" if they could; and whether the files are the cause."""
     if returncode == 0:
         return "", False
     if returncode == FAULT_CODE:
@@ -205,16 +206,16 @@ def _setting(word: str) -> str:
 
 
 class Watched(Struct, frozen=True, kw_only=True):
-    """What was seen of the runners that a command started."""
+    """What the guard saw of the runners that a command started."""
 
     ended: bool | None = None
-    """Whether each came to its end by itself; None where none was seen to start."""
+    """Whether each ended by itself; None if none was seen to start."""
     replaced: tuple[tuple[str, str], ...] = ()
-    """(function of the runner, file of the code that stands in its place), sorted."""
+    """(function of the runner, file of its replacement), sorted."""
 
 
 class GuardReader:
-    """Reads what was left in one folder until there were too many bytes: code under test can write there as well."""
+    """Reads files in one folder up to a limit of bytes, since code under test can write there as well."""
 
     def __init__(self, folder: Path, *, max_bytes: int) -> None:
         self._folder = folder
@@ -235,8 +236,8 @@ class GuardReader:
         """The file's bytes.
 
         Raises:
-            OSError: there is none, or something else stands there.
-            TooMuchError: with those read before, there are too many bytes.
+            OSError: there is none, or it is something else.
+            TooMuchError: together with those read before, there are too many bytes.
         """
         data = safe_open.read_bytes(self._folder, name, max_bytes=self._left + 1)
         self._left -= len(data)
@@ -246,23 +247,23 @@ class GuardReader:
 
 
 class TooMuchError(Exception):
-    """More was left than is read."""
+    """There is more than is read."""
 
 
 def guard_folder(report: Path) -> Path:
-    """Where the guard leaves what it saw, beside the runner's own report."""
+    """The folder for what the guard sees, next to the runner's own report."""
     return report.with_suffix(".guard")
 
 
 def clear_guard_folder(report: Path) -> None:
-    """Nothing is left of an earlier command, and the folder is there."""
+    """Remove what an earlier command left, and create the folder."""
     folder = guard_folder(report)
     remove_tree(folder)
     folder.mkdir(parents=True, exist_ok=True)
 
 
 def read_watched(report: Path) -> Watched:
-    """What the guard saw: of the runners in Python whether they ended, and of them and Node's what was replaced."""
+    """What the guard saw: whether the runners in Python ended by themselves, and what was replaced in them and in Node."""
     reader = GuardReader(guard_folder(report), max_bytes=MAX_BYTES)
     try:
         started = reader.names("python-*.started")
@@ -276,13 +277,13 @@ def read_watched(report: Path) -> Watched:
 
 
 def newly_replaced(before: Iterable[tuple[str, str]], after: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """What `after` has replaced and `before` had not, in words, sorted."""
+    """What was replaced in `after` but not in `before`, in words, sorted."""
     had = set(before)
     return tuple(f"{name} by {file}" for name, file in sorted(set(after) - had))
 
 
 def _end(reader: GuardReader, name: str) -> list[tuple[str, str]] | None:
-    """What a runner left at its end; None where it left nothing that can be read."""
+    """What a runner wrote at its end; None if there is nothing readable."""
     try:
         pairs = json.loads(reader.read(name))
     except (OSError, ValueError, RecursionError):
@@ -300,7 +301,7 @@ def test_environment(
     *,
     node_tests: bool = False,  # noqa: PT028 - no test
 ) -> dict[str, str]:
-    """`inherited` made fit for tests in `worktree`, a copy of `repo_top`.
+    """The environment for tests in `worktree`, a copy of `repo_top`, made from `inherited`.
 
     PYTHONPATH has the guard, then the worktree's import roots first; pytest, should the command run it, leaves its results at
     `report`; jest, vitest and mocha leave theirs beside it, and, with `node_tests`, Node's own runner; PATH and VIRTUAL_ENV that point into the user's tree point into the worktree where the same is there; no
@@ -334,8 +335,8 @@ def _node_options(node_tests: bool) -> tuple[str, ...]:
 
 
 def import_roots(inherited: Mapping[str, str], worktree: Path, repo_top: Path) -> tuple[Path, ...]:
-    """The folders of the worktree that imports start from: `src` and `lib` where they hold Python, the top, and
-    whatever the user's own PYTHONPATH and editable installs name inside `repo_top`. In that order, each once.
+    """The folders of the worktree that imports start from: `src` and `lib` if they contain Python, the top, and
+    whatever the user's own PYTHONPATH and editable installs name inside `repo_top`. In that order, without duplicates.
     """
     usual = [worktree / name for name in SOURCE_FOLDERS if _holds_python(worktree / name)]
     named = [
@@ -362,7 +363,7 @@ def _editable(inherited: Mapping[str, str], repo_top: Path) -> Iterator[str]:
 
 
 def _moved(entry: str, worktree: Path, repo_top: Path) -> str:
-    """The same place in the worktree, if `entry` lies in the user's tree and the worktree has it; else `entry`."""
+    """The same place in the worktree, if `entry` is in the user's tree and exists in the worktree; else `entry`."""
     for top in (repo_top, repo_top.resolve()):
         if Path(entry).is_relative_to(top):
             moved = worktree / Path(entry).relative_to(top)

@@ -1,4 +1,4 @@
-"""Runs the repository's own commands in a worktree, and reports to the observer how the tests went."""
+"""Runs the repository's own commands in a worktree, and notifies the observer of test runs."""
 
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -25,11 +25,11 @@ if TYPE_CHECKING:  # only a run that has a sandbox pays for it
 
 SAID = re.compile(rb"\[ {0,2}(\d{1,3})%\]")
 LONGEST = 6
-"""Bytes of what `SAID` finds."""
+"""The longest match of `SAID`, in bytes."""
 
 
 class PercentReader:
-    """Reads a runner's output as it comes, and reports each percentage once."""
+    """Reads a runner's output as it arrives, and reports each percentage once."""
 
     def __init__(self, report: Callable[[int], None]) -> None:
         self._report = report
@@ -37,7 +37,7 @@ class PercentReader:
         self._rest = b""
 
     def feed(self, data: bytes) -> None:
-        """Read on; only the newest figure in `data` is reported, and only if it is above the last one."""
+        """Read more output; only the newest figure in `data` is reported, and only if it is above the last one."""
         data = self._rest + data
         self._rest = data[-(LONGEST - 1) :]
         figures = SAID.findall(data)
@@ -47,21 +47,21 @@ class PercentReader:
 
 
 MAX_PACKAGE = 1_000_000
-"""Bytes looked at of package.json."""
+"""Bytes of package.json that are read."""
 
 
 class TestWorktree(Struct, kw_only=True):
-    """A worktree in which commands run, and what they may have left in it."""
+    """A worktree in which commands run, with what they may have left in it."""
 
     __test__ = False  # its name must not make pytest collect it
 
     worktree: Worktree
     included: tuple[str, ...] = ()
-    """Ignored files of the user's tree that are copied in anew at each reset."""
+    """Ignored files of the user's tree that are copied in again at each reset."""
     copies: Copies | None = None
-    """Linked folders that were copied in, to be the same for each command; a reset leaves them alone."""
+    """Linked folders that were copied in and are kept the same for each command; a reset leaves them alone."""
     clean_at: str = ""
-    """The commit that it holds exactly; "" once a command ran in it, which may have left anything behind."""
+    """The commit that it contains exactly; "" once a command ran in it, which may have left anything behind."""
 
     @property
     def root(self) -> Path:
@@ -74,7 +74,7 @@ class TestWorktree(Struct, kw_only=True):
         return self.worktree.repo.top
 
     def checkout(self, commit: str) -> None:
-        """It holds `commit` and nothing that an earlier command left behind."""
+        """Reset it to `commit`, without anything that an earlier command left behind."""
         if self.clean_at != commit:
             self.clean_at = ""
             keep = self.copies.brought if self.copies is not None else ()
@@ -83,7 +83,7 @@ class TestWorktree(Struct, kw_only=True):
             self.clean_at = commit
 
     def before_command(self) -> None:
-        """Copied folders are as they were brought; whatever runs now may leave anything behind."""
+        """Restore copied folders, and note that the command may leave anything behind."""
         self.clean_at = ""
         if self.copies is not None:
             self.copies.renew()
@@ -99,10 +99,12 @@ class TestRunner(Struct, kw_only=True):
     inherited: Mapping[str, str]
     """The environment that the commands start from."""
     report: Path
-    """The file, outside the worktree, in which pytest leaves its results."""
+    """The file, outside the worktree, for pytest's results."""
     observer: Observer
     sandbox: "Sandbox | None" = None
-    """Where the commands run, with the worktree at the repository's place; None: in the worktree, as the user."""
+    """The sandbox for the commands, with the worktree at the repository's path; None: they run in the worktree, as the
+    user.
+    """
     took: dict[str, float] = field(default_factory=dict)
     """Seconds of each command's last run."""
     timed: Timed = untimed
@@ -113,17 +115,17 @@ class TestRunner(Struct, kw_only=True):
         return self.tree.root
 
     def checkout(self, commit: str) -> None:
-        """The worktree holds `commit` and nothing that an earlier test run left behind."""
+        """Reset the worktree to `commit`, without anything that an earlier test run left behind."""
         if self.tree.clean_at != commit:
             with self.timed(TimeKind.GIT, "checkout"):
                 self.tree.checkout(commit)
 
     def run_all(self, what: str) -> TestRun:
-        """The full test command's run; `what` (baseline, final) is for the observer."""
+        """Run the full test command; `what` (baseline, final) is for the observer."""
         return self._observed(self.config.test_command, what)
 
     def run_step(self) -> TestRun:
-        """The run of the command that judges attempts: the quick one where there is one."""
+        """Run the command that judges attempts: the quick one if there is one."""
         return self._observed(self.config.step_test_command or self.config.test_command, "")
 
     def run_step_unseen(self) -> TestRun:
@@ -132,7 +134,7 @@ class TestRunner(Struct, kw_only=True):
             return self._run(self.config.step_test_command or self.config.test_command)
 
     def run_again(self, run: TestRun) -> TestRun:
-        """Another run of the command of `run`."""
+        """Run the command of `run` again."""
         return self._observed(run.command, "")
 
     @property
@@ -146,20 +148,22 @@ class TestRunner(Struct, kw_only=True):
         return self.config.step_test_command in {None, self.config.test_command}
 
     def run_some(self, run: TestRun, names: Collection[str]) -> TestRun | None:
-        """A run of these tests of `run` and no others; None where the command for it is not known."""
+        """Run only these tests of `run`; None if the command for that is unknown."""
         command = rerun_command(run, names)
         what = f"{len(names)} newly failing again"
         return None if command is None else self._observed(command, what)
 
     def run_apart(self, command: str) -> tuple[int, str]:
-        """Exit code and normalised output of another command, run where tests are; the observer is not notified. The code of one that
-        did not end in time is that of `timeout`.
+        """Run another command where tests run, and return its exit code and normalised output; the observer is not
+        notified. After a timeout, the code is that of `timeout`.
         """
         done = self._completed(command)
         return 124 if done.timed_out else done.returncode, self._said(done)
 
     def inform(self, commit: str) -> tuple[str | None, str | None]:
-        """What the lint and type-check commands print at `commit`; None where none is configured. They decide nothing."""
+        """The output of the lint and type-check commands at `commit`; None for one that is not configured. It decides
+        nothing.
+        """
         if self.config.lint_command or self.config.type_check_command:
             self.checkout(commit)
         return self._inform(self.config.lint_command), self._inform(self.config.type_check_command)
@@ -184,7 +188,7 @@ class TestRunner(Struct, kw_only=True):
         return normalise(output.decode("utf-8", "replace"), (self.root, self.tree.repo_top))
 
     def count_as(self, what: str, run: TestRun) -> TestRun:
-        """The run, which stands for another one of the same tree; the observer is notified that it counts as `what`."""
+        """The run, used in place of another one of the same tree; the observer is notified that it counts as `what`."""
         self.observer.notice(finished(what, run, ran=False))
         return run
 

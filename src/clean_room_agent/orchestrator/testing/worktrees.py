@@ -1,5 +1,5 @@
-"""The worktrees in which the repository's commands run, with a test runner in each: in a sandbox that shows the worktree at
-the repository's own place, or without one.
+"""The worktrees in which the repository's commands run, each with a test runner: in a sandbox that mounts the worktree
+at the repository's own path, or without one.
 """
 
 import contextlib
@@ -50,7 +50,7 @@ RESULTS = "results.xml"
 
 
 class SandboxInputs(Struct, frozen=True, kw_only=True):
-    """What is configured and what is there, for the place in which commands run."""
+    """The configuration and the surroundings for setting up a sandbox."""
 
     config: SandboxConfig
     testing: TestingConfig
@@ -58,32 +58,32 @@ class SandboxInputs(Struct, frozen=True, kw_only=True):
     home: Path
     """The user's."""
     find: "Callable[[], Bubblewrap | Obstacle]"
-    """Looks whether bubblewrap is installed; not called where none is wanted."""
+    """Finds bubblewrap; not called if no sandbox is configured."""
     try_machine: "Callable[[Bubblewrap], Obstacle | None]"
-    """Tries bubblewrap without anything of the repository's; called only where it fails for the repository."""
+    """Tries bubblewrap without anything from the repository; called only if it fails for the repository."""
 
 
 class SandboxSetup(Struct, frozen=True, kw_only=True):
-    """Where commands run, and what a person is to know of it."""
+    """Where commands run, and what the user should know about it."""
 
     sandbox: "Sandbox | None"
     notes: tuple[str, ...]
     copies: Copies | None = None
-    """The linked folders that were brought into the worktree; None where they are mounted."""
+    """The linked folders that were copied into the worktree; None if they are mounted."""
 
 
 def set_up_sandbox(
     sandbox_inputs: SandboxInputs, worktree: Worktree, environment: Mapping[str, str], report: Path
 ) -> SandboxSetup:
-    """The place for the commands of a run in `worktree`; what they need beside its files was brought there.
+    """Set up the place for the commands of a run in `worktree`, and bring what they need besides its files.
 
-    Where bubblewrap works on this machine, a sandbox that cannot be had for this repository is an error: what the
-    repository holds never decides that there is none.
+    If bubblewrap works on this machine, failing to set up a sandbox for this repository is an error: the repository's
+    contents must never lead to a run without one.
 
     Raises:
-        ConfigError: a sandbox is configured, or works on this machine, and cannot be had here.
-        RepositoryError: `[worktree] link` leads out of the repository.
-        CommandError: the copy of a linked folder failed, or whether bubblewrap works could not be found out.
+        ConfigError: a sandbox is configured, or works on this machine, but cannot be set up here.
+        RepositoryError: `[worktree] link` leads outside the repository.
+        CommandError: the copy of a linked folder failed, or it could not be found out whether bubblewrap works.
     """
     top, links = worktree.repo.top, sandbox_inputs.worktree.link
     because = ""
@@ -116,7 +116,7 @@ def _broken(machine: "Obstacle | None", repository: "Obstacle") -> "Obstacle":
     """What keeps bubblewrap from working on this machine.
 
     Raises:
-        ConfigError: nothing does, so that it fails for this repository alone.
+        ConfigError: nothing does, so it fails only for this repository.
     """
     if machine is None:
         raise ConfigError(
@@ -208,18 +208,18 @@ def _sandbox(
 
 
 class RunnerSetup(Struct, frozen=True, kw_only=True):
-    """What every worktree of a pool is made with."""
+    """What every worktree of a pool is created with."""
 
     repo: Repository
     sandbox_inputs: SandboxInputs
     environment: Mapping[str, str]
-    """That the commands start from."""
+    """The environment that the commands start from."""
     place: Path
-    """Of the first worktree; the others stand beside it."""
+    """The path of the first worktree; the others are next to it."""
 
 
 class WorktreePool:
-    """Worktrees of one commit with a test runner in each; all are gone when the context ends."""
+    """Worktrees of one commit, each with a test runner; all are removed when the context ends."""
 
     def __init__(
         self,
@@ -241,11 +241,11 @@ class WorktreePool:
         """What a person is to know of the place where tests run."""
 
     def open(self, commit: str, *, resumed: bool = False) -> Self:
-        """The first worktree holds `commit`; what an earlier process of a `resumed` task left is gone.
+        """Create the first worktree at `commit`; what an earlier process of a `resumed` task left is removed.
 
         Raises:
-            ConfigError: there can be no sandbox, and one is wanted.
-            GitError: there can be no worktree.
+            ConfigError: a sandbox is configured, but not possible.
+            GitError: the worktree cannot be created.
         """
         if resumed:
             for place in worktree_places(self._setup.place):
@@ -263,14 +263,14 @@ class WorktreePool:
         return self._runners[0]
 
     def add(self) -> TestRunner:
-        """A runner in a worktree of its own, which holds the first commit."""
+        """Add a runner in another worktree, which is at the first commit."""
         with self._interrupts.shield():
             worktree, report = self._add_worktree(worktree_places(self._setup.place)[len(self._runners)])
         return self._open_runner(worktree, report)[0]
 
     def run_step_at(self, commits: Sequence[str]) -> list[TestRun]:
-        """The runs at `commits` of the command that judges attempts, `[testing] parallel` at a time, each in a worktree of its
-        own; where there is one commit, in the run's own.
+        """Run the command that judges attempts at `commits`, `[testing] parallel` at a time, each in a separate
+        worktree; a single commit in the run's own.
 
         Raises:
             What the first of them, in order, raised; and KeyboardInterrupt: the others are killed.
@@ -310,7 +310,7 @@ class WorktreePool:
         self._cleanup.close()
 
     def _add_worktree(self, place: Path) -> tuple[Worktree, Path]:
-        """The worktree, and where its tests leave their results."""
+        """The worktree, and the folder for the results of its tests."""
         with self._timed(TimeKind.GIT, "worktree"):
             worktree = add_worktree(self._setup.repo, self._commit, place, self._task_id)
         # A folder of its own: what runs for one candidate must not reach the results of another.
@@ -353,7 +353,7 @@ def at_a_time(work: Callable[[int], ResultT], count: int, *, workers: int | None
     """The results of `work(0)` to `work(count - 1)`, in that order, in as many threads (or `workers`).
 
     Raises:
-        What the first of them, in order, raised; and KeyboardInterrupt. Processes that are under way then are killed.
+        What the first of them, in order, raised; and KeyboardInterrupt. Processes that are running then are killed.
     """
     stop = threading.Event()
 
@@ -372,12 +372,12 @@ def at_a_time(work: Callable[[int], ResultT], count: int, *, workers: int | None
 
 
 def several(paths: tuple[str, ...]) -> str:
-    """The one path, or how many there are and the first."""
+    """The path if there is only one; otherwise the number of paths and the first."""
     return paths[0] if len(paths) == 1 else f"{len(paths)} ({paths[0]}, ...)"
 
 
 def _empty_submodules(sandbox_inputs: SandboxInputs, worktree: Worktree) -> list[str]:
-    """In words, the submodules that the user's tree has and the worktree has not."""
+    """In words, the submodules that the user's tree has and the worktree lacks."""
     brought = {name.rstrip("/") for name in sandbox_inputs.worktree.link}
     top = worktree.repo.top
     missing = tuple(

@@ -1,6 +1,6 @@
-"""What a failing test compared, and where it failed: a plugin of pytest's, and what unittest's results are told through.
+"""Records what a failing test compared, and where it failed: a pytest plugin, and a hook into unittest's results.
 
-Loaded by `sitecustomize` into a runner alone, of any version of Python 3; nothing here may disturb a test: values are
+Loaded by `sitecustomize`, only into a runner, of any version of Python 3. Nothing here may disturb a test: values are
 only shown (`repr`, as the runners do), and what cannot be shown is left out. PYTEST_DONT_REWRITE
 """
 
@@ -18,9 +18,9 @@ cra_identity: Any = importlib.import_module("cra_identity")
 FOLDER = "CRA_TEST_REPORTS"
 PROPERTY = "cra_failure"
 MAX_RECORDS = 500
-"""Failures of one process; further ones have the runner's own words alone."""
+"""Failures of one process that are recorded; later ones only have the runner's own message."""
 MAX_VALUE = 20000
-"""Characters of a shown value; head and tail are kept."""
+"""Characters of a shown value; the beginning and the end are kept."""
 MAX_ITEMS = 1000
 MAX_FRAMES = 40
 """Innermost frames of one exception."""
@@ -61,16 +61,16 @@ PAIRS = (("actual", "desired"), ("left", "right"))
 """Arguments of the functions whose names begin with `assert` in numpy.testing and pandas.testing."""
 
 _compared: "list[tuple[tuple[types.CodeType, int], tuple[str, str, str]]]" = []
-"""The comparison that failed last: its code and line, and (operator, left, right)."""
+"""The last failed comparison: its code and line, and (operator, left, right)."""
 _collected: "dict[str, Any]" = {}
-"""By the id of a test, its code."""
+"""Test id -> its code."""
 _plugins: "list[Any]" = []
 _records: "list[None]" = []
-"""One entry a record made."""
+"""One entry per record made."""
 
 
 def shown(value: object) -> str:
-    """`repr(value)`, of a long one head and tail."""
+    """`repr(value)`; of a long one, the beginning and the end."""
     try:
         if isinstance(value, (str, bytes)) and len(value) > MAX_VALUE:
             return cut(repr(value[:MAX_VALUE]), repr(value[-MAX_VALUE:]), len(value) - 2 * MAX_VALUE)
@@ -100,7 +100,7 @@ def _bounded() -> reprlib.Repr:
 
 
 def record(exc: BaseException, compared: "tuple[str, str, str] | None" = None) -> "dict[str, object] | None":
-    """What is known of the exception that failed a test; None once there are enough records."""
+    """What is known about the exception that failed a test; None once there are enough records."""
     if len(_records) >= MAX_RECORDS:
         return None
     _records.append(None)
@@ -109,7 +109,7 @@ def record(exc: BaseException, compared: "tuple[str, str, str] | None" = None) -
 
 
 def frames(exc: "BaseException | None") -> "list[tuple[str, int, str]]":
-    """(file, line, function) of each frame, innermost first; then those of what the exception came from."""
+    """(file, line, function) of each frame, innermost first; then those of the exception's cause."""
     found: "list[tuple[str, int, str]]" = []
     seen: "list[BaseException]" = []
     while exc is not None and len(seen) < MAX_CAUSES and not any(exc is one for one in seen):
@@ -130,7 +130,7 @@ def steps(exc: BaseException) -> "list[tuple[types.CodeType, int, types.FrameTyp
 
 
 def _by_locals(exc: BaseException) -> "tuple[str, str, str] | None":
-    """What the outermost assertion function of unittest, numpy or pandas was given; None where none was called."""
+    """The arguments of the outermost assertion function of unittest, numpy or pandas; None if none was called."""
     for code, _, frame in steps(exc):
         names = code.co_varnames[: code.co_argcount]
         if code.co_filename.replace("\\", "/").endswith("unittest/case.py") and code.co_name in METHODS:
@@ -148,7 +148,7 @@ def _by_locals(exc: BaseException) -> "tuple[str, str, str] | None":
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> None:
-    """The comparison is known; what is shown of it stays as it is."""
+    """Note the comparison; how it is shown does not change."""
     frame: "types.FrameType | None" = sys._getframe(1)
     while frame is not None and _is_pytests(frame.f_code.co_filename):
         frame = frame.f_back
@@ -157,12 +157,14 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> None:
 
 
 def pytest_runtest_logstart() -> None:
-    """A test begins: comparisons of others are none of its."""
+    """Forget the comparisons of earlier tests."""
     del _compared[:]
 
 
 def pytest_runtest_makereport(item: "Any", call: "Any") -> "Iterator[None]":
-    """What judges is looked at. A failure's record goes with the test's properties into the report, from a worker of pytest-xdist's, too."""
+    """Check the runner for tampering. A failure's record goes into the report with the test's properties, even from a
+    worker of pytest-xdist.
+    """
     if call.when == "call":
         cra_identity.look()
         with contextlib.suppress(Exception):
@@ -190,19 +192,19 @@ if "pytest" in sys.modules:
 
 
 def pytest_sessionstart(session: "Any") -> None:
-    """The plugins that pytest was told to load are known before the first test module is."""
+    """Note the plugins that pytest was told to load, before the first test module is loaded."""
     with contextlib.suppress(Exception):
         _plugins.extend(cra_identity.named_plugins(session.config.pluginmanager))
 
 
 def pytest_collection_finish(session: "Any") -> None:
-    """The code of each test is known as it was collected."""
+    """Note the code of each test as it was collected."""
     with contextlib.suppress(Exception):
         _collected.update((item.nodeid, _code_of(item)) for item in session.items)
 
 
 def pytest_sessionfinish(session: "Any") -> None:
-    """Who answered pytest's hooks is looked at."""
+    """Check which plugins answered pytest's hooks."""
     with contextlib.suppress(Exception):
         cra_identity.look_at_plugins(session.config.pluginmanager, _plugins)
 
@@ -217,7 +219,7 @@ def _is_pytests(file: str) -> bool:
 
 
 def withdraw() -> None:
-    """Processes that tests start are not asked to load this module, as this one was."""
+    """Keep processes that tests start from loading this module."""
     named = [name for name in os.environ.get("PYTEST_PLUGINS", "").split(",") if name and name != __name__]
     if named:
         os.environ["PYTEST_PLUGINS"] = ",".join(named)
@@ -235,7 +237,7 @@ if "pytest" in sys.modules:
 
 
 def tell_results(result_class: "Any") -> None:
-    """Each failure that unittest puts into words is recorded in the folder of the test command."""
+    """Record each failure that unittest formats, in the folder of the test command."""
     in_words = result_class._exc_info_to_string
 
     def _exc_info_to_string(self: "Any", err: "Any", test: "Any") -> "Any":
@@ -247,7 +249,7 @@ def tell_results(result_class: "Any") -> None:
 
 
 def note(exc: BaseException, test: "Any") -> None:
-    """The record of a failing test, or of one of its subtests, stands at the end of the process's file."""
+    """Append the record of a failing test, or of one of its subtests, to the process's file."""
     told = record(exc)
     if told is None:
         return

@@ -1,9 +1,10 @@
-"""What the parts of Python's test runners were when they were loaded, and which of them are others now.
+"""Remembers the parts of Python's test runners as they were loaded, and finds those that were replaced since.
 
 Loaded by `sitecustomize`, in any version of Python 3, before the code under test. A part is a function, a class, a
 descriptor or a module: as an attribute of a module of the runner's, of one of its classes, or of an object that such a
-module holds. It is another when it is not the very same object any more, or when the code, the defaults or the functions
-behind it are not. What stands in its place may come from anywhere: a builtin, or the runner itself. PYTEST_DONT_REWRITE
+module holds. It counts as replaced if it is no longer the very same object, or if the code, the defaults or the
+functions behind it are not. The replacement may come from anywhere, even from a builtin or the runner itself.
+PYTEST_DONT_REWRITE
 """
 
 import contextlib
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Iterator
 
 __unittest = True
-"""unittest leaves frames of such modules out of what it shows."""
+"""unittest hides frames of modules with this name."""
 JUDGES = ("unittest.", "_pytest.", "pluggy.")
 """Modules whose parts decide what counts as a pass."""
 HELPERS = ("builtins", "contextlib", "functools", "sys", "traceback")
-"""What these do it with."""
+"""Modules that they use for it."""
 CORE = (
     ("unittest.case", "TestCase"),
     ("unittest.case", "_Outcome"),
@@ -31,7 +32,7 @@ CORE = (
     ("_pytest.runner", "CallInfo"),
     ("_pytest.reports", "TestReport"),
 )
-"""What decides about each single test."""
+"""Parts that decide about each single test."""
 BOOKKEEPING = frozenset(
     {
         "__abstractmethods__",
@@ -44,7 +45,7 @@ BOOKKEEPING = frozenset(
     }
 )
 OUTCOME_KEEPS = ("result", "errors", "result_supports_subtests")
-"""What is the same before and after a part of a test."""
+"""Attributes that must be the same before and after a part of a test."""
 JUDGING = (
     "assert",
     "fail",
@@ -58,7 +59,7 @@ JUDGING = (
     "_get",
     "_base",
 )
-"""Beginnings of a test case's own names that decide about it."""
+"""Prefixes of a test case's own names that decide about it."""
 OURS = (
     os.path.dirname(os.path.abspath(os.__file__)) + os.sep,
     os.path.join(os.path.dirname(os.path.abspath(__file__)), "cra_"),
@@ -67,14 +68,14 @@ MISSING = object()
 PARTS = (staticmethod, classmethod, property, types.ModuleType)
 
 _known: "dict[str, dict[str, dict[str, tuple[Any, ...]]]]" = {}
-"""By module, by the name of what has the attributes ("" for the module), by attribute: the part and what is behind it."""
+"""Module -> holder of attributes ("" for the module itself) -> attribute -> the part and what is behind it."""
 _holders: "dict[str, dict[str, Any]]" = {}
-"""By module and name: what has these attributes."""
+"""Module -> name -> the holder of the attributes."""
 _noted: "set[tuple[str, str]]" = set()
 
 
 def remember(module: types.ModuleType) -> None:
-    """The parts of the module count as the runner's own as they are now, unless they were remembered before."""
+    """Remember the parts of the module as the runner's own, unless they were remembered before."""
     name = module.__name__
     if name in _known:
         return
@@ -96,14 +97,14 @@ def remember(module: types.ModuleType) -> None:
 
 
 def remember_loaded() -> None:
-    """The parts of all modules that judge, and are loaded, are remembered."""
+    """Remember the parts of all loaded modules that judge."""
     for name, module in list(sys.modules.items()):
         if (name + ".").startswith(JUDGES) and isinstance(module, types.ModuleType):
             remember(module)
 
 
 def accept_plugins() -> None:
-    """What installed plugins of the runner's have put in place so far is the runner's own."""
+    """Accept what installed plugins of the runner have replaced so far."""
     for module, _, parts, holder in _all():
         for attribute, there in list(_others(module + ".", parts, holder)):
             if "site-packages" in origin(there).split(os.sep):
@@ -111,14 +112,14 @@ def accept_plugins() -> None:
 
 
 def changed() -> "set[tuple[str, str]]":
-    """(name, what stands there) of each part that is not what it was, and of what was seen beside."""
+    """(name, replacement) of each part that was replaced, and of other tampering that was seen."""
     for module, inner, parts, holder in _all():
         _note(module, inner, parts, holder)
     return set(_noted)
 
 
 def look() -> None:
-    """What decides about single tests is looked at now, since it may be as it was again at the end."""
+    """Check what decides about single tests now, since it may be restored by the end."""
     for module, inner in CORE:
         parts = _known.get(module, {}).get(inner)
         if parts is None:
@@ -129,7 +130,7 @@ def look() -> None:
 
 
 def _is_other(there: "Any", known: "tuple[Any, ...]") -> bool:
-    """Whether it is another part, or a function with other code: as far as can be told at once."""
+    """Whether it is a different part, or a function with different code, by a quick check."""
     if there is not known[0]:
         return True
     return isinstance(there, types.FunctionType) and there.__code__ is not known[1]
@@ -170,7 +171,7 @@ def _is_part(value: "Any") -> bool:
 
 
 def _behind(value: "Any") -> "tuple[Any, ...]":
-    """What a part does, as far as it can be exchanged without the part being another."""
+    """What is behind a part that can be replaced without replacing the part itself."""
     if isinstance(value, (staticmethod, classmethod)):
         value = value.__func__
     elif isinstance(value, property):
@@ -192,7 +193,7 @@ def _same(before: "tuple[Any, ...]", now: "tuple[Any, ...]") -> bool:
 
 
 def origin(value: "Any") -> str:
-    """The file of a function's code; of anything else, what it is, in words that are the same in each run."""
+    """The file of a function's code; for anything else a description that is the same in each run."""
     if value is MISSING:
         return "nothing"
     if isinstance(value, (staticmethod, classmethod)):
@@ -206,14 +207,14 @@ def origin(value: "Any") -> str:
 
 
 class Watch:
-    """Stands before the finders of modules, and has what judges remembered as soon as it is loaded."""
+    """An import hook that remembers modules that judge as soon as they are loaded."""
 
     def __init__(self, then: "Callable[[types.ModuleType], None]") -> None:
         """`then` is called with each such module before it is remembered."""
         self.then = then
 
     def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> "Any":
-        """The module's own finding, with a loader that goes on to remember it."""
+        """The module's own spec, with a loader that also remembers it."""
         if not (name + ".").startswith(JUDGES):
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path)
@@ -233,7 +234,7 @@ class Watch:
 
 
 def watch_outcomes(case: "Any") -> None:
-    """An end of a test by the exception with which unittest itself stops one, raised by other code, is noted."""
+    """Note tests that end by unittest's own stop exception if other code raised it."""
     outcome, stop, own = case._Outcome, case._ShouldStop, case.__file__
     execute = outcome.testPartExecutor
 
@@ -261,7 +262,7 @@ def watch_outcomes(case: "Any") -> None:
 
 
 def look_at_test(case: "Any", outcome: "Any", held: "dict[str, Any]", test: "Any") -> None:
-    """What a test that just ran has in place of its own class's parts, or of its result's, is noted."""
+    """Note what a test that just ran has replaced in its class or its result."""
     for name, was in held.items():
         there = vars(outcome).get(name, MISSING)
         if there is not was:
@@ -287,7 +288,7 @@ def look_at_test(case: "Any", outcome: "Any", held: "dict[str, Any]", test: "Any
 
 
 def named_plugins(manager: "Any") -> "list[Any]":
-    """The plugins that are modules which pytest was told to load: by name, or because they are installed as plugins."""
+    """The modules that pytest was told to load as plugins: by name, or because they are installed as such."""
     installed = [plugin for plugin, _ in manager.list_plugin_distinfo()]
     named = [
         plugin for name, plugin in manager.list_name_plugin() if getattr(plugin, "__name__", None) == name
@@ -296,8 +297,8 @@ def named_plugins(manager: "Any") -> "list[Any]":
 
 
 def look_at_plugins(manager: "Any", known: "list[Any]") -> None:
-    """Hooks of pytest's that the code under test answers are noted: neither a plugin that is `known`, a `conftest.py` nor a
-    package does.
+    """Note hooks of pytest that the code under test implements: outside of `known` plugins, `conftest.py` files and
+    packages.
     """
     own = os.path.dirname(os.path.abspath(sys.modules["_pytest"].__file__ or "")) + os.sep
     for name, caller in list(vars(manager.hook).items()):
@@ -311,13 +312,13 @@ def look_at_plugins(manager: "Any", known: "list[Any]") -> None:
 
 
 def look_at_code(test: str, collected: "Any", now: "Any") -> None:
-    """A test whose code is another than when it was collected is noted."""
+    """Note a test whose code differs from when it was collected."""
     if now is not collected:
         _noted.add((test, os.path.abspath(now.co_filename) if now is not None else "nothing"))
 
 
 def begin(then: "Callable[[types.ModuleType], None]") -> None:
-    """From here on, what judges is remembered as it is loaded."""
+    """Start remembering modules that judge as they are loaded."""
     for name in HELPERS:
         remember(sys.modules[name] if name in sys.modules else __import__(name))
     remember_loaded()

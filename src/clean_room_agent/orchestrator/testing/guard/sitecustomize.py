@@ -1,8 +1,7 @@
-"""Loaded by each Python process of a test command, from PYTHONPATH: whether the runner came to its end by itself, and
-which parts of it the code under test replaced, stand in the folder that CRA_TEST_REPORTS names afterwards. pytest and
-unittest are given `cra_failures`, through which failing tests tell what they compared.
-
-Nothing here may disturb the process: it is foreign, of any version of Python 3, and has its own `sitecustomize`.
+"""Loaded by each Python process of a test command, from PYTHONPATH. It records in the folder that CRA_TEST_REPORTS
+names whether the runner ended by itself, and which of its parts the code under test replaced. pytest and unittest also
+get `cra_failures`, which records what failing tests compared. Nothing here may disturb the process, which is not ours,
+may be any version of Python 3, and may have its own `sitecustomize`.
 """
 
 import atexit
@@ -22,7 +21,7 @@ MARK = "CRA_TEST_RUNNER"
 RUNNERS = frozenset({"pytest", "py.test", "unittest", "nose2", "trial", "runtests.py", "manage.py"})
 PYTESTS = frozenset({"pytest", "py.test"})
 WORKER = "exec(eval(sys.stdin.readline()))"
-"""The command of a worker of pytest-xdist's."""
+"""The command of a worker of pytest-xdist."""
 PLUGIN = "cra_failures"
 HERE = os.path.dirname(os.path.abspath(__file__))
 IDENTITY = "cra_identity"
@@ -45,7 +44,7 @@ def is_runner() -> bool:
 
 
 def foreign() -> "list[tuple[str, str]]":
-    """(name, file) of each part of the runner that something else stands in for, sorted."""
+    """(name, file) of each part of the runner that was replaced, sorted."""
     found = sys.modules[IDENTITY].changed() if IDENTITY in sys.modules else set()
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
@@ -81,7 +80,7 @@ def _replaced(name: str, value: object, home: str) -> "list[tuple[str, str]]":
 
 
 def begin(folder: str) -> None:
-    """The folder knows that a runner started; it will know how it ended."""
+    """Record that a runner started, and at its exit how it ended."""
     process = os.getpid()
     os.environ[MARK] = str(process)
     place = os.path.join(folder, "python-%d" % process)
@@ -97,7 +96,7 @@ def begin(folder: str) -> None:
 
 
 def look_at_end(folder: str) -> None:
-    """If this process, started by a runner, judges tests too (as a worker of pytest-xdist does), the folder will know
+    """If this process, started by a runner, judges tests, too (as a worker of pytest-xdist does), record at its exit
     which functions of the runner were replaced in it.
     """
     process = os.getpid()
@@ -113,8 +112,8 @@ def look_at_end(folder: str) -> None:
 
 
 def ask_for_failures() -> "Callable[[types.ModuleType], object]":
-    """The plugin that records failures will be loaded by pytest; what is returned has unittest's results recorded, once
-    it is called with their module.
+    """Make pytest load the plugin that records failures; the returned function makes unittest's results be recorded,
+    when called with their module.
     """
     words = [os.path.basename(word) for word in sys.orig_argv[1:12]]
     if PYTESTS.intersection(words) or WORKER in sys.orig_argv[-1]:
@@ -128,7 +127,7 @@ def ask_for_failures() -> "Callable[[types.ModuleType], object]":
 
 
 def tell_results(module: "Any") -> None:
-    """Failures of unittest's will be recorded."""
+    """Make unittest's failures be recorded."""
     if module.__name__ == "unittest.result":
         importlib.import_module(PLUGIN).tell_results(module.TestResult)
 
