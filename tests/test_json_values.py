@@ -2,7 +2,7 @@ import json
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,23 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from pydantic import BaseModel
 
-from clean_room_agent.json_values import from_json, from_plain, to_json, to_plain
+from clean_room_agent.json_values import (
+    FLAT,
+    change_texts,
+    from_json,
+    from_plain,
+    to_json,
+    to_plain,
+    to_shown,
+)
+
+PLAIN = {
+    "part": {"names": ("a", "ü"), "colour": "red"},
+    "share": 1,
+    "open": True,
+    "counts": {"b": None, "a": 2},
+    "answer": {"text": "x"},
+}
 
 
 class Colour(Enum):
@@ -37,13 +53,6 @@ class Whole(Struct, frozen=True, kw_only=True):
 WHOLE = Whole(
     part=Part(names=("a", "ü")), share=1, open=True, counts={"b": None, "a": 2}, answer=Answer(text="x")
 )
-PLAIN = {
-    "part": {"names": ("a", "ü"), "colour": "red"},
-    "share": 1,
-    "open": True,
-    "counts": {"b": None, "a": 2},
-    "answer": {"text": "x"},
-}
 
 
 def test_a_value_is_said_in_sequences_dicts_and_scalars_in_the_order_of_its_fields() -> None:
@@ -96,3 +105,43 @@ def test_what_has_no_form_in_json_is_not_guessed() -> None:
         to_plain([object()])
     with pytest.raises(NotImplementedError):
         from_plain("a", Path)
+
+
+class Kind(Enum):
+    ONE = "one"
+
+
+class Inner(Struct, frozen=True):
+    name: str
+    kinds: tuple[Kind, ...] = (Kind.ONE,)
+
+
+class Outer(Struct, frozen=True):
+    inner: Annotated[Inner, FLAT]
+    other: Inner
+    count: int = 1
+
+
+def test_a_part_may_stand_beside_its_siblings_in_json() -> None:
+    assert to_shown(Outer(inner=Inner("a"), other=Inner("b"))) == {
+        "name": "a",
+        "kinds": ["Kind.ONE"],
+        "other": {"name": "b", "kinds": ["Kind.ONE"]},
+        "count": 1,
+    }
+
+
+def test_every_text_is_changed_and_nothing_else() -> None:
+    value = {"k": [Outer(inner=Inner("a"), other=Inner("b")), ("x", 2, None)]}
+    assert change_texts(value, str.upper) == {
+        "K": [Outer(inner=Inner("A"), other=Inner("B")), ("X", 2, None)]
+    }
+
+
+class Named(NamedTuple):
+    name: str
+    number: int
+
+
+def test_a_named_tuple_stays_one() -> None:
+    assert change_texts(Named("a", 1), str.upper) == Named("A", 1)

@@ -1,10 +1,16 @@
-"""Typed values as JSON, the way the record and the session keep them, and back."""
+"""Values as JSON: the way the record and the session keep typed ones, and back; the way that `--json` shows them; and any value with
+each of its texts changed.
+"""
 
-from typing import Any, TypeVar
+from enum import Enum
+from typing import Any, Final, TypeVar
 
 import msgspec
+from msgspec import Struct, structs
 
 ValueT = TypeVar("ValueT")
+FLAT: Final = "flat"
+"""Annotates a field that is a part of its struct: in JSON the part's own fields stand beside the others."""
 
 
 def to_plain(value: object) -> Any:
@@ -55,3 +61,40 @@ def _typed(kind: type, plain: Any) -> Any:
     if issubclass(kind, BaseModel):
         return kind.model_validate(plain)
     raise NotImplementedError(kind.__name__)
+
+
+def to_shown(value: object) -> Any:
+    """`value` as `--json` and reports show it: the fields of a `FLAT` part beside those of its whole, and text for what JSON cannot
+    say.
+    """
+    if isinstance(value, Struct):
+        said: dict[str, Any] = {}
+        notes = type(value).__annotations__
+        for name in value.__struct_fields__:
+            inner = to_shown(getattr(value, name))
+            said |= inner if FLAT in getattr(notes.get(name), "__metadata__", ()) else {name: inner}
+        return said
+    if isinstance(value, dict):
+        return {str(key): to_shown(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [to_shown(item) for item in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return str(value)
+
+
+def change_texts(value: Any, change: Any) -> Any:
+    """`value` with `change` done to each text in it; structs, dicts, lists and tuples are walked, enumerations kept."""
+    if isinstance(value, Enum):
+        return value
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, tuple | list):
+        changed = (change_texts(item, change) for item in value)
+        return value._make(changed) if hasattr(value, "_make") else type(value)(changed)
+    if isinstance(value, dict):
+        return {change_texts(key, change): change_texts(item, change) for key, item in value.items()}
+    if isinstance(value, Struct):
+        new = {name: change_texts(getattr(value, name), change) for name in value.__struct_fields__}
+        return structs.replace(value, **new)
+    return value

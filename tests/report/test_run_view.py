@@ -1,10 +1,10 @@
 from msgspec.structs import replace
 from tests.report.conftest import LargeRun
 
+from clean_room_agent.json_values import to_shown
 from clean_room_agent.report.run_view import pass_views, run_view
 from clean_room_agent.report.summary import Ending
 from clean_room_agent.report.trace import choose
-from clean_room_agent.report.values import plain
 
 
 def test_a_run_is_seen_with_its_passes_its_progress_and_its_cost(large: LargeRun) -> None:
@@ -17,7 +17,7 @@ def test_a_run_is_seen_with_its_passes_its_progress_and_its_cost(large: LargeRun
 
 
 def test_in_json_its_parts_stand_beside_one_another(large: LargeRun) -> None:
-    said = plain(run_view(large.trace, Ending()))
+    said = to_shown(run_view(large.trace, Ending()))
     assert said.keys() >= {"task_id", "status", "branch", "parts", "tokens", "passes", "ending", "notes"}
 
 

@@ -2,9 +2,9 @@ from msgspec.structs import replace
 from rich.console import Console
 from tests.report.conftest import LargeRun
 
+from clean_room_agent.json_values import to_shown
 from clean_room_agent.llm.token_estimator import InitialEstimator
 from clean_room_agent.report.prompt_lines import BEFORE_SPANS
-from clean_room_agent.report.values import plain
 from clean_room_agent.report.windows import (
     PromptShares,
     estimator_lines,
@@ -26,7 +26,7 @@ def test_a_prompt_is_rules_task_code_and_the_rest(large: LargeRun) -> None:
 
 def test_an_account_is_flat_in_json(large: LargeRun) -> None:
     account = window_accounts(large.conn, large.all, {})[0]
-    assert plain(account).keys() >= {
+    assert to_shown(account).keys() >= {
         "call_id",
         "estimated",
         "answer_limit",

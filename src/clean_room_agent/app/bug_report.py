@@ -19,8 +19,8 @@ from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import CraError, RecordError, SchemaError, UsageError
+from clean_room_agent.json_values import change_texts, to_shown
 from clean_room_agent.redaction import Redactor, secret_values
-from clean_room_agent.report.values import change_texts, plain
 from clean_room_agent.workspace import KEY_BYTES, Workspace, private_folder
 
 HEADING = "A bug report of cra"
@@ -214,8 +214,8 @@ def _run_parts(conn: Connection | None, task_id: str | None, *, prompts: bool) -
     from clean_room_agent.report.call_texts import attempt_diffs, call_texts
 
     chosen = Chosen(place="", passes=trace.passes)
-    texts = plain(call_texts(conn, chosen))
-    diffs = plain(attempt_diffs(chosen, accepted_only=False))
+    texts = to_shown(call_texts(conn, chosen))
+    diffs = to_shown(attempt_diffs(chosen, accepted_only=False))
     tests = [{"kind": row.kind, "of": row.task_id, "output": row.test_output} for row in trace.tests]
     task = "" if trace.run is None else trace.run.task_description
     yield Part(name="task.txt", holds="YOUR WORDS: the task", value=task + "\n")

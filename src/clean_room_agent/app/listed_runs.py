@@ -8,7 +8,7 @@ from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.raw.pruning import file_bytes, record_bytes
 from clean_room_agent.db.raw.runs import RunOverview
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.report.values import plain
+from clean_room_agent.json_values import to_shown
 from clean_room_agent.workspace import Workspace, is_held
 
 
@@ -30,10 +30,10 @@ def as_object(entry: RunOverview) -> dict[str, Any]:
     """One run as `--json` answers it."""
     run, tests = entry.run, entry.tests
     return {
-        **plain(entry.listing),
+        **to_shown(entry.listing),
         "reason": "" if run is None else run.reason,
         "branch": "" if run is None else run.branch,
         "result_commit": "" if run is None else run.result_commit,
-        "tests": plain(tests),
+        "tests": to_shown(tests),
         "bytes": entry.size,
     }

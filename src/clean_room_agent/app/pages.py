@@ -15,10 +15,10 @@ from clean_room_agent.db.raw.calls import list_prompt_spans
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import UsageError
+from clean_room_agent.json_values import change_texts
 from clean_room_agent.report.call_texts import call_texts, result_diffs
 from clean_room_agent.report.causes import ending_on_record
 from clean_room_agent.report.trace import Chosen, RunTrace, read_trace
-from clean_room_agent.report.values import change_texts
 from clean_room_agent.report.windows import window_accounts
 from clean_room_agent.workspace import Workspace, is_held, private_folder
 

@@ -27,6 +27,7 @@ from clean_room_agent.git.generated import generated_in
 from clean_room_agent.git.history import diff_stat
 from clean_room_agent.git.refs import with_package
 from clean_room_agent.git.repository import Repository, list_files, open_repository
+from clean_room_agent.json_values import to_shown
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Event, Note, Observer, PassFinished
 from clean_room_agent.orchestrator.finishing import BRANCHES, Solved
@@ -37,7 +38,6 @@ from clean_room_agent.orchestrator.spending import TimeLog
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.report.live import Broadcast
 from clean_room_agent.report.summary import Ending, RunSummary, TestCounts, touched_of, turned_green
-from clean_room_agent.report.values import plain
 from clean_room_agent.version import VERSION
 from clean_room_agent.workspace import Workspace
 
@@ -322,27 +322,27 @@ def as_object(summary: RunSummary) -> dict[str, Any]:
         "task_id": result.task_id,
         "status": result.status.value,
         "reason": result.reason,
-        "ending": plain(summary.ending),
+        "ending": to_shown(summary.ending),
         "branch": result.branch,
-        "files": plain(summary.files),
+        "files": to_shown(summary.files),
         "tests": {
-            "before": plain(summary.before),
-            "after": plain(summary.after),
+            "before": to_shown(summary.before),
+            "after": to_shown(summary.after),
             "turned_green": summary.turned_green,
-            "restored": plain(summary.restored),
-            "touched": plain(summary.touched.files),
+            "restored": to_shown(summary.restored),
+            "touched": to_shown(summary.touched.files),
             "gone": summary.touched.gone,
             "skipped": summary.touched.skipped,
         },
         "parts": {"done": result.parts_completed, "total": result.total_parts},
         "steps": {"done": result.steps_completed, "total": result.total_steps},
-        "passes": plain(result.passes),
+        "passes": to_shown(result.passes),
         "calls": summary.calls,
         "tokens": summary.tokens,
         "seconds": round(summary.seconds, 3),
         "fullest_window": {"tokens": summary.fullest[0], "window": summary.fullest[1]},
         "carries_uncommitted": summary.carries_uncommitted,
-        "generated": plain(summary.generated),
+        "generated": to_shown(summary.generated),
         "applied": summary.applied,
         "not_applied": summary.not_applied,
         "diff": result.cumulative_diff,

@@ -21,12 +21,12 @@ from clean_room_agent.db.raw.calls import list_calls
 from clean_room_agent.db.raw.passes import DecisionRow, list_decisions
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.errors import UsageError, WindowExceeded
+from clean_room_agent.json_values import to_shown
 from clean_room_agent.llm.answer_rules import COPIED, describe_repetition
 from clean_room_agent.llm.answers import BadAnswer, Choice
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.transport import load_logprobs
-from clean_room_agent.report.values import plain
 from clean_room_agent.workspace import Workspace
 
 KNOWN = {prompt.name: prompt for prompt in PROMPTS}
@@ -264,4 +264,4 @@ def _essence(answer: Any) -> Any:
 
 def plain_answer(answer: Any) -> Any:
     """An answer as JSON has it."""
-    return answer.model_dump(mode="json") if isinstance(answer, BaseModel) else plain(answer)
+    return answer.model_dump(mode="json") if isinstance(answer, BaseModel) else to_shown(answer)

@@ -11,7 +11,7 @@ from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.app.training_parts import TARGETS, CuratedData, CurationRequest, curate_data
 from clean_room_agent.cli import options, output
 from clean_room_agent.errors import UsageError
-from clean_room_agent.report.values import plain
+from clean_room_agent.json_values import to_shown
 
 FORMATS = ("trl", "axolotl", "llama-factory", "unsloth", "openai")
 
@@ -84,7 +84,7 @@ def show(found: CuratedData, *, as_json: bool) -> None:
                 "dataset_id": made.dataset_id,
                 "plan_id": found.plan_id,
                 "folder": made.written and str(made.written.folder),
-                "files": plain(made.written.files) if made.written else [],
+                "files": to_shown(made.written.files) if made.written else [],
                 "left_out": made.exclusions,
             }
         )

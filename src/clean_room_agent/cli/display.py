@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from clean_room_agent.report.values import change_texts
+from clean_room_agent.json_values import change_texts
 
 if TYPE_CHECKING:
     from clean_room_agent.redaction import Redactor

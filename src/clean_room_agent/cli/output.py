@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clean_room_agent.cli.display import current_display, fitted, visible_json
-from clean_room_agent.report.values import plain
+from clean_room_agent.json_values import to_shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,7 +53,7 @@ def answer_json(value: object) -> None:
     """Write `value` as one JSON document without its secrets; structs become objects."""
     display = current_display()
     display.answered = True
-    shown = display.redacted(plain(value))
+    shown = display.redacted(to_shown(value))
     document = json.dumps(shown, indent=2 if sys.stdout.isatty() else None, ensure_ascii=False)
     click.echo(visible_json(document))
 
@@ -62,7 +62,7 @@ def answer_json_line(value: object) -> None:
     """Write `value` as one line of JSON without its secrets, at once: one of several answers."""
     display = current_display()
     display.answered = True
-    line = json.dumps(display.redacted(plain(value)), ensure_ascii=False)
+    line = json.dumps(display.redacted(to_shown(value)), ensure_ascii=False)
     click.echo(visible_json(line))
     sys.stdout.flush()
 

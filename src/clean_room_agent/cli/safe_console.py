@@ -10,7 +10,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from clean_room_agent.cli.display import Display, current_display, rows_of, visible
-from clean_room_agent.report.values import change_texts
+from clean_room_agent.json_values import change_texts
 
 if TYPE_CHECKING:
     from clean_room_agent.orchestrator.events import Event, Observer

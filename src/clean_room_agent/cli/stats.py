@@ -13,7 +13,7 @@ from clean_room_agent.cli.paging import paged
 from clean_room_agent.cli.safe_console import sanitized
 from clean_room_agent.cli.views.stats import waterfall_object
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.report.values import plain
+from clean_room_agent.json_values import to_shown
 
 
 @click.command()
@@ -52,7 +52,7 @@ def command(counterfactual: bool, repo: Path, as_json: bool) -> int:
         told: dict[str, Any] = {
             "prompts": [
                 {
-                    **plain(each.sums),
+                    **to_shown(each.sums),
                     "precision": each.agreement and each.agreement.precision,
                     "recall": each.agreement and each.agreement.recall,
                 }
@@ -61,7 +61,7 @@ def command(counterfactual: bool, repo: Path, as_json: bool) -> int:
             "waterfall": waterfall_object(waterfall),
         }
         if counterfactual:
-            told["headroom"] = plain(waterfall.headroom)
+            told["headroom"] = to_shown(waterfall.headroom)
         output.answer_json(told)
     else:
         from clean_room_agent.report.stats import render_stats

@@ -6,9 +6,9 @@ from typing import Annotated
 from msgspec import Struct
 
 from clean_room_agent.artifacts.model_calls import CallSummary
+from clean_room_agent.json_values import FLAT
 from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.report.trace import Chosen, PassTrace
-from clean_room_agent.report.values import FLAT
 
 FULL, TIGHT = 0.9, 0.7
 """Shares of a window from which a prompt is shown in red, in yellow."""

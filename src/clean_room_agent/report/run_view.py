@@ -10,6 +10,7 @@ from clean_room_agent.artifacts.model_calls import CallSummary
 from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.db.raw.passes import ValidationRow
 from clean_room_agent.git.generated import Generated, generated_in
+from clean_room_agent.json_values import FLAT
 from clean_room_agent.report.budget import CallLine, call_line, fullest
 from clean_room_agent.report.runs import lone_command
 from clean_room_agent.report.summary import Ending
@@ -22,7 +23,6 @@ from clean_room_agent.report.trace import (
     tokens_of,
 )
 from clean_room_agent.report.validation import counts
-from clean_room_agent.report.values import FLAT
 
 
 class PassLine(Struct, frozen=True, kw_only=True):

@@ -11,12 +11,12 @@ from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.artifacts.prompt_sources import PromptSource
 from clean_room_agent.db.raw.calls import get_call
 from clean_room_agent.db.rows import Connection
+from clean_room_agent.json_values import FLAT
 from clean_room_agent.llm.token_estimator import FittedEstimator, InitialEstimator, TokenEstimator
 from clean_room_agent.report.budget import FULL, TIGHT, CallLine, CallTokens, budget
 from clean_room_agent.report.figure_table import FigureTable
 from clean_room_agent.report.prompt_lines import BEFORE_SPANS, CODE, prompt_lines
 from clean_room_agent.report.trace import Chosen
-from clean_room_agent.report.values import FLAT
 
 OWN = frozenset({PromptSource.RULES, PromptSource.EXAMPLE})
 

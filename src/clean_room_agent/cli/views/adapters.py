@@ -7,8 +7,7 @@ from clean_room_agent.cli import output
 from clean_room_agent.db.raw.training import (
     AdapterRow,
 )
-from clean_room_agent.json_values import to_plain
-from clean_room_agent.report.values import plain
+from clean_room_agent.json_values import to_plain, to_shown
 
 if TYPE_CHECKING:
     from clean_room_agent.training.adapters import Evaluated
@@ -26,7 +25,7 @@ def list_rows(rows: "Sequence[tuple[AdapterRow, Sequence[Any]]]", *, as_json: bo
     if as_json:
         output.answer_json(
             [
-                {**plain(adapter), "evaluations": [brief(each) for each in evaluations]}
+                {**to_shown(adapter), "evaluations": [brief(each) for each in evaluations]}
                 for adapter, evaluations in rows
             ]
         )

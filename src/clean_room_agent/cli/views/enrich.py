@@ -7,7 +7,7 @@ from typing import Any
 from clean_room_agent.app.enrichment import Summary
 from clean_room_agent.cli import output
 from clean_room_agent.enrichment.describe import Described
-from clean_room_agent.report.values import plain
+from clean_room_agent.json_values import to_shown
 
 NAMED = 20
 """Paths of one kind that the summary names; `--json` names all."""
@@ -81,10 +81,10 @@ def as_object(summary: Summary) -> dict[str, Any]:
     return {
         "task_id": summary.task_id,
         "model": summary.model,
-        **plain(summary.counts),
-        **plain(summary.failures),
-        "promotion": plain(summary.promotion),
-        **plain(summary.cost),
+        **to_shown(summary.counts),
+        **to_shown(summary.failures),
+        "promotion": to_shown(summary.promotion),
+        **to_shown(summary.cost),
     }
 
 

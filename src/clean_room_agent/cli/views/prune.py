@@ -8,9 +8,9 @@ from clean_room_agent.app.pruning import (
     Plan,
 )
 from clean_room_agent.artifacts.names import short_id
+from clean_room_agent.json_values import to_shown
 from clean_room_agent.report.byte_sizes import size_text
 from clean_room_agent.report.runs import COLOURS, age, first_line
-from clean_room_agent.report.values import plain
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -23,7 +23,7 @@ def as_object(plan: Plan, notes: tuple[str, ...], *, done: bool) -> dict[str, An
     return {
         "done": done,
         "bytes": plan.size,
-        "kinds": plain(plan.sizes),
+        "kinds": to_shown(plan.sizes),
         "runs": [
             {
                 "task_id": run.task_id,
@@ -34,7 +34,7 @@ def as_object(plan: Plan, notes: tuple[str, ...], *, done: bool) -> dict[str, An
             }
             for run in plan.runs
         ],
-        "others": plain(plan.others),
+        "others": to_shown(plan.others),
         "notes": notes,
     }
 
