@@ -1,6 +1,8 @@
 """Whole runs of `cra` for tests: a small repository, a model server that knows the right change, and what came of it."""
 
 import contextlib
+import functools
+import importlib
 import io
 import os
 import sys
@@ -15,6 +17,7 @@ from clean_room_agent import proc, text_file
 from clean_room_agent.app.new_config import write_config
 from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.cli.main import run
+from clean_room_agent.indexer.extract import prepare
 from clean_room_agent.training.gold_edits import GoldFile
 from clean_room_agent.trust import state_folder
 from clean_room_agent.workspace import Workspace
@@ -268,6 +271,7 @@ class Project(Struct, frozen=True, kw_only=True):
         )
 
     def _here(self, args: Sequence[str]) -> tuple[int, str, str]:
+        _load_indexer()
         out, err = io.StringIO(), io.StringIO()
         with (
             patch.dict(os.environ, self.environment(), clear=True),
@@ -348,6 +352,14 @@ def serving(project: Project, answerer: Answerer | None = None, **options: Any) 
 def edit(search: str, replacement: str, path: str = "till/money.py") -> str:
     """One edit in the format that models write."""
     return f'<edit file="{path}">\n<search>\n{search}\n</search>\n<replacement>\n{replacement}\n</replacement>\n</edit>\n'
+
+
+@functools.cache
+def _load_indexer() -> None:
+    """The processes that commands fork to index inherit it; each would load it anew."""
+    for name in ("app.indexing", "indexer.update"):
+        importlib.import_module(f"clean_room_agent.{name}")
+    prepare(("python",))
 
 
 def _text(content: str | bytes | None) -> str | None:
