@@ -39,7 +39,6 @@ def test_the_best_of_a_round_is_accepted_and_the_losers_are_shown(tmp_path: Path
     change = project.run_here("show", "@", "--diff")[1]
     assert "even shares" not in change, change
     assert project.run_here("show", "@", "--why", "till/money.py")[0] == 0
-    assert project.run_here("replay", "@")[0] == 0
 
 
 SIGNALLER = """\

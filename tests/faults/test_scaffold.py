@@ -1,21 +1,14 @@
-"""A run whose step creates a file, as a command: what it shows and leaves, and that a killed one goes on and replays. What becomes
-of declarations is said in tests/orchestrator/steps/test_scaffolded_steps.py.
+"""A run whose step creates a file, as a command: what it shows and leaves. What becomes of declarations, and that a run goes on
+after them and replays, is said in tests/orchestrator/steps/test_scaffolded_steps.py.
 """
 
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from testing.patience import PATIENCE
 from testing.repositories import git
 from testing.runs.bills import ALWAYS, BILLS, BILLS_PATH, STUBS, bills_project, events_of
-from testing.runs.solving import Project, Script, Told
-from testing.servers.ollama_script import Answer, ChatCall
-from testing.servers.ollama_server import OllamaServer
+from testing.runs.solving import Project, Told
 
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.scaffold import SCAFFOLD
 
 MADE = "it creates till/bills.py; it parses and imports; stubs: " + ", ".join(
@@ -44,34 +37,3 @@ def test_declarations_and_bodies_are_one_commit_and_both_are_shown(project: Proj
     assert f"scaffold: {MADE}" in one
     assert " scaffold " in one
     assert SCAFFOLD.title in project.run_here("show", "@/p1/s1/1", "--prompt")[1]
-
-
-def test_a_run_that_is_killed_after_its_declarations_goes_on_declares_nothing_twice_and_replays(
-    project: Project,
-) -> None:
-    script, children = Script(project.oracle), list[subprocess.Popen[bytes]]()
-
-    def kill_once(call: ChatCall) -> Answer | str:
-        if call.title == IMPLEMENT.title and children:
-            child = children.pop()
-            child.kill()
-            child.wait()
-        return script(call)
-
-    with OllamaServer(kill_once) as server:
-        project.configure(server.base_url, solve=ALWAYS)
-        command = (sys.executable, "-m", "clean_room_agent", "solve", project.task)
-        quiet = subprocess.DEVNULL
-        child = subprocess.Popen(
-            command, cwd=project.top, env=project.environment(), stdout=quiet, stderr=quiet
-        )
-        children.append(child)
-        assert child.wait(PATIENCE) == -signal.SIGKILL
-        run = project.recorded().run
-        assert run is not None
-        told = project.cra("solve", "--resume", run.task_id[:8])
-    check_solved(project, told)
-    assert [call.answer.response != "" for call in told.recorded.calls_of("scaffold")] == [True]
-    assert told.recorded.outcomes == ["applied_and_passed"]
-    assert events_of(told) == [("scaffold", MADE)]
-    assert project.run_here("replay", run.task_id[:8])[0] == 0

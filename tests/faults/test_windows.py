@@ -11,7 +11,7 @@ from testing.servers.ollama_script import Answer, ChatCall, Overflow
 from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import META_PLAN, PART_PLAN
+from clean_room_agent.execute.prompts.plans import PART_PLAN
 
 
 def test_a_server_that_refuses_long_prompts_is_asked_once_per_model(till: Project) -> None:
@@ -79,30 +79,6 @@ def long_code(lines: int) -> str:
 
 
 TOO_LONG = Answer(status=400, error="the input length exceeds the context length")
-
-
-def test_a_part_whose_plan_does_not_fit_fails_and_the_others_are_done(till: Project) -> None:
-    def parts(_: ChatCall, right: str) -> str:
-        plan = json.loads(right)
-        (first,) = plan["parts"]
-        receipt = {**first, "id": "receipt", "description": "Say sum.", "files": ["till/receipt.py"]}
-        return json.dumps({**plan, "parts": [receipt, first]})
-
-    told = till.solve_scripted({META_PLAN.title: [parts], PART_PLAN.title: [TOO_LONG]})
-    assert (told.code, told.traces) == (4, {}), told.err
-    assert len(told.branches) == 1
-    assert "context_window" in told.err
-    status, reason = told.recorded.ending
-    assert status == "partial"
-    assert reason.startswith("1 of 2 parts are not done: part receipt: ")
-    run = told.recorded.run
-    assert run is not None
-    with serving(till) as server:
-        till.configure(server.base_url)
-        again = till.cra("solve", "--resume", run.task_id[:8])
-    plans = [call.site.pass_id for call in again.recorded.calls_of("part_plan")]
-    # Once too long; then two drafts, for the stand-in's plan names another file than the part.
-    assert [plan.rpartition(":")[2] for plan in plans].count("receipt") == 3, (plans, again.err)
 
 
 def test_a_target_that_is_too_large_to_show_is_named_and_an_attempt_without_it_says_so(

@@ -9,7 +9,7 @@ import pytest
 from testing.runs.memory_till import MemoryTill, MemoryTold, memory_till
 from testing.runs.solving import MENDED_MONEY, Script
 from testing.runs.spoiled_answers import cut
-from testing.servers.ollama_script import ChatCall
+from testing.servers.ollama_script import Answer, ChatCall
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.plans import META_PLAN, PART_PLAN
@@ -150,3 +150,22 @@ def test_an_answer_that_is_cut_off_again_and_again_is_a_refusal_like_any_other(t
     told = till.solve_scripted({META_PLAN.title: [cut] * 9})
     assert told.ending == ("complete", "")
     assert told.recorded.actions == ["fallback"]
+
+
+def test_a_part_whose_plan_does_not_fit_fails_and_the_others_are_done(till: MemoryTill) -> None:
+    def parts(_: ChatCall, right: str) -> str:
+        plan = json.loads(right)
+        (first,) = plan["parts"]
+        receipt = {**first, "id": "receipt", "description": "Say sum.", "files": ["till/receipt.py"]}
+        return json.dumps({**plan, "parts": [receipt, first]})
+
+    too_long = Answer(status=400, error="the input length exceeds the context length")
+    told = till.solve_scripted({META_PLAN.title: [parts], PART_PLAN.title: [too_long]})
+    status, reason = told.ending
+    assert status == "partial"
+    assert reason.startswith("1 of 2 parts are not done: part receipt: ")
+    assert told.files["till/money.py"] == MENDED_MONEY
+    again = till.resume(Script(till.oracle))
+    plans = [call.site.pass_id.rpartition(":")[2] for call in again.recorded.calls_of("part_plan")]
+    # Once too long; then two drafts, for the stand-in's plan names another file than the part.
+    assert plans.count("receipt") == 3, plans
