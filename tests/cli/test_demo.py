@@ -15,6 +15,12 @@ from clean_room_agent.cli.demo import SAID
 from clean_room_agent.cli.main import run as cra
 from clean_room_agent.folders import working_in
 
+NO_SERVER = (
+    *("demo", "--live", "--base-url", "http://127.0.0.1:9"),
+    *("--coding", "coder:3b", "--reasoning", "thinker:4b"),
+)
+"""A demo that ends as soon as its project is made."""
+
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -93,7 +99,7 @@ def test_the_next_demo_removes_what_earlier_ones_left_unless_somebody_is_there(
         (home / name / "tally").mkdir(parents=True)
     (home / "cra-demo-linked12").symlink_to(home / "cra-demo-mine1234")
     (home / "my-cra-demo-12345678").mkdir()
-    assert cra(["demo", "--keep"]) == 0
+    assert cra([*NO_SERVER, "--keep"]) == 3
     assert len(left()) == 5
     (first,) = [
         path for path in left() if path.name[9:] not in {"mine1234", "busy1234", "shell123", "linked12"}
@@ -104,7 +110,7 @@ def test_the_next_demo_removes_what_earlier_ones_left_unless_somebody_is_there(
         subprocess.Popen(sleeping, cwd=home / "cra-demo-shell123/tally", stdin=subprocess.PIPE),
     ):
         capfd.readouterr()
-        assert cra(["demo"]) == 0
+        assert cra(NO_SERVER) == 3
     said = capfd.readouterr()
     assert f"removed {first}, from an earlier demo" in said.err
     kept = {"cra-demo-busy1234", "cra-demo-shell123", "cra-demo-linked12"}
