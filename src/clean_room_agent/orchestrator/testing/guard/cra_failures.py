@@ -11,9 +11,12 @@ import os
 import reprlib
 import sys
 import types
-from typing import Any, Iterator
 
-cra_identity: Any = importlib.import_module("cra_identity")
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without `typing`, which every runner would pay for
+    from typing import Any, Iterator
+
+cra_identity: "Any" = importlib.import_module("cra_identity")
 
 FOLDER = "CRA_TEST_REPORTS"
 PROPERTY = "cra_failure"

@@ -7,7 +7,6 @@ may be any version of Python 3, and may have its own `sitecustomize`.
 import atexit
 import importlib.machinery
 import importlib.util
-import json
 import os
 import sys
 import types
@@ -81,6 +80,8 @@ def _replaced(name: str, value: object, home: str) -> "list[tuple[str, str]]":
 
 def begin(folder: str) -> None:
     """Record that a runner started, and at its exit how it ended."""
+    import json  # here, as the processes that tests start do without it
+
     process = os.getpid()
     os.environ[MARK] = str(process)
     place = os.path.join(folder, "python-%d" % process)
@@ -105,6 +106,8 @@ def look_at_end(folder: str) -> None:
         if os.getpid() == process and ("_pytest.runner" in sys.modules or "unittest.case" in sys.modules):
             found = foreign()
             if found:
+                import json
+
                 with open(os.path.join(folder, "python-%d.replaced" % process), "w") as file:
                     json.dump(found, file)
 
