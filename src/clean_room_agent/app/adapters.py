@@ -75,10 +75,10 @@ class OpenAdapters(Struct, frozen=True, kw_only=True):
         return found
 
     def other_prompts(self, adapter: AdapterRow, named: Sequence[str]) -> "list[Prompt[Any, Any]]":
-        """The prompts that are named, and those that the configuration gives the adapter beside its own.
+        """The named prompts, and those besides its own that the configuration assigns to the adapter.
 
         Raises:
-            UsageError: a name is none of a prompt.
+            UsageError: there is no prompt of that name.
         """
         known = {prompt.name: prompt for prompt in PROMPTS}
         for name in named:
@@ -107,7 +107,7 @@ class OpenAdapters(Struct, frozen=True, kw_only=True):
         return given or Path(row.dataset_path)
 
     def arm(self, prompt: "Prompt[Any, Any]", tag: str, transport: Transport) -> "Arm":
-        """The prompt answered by this model, whatever the configuration says."""
+        """The prompt, answered by this model whatever the configuration says."""
         from clean_room_agent.training.evaluation import Arm
 
         models = self.settings.models.model_copy(update={"overrides": {prompt.name: tag}})
@@ -123,7 +123,7 @@ class OpenAdapters(Struct, frozen=True, kw_only=True):
         open_bar: Callable[[str], Bar],
         warn: Callable[[str], None],
     ) -> "Served":
-        """The server answers under the adapter's tag."""
+        """Make the server answer under the adapter's tag."""
         from clean_room_agent.training.convert import convert_adapter
         from clean_room_agent.training.serving import Host
 
@@ -167,7 +167,7 @@ def list_evaluated(repo: Path) -> "list[tuple[AdapterRow, tuple[EvaluationRow, .
 
 
 def retire(repo: Path, given: str) -> "Changed":
-    """Take the adapter out of service: what it replaced answers again.
+    """Stop using the adapter; what it replaced is used again.
 
     Raises:
         UsageError: there is no such adapter, or it is not deployed.
@@ -187,7 +187,7 @@ def evaluate(
     open_bar: Callable[[str], Bar],
     warn: Callable[[str], None],
 ) -> "tuple[AdapterRow, Evaluated]":
-    """The adapter, and the gate's finding on its answers and its base's to the same held-out questions.
+    """Evaluate the adapter: the gate's finding on its answers and its base's to the same held-out questions.
 
     Raises:
         UsageError: there is no such adapter or prompt.
@@ -231,10 +231,10 @@ def deploy(
     open_bar: Callable[[str], Bar],
     warn: Callable[[str], None],
 ) -> "tuple[Changed, str]":
-    """The adapter answers for its prompt, once it passed the gate, or for a `reason`; what changed, and a note.
+    """Use the adapter for its prompt, if it passed the gate, or for a `reason`. Returns what changed, and a note.
 
     Raises:
-        UsageError: it has not passed, or does not answer as it did when it passed.
+        UsageError: it has not passed, or answers differently from when it passed.
         ModelError: the server's failure.
     """
     from clean_room_agent.training.adapters import material_of, passed_evaluation, require_same_answers
@@ -263,7 +263,7 @@ def deploy(
 def edit_metrics(
     stack: contextlib.ExitStack, prompts: Sequence["Prompt[Any, Any]"], clones: Iterable[Path]
 ) -> "dict[str, Metric]":
-    """By prompt, the metric that knows these clones; none where no prompt asks for edits. Work trees go with `stack`."""
+    """For each prompt that asks for edits, the metric that uses these clones. Their worktrees are removed with `stack`."""
     if PassType.IMPLEMENT.value not in {prompt.name for prompt in prompts}:
         return {}
     from clean_room_agent.training.edit_steps import EditSteps
@@ -272,12 +272,12 @@ def edit_metrics(
 
 
 def _clone(stack: contextlib.ExitStack, path: Path) -> "Clone":
-    """The clone at the path, with its tests where its configuration names them.
+    """The clone at the path, with its tests if its configuration names them.
 
     Raises:
         RepositoryError: there is no repository.
-        UsageError: its configuration is not the user's own, or wrong.
-        ConfigError: it wants a sandbox that there cannot be.
+        UsageError: its configuration is not the user's own, or invalid.
+        ConfigError: it configures a sandbox that is not possible.
     """
     from clean_room_agent.app.run_wiring import sandbox_inputs_of
     from clean_room_agent.training.edit_steps import Clone, opened_tests

@@ -1,4 +1,4 @@
-"""Applies a run's result to the working tree, and takes it out again."""
+"""Applies a run's result to the working tree, and undoes that."""
 
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.artifacts.outcomes import EventKind
@@ -14,7 +14,7 @@ from clean_room_agent.workspace import Workspace
 
 
 def apply_run(workspace: Workspace, run: str, *, undo: bool) -> tuple[str, tuple[str, ...]]:
-    """Apply the result of `run` to the working tree, or take it out again (`undo`): the run's id, and the paths changed.
+    """Apply the result of `run` to the working tree, or `undo` that; returns the run's id and the changed paths.
 
     Raises:
         UsageError: there is no such run, it has no result, or it was discarded.
@@ -36,12 +36,11 @@ def apply_run(workspace: Workspace, run: str, *, undo: bool) -> tuple[str, tuple
 
 
 def bring(repo: Repository, record: Record, task_id: str, *, base: str, commit: str) -> tuple[str, ...]:
-    """The working tree holds what the run changed between `base` and `commit`, and the record knows; the paths.
-
-    None where it stands there already.
+    """Apply the run's changes from `base` to `commit` to the working tree, and record that; returns the paths, none if
+    they were applied already.
 
     Raises:
-        RepositoryError: a file that the run changed is not as the snapshot saw it; nothing was changed.
+        RepositoryError: a file that the run changed differs from the snapshot; nothing was changed.
     """
     paths = () if _stands_already(repo, base, commit) else apply_to_tree(repo, base, commit)
     _note(record, task_id, EventKind.APPLIED, paths)
@@ -49,7 +48,8 @@ def bring(repo: Repository, record: Record, task_id: str, *, base: str, commit: 
 
 
 def take_out(repo: Repository, record: Record, task_id: str, *, base: str, commit: str) -> tuple[str, ...]:
-    """The files that the run changed are as they were before it was applied, and the record knows; their paths.
+    """Restore the files that the run changed to what they were before it was applied, and record that; returns their
+    paths.
 
     Raises:
         RepositoryError: one of them has changed since; nothing was changed.
@@ -65,7 +65,7 @@ def _note(record: Record, task_id: str, kind: EventKind, paths: tuple[str, ...])
 
 
 def _stands_already(repository: Repository, base: str, commit: str) -> bool:
-    """Whether every file that the run changed is as the run left it, line ends aside."""
+    """Whether every file that the run changed is as the run left it, apart from line endings."""
     for changed in changed_paths(repository, base, commit):
         stored, there = read_blob(repository, commit, changed.path), is_file(repository.top, changed.path)
         present = read_bytes(repository.top, changed.path) if there else None

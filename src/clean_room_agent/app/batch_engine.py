@@ -24,7 +24,7 @@ class _Running(Struct, frozen=True, kw_only=True):
 def run_jobs(
     jobs: Sequence[BatchJob], *, engine: str, parallel: int, begun: Callable[[BatchJob], None]
 ) -> Iterator[JobOutcome]:
-    """The outcomes as they come in, `parallel` jobs at a time; `begun` is told of each job that starts here."""
+    """The outcomes as they arrive, `parallel` jobs at a time; `begun` is called for each job that starts here."""
     if engine == "ray":
         from clean_room_agent.training.cluster import call_on_ray
 
@@ -36,15 +36,15 @@ class LocalEngine:
     """Starts jobs as processes of this machine, yields the outcome of each, and stops early on Ctrl-C."""
 
     def __init__(self, jobs: int, begun: Callable[[BatchJob], None]) -> None:
-        """`jobs`: processes at a time; `begun` is told of each job that starts."""
+        """`jobs`: processes at a time; `begun` is called for each job that starts."""
         self._jobs = jobs
         self._begun = begun
         self._running: list[_Running] = []
         self._ending = False
 
     def run(self, jobs: Sequence[BatchJob]) -> Iterator[JobOutcome]:
-        """The outcomes, in the order in which the jobs end. Asked to end, no other job is begun, and each run that is under
-        way ends where nothing is half done.
+        """The outcomes, in the order in which the jobs end. After a request to stop, no other job is started, and each
+        run in progress ends when nothing is half done.
         """
         waiting = list(jobs)
         with on_interrupt(self._pass_on), self._left_to_end():
@@ -57,7 +57,7 @@ class LocalEngine:
 
     @contextlib.contextmanager
     def _left_to_end(self) -> Iterator[None]:
-        """Where the body fails, or nobody wants more outcomes, the runs under way end first."""
+        """If the body fails, or no more outcomes are wanted, wait until the runs in progress have ended."""
         try:
             yield
         finally:

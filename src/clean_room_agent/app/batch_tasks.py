@@ -23,20 +23,20 @@ MAX_FAULTS = 10
 
 
 class TaskLine(BaseModel):
-    """One line: what is to be done, and where."""
+    """One line: what to do, and where."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     task: str | None = None
-    """What is to be changed, in words."""
+    """What to change, in words."""
     issue: str | None = None
-    """In place of `task`: a file that holds the words."""
+    """Instead of `task`: a file that contains the words."""
     id: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._-]{1,64}$")
     """The task's name in the summary; the line's number by default."""
     repo: str | None = None
-    """The repository; that of the command by default."""
+    """The repository; by default that of the command."""
     plan: str | None = None
-    """A plan to follow, as `cra solve --plan` does."""
+    """A plan to follow, as with `cra solve --plan`."""
 
     @model_validator(mode="after")
     def _says_what(self) -> "TaskLine":
@@ -52,21 +52,21 @@ class BatchJob(Struct, frozen=True, kw_only=True):
     line: int
     repo: Path
     task_id: str
-    """The same for the same batch, repository, name and words: that is how a second start finds its runs."""
+    """The same for the same batch, repository, name and words, so that a second start finds its runs."""
     task: str
     given: PlanGiven
     overrides: Overrides
     retry: bool
-    """Whether a run that ended without success goes on."""
+    """Whether a run that ended without success is resumed."""
 
 
 def read_jobs(
     path: Path, *, repo: Path, batch: str, overrides: Overrides, retry: bool
 ) -> tuple[BatchJob, ...]:
-    """The jobs of the file, in its order. Paths in it are relative to its folder; blank lines count for nothing.
+    """The jobs of the file, in its order. Paths in it are relative to its folder; blank lines are skipped.
 
     Raises:
-        UsageError: names each line that is wrong, ten at most; nothing has been started.
+        UsageError: lines are invalid; the message names at most ten. Nothing was started.
     """
     try:
         text = read_given(path)
@@ -115,7 +115,7 @@ class _Settling(Struct, frozen=True, kw_only=True):
         """The line's job.
 
         Raises:
-            CraError: what is wrong with it.
+            CraError: the line is invalid.
         """
         read = _task_line(line)
         folder = self.path.absolute().parent
@@ -172,7 +172,7 @@ def _words(path: Path) -> str:
 
 @cache
 def _ready(path: Path, overrides: Overrides) -> Path:
-    """The top of the repository at `path`, whose configuration has all that a run needs."""
+    """The top of the repository at `path`, once it is checked that its configuration has all that a run needs."""
     workspace = workspace_of(path)
     load_settings(workspace.config, overrides).require(*NEEDED)
     return workspace.repo

@@ -33,13 +33,13 @@ class JobOutcome(Struct, frozen=True, kw_only=True):
 
     job: BatchJob
     status: str
-    """A run's; `error` where the run could not be begun or gone on with."""
+    """The run's status; `error` if the run could not be started or resumed."""
     exit_code: int
-    """As that of `cra solve`."""
+    """As of `cra solve`."""
     how: str
     """new, resumed, or known: the run had ended at an earlier start."""
     detail: Mapping[str, Any]
-    """What `cra solve --json` says of it, without its texts."""
+    """The output of `cra solve --json`, without its texts."""
     error: str = ""
     hint: str = ""
 
@@ -75,7 +75,7 @@ def solve_job(job: BatchJob) -> JobOutcome:
 def serve(job: BatchJob, answer: Connection) -> None:
     """Run the job and send its outcome to the parent process; if the parent dies, the run is interrupted.
 
-    The process has a group of its own: Ctrl-C at the terminal reaches the batch alone, which passes it on once.
+    The process has a separate process group: Ctrl-C at the terminal reaches only the batch, which passes it on once.
     """
     os.setpgid(0, 0)
     threading.Thread(target=_end_with_parent, daemon=True).start()

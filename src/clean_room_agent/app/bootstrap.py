@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Part(Struct, frozen=True, kw_only=True):
-    """Which of the units this machine makes: number `at` (from 1) of `of`."""
+    """The share of the units that this machine makes: number `at` (from 1) of `of`."""
 
     at: int = 1
     of: int = 1
@@ -53,7 +53,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
 
     sources: Sources
     place: Path
-    """Clones and finished units are kept here."""
+    """The folder of clones and finished units."""
     unit_commits: int
     part: Part
     engine: str
@@ -73,7 +73,7 @@ class Target(Struct, frozen=True, kw_only=True):
 
 
 class Unfinished(Struct, frozen=True, kw_only=True):
-    """Units are still to be made, by this machine or another."""
+    """Some units are still missing, to be made by this machine or another."""
 
     units: int
     left: int
@@ -87,9 +87,9 @@ class Bootstrapped(Struct, frozen=True, kw_only=True):
     """Repositories that a list excluded."""
     assembled: "Assembled"
     written: "Written | None"
-    """None: no pair is left."""
+    """None if no pair is left."""
     numbers: Mapping[str, int]
-    """Of the datasets in the record, by prompt."""
+    """The numbers of the datasets in the record, by prompt."""
 
 
 def bootstrap(
@@ -100,7 +100,7 @@ def bootstrap(
     licences: tuple[str, ...],
     bar: Bar,
 ) -> Unfinished | Bootstrapped:
-    """Make the units that this machine is to make; if they were the last ones, write the dataset.
+    """Make this machine's units; if they were the last ones, write the dataset.
 
     Raises:
         UsageError: no repository is named, or the target folder is not free.
@@ -158,7 +158,7 @@ def making_of(settings: Settings, licences: tuple[str, ...]) -> "Making":
     """How pairs are made, as configured; with all permissive licences if none is named.
 
     Raises:
-        ConfigError: the configuration names a stage that there is not.
+        ConfigError: the configuration names an unknown stage.
     """
     from clean_room_agent.training.licences import ALLOWED
     from clean_room_agent.training.pairs import PairConfig
@@ -203,8 +203,8 @@ def write_pairs(
     settings: Settings,
     workspace: Workspace,
 ) -> "tuple[Written | None, dict[str, int]]":
-    """Write the dataset, and store a plan and a dataset for each prompt: their numbers. Nothing is written if no pair
-    is left.
+    """Write the dataset, and record a plan and a dataset for each prompt; returns the dataset, and the numbers by
+    prompt. Nothing is written if no pair is left.
     """
     if not assembled.entries:
         return None, {}
@@ -242,7 +242,7 @@ def _record(
     criteria: Mapping[str, Any],
     form: str,
 ) -> dict[str, int]:
-    """The record has a plan and a dataset for each prompt; the dataset's number, by prompt."""
+    """Record a plan and a dataset for each prompt; returns the datasets' numbers, by prompt."""
     task_id = new_task_id()
     numbers = {}
     with Record.open(workspace.repo, clock=utc_now) as record:

@@ -28,7 +28,7 @@ NAME = "cra-bug-report"
 MOMENT = (1980, 1, 1, 0, 0, 0)
 """The time stamp of every file in the archive, so that the same facts give the same bytes."""
 SHORTEST_NAME = 3
-"""Shorter user names are left in paths: they are parts of too many other words."""
+"""Shorter user names are left in paths, since they are parts of too many other words."""
 
 
 class Part(Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class Part(Struct, frozen=True, kw_only=True):
 
     name: str
     holds: str
-    """What is in it, for whoever decides whether to send it."""
+    """What is in it, for the person who decides whether to send it."""
     value: Any
     """Text as it is, anything else as JSON."""
 
@@ -109,14 +109,14 @@ def _readme(files: Files) -> str:
 
 
 def listing(files: Files) -> str:
-    """Two lines a file, fit for a narrow terminal: name and size, then what it holds."""
+    """Two lines per file, for a narrow terminal: name and size, then what it contains."""
     return "\n".join(
         f"  {part.name} ({len(text.encode()) / 1000:,.1f} kB)\n      {part.holds}" for part, text in files
     )
 
 
 def archive(files: Files) -> bytes:
-    """A ZIP file of these and a README; the same texts give the same bytes."""
+    """A ZIP file of the files and a README; the same texts give the same bytes."""
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as packed:
         for name, text in (("README.txt", _readme(files)), *((part.name, text) for part, text in files)):
@@ -144,7 +144,7 @@ def _redactor(workspace: Workspace | None) -> Redactor:
 
 @contextlib.contextmanager
 def _record(workspace: Workspace | None) -> Iterator[Connection | None]:
-    """A connection to the record; None where there is none."""
+    """A connection to the record; None if there is no record."""
     if workspace is None or not workspace.raw.exists():
         yield None
         return
@@ -229,7 +229,9 @@ def _text(value: Any) -> str:
 
 
 def _default_place(workspace: Workspace | None, task_id: str | None) -> Path:
-    """In `.clean_room`, where no snapshot of the working tree includes it; else in the current folder."""
+    """The default path: in `.clean_room`, where no snapshot of the working tree includes it; else in the current
+    folder.
+    """
     name = f"{NAME}-{short_id(task_id)}.zip" if task_id else f"{NAME}.zip"
     if workspace is None or not workspace.folder.is_dir():
         return Path.cwd() / name

@@ -41,7 +41,7 @@ TOLD_VARIABLES = (
     ),
     *("SHELL", "PAGER", "TMPDIR", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "COLUMNS"),
 )
-"""No other variable's value is told."""
+"""The only variables whose values are included."""
 HIDDEN = "[hidden: its name says that it is secret]"
 NAMES_A_VARIABLE = re.compile(r"_env\Z")
 MAX_TRACEBACKS = 3
@@ -82,9 +82,8 @@ def check_facts(repo: Path) -> list[dict[str, object]]:
 
 
 def configuration_facts(workspace: Workspace) -> list[dict[str, Any]] | dict[str, Any]:
-    """Every value with where it is from; where it cannot be read, why, and what the repository's file says.
-
-    What a key that names a secret is set to is not told.
+    """Every value with its source; if the configuration cannot be read, why, and the repository's own file. Values of
+    keys with a secret's name are left out.
     """
     try:
         return [_value(each) for each in list_values(workspace)]
@@ -98,7 +97,7 @@ def configuration_facts(workspace: Workspace) -> list[dict[str, Any]] | dict[str
 
 
 def named_secrets(workspace: Workspace, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """The values of the variables that the configuration names as holding a key, whatever they are called."""
+    """The values of the variables that the configuration names as holding a key."""
     found = []
     for path in (workspace.config, user_config_file()):
         with suppress(ConfigError):
@@ -120,7 +119,7 @@ def folder_facts(workspace: Workspace) -> list[dict[str, Any]]:
 
 
 def tracebacks() -> Iterator[tuple[str, str]]:
-    """(name, text) of the newest tracebacks that `cra` kept for this user in the folder for temporary files."""
+    """(name, text) of the newest tracebacks that `cra` stored for this user in the temporary folder."""
     folder = Path(tempfile.gettempdir())
     found = []
     for path in folder.glob("cra-bug-*.log"):
@@ -142,7 +141,7 @@ def _value(each: ConfiguredValue) -> dict[str, Any]:
 
 
 def without_named(key: str, value: Any) -> Any:
-    """The value of `key` without the values of secret names, at any depth."""
+    """The value of `key` without the values of keys with secret names, at any depth."""
     if isinstance(value, dict):
         return {name: without_named(str(name), each) for name, each in value.items()}
     if isinstance(value, list):
@@ -152,7 +151,7 @@ def without_named(key: str, value: Any) -> Any:
 
 
 def _packages() -> dict[str, str]:
-    """The versions of what this package needs, or may use, as far as they are installed."""
+    """The versions of the installed packages that this one needs, or may use."""
     from importlib.metadata import PackageNotFoundError, requires, version
 
     found = {}

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 STARTED_AT = 19
-"""Of the fields after the name in /proc/self/stat: clock ticks from boot to the start of the process."""
+"""Index of a field after the name in /proc/self/stat: clock ticks from boot to the start of the process."""
 
 
 def utc_now() -> str:
@@ -15,7 +15,7 @@ def utc_now() -> str:
 
 
 def process_began() -> str:
-    """When this process was started, in the same format; now, where the system does not tell."""
+    """When this process was started, in the same format; the current time if the system does not say."""
     now = dt.datetime.now(dt.UTC)
     try:
         stat = Path("/proc/self/stat").read_text(encoding="utf-8", errors="replace")

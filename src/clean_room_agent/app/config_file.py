@@ -22,10 +22,10 @@ HEADER = """\
 def render_config(
     values: Mapping[str, Mapping[str, Any]], below: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 ) -> str:
-    """The text of a configuration that holds `values` by table and key, and the default for everything else.
+    """The text of a configuration with `values` by table and key, and the default for everything else.
 
-    A required key that `values` lacks, and a key without a default value, is written as a comment;
-    so is one that the configuration `below` this one gives the same value, or gives one where `values` has none.
+    A key is written as a comment if it is required and `values` lacks it, if it has no default value, or if the
+    configuration `below` this one has the same value, or the only one.
     """
     blocks = [HEADER]
     for name, kind in TABLES.items():

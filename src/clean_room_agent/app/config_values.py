@@ -30,17 +30,17 @@ class ConfiguredValue(Struct, frozen=True, kw_only=True):
     key: str
     """Tables and key, joined by dots."""
     value: Any
-    """As TOML can say it; None where nothing gives it."""
+    """In TOML's types; None if nothing sets it."""
     source: Source
     required: bool
     description: str
 
 
 def list_values(workspace: Workspace | None) -> tuple[ConfiguredValue, ...]:
-    """Every key, in the order of the written file; without a repository, those of the user alone.
+    """Every key, in the order of the written file; without a repository, only the user's values.
 
     Raises:
-        ConfigError: a file cannot be read, has an unknown key or a wrong value.
+        ConfigError: a file cannot be read, or has an unknown key or an invalid value.
     """
     user = read_user_config()
     own: dict[str, Any] = {}
@@ -55,7 +55,7 @@ def list_values(workspace: Workspace | None) -> tuple[ConfiguredValue, ...]:
 
 
 def known_keys() -> tuple[tuple[str, str], ...]:
-    """Every key that has a name of its own, in the order of the written file, with what it is for."""
+    """Every key with a fixed name, in the order of the written file, with its description."""
     return tuple(
         (value.key, value.description)
         for name, kind in TABLES.items()
@@ -64,7 +64,7 @@ def known_keys() -> tuple[tuple[str, str], ...]:
 
 
 def find_values(workspace: Workspace | None, key: str) -> tuple[ConfiguredValue, ...]:
-    """The value of the key, or those of the table, of that name.
+    """The value of the key, or the values of the table, of that name.
 
     Raises:
         UsageError: there is no such key.
@@ -78,13 +78,14 @@ def find_values(workspace: Workspace | None, key: str) -> tuple[ConfiguredValue,
 
 
 def set_value(workspace: Workspace | None, key: str, text: str) -> tuple[Path, Any]:
-    """The file has the value that `text` says, as TOML or as plain words, and every comment; its path, and the value.
+    """Set the key in the file to the value in `text`, as TOML or as plain words, keeping every comment; returns the
+    path and the value.
 
-    Without a repository, the file is the user's. Nothing is written unless the value is right.
+    Without a repository, the file is the user's. Nothing is written unless the value is valid.
 
     Raises:
         UsageError: there is no such key, or no configuration in the repository yet.
-        ConfigError: the value is wrong, or the file cannot be changed.
+        ConfigError: the value is invalid, or the file cannot be changed.
     """
     first, *others = _readings(text)
     try:
@@ -97,10 +98,11 @@ def set_value(workspace: Workspace | None, key: str, text: str) -> tuple[Path, A
 
 
 def unset_value(workspace: Workspace | None, key: str) -> Path:
-    """The file does not give the key any more: what is below it does, or its default; the file's path.
+    """Remove the key from the file, so that the configuration below it applies, or the default; returns the file's
+    path.
 
     Raises:
-        UsageError: there is no such key, or the file does not give it.
+        UsageError: there is no such key, or the file does not set it.
         ConfigError: the file cannot be changed.
     """
     return _change(workspace, key, None)
@@ -114,7 +116,7 @@ def _values(
     *,
     needed: bool = True,
 ) -> Iterator[ConfiguredValue]:
-    """The values of a table; only a table that is `needed` or given has required values."""
+    """The values of a table; only a table that is `needed` or present has required values."""
     for key, field in kind.model_fields.items():
         full, inner = f"{name}.{key}", _slice_in(field.annotation)
         default = None if field.is_required() else field.get_default(call_default_factory=True)
@@ -155,7 +157,7 @@ def _given(key: str, user: Mapping[str, Any], own: Mapping[str, Any], default: A
 
 
 def plain_value(value: Any) -> Any:
-    """The value as TOML and JSON can say it."""
+    """The value in types of TOML and JSON."""
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, tuple | list | frozenset | set):
@@ -210,7 +212,7 @@ def _change(workspace: Workspace | None, key: str, value: Any) -> Path:
 
 
 def _exists(tables: tuple[str, ...], name: str) -> bool:
-    """Whether there is such a key; any name is one in a table of free names."""
+    """Whether there is such a key; in a table with free names, every name is one."""
     if not tables or tables[0] not in TABLES:
         return False
     kind: type[ConfigSlice] = TABLES[tables[0]]
@@ -243,12 +245,11 @@ def _unknown(key: str, known: tuple[ConfiguredValue, ...]) -> UsageError:
 
 
 def edited(text: str, tables: list[str], name: str, value: Any) -> str:
-    """The TOML `text` with the value at the key, or without it where that is None; all else stays byte for byte.
-
-    A key that stands there as a comment (`# name = …`) is written in that place.
+    """The TOML `text` with the key set to the value, or without the key if that is None; all else stays byte for byte.
+    A commented-out key (`# name = …`) is replaced in its place.
 
     Raises:
-        ConfigError: the table is written in a form in which that cannot be done.
+        ConfigError: the table is written in a form that cannot be changed in this way.
     """
     import tomlkit
 
@@ -305,6 +306,6 @@ def _over_comment(text: str, table: str, name: str, value: str) -> str | None:
 
 
 def workspace_or_none(repo: Path) -> Workspace | None:
-    """The repository's; None outside of any."""
+    """The repository's workspace; None outside of any repository."""
     here = repo.absolute()
     return wiring.workspace_of(repo) if any((at / ".git").exists() for at in (here, *here.parents)) else None

@@ -1,4 +1,4 @@
-"""The demo's sample project, its configuration, the recording that answers, and the removal of earlier demos."""
+"""The demo's sample project, its configuration, the recorded answers, and the removal of earlier demos."""
 
 import contextlib
 import os
@@ -30,9 +30,8 @@ WINDOW = 16_384
 
 
 def remove_earlier() -> tuple[Path, ...]:
-    """The folders of this user's earlier demos are gone, but for those in which a process works.
-
-    Which went. What cannot be removed stays, without a word.
+    """Remove the folders of this user's earlier demos, except those in which a process works; returns the removed ones.
+    Folders that cannot be removed stay, without an error.
     """
     gone = []
     for home in sorted(Path(tempfile.gettempdir()).glob("cra-demo-????????")):
@@ -45,7 +44,7 @@ def remove_earlier() -> tuple[Path, ...]:
 
 
 def _is_worked_in(home: Path) -> bool:
-    """Whether a demo runs in the folder, or a process has its working directory there (where /proc tells)."""
+    """Whether a demo runs in the folder, or a process has its working directory there (if /proc shows it)."""
     if not is_free(home):
         return True
     for process in Path("/proc").glob("[0-9]*"):
@@ -75,7 +74,7 @@ def transport_of(recording: Path, *, live: bool) -> Callable[[Settings], Transpo
 
 
 class Sample(Struct, frozen=True, kw_only=True):
-    """A project as data: its name, its task, and (message, text by path) of each commit, oldest first."""
+    """A project as data: its name, its task, and (message, text by path) for each commit, oldest first."""
 
     name: str
     task: str
@@ -95,7 +94,7 @@ def load_sample() -> Sample:
 def make_repository(sample: Sample, folder: Path) -> Path:
     """Create the sample's repository in `folder / sample.name` and return its path.
 
-    Authors and dates are fixed, so the commits have the same names on every machine.
+    Authors and dates are fixed, so the commits have the same ids on every machine.
     """
     top = folder / sample.name
     top.mkdir(parents=True)
@@ -113,7 +112,7 @@ def make_repository(sample: Sample, folder: Path) -> Path:
 
 
 def _git(top: Path, number: int, *args: str) -> None:
-    """One call that nothing of the user's configuration has a part in."""
+    """One git call that the user's configuration does not affect."""
     date = f"{FIRST_COMMIT_TIME + number * DAY} +0000"
     dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
     plain = ("-c", "core.autocrlf=false", "-c", "core.attributesFile=/dev/null")

@@ -1,4 +1,4 @@
-"""Discards a run: its branch, its refs and its working files go, its record stays."""
+"""Discards a run: its branch, its refs and its working files are deleted, its record stays."""
 
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.artifacts.outcomes import EventKind
@@ -14,7 +14,7 @@ from clean_room_agent.workspace import Workspace
 
 
 def discard_run(workspace: Workspace, run: str) -> tuple[str, list[str]]:
-    """Delete what git holds of `run`, and its session and index: the run's id, and the refs that were deleted.
+    """Delete the refs of `run`, its session and its index; returns the run's id and the deleted refs.
 
     Raises:
         UsageError: there is no such run, or its branch is checked out or has commits of the user's own.

@@ -33,46 +33,46 @@ NEEDED_BY: dict[str, dict[str, Any]] = {
     "llama-cpp-python": {"schema_dialect": "json_object", "streaming": False},
     "llama-server": {"grammar": True},
 }
-"""What `[models]` is to say for a server, by the name that begins what the server says it is."""
+"""Settings of `[models]` that a server needs, by the name with which its self-description begins."""
 USUAL_WINDOW = 32_768
 LOCKS = (("pnpm-lock.yaml", "pnpm test"), ("yarn.lock", "yarn test"), ("package.json", "npm test"))
 MAKE_TARGET = re.compile(r"^(test|check):", re.MULTILINE)
 LOOKED_AT = 40
-"""Test files read to see which framework they use."""
+"""Test files that are read to see which framework they use."""
 MAX_BYTES = 1 << 20
-"""Read of one file."""
+"""Bytes that are read of one file."""
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
-    """What the user said about the server; None for what is to be found out."""
+    """What the user said about the server; None for what has to be discovered."""
 
     base_url: str | None = None
     provider: Provider | None = None
     api_key_env: str | None = None
     ollama_host: str = ""
-    """What the variable OLLAMA_HOST says; "" for nothing."""
+    """The value of OLLAMA_HOST; "" if it is not set."""
 
 
 class FoundServer(Struct, frozen=True, kw_only=True):
     """A model server that answered."""
 
     models_table: dict[str, Any]
-    """What `[models]` must say to reach it: `base_url`, `provider`, and what else it needs."""
+    """The settings of `[models]` to reach it: `base_url`, `provider`, and others if needed."""
     version: str
     models: tuple[ServedModel, ...]
 
     @property
     def base_url(self) -> str:
-        """Where it answers."""
+        """The URL at which it answers."""
         return str(self.models_table["base_url"])
 
     def open(self) -> ModelServer:
-        """The way to it."""
+        """Open a connection to it."""
         return _open(self.models_table)
 
 
 def find_test_command(top: Path) -> str | None:
-    """The command that runs the repository's tests, as far as its files tell; None where they don't."""
+    """The command that runs the repository's tests, judging by its files; None if they don't show it."""
     python = next(
         (f"{name}/bin/python" for name in (".venv", "venv") if (top / name / "bin/python").exists()),
         "python3",
@@ -92,8 +92,8 @@ def find_server(wanted: Wanted) -> FoundServer:
     """The first model server that answers, with its models: at the given address, else at the usual ones of this machine.
 
     Raises:
-        ModelError: nobody answers, or not as a model server would; of several failures, the first.
-        ConfigError: the given address is another machine's, or none.
+        ModelError: nothing answers, or not as a model server would; of several failures, the first.
+        ConfigError: the given address is invalid or another machine's.
     """
     failed: list[ModelError] = []
     for table in _places(wanted):
@@ -121,9 +121,8 @@ def find_server(wanted: Wanted) -> FoundServer:
 
 
 def find_window(server: FoundServer, tags: tuple[str, ...]) -> int | None:
-    """The largest usual window that suits every one of the models, in tokens.
-
-    None where the server sets the window itself, and does not tell it.
+    """The largest usual window that suits all the models, in tokens. None if the server sets the window itself and does
+    not report it.
     """
     transport = server.open()
     fixed = server.models_table["provider"] == "openai"
@@ -146,8 +145,8 @@ def with_scheme(address: str) -> str:
 
 
 def ollama_url(host: str) -> str:
-    """Where the server answers that OLLAMA_HOST names, as Ollama reads it: each of scheme, host and port may be missing, and
-    a server that listens on all addresses is asked on this machine's own.
+    """The URL of the server that OLLAMA_HOST names, read as Ollama does: scheme, host and port may be missing, and a
+    server that listens on all addresses is reached on this machine.
     """
     text = host.strip().strip("\"'")
     scheme, separator, rest = text.rpartition("://")
@@ -177,9 +176,8 @@ def _open(table: dict[str, Any]) -> ModelServer:
 
 
 def suggest_models(models: tuple[ServedModel, ...]) -> tuple[str, str] | None:
-    """(coding, reasoning) among what the server has and runs itself: a coder for code where there is one.
-
-    None where it has nothing.
+    """(coding, reasoning) among the models that the server has and runs itself: a coder for code if there is one. None
+    if there are no models.
     """
     tags = [model.tag for model in models if "embed" not in model.tag and not model.forwards_to]
     if not tags:
@@ -232,7 +230,7 @@ def _has_npm_test(top: Path) -> bool:
 
 
 def _text(path: Path) -> str:
-    """Of the regular file at `path`, its beginning; "" where there is none."""
+    """The beginning of the regular file at `path`; "" if there is none."""
     try:
         return safe_open.read_bytes(path.parent, path.name, max_bytes=MAX_BYTES).decode("utf-8", "replace")
     except OSError:

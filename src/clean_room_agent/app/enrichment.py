@@ -27,7 +27,7 @@ from clean_room_agent.workspace import Workspace, hold
 
 
 class Skipped(Struct, frozen=True, kw_only=True):
-    """A file that was asked about and has no description."""
+    """A file that the model was asked about without getting a description."""
 
     path: str
     reason: str
@@ -42,18 +42,18 @@ class Promoted(Struct, frozen=True, kw_only=True):
 
 
 class FileCounts(Struct, frozen=True, kw_only=True):
-    """How many files there are, and how far they got."""
+    """How many files there are, by state."""
 
     files: int
     """That can be described."""
     already_described: int
     described: int
     left: int
-    """For another time: `--limit` left them, or it gave up before."""
+    """Left for another time, because of `--limit` or because it gave up."""
 
 
 class Cost(Struct, frozen=True, kw_only=True):
-    """What the calls took."""
+    """The cost of the calls."""
 
     calls: int
     tokens: int
@@ -61,14 +61,14 @@ class Cost(Struct, frozen=True, kw_only=True):
 
 
 class Failures(Struct, frozen=True, kw_only=True):
-    """Files that were asked about in vain, and why."""
+    """Files without a description, and why."""
 
     skipped: tuple[Skipped, ...]
     """By path."""
     gave_up: bool
     """Whether too many answers in a row could not be read."""
     ending: Ending
-    """Why files have no description, by what the calls came to."""
+    """Why files have no description, by the outcomes of the calls."""
 
 
 class Summary(Struct, frozen=True, kw_only=True):
@@ -88,10 +88,10 @@ class View(Watcher, Protocol):
 
     @property
     def described(self) -> int:
-        """Files that have one by now."""
+        """Files that have a description by now."""
 
     def say(self, text: str) -> None:
-        """A line that stays."""
+        """Print a line that stays."""
 
     def close(self) -> None:
         """End the display."""
@@ -110,7 +110,7 @@ class Enrichment:
         open_bar: Callable[[str], Bar],
         open_view: Callable[[int, str], View],
     ) -> None:
-        """`open_bar` is given what is done, `open_view` how many files are asked about and the model that is asked."""
+        """`open_bar` gets what is being done, `open_view` the number of files and the model that is asked."""
         self._workspace = workspace
         self._settings = settings
         self._access = access
@@ -119,7 +119,7 @@ class Enrichment:
         self._open_view = open_view
 
     def run(self, *, limit: int | None, every: bool, promoting: bool) -> Summary:
-        """Index, ask and promote. Finished descriptions are kept, whatever ends the run."""
+        """Index, ask and promote. Finished descriptions are kept however the run ends."""
         began = time.monotonic()
         task_id = new_task_id()
         self._refresh()
@@ -198,7 +198,7 @@ class Enrichment:
             view.close()
 
     def _press(self) -> None:
-        """Ctrl-C: nothing new is asked; a second time, nothing is waited for."""
+        """Handle Ctrl-C: ask nothing new; the second time, do not wait for answers either."""
         if self._stop.asked():
             raise KeyboardInterrupt
         self._stop.ask()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def processors() -> int:
-    """How many processors this process may use; in a container, fewer than the machine has."""
+    """How many processors this process may use, which in a container may be fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
@@ -33,7 +33,7 @@ def index_work_tree(
 
     Raises:
         RepositoryError: there is no repository.
-        ConfigError: the configuration is wrong.
+        ConfigError: the configuration is invalid.
         IndexingError: a file cannot be read, and `continue_on_error` is not set.
     """
     listing = list_work_tree(repo)
@@ -89,12 +89,12 @@ def index_recorded(
     note: Callable[[IndexRunRow, Sequence[tuple[str, str]]], object],
     now: Callable[[], str],
 ) -> IndexSummary:
-    """Run an index and record the run, even if it fails: its summary.
+    """Run the indexer and record that, even if it fails; returns its summary.
 
     Args:
         repo: the repository's top.
-        run: indexes.
-        note: appends a row to the record, and the folders that were left out with what each is.
+        run: the indexer.
+        note: appends a row to the record, and the generated folders that were left out, each with its kind.
         now: the time as UTC, ISO 8601.
     """
     started = time.monotonic()

@@ -1,5 +1,5 @@
-"""Tasks and the processes that work on them: one holds a task's lock at a time; what dead processes left behind is found by
-its free lock, and removed or made resumable.
+"""Locks of tasks, and cleaning up after dead processes: a process holds the lock of its task; leftovers are recognised
+by a free lock, and removed or made resumable.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ from clean_room_agent.git.worktree import (
 from clean_room_agent.workspace import TASK_ID, Workspace, hold
 
 PATIENCE = 2.0
-"""Seconds: a process that was killed may leave children that take so long to notice."""
+"""Seconds to wait for a lock: children of a killed process may take so long to notice."""
 OURS = re.compile(
     r"(?:session|curated|task)_(?P<task>[A-Za-z0-9_-]{1,64})\.(?:sqlite|lock)(?:-\w+|\.part)?\Z"
 )
@@ -48,7 +48,7 @@ def task_lock(workspace: Workspace, task_id: str, *, patience: float = PATIENCE)
     """Hold the lock of the task; its file is deleted with the task's session.
 
     Raises:
-        UsageError: another one has.
+        UsageError: another process holds it.
     """
     workspace.create()
     lock = workspace.task_lock(task_id)
@@ -67,10 +67,8 @@ def task_lock(workspace: Workspace, task_id: str, *, patience: float = PATIENCE)
 
 
 def reap(workspace: Workspace, repo: Repository, worktrees: Path) -> tuple[str, ...]:
-    """Clean up after runs of this repository whose process died, and keep what they need to be resumed: what was
-    done.
-
-    A run that a process holds, and whatever is not of a task of this folder, is not touched.
+    """Clean up after runs of this repository whose process died, keeping what they need to be resumed; returns what was
+    done. Runs that a process holds, and anything that does not belong to a task of this folder, are not touched.
     """
     if not workspace.raw.exists():
         return ()

@@ -21,7 +21,7 @@ def as_it_stands(workspace: Workspace, entry: RunOverview) -> RunOverview:
 
 
 def run_bytes(conn: Connection, workspace: Workspace, task_id: str) -> int:
-    """Bytes that the run takes in the record and beside it."""
+    """Bytes that the run takes in the record and in its other files."""
     beside = (workspace.session(task_id), workspace.run_copy(task_id))
     return record_bytes(conn, task_id) + sum(map(file_bytes, beside))
 

@@ -1,4 +1,4 @@
-"""The tools of `cra mcp`: each is a `cra` command in a process of its own."""
+"""The tools of `cra mcp`: each is a `cra` command in a separate process."""
 
 import json
 import sys
@@ -16,11 +16,11 @@ from clean_room_agent.cancellation import stopped_by
 from clean_room_agent.errors import CommandError
 
 PATIENCE = 30.0
-"""Seconds in which a command that is cancelled may finish the change that it makes."""
+"""Seconds in which a cancelled command may complete a change in progress."""
 MAX_TEXT = 100_000
 """Characters of an argument; the kernel takes 128 KiB."""
 PROGRAM = (sys.executable, "-P", "-m", "clean_room_agent")
-"""`-P`: the folder where it is started is the user's repository, whose modules are not ours to load."""
+"""`-P`, because it is started in the user's repository, whose modules must not be loaded."""
 
 
 def _no_nul(text: str) -> str:
@@ -44,11 +44,11 @@ class Arguments(BaseModel):
         yield "--json"
 
     def operand(self) -> str:
-        """The one argument that is no flag; "" for none."""
+        """The only argument that is not a flag; "" for none."""
         return ""
 
     def command(self, repo: Path) -> tuple[str, ...]:
-        """The command line; nothing that a client wrote can be taken for a flag."""
+        """The command line, in which no text of the client can be taken for a flag."""
         operand = self.operand()
         return (*PROGRAM, self.word, f"--repo={repo}", *self.flags(), "--", *((operand,) if operand else ()))
 
@@ -61,7 +61,7 @@ class RetrieveArguments(Arguments):
     use_model: bool = Field(default=True, description="False: rank without a model; needs no model server.")
 
     def flags(self) -> Iterator[str]:
-        """The context as a prompt holds it."""
+        """Ask for the context in the form of a prompt."""
         yield "--format=markdown"
         if not self.use_model:
             yield "--no-model"
@@ -147,7 +147,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     title: str
     description: str
     changes: bool = False
-    """Whether it makes anything beside its record."""
+    """Whether it changes anything besides its record."""
 
 
 TOOLS: dict[str, Tool] = {
@@ -185,14 +185,15 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     text: str
     document: Mapping[str, Any] | None
-    """What it answered, where that is a JSON object."""
+    """Its output, if that is a JSON object."""
     failed: bool
 
 
 def run_command(
     command: tuple[str, ...], repo: Path, stop: threading.Event, note: Callable[[str], None]
 ) -> Outcome | None:
-    """Run the command, passing each event to `note`: its answer; None if `stop` was set, which interrupts it.
+    """Run the command, passing each event to `note`, and return its answer; None if `stop` was set, which interrupts
+    it.
 
     Raises:
         CommandError: it cannot be started.
@@ -229,7 +230,7 @@ def outcome_of(text: str, code: int, errors: str) -> Outcome:
 
 
 def event_text(event: Mapping[str, Any]) -> str:
-    """An event of a run in a few words; "" for what says nothing by itself."""
+    """An event of a run in a few words; "" for events that mean nothing by themselves."""
     match event["event"]:
         case "RunStarted":
             return f"run {short_id(str(event['task_id']))}"

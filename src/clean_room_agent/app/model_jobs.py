@@ -44,9 +44,9 @@ class Job(Struct, frozen=True, kw_only=True):
     purpose: str
     tag: str
     window: int | None
-    """Tokens that it is used with; None where it has another role's."""
+    """The window it is used with, in tokens; None if it has another role's."""
     served: int | None = None
-    """The window that the server gives it, where that is the server's choice."""
+    """The window that the server gives it, if the server decides that."""
     trained: int | None = None
     """The window that it was trained for."""
     fault: Fault | None = None
@@ -62,33 +62,33 @@ class Offered(Struct, frozen=True, kw_only=True):
 
 
 class ModelsView(Struct, frozen=True, kw_only=True):
-    """The configured server, the jobs, and what is there."""
+    """The configured server, the jobs, and the server's models."""
 
     base_url: str
     provider: str
     version: str
-    """"" where the server cannot be asked."""
+    """"" if the server cannot be asked."""
     fault: Fault | None
-    """Why it cannot."""
+    """Why it cannot be asked."""
     shape: str
-    """How answers are held to a shape."""
+    """How the format of answers is enforced."""
     probabilities: str
-    """Whether they are asked for with yes and no."""
+    """Whether verdicts are requested with probabilities."""
     jobs: tuple[Job, ...]
     offered: tuple[Offered, ...]
 
     @property
     def exit_code(self) -> int:
-        """0 where each job can be done; else the code of the first fault."""
+        """0 if each job can be done; otherwise the code of the first fault."""
         faults = (self.fault, *(job.fault for job in self.jobs))
         return next((fault.exit_code for fault in faults if fault is not None), 0)
 
 
 def look_at_models(settings: Settings) -> ModelsView:
-    """Compare the configured models with those on the server. No model is asked anything.
+    """Compare the configured models with those on the server, without asking a model.
 
     Raises:
-        ConfigError: the configuration contradicts itself, or names a prompt that there is not.
+        ConfigError: the configuration contradicts itself, or names an unknown prompt.
     """
     router = router_of(settings)
     models = settings.models
@@ -167,7 +167,7 @@ def _job(
 
 
 def _asking(server: ModelServer, models: ModelsConfig) -> "Callable[[str], ModelDetails | Fault]":
-    """Each model is asked about once."""
+    """A function that looks up each model on the server once."""
 
     @cache
     def ask(tag: str) -> ModelDetails | Fault:

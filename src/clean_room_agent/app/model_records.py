@@ -1,6 +1,4 @@
-"""What the record knows of models: the calls that are written into it, what was measured on them, and the token estimators
-fitted to them.
-"""
+"""Models in the record: writes their calls, stores measurements of them, and fits token estimators to their calls."""
 
 from collections.abc import Iterable, Mapping
 
@@ -24,13 +22,13 @@ from clean_room_agent.llm.token_estimator import (
 from clean_room_agent.orchestrator.spending import Meter
 
 STEP = 25
-"""New prompts after which a calibration is made again while it has not seen `FULL_PAIRS`."""
+"""New prompts after which a calibration is repeated, until it is based on `FULL_PAIRS`."""
 LATER_STEP = 100
 """And afterwards."""
 
 
 class RecordSink:
-    """Writes model calls to the record, and counts them; calls that a resumed run made before are there already."""
+    """Writes model calls to the record, and counts them, except those that a resumed run made before."""
 
     def __init__(
         self,
@@ -41,7 +39,7 @@ class RecordSink:
         asked: frozenset[int] = frozenset(),
         read: frozenset[int] = frozenset(),
     ) -> None:
-        """`asked`: the calls that a resumed run made before; `read`: those of them that were read, too."""
+        """`asked`: the calls that a resumed run made before; `read`: those of them whose answers were read."""
         self._record = record
         self._meter = meter
         self._router = router
@@ -49,7 +47,7 @@ class RecordSink:
         self._read = read
 
     def record(self, call: ModelCall) -> int:
-        """The call is committed; its id."""
+        """Commit the call, and return its id."""
         if call.ending.replayed_from is not None and call.ending.replayed_from in self._asked:
             return call.ending.replayed_from
         # A refused or broken call has no count of its own, and the probe is meant not to fit.
@@ -63,7 +61,7 @@ class RecordSink:
         return self._record.write(calls.append_call, call)
 
     def reading(self, call_id: int, reading: AnswerReading, fault: str) -> None:
-        """The reading is queued; what is written later is committed after it."""
+        """Queue the reading; it is committed before anything that is written later."""
         if call_id in self._read:
             return
         row = calls.ReadingRow(call_id=call_id, reading=reading, fault=fault, timestamp=self._record.now())
@@ -77,7 +75,7 @@ class RecordedProofs:
         self._record = record
 
     def newest(self, server: ProbedServer) -> str | None:
-        """When the server was last proven; None where it never was."""
+        """When the server last passed the probe; None if it never did."""
         row = self._record.write(
             model_measurements.newest_proof,
             provider=server.provider,
@@ -109,7 +107,7 @@ class RecordedBiases:
         self._record = record
 
     def newest(self, key: BiasKey, now: str) -> ModelCall | None:
-        """The call by which it was last key; None where it never was, or by what may have been another model."""
+        """The newest measurement under this key; None if there is none, or it may have been of another model."""
         row = self._record.write(
             model_measurements.newest_bias,
             base_url=key.base_url,
@@ -138,7 +136,7 @@ class RecordedBiases:
 
 
 class RecordedCopies:
-    """Knows from the record of the repository."""
+    """Looks models up in the record of the repository."""
 
     def __init__(self, record: Record) -> None:
         self._record = record
@@ -151,10 +149,9 @@ class RecordedCopies:
 def estimators_for(
     record: Record, router: ModelRouter, *, task_id: str, measured_as: str, live: bool
 ) -> dict[str, TokenEstimator]:
-    """The token estimators of a command, by model; stored for `task_id`, if there is one.
-
-    The estimators of the task `measured_as`, or of an earlier run of `task_id`, where the record knows of it; else what
-    is learned from all calls, where a server answers (`live`).
+    """The token estimators of a command, by model, which are stored for `task_id`, if there is one. They are those of
+    the task `measured_as`, or of an earlier run of `task_id`, if recorded; otherwise those learned from all calls, if a
+    server answers (`live`).
     """
     noted = record.write(read_estimators, measured_as or task_id)
     estimators: dict[str, TokenEstimator] = dict(noted or {})
@@ -166,9 +163,8 @@ def estimators_for(
 
 
 def learned_estimators(record: Record, tags: Iterable[str]) -> dict[str, FittedEstimator]:
-    """The newest calibration of each model, made now where enough calls came after the last; models without are left out.
-
-    About a second for a model where one is due.
+    """The newest calibration of each model, without models that have none. It is renewed if enough calls were made
+    since the last one, which takes about a second per model.
     """
     found = {}
     for tag in tags:
@@ -197,7 +193,7 @@ def note_estimators(
     estimators: Mapping[str, TokenEstimator],
     start_factor: float,
 ) -> None:
-    """The record says what the task is measured with."""
+    """Record the estimators that the task uses."""
     ids = {
         tag: estimator.calibration_id
         for tag, estimator in estimators.items()
@@ -246,7 +242,7 @@ def _calibrate(record: Record, tag: str) -> model_measurements.CalibrationRow | 
 
 
 def _estimator(row: model_measurements.CalibrationRow) -> FittedEstimator | None:
-    """The row as an estimator; None where it was made by a program that sorted pieces into other kinds."""
+    """The row as an estimator; None if another version of the program, with other kinds of pieces, made it."""
     if len(row.weights) != len(KINDS):
         return None
     return FittedEstimator(

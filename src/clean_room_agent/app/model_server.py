@@ -1,4 +1,4 @@
-"""Opens the configured model server by the protocol that it speaks, with the API key from the environment; and has it load the
+"""Opens the configured model server by its protocol, with the API key from the environment. Also makes it load the
 model of a run's first question while the run does what needs no model.
 """
 
@@ -17,11 +17,11 @@ from clean_room_agent.llm.transport import ModelDetails, ModelLoad, ModelServer
 from clean_room_agent.orchestrator.spending import TimeLog
 
 RECORDED_MODELS = {"coding": "recorded-coder", "reasoning": "recorded-reasoner"}
-"""What the project of `cra demo` names: no server has them."""
+"""The model names of the demo's project, which no server has."""
 
 
 def open_server(models: ModelsConfig) -> ModelServer:
-    """The server of the configuration, which can be asked about its models too; nothing is sent yet.
+    """The configured server, which can also be asked about its models; nothing is sent yet.
 
     Raises:
         ConfigError: the variable that the configuration names for the key is not set, or the models are the demo's recording.
@@ -49,8 +49,8 @@ def model_on(server: ModelServer, tag: str, models: ModelsConfig) -> ModelDetail
     """What the server reports about the model.
 
     Raises:
-        ModelNotFound: it does not have it.
-        ForwardingServer: it would send prompts on to another machine, and the configuration does not allow that.
+        ModelNotFound: the server does not have it.
+        ForwardingServer: it would forward prompts to another machine, which the configuration does not allow.
         ModelError: it cannot be asked.
     """
     details = server.show(tag)
@@ -63,13 +63,13 @@ def model_on(server: ModelServer, tag: str, models: ModelsConfig) -> ModelDetail
 
 
 def require_all(server: ModelServer, router: ModelRouter) -> None:
-    """The server has every model that the configuration names, and gives it the configured window. No model answers for this,
-    so it takes milliseconds.
+    """Check that the server has every configured model and gives it the configured window. No model is asked, so it
+    takes milliseconds.
 
     Raises:
         ModelNotFound: it lacks one.
         WindowExceeded: it gives one a smaller window.
-        ForwardingServer: it would send prompts on to another machine, and the configuration does not allow that.
+        ForwardingServer: it would forward prompts to another machine, which the configuration does not allow.
         ModelError: it cannot be asked.
     """
     for tag in router.tags():
@@ -91,9 +91,9 @@ def connect(config: ModelsConfig, *, key: str = "") -> ModelServer:
 
 @contextlib.contextmanager
 def loading(models: ModelsConfig, model: ModelConfig | None, times: TimeLog) -> Iterator[None]:
-    """Meanwhile the server loads the model, if it loads models on demand; what is not loaded by the end of the block is given up.
-
-    A server that cannot load it fails the first question; here, that is only noted with the time it took.
+    """Have the server load the model during the block, if it loads models on demand; at the end of the block an
+    unfinished load is cancelled. If the server cannot load it, the first question fails; here, that is only noted with
+    the time it took.
     """
     load = open_server(models).loading(model) if model is not None else None
     if model is None or load is None:
@@ -109,7 +109,7 @@ def loading(models: ModelsConfig, model: ModelConfig | None, times: TimeLog) -> 
 
 
 def first_model(router: ModelRouter, *, planned: bool) -> ModelConfig:
-    """The model of a run's first question: what the task is about, or, where a plan says that, what it needs to see."""
+    """The model of a run's first question: what the task is about or, if a plan says that, what has to be shown."""
     if planned:
         return router.resolve("classifier", "scope_judgment", "scope")
     return router.resolve("reasoning", "task_analysis", "task_analysis")

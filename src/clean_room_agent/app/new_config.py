@@ -34,25 +34,25 @@ class Given(Struct, frozen=True, kw_only=True):
 
 
 class Answers(Protocol):
-    """Who settles what flags leave open: a person at the terminal, or consent given in advance."""
+    """Answers what flags leave open: a person at the terminal, or consent given in advance."""
 
     missing: list[str]
-    """What nobody has said, each with its flag."""
+    """Values that are still missing, each with its flag."""
     found_more: bool
-    """Whether something that is missing was found, and only lacks consent."""
+    """Whether something that is missing was discovered, and only lacks consent."""
 
     @property
     def asks(self) -> bool:
-        """Whether a person sits at the terminal."""
+        """Whether a person can be asked at the terminal."""
 
     def settle(self, flag: str, what: str, given: Any, found: Any, choices: Sequence[str] = ()) -> Any:
-        """The value; of numbered `choices`, the person may give the number."""
+        """The value to use; of numbered `choices`, the person may give the number."""
 
     def agrees(self, what: str) -> bool:
-        """Whether there is consent to it."""
+        """Whether the user consents."""
 
     def tell(self, text: str) -> None:
-        """A line for the person."""
+        """Print a line for the person."""
 
 
 def given_values(
@@ -68,7 +68,7 @@ def given_values(
     reserved_tokens: int | None,
     sandbox: SandboxMode | None,
 ) -> Given:
-    """The values of flags over those of the user's own configuration, `below`."""
+    """The values of flags, which override those of the user's own configuration, `below`."""
     models, budget = below.get("models", {}), below.get("budget", {})
     base_url = base_url or models.get("base_url")
     return Given(
@@ -103,7 +103,7 @@ def gather(workspace: Workspace, given: Given, answers: Answers) -> dict[str, di
     """Every required value by table.
 
     Raises:
-        UsageError: something was neither given nor found; the message names all of it with its flags.
+        UsageError: something was neither given nor discovered; the message names all of it with its flags.
     """
     server: discovery.FoundServer | None = None
     try:
@@ -149,7 +149,7 @@ def gather(workspace: Workspace, given: Given, answers: Answers) -> dict[str, di
 
 
 def _tell_server(server: discovery.FoundServer, answers: Answers) -> None:
-    """Print where the server is and its models: in a line, or as a list to choose from."""
+    """Print the server's address and its models: on one line, or as a list to choose from."""
     where = f"model server {server.base_url}, {server.version}"
     if not answers.asks or not server.models:
         answers.tell(f"{where}; models: {', '.join(model.tag for model in server.models) or 'none'}")
@@ -163,7 +163,7 @@ def _tell_server(server: discovery.FoundServer, answers: Answers) -> None:
 
 
 def _refuse_forwarded(tag: str, server: discovery.FoundServer | None) -> None:
-    """Check that the server runs the model itself, as far as it tells."""
+    """Check that the server runs the model itself, as far as it says."""
     listed = {model.tag: model.forwards_to for model in server.models} if server else {}
     host = listed.get(tag) or listed.get(f"{tag}:latest") or (CLOUD if is_cloud_tag(tag) else "")
     if host:
@@ -201,6 +201,6 @@ def write_config(
     values: dict[str, dict[str, Any]],
     below: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> None:
-    """Write the configuration atomically; values that the user-wide one (`below`) has become comments."""
+    """Write the configuration atomically; values that the user-wide one (`below`) has are written as comments."""
     workspace.create()
     atomic_write(workspace.config, render_config(values, below), private=True)

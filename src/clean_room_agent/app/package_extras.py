@@ -6,14 +6,14 @@ from clean_room_agent.errors import UsageError
 
 EXTRAS = {"data": ("pyarrow", "datasketch", "git"), "cluster": ("ray",)}
 ENGINES = ("local", "ray")
-"""Who does many pieces of work: processes of this machine, or a cluster."""
+"""Where many pieces of work are done: in processes on this machine, or on a cluster."""
 
 
 def require_extras(*names: str) -> None:
     """Check that these extras are installed.
 
     Raises:
-        UsageError: names what is not, and how to install it.
+        UsageError: one is not; the message says how to install it.
     """
     for name in names:
         missing = [module for module in EXTRAS[name] if importlib.util.find_spec(module) is None]

@@ -34,7 +34,7 @@ class Page(Struct, frozen=True, kw_only=True):
 
 
 def make_page(workspace: Workspace, run: str, *, of_all: bool, safe: Callable[[str], str]) -> Page:
-    """The page of `run`, or of all runs; `safe` takes out of each text what must not be shown.
+    """The page of `run`, or of all runs; `safe` removes from each text what must not be shown.
 
     Raises:
         UsageError: there is no such run.
@@ -48,7 +48,7 @@ def make_page(workspace: Workspace, run: str, *, of_all: bool, safe: Callable[[s
 
 
 def page_of_run(conn: Connection, workspace: Workspace, trace: RunTrace, safe: Callable[[str], str]) -> str:
-    """The page as HTML; `safe` takes out of each text what must not be shown."""
+    """The page as HTML; `safe` removes from each text what must not be shown."""
     from clean_room_agent.report.page.html import run_html
     from clean_room_agent.report.page.run_page import RunSources, run_page
 
@@ -85,7 +85,7 @@ def as_it_stands(workspace: Workspace, trace: RunTrace) -> RunTrace:
 
 
 def default_place(workspace: Workspace, name: str) -> Path:
-    """In `.clean_room/reports`, which is created: no snapshot of the working tree includes it."""
+    """The path in `.clean_room/reports`, which is created, and which no snapshot of the working tree includes."""
     return private_folder(workspace.folder / "reports") / f"cra-report-{name}.html"
 
 
@@ -93,7 +93,7 @@ def require_replaceable(place: Path, *, force: bool) -> None:
     """Check that a page may be written there.
 
     Raises:
-        UsageError: there is no such folder, or something stands there that is no report.
+        UsageError: there is no such folder, or there is a file that is not a report.
     """
     from clean_room_agent.report.page.html import is_report
 

@@ -35,13 +35,13 @@ class PlanSource(Struct, frozen=True, kw_only=True):
     """A plan, or the text of one, before it is edited."""
 
     plan: PlanArtifact | None
-    """None where the text is to be edited first: it may be no plan yet."""
+    """None if the text is edited first, since it may not be a plan yet."""
     text: str
-    """As a person wrote it; "" where the plan is not in that form."""
+    """As a person wrote it; "" if the plan is not in that form."""
 
 
 def read_plan(workspace: Workspace, path: Path, *, edit: bool) -> PlanSource:
-    """The plan in a file; of one that a person wrote and is to edit, the text alone."""
+    """The plan in a file; of a handwritten one that will be edited, only the text."""
     text = read_text(path)
     if edit and is_written(text, str(path)):
         return PlanSource(plan=None, text=text)
@@ -62,7 +62,7 @@ def run_plan(
     task_id: str | None = None,
     entered_at: str = "",
 ) -> tuple[int, PlanArtifact | None, str]:
-    """The exit code, the plan, and why there is none."""
+    """Run the planning; returns the exit code, the plan, and why there is none."""
     settings.require(*NEEDED)
     task_id = task_id or new_task_id()
     times = TimeLog(task_id, utc_now)
@@ -90,7 +90,7 @@ def run_plan(
 
 
 def _make(parts: RunParts, model: str) -> PlanMade:
-    """The plan; nothing of the run is left in git."""
+    """Make the plan, and leave nothing of the run in git."""
     repo = parts.origin.repo
     try:
         with opened_run(parts) as run:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 Progress = Callable[[int, int], None]
-"""Called with what is done, and with all there is to do."""
+"""Called with the amount done, and the total amount."""
 
 
 class Bar(Protocol):

@@ -1,4 +1,4 @@
-"""Deletes what a pruning plan names; killed at any moment, it leaves each run whole or gone."""
+"""Deletes what a pruning plan names; if it is killed at any moment, each run is either complete or gone."""
 
 import json
 from pathlib import Path
@@ -18,10 +18,10 @@ from clean_room_agent.git.refs import delete_ref
 
 
 def carry_out(site: Site, plan: Plan) -> tuple[str, ...]:
-    """Delete what the plan names, except for what is in use by now: notes for the user.
+    """Delete what the plan names, except for what is in use by now; returns notes for the user.
 
-    A run is said to be pruned in the record before anything of it goes, and its rows go last, at once: whatever ends this
-    in the middle, the record tells of each run whole or not at all, and the next start goes on.
+    A run is marked as pruned in the record before anything of it is deleted, and its rows are deleted last, at once. If
+    this is interrupted, the record has each run completely or not at all, and the next start continues.
     """
     notes: list[str] = []
     if site.workspace.raw.exists():
@@ -62,7 +62,7 @@ def _prune_run(site: Site, record: Record, run: PrunedRun) -> None:
 
 
 def _remove(piece: Piece) -> tuple[str, ...]:
-    """Delete the file or folder: why that failed, or ""."""
+    """Delete the file or folder; returns why that failed, or ""."""
     path = Path(piece.name)
     try:
         if piece.kind == "temporary":
@@ -75,5 +75,5 @@ def _remove(piece: Piece) -> tuple[str, ...]:
 
 
 def _is_linked(path: Path) -> bool:
-    """Whether it is a work tree of a repository that is there: `reap` alone takes it away, with git's notes."""
+    """Whether it is a worktree of an existing repository, which only `reap` removes, together with git's metadata."""
     return (path / ".git").is_file() and repository_stands(path / ".git")

@@ -36,14 +36,14 @@ KINDS = {
 }
 OF_RUNS = ("record", "sessions", "index-copies", "refs", "branches")
 HARMLESS = ("index-copies", "worktrees", "temporary")
-"""What goes where nothing is chosen: nothing is lost with it."""
+"""What is deleted by default, since nothing is lost with it."""
 LOSING = frozenset({"record", "sessions", "refs"})
-"""A run that lost one of these can neither go on nor be told whole."""
+"""A run that lost one of these can neither be resumed nor be shown completely."""
 ENDED = ("complete", "failed")
 DISCARDED = "discarded"
 STATUSES = (*ENDED, "partial", "interrupted", "needs_human", DISCARDED)
 TRAINING = frozenset({"train_plan", "curate_data"})
-"""Adapters rest on these; they are not runs."""
+"""Adapters are based on these; they are not runs."""
 EVERY = 1_000_000_000
 
 
@@ -56,7 +56,7 @@ class Choice(Struct, frozen=True, kw_only=True):
 
     @property
     def of_kinds(self) -> tuple[str, ...]:
-        """The kinds that may go."""
+        """The kinds that may be deleted."""
         if self.kinds:
             return self.kinds
         if self.statuses:
@@ -65,27 +65,27 @@ class Choice(Struct, frozen=True, kw_only=True):
 
     @property
     def of_runs(self) -> tuple[str, ...]:
-        """The kinds that may go of a run: without its record, nobody would know whose the rest is."""
+        """The kinds that may be deleted of a run: without its record, the owner of the rest would be unknown."""
         chosen = {*self.of_kinds, *(OF_RUNS[:-1] if "record" in self.of_kinds else ())}
         return tuple(kind for kind in OF_RUNS if kind in chosen)
 
     def is_old(self, when: datetime, now: datetime) -> bool:
-        """Whether it is as old as was asked for."""
+        """Whether it is as old as requested."""
         return self.older_than is None or now - when >= self.older_than
 
 
 class Piece(Struct, frozen=True, kw_only=True):
-    """One thing that may go."""
+    """One thing that may be deleted."""
 
     kind: str
     name: str
-    """A path or a ref; the task's id for what stands in the record."""
+    """A path or a ref; the task's id for what is in the record."""
     size: int = 0
-    """Bytes; 0 for a ref: what goes with it depends on the others."""
+    """Bytes; 0 for a ref, since what it frees depends on the other refs."""
 
 
 class PrunedRun(Struct, frozen=True, kw_only=True):
-    """A run of which something goes."""
+    """A run of which something is deleted."""
 
     task_id: str
     command: str
@@ -97,22 +97,22 @@ class PrunedRun(Struct, frozen=True, kw_only=True):
 
     @property
     def size(self) -> int:
-        """Bytes, those in git left out."""
+        """Bytes, without those in git."""
         return sum(piece.size for piece in self.pieces)
 
 
 class KindSize(Struct, frozen=True, kw_only=True):
-    """How much room a kind takes, and how much of it goes; bytes."""
+    """The bytes that a kind takes, and how many of them are deleted."""
 
     kind: str
     takes: int
     goes: int
     count: int
-    """Things that go."""
+    """The number of things that are deleted."""
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """All that would go."""
+    """Everything that would be deleted."""
 
     runs: tuple[PrunedRun, ...]
     others: tuple[Piece, ...]
@@ -121,24 +121,24 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     @property
     def size(self) -> int:
-        """Bytes of all that goes."""
+        """Bytes of everything that is deleted."""
         return sum(each.goes for each in self.sizes)
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        """Everything that goes."""
+        """Everything that is deleted, in one list."""
         return (*(piece for run in self.runs for piece in run.pieces), *self.others)
 
 
 class Site(Struct, frozen=True, kw_only=True):
-    """Where things stand."""
+    """The places where things are stored."""
 
     workspace: Workspace
     repo: Repository
     worktrees: Path
-    """This repository's work trees."""
+    """The folder of this repository's worktrees."""
     cache: Path
-    """Folders of work trees, one a repository."""
+    """The folder with the folders of worktrees, one per repository."""
 
 
 def plan_pruning(site: Site, choice: Choice) -> Plan:
@@ -215,7 +215,7 @@ def _pieces(site: Site, conn: Connection, entry: RunOverview, kinds: Iterable[st
 
 def _may_go(repo: Repository, branch: str, tip: str) -> bool:
     """Whether the branch can be deleted without loss: it is where the run left it, other branches contain it, and no
-    worktree is on it.
+    worktree has it checked out.
     """
     stands = tip != "" and branch_tip(repo, branch) == tip
     return stands and is_merged(repo, tip) and not is_checked_out(repo, branch)
@@ -246,7 +246,7 @@ def _paths(site: Site, kind: str) -> tuple[Path, ...]:
 
 
 def _dead_worktrees(site: Site) -> Iterator[Path]:
-    """This repository's work trees that no run uses: those that `reap` takes away."""
+    """This repository's worktrees that no run uses, which `reap` removes."""
     locks = site.workspace.sessions.glob("task_*.lock")
     running = {short_id(lock.stem.removeprefix("task_")) for lock in locks if is_held(lock)}
     if site.worktrees.is_dir():
@@ -257,7 +257,7 @@ def _dead_worktrees(site: Site) -> Iterator[Path]:
 
 
 def _orphaned_worktrees(site: Site) -> Iterator[Path]:
-    """Folders of the cache that belong to repositories that are gone."""
+    """Folders of the cache that belong to repositories that no longer exist."""
     if not site.cache.is_dir():
         return
     for folder in sorted(site.cache.iterdir()):
@@ -270,7 +270,7 @@ def _orphaned_worktrees(site: Site) -> Iterator[Path]:
 
 
 def repository_stands(link: Path) -> bool:
-    """Whether there is a repository where the work tree's `.git` file says."""
+    """Whether the repository that the worktree's `.git` file names exists."""
     try:
         told = (
             os.fsdecode(safe_open.read_bytes(link.parent, link.name, max_bytes=MAX_LINK_BYTES))

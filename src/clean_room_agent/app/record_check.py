@@ -1,4 +1,4 @@
-"""`cra check --record`: whether the record is ours, undamaged, private and consistent."""
+"""`cra check --record`: whether the record is private, undamaged and consistent."""
 
 import contextlib
 from collections.abc import Iterator
@@ -25,13 +25,13 @@ from clean_room_agent.trust import entries_below
 from clean_room_agent.workspace import Workspace, is_held
 
 ENDED = frozenset({"complete", "failed"})
-"""A run that ended so never goes on: its session belongs into the record."""
+"""A run with this status is never resumed; its session belongs in the record."""
 DAMAGED = "move raw.sqlite away, and its -wal with it: the next task begins a new record; the old one may be partly recoverable"
 CHANGED = "another program has changed the record: restore it from a copy, or move it away"
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """One thing that was looked at: all of it is right, or one fault."""
+    """One thing that was checked: all of it is right, or one fault."""
 
     name: str
     text: str
@@ -72,7 +72,7 @@ def check_record(workspace: Workspace, *, thorough: bool = False) -> Iterator[Fi
 def _all_or(
     name: str, good: str, faults: tuple[str, ...] | tuple[tuple[str, str], ...], remedy: str = ""
 ) -> Iterator[Finding]:
-    """`good` where there is no fault, else a finding for each; a fault may bring its own remedy."""
+    """`good` if there is no fault, otherwise a finding for each; a fault may have its own remedy."""
     if not faults:
         yield Finding(name=name, text=good)
     for fault in faults:

@@ -1,4 +1,4 @@
-"""Repeats a recorded run with its own answers, or with a live server from some pass on."""
+"""Repeats a recorded run with its own answers, or with a live server from a given pass on."""
 
 import contextlib
 import json
@@ -44,7 +44,7 @@ class Recording(Struct, frozen=True, kw_only=True):
 
     @property
     def passes(self) -> tuple[str, ...]:
-        """The passes that asked something, relative to the task, in the order in which they began."""
+        """The passes with calls, relative to the task, in the order in which they began."""
         return tuple(
             dict.fromkeys(call.site.identity.pass_id for call in self.calls if call.site.identity.pass_id)
         )
@@ -85,7 +85,7 @@ def run_again(
     transport: Callable[[Settings], Transport],
     observer: Observer,
 ) -> RunSummary:
-    """The run from its recorded snapshot, with another transport; no refs are left of it."""
+    """Repeat the run from its recorded snapshot, with another transport; no refs of it are left."""
     row = found.row
     request = SolveRequest(
         task=row.task_description,
@@ -111,7 +111,7 @@ def recorded_diff(repository: Repository, row: OrchestratorRunRow) -> str:
     """The run's diff.
 
     Raises:
-        UsageError: git has thrown its commits away, as it does some weeks after `cra discard`.
+        UsageError: git has deleted its commits, as it does some weeks after `cra discard`.
     """
     try:
         commit = row.result_commit or row.snapshot_commit
@@ -133,7 +133,7 @@ def read_recording(workspace: Workspace, prefix: str, file: Path | None = None) 
     """The run whose id begins with `prefix`, with its answers from the record or from an exported `file`.
 
     Raises:
-        UsageError: there is none, or it is no solve that began.
+        UsageError: there is none, or it is not a solve that started.
     """
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
         task_id = find_task(conn, prefix)
@@ -151,10 +151,10 @@ def read_recording(workspace: Workspace, prefix: str, file: Path | None = None) 
 
 
 def replay_same(workspace: Workspace, found: Recording, observer: Observer) -> tuple[RunSummary, str]:
-    """The run with its recorded answers, and the diff that both have.
+    """Repeat the run with its recorded answers; returns its summary, and the diff that both have.
 
     Raises:
-        ReplayMismatch: something else was asked, or came out.
+        ReplayMismatch: a question or the result was different.
     """
     before = recorded_diff(open_repository(workspace.repo), found.row)
     summary = run_again(
@@ -167,7 +167,8 @@ def replay_same(workspace: Workspace, found: Recording, observer: Observer) -> t
 def replay_from(
     workspace: Workspace, found: Recording, name: str, observer: Observer
 ) -> tuple[RunSummary, str]:
-    """The run with recorded answers up to the pass `name` and the configured server's from there on; the diff of the recorded one.
+    """Repeat the run with recorded answers up to the pass `name`, and the configured server's from there on; returns
+    its summary, and the diff of the recorded run.
 
     Raises:
         UsageError: the run has no such pass.

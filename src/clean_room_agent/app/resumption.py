@@ -1,4 +1,4 @@
-"""Which runs can be resumed, with which flags and hints, and what is configured differently now."""
+"""Checks which runs can be resumed, with which flags and hints, and what is configured differently now."""
 
 import json
 from collections.abc import Mapping
@@ -17,14 +17,14 @@ from clean_room_agent.errors import ConfigError, UsageError
 from clean_room_agent.orchestrator.task import Hint, PlanGiven
 
 JUDGES = (("testing", "test_command"), ("testing", "step_test_command"))
-"""What the finished part of a run was judged by: with another judge, its results say nothing."""
+"""The commands by which the finished part of a run was judged; with other commands, its results would mean nothing."""
 
 
 def resumable(conn: Connection, task_id: str) -> OrchestratorRunRow:
     """The run, if it can be resumed.
 
     Raises:
-        UsageError: it is over, or is none that can.
+        UsageError: it is complete, or cannot be resumed.
     """
     run = get_orchestrator_run(conn, task_id)
     short = short_id(task_id)
@@ -43,7 +43,7 @@ def resumable(conn: Connection, task_id: str) -> OrchestratorRunRow:
 
 
 def given_to(conn: Connection, task_id: str) -> PlanGiven:
-    """What the user had decided for the run: plans, and hints."""
+    """What the user had given the run: plans, and hints."""
     events = list_events(conn, task_id)
     kept = {event.kind: event.detail for event in events}
     single, meta = kept.get(EventKind.PLAN_GIVEN), kept.get(EventKind.META_PLAN_GIVEN)
@@ -64,7 +64,7 @@ def given_to(conn: Connection, task_id: str) -> PlanGiven:
 
 
 def with_earlier_flags(conn: Connection, task_id: str, overrides: Overrides) -> Overrides:
-    """The flags of now over those that the run was begun or resumed with."""
+    """The present flags over those with which the run was started or resumed."""
     values: dict[str, Any] = {}
     for event in list_events(conn, task_id):
         if event.kind == EventKind.FLAGS:
@@ -76,7 +76,7 @@ def with_earlier_flags(conn: Connection, task_id: str, overrides: Overrides) -> 
 
 
 def recorded_config(conn: Connection, run: OrchestratorRunRow) -> Mapping[str, Any]:
-    """The configuration that the run had the last time."""
+    """The configuration that the run had when it was last started."""
     resumed = [
         event.detail for event in list_events(conn, run.task_id) if event.kind == EventKind.RESUMED_WITH
     ]
@@ -85,10 +85,10 @@ def recorded_config(conn: Connection, run: OrchestratorRunRow) -> Mapping[str, A
 
 
 def changes_since(then: Mapping[str, Any], now: Mapping[str, Any], *, source: str) -> tuple[str, ...]:
-    """What is configured differently now, a line each.
+    """What is configured differently now, one line each.
 
     Raises:
-        ConfigError: what is done was judged by another command.
+        ConfigError: the finished part was judged by another command.
     """
     before, after = _flat(then), _flat(json.loads(json.dumps(now, default=str)))
     changed = tuple(key for key in sorted({*before, *after}) if before.get(key) != after.get(key))

@@ -1,4 +1,4 @@
-"""Retrieval alone, as `cra retrieve` runs it: the context for a task, with its decisions in the record."""
+"""Retrieval by itself, for `cra retrieve`: finds the context for a task, and records the decisions."""
 
 import contextlib
 from collections.abc import Callable
@@ -22,12 +22,12 @@ from clean_room_agent.workspace import Workspace
 
 
 class RetrievedContext(Struct, frozen=True, kw_only=True):
-    """A context as it was found, with every decision on the way to it."""
+    """A context, with every decision on the way to it."""
 
     retrieved: Retrieved
     decisions: tuple[DecisionRow, ...]
     notes: tuple[str, ...]
-    """Why it is empty, or why the model's answers were of no use."""
+    """Why it is empty, or why the model's answers were unusable."""
 
 
 def retrieval_settings(
@@ -53,7 +53,7 @@ def retrieval_settings(
 def retrieve(
     workspace: Workspace, settings: Settings, task: str, observer: Observer, *, use_model: bool
 ) -> RetrievedContext:
-    """Bring the index up to date and retrieve the context for `task`, as a pass of its own in the record."""
+    """Bring the index up to date and retrieve the context for `task`, recorded as a separate pass."""
     task_id = new_task_id()
     transport = wiring.live_transport if use_model else wiring.no_transport
     with wiring.open_services(workspace, settings, task_id, transport, watch=observer.notice) as services:

@@ -1,5 +1,5 @@
-"""A run's own index: a copy of the repository's, which follows the run's commits, and the process that writes both. The run
-neither waits for that process sooner than it must, nor imports the indexer.
+"""A run's own index: a copy of the repository's, which follows the run's commits, and the process that writes both. The
+run waits for that process as late as possible, and does not import the indexer.
 """
 
 import contextlib
@@ -40,13 +40,13 @@ from clean_room_agent.trust import forget
 from clean_room_agent.workspace import Workspace, private_folder
 
 DONE = "done"
-"""The last message of a job; those before it are files done, and of how many."""
+"""The last message of a job; earlier ones are (files done, number of files)."""
 RUN_COMMIT_KEY = "run_commit"
-"""In a run's copy: which commit of the run it describes."""
+"""The key, in a run's copy, of the commit of the run that it describes."""
 
 
 class Job(Protocol):
-    """What the process can be asked to do. It imports what it needs when it runs: in that process alone."""
+    """A job for the process. It imports what it needs when it runs, so only in that process."""
 
     def run(self, progress: Progress) -> None:
         """Do it.
@@ -57,7 +57,7 @@ class Job(Protocol):
 
 
 class Refresh(Struct, frozen=True):
-    """The repository's index is up to date, with a row in its record."""
+    """Bring the repository's index up to date, and record that."""
 
     workspace: Workspace
     bounds: IndexConfig
@@ -79,7 +79,7 @@ class Refresh(Struct, frozen=True):
 
 
 class IndexTree(Struct, frozen=True):
-    """The work tree at `top` has an index, which no record tells of."""
+    """Index the worktree at `top`, without recording it."""
 
     top: Path
     bounds: IndexConfig
@@ -93,7 +93,7 @@ class IndexTree(Struct, frozen=True):
 
 
 class Follow(Struct, frozen=True):
-    """The database says what `paths` hold below `root`, and that it describes `commit`."""
+    """Index the present contents of `paths` below `root`, and note that the database describes `commit`."""
 
     database: Path
     root: Path
@@ -112,13 +112,12 @@ class Follow(Struct, frozen=True):
 
 
 class IndexProcess:
-    """Does one job after the other; it ends with the block, or with this process.
-
-    It is forked, so it must be made before this process has threads.
+    """Does one job after the other; it ends with the block, or with this process. It is forked, so it must be created
+    before this process has threads.
     """
 
     def __init__(self, first: Job | None = None, timed: Timed = untimed) -> None:
-        """`first` begins at once, whoever waits for it, and is timed."""
+        """`first` begins at once, and is timed."""
         self._timed = timed
         self._pool = WorkerPool(1, tasks=0, body=partial(_serve, first))
         self._progress: Progress | None = None
@@ -140,7 +139,7 @@ class IndexProcess:
                 self._listener.join()
 
     def wait(self, progress: Progress) -> None:
-        """The first job is done; `progress` is called meanwhile with files done, and of how many.
+        """Wait for the first job; `progress` is called meanwhile with files done and the number of files.
 
         Raises:
             IndexingError: a file cannot be read.
@@ -153,7 +152,7 @@ class IndexProcess:
             raise self._error
 
     def do(self, job: Job, progress: Progress) -> None:
-        """The job is done, after those before it.
+        """Do the job, after earlier ones.
 
         Raises:
             IndexingError: a file cannot be read.
@@ -183,10 +182,11 @@ def _serve(first: Job | None, channel: Channel) -> None:
 
 
 class IndexCopy:
-    """The `RunIndex` of a run: its own copy of the curated database, made when it is first asked for, kept until the task ends.
+    """The `RunIndex` of a run: its own copy of the curated database, made when it is first needed, and kept until the
+    task ends.
 
-    It is a copy of the repository's, refreshed first. For a replay it is built anew from the recorded snapshot, because
-    files and history may have gone on since; so it is for a resumed run whose copy is gone or damaged.
+    It is a copy of the repository's, refreshed first. For a replay it is rebuilt from the recorded snapshot, because
+    files and history may have changed since; likewise for a resumed run whose copy is missing or damaged.
     """
 
     def __init__(
@@ -199,7 +199,7 @@ class IndexCopy:
         *,
         replay_of: RecordedState | None = None,
     ) -> None:
-        """`process` writes it; for a new run, it has begun to bring the repository's index up to date."""
+        """`process` writes it; for a new run, that is already bringing the repository's index up to date."""
         self._services = services
         self._repo = repo
         self._task_id = task_id
@@ -218,13 +218,13 @@ class IndexCopy:
 
     @cached_property
     def source(self) -> Retriever:
-        """Makes contexts from the index as it is now; a retriever knows one state of it, so a refresh takes it away."""
+        """A retriever over the index as it is now. It knows one state of the index, so a refresh replaces it."""
         services = self._services
         root = worktree_place(services.workspace, services.settings, self._task_id)
         return retriever_over(services, self._reading, root)
 
     def refresh(self, root: Path, paths: Sequence[str], commit: str) -> None:
-        """The copy says what `paths` hold in the worktree, and describes `commit`."""
+        """Index the present contents of `paths` in the worktree; the copy then describes `commit`."""
         self._process.do(Follow(self._path, root, tuple(paths), commit), self._progress)
         self.__dict__.pop("source", None)
 
@@ -234,7 +234,7 @@ class IndexCopy:
 
     @cached_property
     def _path(self) -> Path:
-        """The copy, which is there."""
+        """The path of the copy, which exists afterwards."""
         path = self._services.workspace.run_copy(self._task_id)
         began = _began_with(self._services)
         if self._replay_of is not None:
@@ -265,7 +265,7 @@ class IndexCopy:
             backup(source, target)
 
     def _index_recorded(self, state: RecordedState, target: Path) -> None:
-        """`target` is an index of the recorded snapshot's files with the history that HEAD had then."""
+        """Make `target` an index of the recorded snapshot's files, with the history that HEAD had then."""
         workspace = self._services.workspace
         where = private_folder(workspace.worktrees(cache_folder())) / f"{short_id(self._task_id)}-index"
         remove_leftovers(self._repo, self._task_id, where)
@@ -285,7 +285,7 @@ class IndexCopy:
 
 
 def _began_with(services: Services) -> RecordedState | None:
-    """The index that a resumed run began with; None for a new run, or one that had none yet."""
+    """The state that the index of a resumed run began with; None for a new run, or one that had no index yet."""
     run = services.resumed
     if run is None or not run.snapshot_commit:
         return None
@@ -293,7 +293,7 @@ def _began_with(services: Services) -> RecordedState | None:
 
 
 def _describe_as(services: Services, task_id: str, target: Path) -> None:
-    """The files of `target` have the descriptions that those of the task's index had."""
+    """Give the files of `target` the descriptions that those of the task's index had."""
     ids = {
         number
         for event in services.record.write(list_events, task_id)
@@ -309,7 +309,7 @@ def _describe_as(services: Services, task_id: str, target: Path) -> None:
 
 
 def _note_descriptions(services: Services, task_id: str, path: Path) -> None:
-    """The record knows by which descriptions the files of the index at `path` are described."""
+    """Record which descriptions the files of the index at `path` have."""
     with contextlib.closing(connect_file("curated", path, read_only=True)) as copy:
         described = {row.file_id for row in metadata.list_metadata(copy)}
         contents = {

@@ -45,7 +45,9 @@ def run_parts(
     replay_of: RecordedState | None = None,
     interrupts: Interrupts | None = None,
 ) -> Iterator[RunParts]:
-    """The parts of a run, which is timed; `indexing` brings the repository's index up to date meanwhile, if the run is new."""
+    """The parts of a run, with its timing; for a new run, `indexing` brings the repository's index up to date
+    meanwhile.
+    """
     settings, interrupts = services.settings, interrupts or Interrupts()
     place = worktree_place(services.workspace, settings, task.task_id)
     with (
@@ -139,7 +141,7 @@ def _try_machine(bubblewrap: "Bubblewrap") -> "Obstacle | None":
 
 
 def sandbox_inputs_of(settings: Settings) -> SandboxInputs:
-    """Where commands are to run, as configured."""
+    """The inputs for setting up a sandbox, as configured."""
     return SandboxInputs(
         config=settings.sandbox,
         testing=settings.testing,
@@ -151,7 +153,7 @@ def sandbox_inputs_of(settings: Settings) -> SandboxInputs:
 
 
 def _model_lines(services: Services) -> tuple[tuple[str, str, int], ...]:
-    """(role, model tag, window in tokens) of each role that has a model of its own."""
+    """(role, model tag, window in tokens) of each role with a separate model."""
     router, models = services.router, services.settings.models
     return tuple(
         (role, router.resolve(role, role).tag, router.window(role).context)

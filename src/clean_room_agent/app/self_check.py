@@ -74,7 +74,7 @@ VERDICT_PROMPT: Prompt[CheckInputs, Choice] = Prompt(
 
 
 PROBED: tuple[Role, ...] = ("classifier", "reasoning", "coding")
-"""Of roles with one model, the last is named."""
+"""Roles in this order; if they share a model, the last is named."""
 
 
 class Line(Struct, frozen=True, kw_only=True):
@@ -85,7 +85,7 @@ class Line(Struct, frozen=True, kw_only=True):
     text: str
     remedy: str = ""
     exit_code: int = 2
-    """What `cra check` ends with when this is the first that is not ok."""
+    """The exit code of `cra check` if this is the first line that is not ok."""
 
 
 def suite_checks(repo: Path) -> Iterator[Line]:
@@ -100,7 +100,7 @@ def suite_checks(repo: Path) -> Iterator[Line]:
 
 
 def record_checks(repo: Path, *, thorough: bool) -> Iterator[Line]:
-    """Lines on the record: sound, private, and each run whole."""
+    """Lines on the record: whether it is undamaged, private and consistent."""
     from clean_room_agent.app.record_check import check_record
 
     for found in check_record(wiring.workspace_of(repo), thorough=thorough):
@@ -118,7 +118,9 @@ def as_object(line: Line) -> dict[str, object]:
 
 
 def run_checks(path: Path) -> Iterator[Line]:
-    """The lines, in the order in which a run would meet their subjects; what cannot be asked any more is left out."""
+    """The lines, in the order in which a run would need their subjects; checks that depend on a failed one are left
+    out.
+    """
     yield from local_checks(path)
     try:
         workspace = wiring.workspace_of(path)
@@ -129,7 +131,7 @@ def run_checks(path: Path) -> Iterator[Line]:
 
 
 def local_checks(path: Path) -> Iterator[Line]:
-    """Those of them that ask no model server."""
+    """The lines that need no model server."""
     yield _platform()
     yield _attempt("git", _git)
     where = _attempt("repository", lambda: str(open_repository(wiring.workspace_of(path).repo).top))
@@ -162,7 +164,7 @@ def _settings(workspace: Workspace) -> Settings:
 
 
 def try_sandbox() -> Iterator[Line]:
-    """A line on bubblewrap, and one for each kind of user with how many attempts to get out were blocked."""
+    """A line on bubblewrap, and one for each kind of user with the number of blocked escape attempts."""
     environment = dict(os.environ)
     found = working_bubblewrap()
     if isinstance(found, Obstacle):
@@ -200,7 +202,7 @@ def _sandbox(mode: SandboxMode) -> Line:
 
 
 def _structured(services: wiring.Services, task_id: str) -> str:
-    """Ask for a tiny object and read it, by the way that every run goes."""
+    """Ask for a tiny object and read it, in the same way as every run."""
     reply = services.models.ask(CHECK_PROMPT, CheckInputs(number=7), pass_id=task_id)
     if reply.value is None:
         fault = reply.bad.fault if reply.bad else ""
@@ -212,7 +214,7 @@ def _structured(services: wiring.Services, task_id: str) -> str:
 
 
 def _verdicts(services: wiring.Services, task_id: str) -> str:
-    """Ask for a yes, to see whether token probabilities come with it."""
+    """Ask for a yes, to see whether the answer comes with token probabilities."""
     reply = services.models.ask(VERDICT_PROMPT, CheckInputs(number=7), pass_id=task_id, repair=False)
     if reply.value is None:
         return f"the judging model says neither yes nor no to an easy question: {reply.text.strip()[:40]!r}"

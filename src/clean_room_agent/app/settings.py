@@ -90,7 +90,7 @@ class Settings(Struct, frozen=True, kw_only=True, dict=True):
         """Check that each of these tables has all required values.
 
         Raises:
-            ConfigError: names the first value that is missing or wrong, and how to give it.
+            ConfigError: a value is missing or invalid; the message names the first, and how to give it.
         """
         for table in tables:
             self._slice(table)
@@ -184,12 +184,11 @@ class Settings(Struct, frozen=True, kw_only=True, dict=True):
 def load_settings(
     path: Path, overrides: Overrides, *, optional: bool = False, user_wide: bool = True
 ) -> Settings:
-    """The settings from the file at `path` over those for all repositories (`user_wide`), with the flags laid over both.
-
-    With `optional`, a file that does not exist is read as empty: some commands need no more than flags.
+    """The settings from the file at `path`, which override those for all repositories (`user_wide`); flags override
+    both. With `optional`, a missing file is read as empty, since some commands need no more than flags.
 
     Raises:
-        ConfigError: no file, no TOML, an unknown table or key, or a wrong value anywhere in it.
+        ConfigError: there is no file, or it is not TOML, or has an unknown table or key or an invalid value.
         UsageError: flags that exclude each other.
     """
     below = read_user_config() if user_wide else {}
@@ -204,7 +203,7 @@ def load_settings(
 
 
 def user_config_file() -> Path:
-    """The configuration for all repositories of this user; a relative XDG_CONFIG_HOME counts for nothing, as XDG says."""
+    """The configuration for all repositories of this user; a relative XDG_CONFIG_HOME is ignored, as XDG requires."""
     named = Path(os.environ.get("XDG_CONFIG_HOME", ""))
     return (named if named.is_absolute() else Path.home() / ".config") / "clean-room-agent" / "config.toml"
 
@@ -213,7 +212,7 @@ def read_user_config() -> dict[str, Any]:
     """The user-wide configuration, validated; empty if there is no such file.
 
     Raises:
-        ConfigError: others can write it, an unknown table or key, or a wrong value.
+        ConfigError: others can write it, or it has an unknown table or key or an invalid value.
     """
     path = user_config_file()
     try:
@@ -234,7 +233,7 @@ def check_tables(data: Mapping[str, Any], *, source: str) -> None:
     """Validate all values; required ones may be missing.
 
     Raises:
-        ConfigError: names the first table with an unknown key or a wrong value.
+        ConfigError: a table has an unknown key or an invalid value; the message names the first.
     """
     refuse_unknown_tables(data, TABLES, source=source)
     for name in data:

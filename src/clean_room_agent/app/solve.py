@@ -48,7 +48,7 @@ NEEDED = ("models", "budget", "stages", "solve", "testing")
 
 
 class SolveRequest(Struct, frozen=True, kw_only=True):
-    """One solve as the command line asked for it."""
+    """One solve as requested on the command line."""
 
     task: str
     given: PlanGiven = field(default_factory=PlanGiven)
@@ -56,19 +56,20 @@ class SolveRequest(Struct, frozen=True, kw_only=True):
     command: str = "solve"
     replay_of: wiring.RecordedState | None = None
     resume: bool = False
-    """The task began before, and goes on; the words are the record's."""
+    """Whether the task began before and is resumed; its words are then those of the record."""
     hint: str = ""
     flags: str = ""
-    """What the command line says over the configuration, as JSON; "" for nothing."""
+    """Flags that override the configuration, as JSON; "" for none."""
 
 
 def request_again(
     workspace: Workspace, prefix: str, overrides: Overrides, *, hint: str
 ) -> tuple[str, SolveRequest, Overrides]:
-    """The task that begins with `prefix`, what is to be gone on with, and its flags with those of now over them.
+    """The id of the task that begins with `prefix`, the request to resume it, and its flags overridden by the present
+    ones.
 
     Raises:
-        UsageError: no run begins so, or it cannot go on.
+        UsageError: no run begins like this, or it cannot be resumed.
     """
     from clean_room_agent.app.resumption import resumable, with_earlier_flags
 
@@ -83,11 +84,11 @@ def request_again(
 
 
 def plan_given(workspace: Workspace, plan_file: Path | None, meta_file: Path | None) -> tuple[PlanGiven, str]:
-    """What reviewed plan files decide in advance, and the task's words if a file has them ("" otherwise).
+    """The plans in reviewed plan files, and the task's words if a file has them ("" otherwise).
 
     Raises:
         UsageError: both files were given, or one cannot be read.
-        ArtifactError: a file is not the plan that its flag asks for; the message names the field.
+        ArtifactError: a file is not the kind of plan that its flag asks for; the message names the field.
     """
     if plan_file is not None and meta_file is not None:
         raise UsageError("--plan and --meta-plan exclude each other")
@@ -132,7 +133,9 @@ def run_solve(
     task_id: str | None = None,
     entered_at: str = "",
 ) -> tuple[int, RunSummary]:
-    """The exit code and the last screen of one run; `entered_at`: when the user pressed Enter, UTC ISO 8601, where one did."""
+    """Run the request: its exit code and summary. `entered_at` is when the user pressed Enter (UTC, ISO 8601), if
+    known.
+    """
     settings.require(*NEEDED)
     task_id = task_id or new_task_id()
     times = TimeLog(task_id, utc_now)
@@ -185,7 +188,7 @@ def run_solve(
 
 
 def _opened(workspace: Workspace, settings: Settings, times: TimeLog) -> Repository:
-    """The repository, without what dead processes left in it."""
+    """Open the repository, and clean up what dead processes left in it."""
     with times.timed(TimeKind.GIT, "open the repository"):
         repo = with_package(open_repository(workspace.repo), BRANCHES)
         reap(workspace, repo, wiring.worktrees_folder(workspace, settings))
@@ -200,7 +203,7 @@ def _ended(
     interrupts: Interrupts,
     measured: tuple[tuple[int, int], float],
 ) -> tuple[int, RunSummary]:
-    """The exit code and the last screen of a run that has just ended; its result is applied, if that was asked for.
+    """The exit code and the final summary of a run that has just ended; its result is applied if requested.
 
     `measured` is the fullest prompt (tokens, and of what window) and when the run began (monotonic seconds).
     """
@@ -219,11 +222,11 @@ def _ended(
 def note_beginning(
     services: wiring.Services, observer: Observer, given: PlanGiven, *, hint: str, flags: str
 ) -> PlanGiven:
-    """Record what the run begins or continues with: what the user decided for it, which a resumed run has from the
-    record.
+    """Record what the run begins or continues with; returns what the user gave it, which for a resumed run comes from
+    the record.
 
     Raises:
-        ConfigError: what is done was judged by another test command than is configured now.
+        ConfigError: the finished part was judged by another test command than is configured now.
     """
     task_id, run = services.session.task_id, services.resumed
 
@@ -291,7 +294,7 @@ def _summary(
 
 
 def _ending(services: wiring.Services, result: OrchestratorResult) -> Ending:
-    """Why the run is not complete; empty where it is."""
+    """Why the run is not complete; empty if it is."""
     if result.status is RunStatus.COMPLETE:
         return Ending()
     from clean_room_agent.report.causes import ending_of
@@ -302,7 +305,9 @@ def _ending(services: wiring.Services, result: OrchestratorResult) -> Ending:
 def _apply(
     repo: Repository, services: wiring.Services, solved: Solved
 ) -> tuple[tuple[str, ...] | None, RepositoryError | None]:
-    """The paths brought into the working tree, None where the result is not complete or changed nothing; and the refusal."""
+    """Apply the result; returns the applied paths (None if the result is not complete or changed nothing), and the
+    refusal.
+    """
     result = solved.result
     if result.status is not RunStatus.COMPLETE or not solved.result_commit:
         return None, None

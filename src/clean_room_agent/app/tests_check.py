@@ -23,9 +23,9 @@ from clean_room_agent.workspace import Workspace, private_folder
 
 MISSING = re.compile(r"No module named '([\w.]+)'|Cannot find (?:module|package) '([^'\n]+)'")
 SHOWN = 5
-"""Failing tests that are named."""
+"""The most failing tests that are named."""
 SHORT = 0.5
-"""From this share of the time-out on, the tests are said to be near it."""
+"""From this share of the timeout on, a line says that the tests are close to it."""
 
 
 def check_tests(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
@@ -33,8 +33,8 @@ def check_tests(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
     Everything is cleaned up.
 
     Raises:
-        ConfigError: there can be no sandbox, and one is wanted.
-        GitError: there can be no worktree.
+        ConfigError: a sandbox is configured, but not possible.
+        GitError: the worktree cannot be created.
     """
     repo = open_repository(workspace.repo)
     task_id = new_task_id()
@@ -85,7 +85,7 @@ def _of_run(runner: TestRunner, key: str, run: TestRun) -> Iterator[Finding]:
 
 
 def _missing(run: TestRun, top: Path) -> list[str]:
-    """Modules of others that failing tests cannot import: none that the repository itself could have."""
+    """Third-party modules that failing tests cannot import, without those that the repository itself could have."""
     said = (
         "\n".join(test.message for test in run.failing) + "\n" + ("" if run.report.whole else run.end.excerpt)
     )

@@ -27,7 +27,7 @@ def train_adapter(
     resume: bool,
     bar: Bar,
 ) -> "Trained":
-    """The adapter of dataset number `dataset`, in the registry.
+    """Train an adapter on dataset number `dataset`, and register it.
 
     Raises:
         UsageError: there is no such dataset.
@@ -82,7 +82,7 @@ def machine_of(
     micro_batch: int,
     checkpointing: bool,
 ) -> "Machine":
-    """The machine for a training; without a given dtype, what the processor supports natively."""
+    """The machine for a training; by default with the dtype that the processor supports natively."""
     import sys
 
     from clean_room_agent.training.train import Machine, native_bfloat16

@@ -1,4 +1,4 @@
-"""What `cra train-plan` and `cra curate-data` read runs with, and the making of a dataset from them."""
+"""What `cra train-plan` and `cra curate-data` need to read runs, and making a dataset from them."""
 
 import contextlib
 import os
@@ -47,7 +47,7 @@ def training_parts(
     settings: Settings,
     progress: Callable[[int, int], None],
 ) -> Iterator[TrainingParts]:
-    """The parts over the record as it stood when the command began: its own calls are not analysed.
+    """The parts, over the record as it was when the command began, without the command's own calls.
 
     Raises:
         UsageError: nothing has been recorded.
@@ -83,7 +83,7 @@ def training_parts(
 
 
 def stage_names(given: str | None, default: str) -> tuple[str, ...]:
-    """The stages of a command, of which there is one by default.
+    """The stages of a command; by default a single one.
 
     Raises:
         ConfigError: one of them does not exist.
@@ -99,10 +99,10 @@ def stage_names(given: str | None, default: str) -> tuple[str, ...]:
 
 
 def plan_for(parts: TrainingParts, given: str | None, target: str | None) -> tuple["TrainingPlan", int]:
-    """The plan, and its number in the record; 0 where it is not there yet.
+    """The plan, and its number in the record; 0 if it is not recorded yet.
 
     Raises:
-        UsageError: there is no such plan, or it is for a prompt that there is not.
+        UsageError: there is no such plan, or it is for an unknown prompt.
     """
     from clean_room_agent.training.plan import plan_of, read_plan
     from clean_room_agent.training.planning import default_plan
@@ -126,7 +126,7 @@ def plan_for(parts: TrainingParts, given: str | None, target: str | None) -> tup
 
 
 def store_plan(parts: TrainingParts, plan: "TrainingPlan") -> int:
-    """Store the plan in the record: its number."""
+    """Store the plan in the record, and return its number."""
     from clean_room_agent.training.plan import row_of
 
     pipeline = parts.pipeline
@@ -142,11 +142,11 @@ class CurationRequest(Struct, frozen=True, kw_only=True):
     plan: str | None
     """A plan's number in the record, or its file."""
     target: str | None
-    """In place of a plan: a prompt's name."""
+    """Instead of a plan: a prompt's name."""
     folder: Path | None
     """None: `dataset-TARGET` in the current folder."""
     trainer: str
-    """The trainer whose format it gets."""
+    """The trainer whose format is written."""
     stages: str | None
 
 

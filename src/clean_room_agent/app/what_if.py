@@ -43,7 +43,7 @@ class Side(Struct, frozen=True, kw_only=True):
     """One answer, the recorded or the new one."""
 
     answer: Any
-    """What was read of it; a `BadAnswer` where nothing could be."""
+    """The parsed answer; a `BadAnswer` if it is unreadable."""
     prompt_tokens: int | None
     completion_tokens: int | None
     latency_ms: int
@@ -59,15 +59,17 @@ class Compared(Struct, frozen=True, kw_only=True):
     call_id: int
     """The recorded call that asked it."""
     options: Mapping[int, str]
-    """What the numbers of an answer stand for: the numbered lines of the question."""
+    """What the numbers in an answer refer to: the numbered lines of the question."""
     decides: tuple[str, ...]
-    """The paths that were let in or left out by the recorded answer."""
+    """The paths that were included or left out by the recorded answer."""
     then: Side
     now: Side
 
     @property
     def agree(self) -> bool:
-        """Whether both answers say the same; verdicts may be more or less sure, and two unreadable answers are alike."""
+        """Whether both answers say the same; verdicts may have different probabilities, and two unreadable answers
+        count as the same.
+        """
         return bool(_essence(self.then.answer) == _essence(self.now.answer))
 
 
@@ -79,14 +81,14 @@ class WhatIf(Struct, frozen=True, kw_only=True):
     stage: str
     model: str
     recorded: tuple[str, ...]
-    """The models that answered at the time."""
+    """The models that gave the recorded answers."""
     task_id: str
-    """Under which the new answers are recorded."""
+    """The task under which the new answers are recorded."""
     compared: tuple[Compared, ...]
 
 
 class _Question(Struct, kw_only=True):
-    """A recorded question with all its tries, repairs among them."""
+    """A recorded question with all its tries, including repairs."""
 
     rows: list[ModelCall]
 
@@ -104,10 +106,10 @@ def ask_other(
     run: str,
     progress: Callable[[int, int], None],
 ) -> WhatIf:
-    """The questions of `stage` (a stage's name or a prompt's) in `run`, asked of `model` at the configured server.
+    """Ask `model` at the configured server the questions of `stage` (a stage's name or a prompt's) in `run`.
 
     Raises:
-        UsageError: there is no such run, or it has no such stage; the message names those that it has.
+        UsageError: there is no such run, or it has no such stage; the hint names those that it has.
         ModelError: the server's failure.
     """
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
@@ -145,7 +147,7 @@ def ask_other(
 
 
 def _questions(stage: str, calls: Sequence[ModelCall]) -> Iterator[_Question]:
-    """The stage's questions in the order of access. A try again, or a repair, begins with the question's own text."""
+    """The stage's questions, in order. A retry or a repair begins with the question's own text."""
     open_ones: dict[tuple[str, str, str], _Question] = {}
     found: list[_Question] = []
     for row in calls:
@@ -214,7 +216,7 @@ def _recorded(question: _Question) -> Side:
 
 
 def _ask(models: ModelClient, row: ModelCall, task_id: str) -> Side:
-    """The answer to the very text that was asked; one that does not fit the other model's window is no answer."""
+    """The answer to exactly the recorded text; if that does not fit the other model's window, there is no answer."""
     relative = relative_pass(row.site.pass_id)
     try:
         reply = models.ask(
@@ -236,12 +238,12 @@ def _ask(models: ModelClient, row: ModelCall, task_id: str) -> Side:
 
 
 def _as_asked(row: ModelCall) -> SourcedText:
-    """The prompt; each line comes from where it came from then."""
+    """The recorded prompt, with the recorded source of each line."""
     return SourcedText(row.request.prompt, row.request.spans or ())
 
 
 def _verbatim(row: ModelCall) -> Prompt[Asked, Any]:
-    """The prompt of a recorded call with the words of then, whatever its template says now."""
+    """The prompt of a recorded call with its recorded text, whatever its template says now."""
     body = json.loads(row.request.request_body) if row.request.request_body else {}
     limit = body.get("max_tokens") or body.get("options", {}).get("num_predict")
     prompt = KNOWN[row.site.call_type]

@@ -43,48 +43,48 @@ from clean_room_agent.retrieval.retriever import Retriever
 from clean_room_agent.workspace import Workspace, private_folder, trusted_workspace
 
 PLAIN_WINDOW = 32_768
-"""Tokens of the window that is assumed where no model reads and nobody names one."""
+"""Tokens of the window that is assumed if no model is used and none is configured."""
 RESERVED_SHARE = 4
-"""One part in so many of such a window is kept from content."""
+"""One part in so many of such a window is reserved."""
 
 
 def workspace_of(path: Path) -> Workspace:
     """The workspace of the repository around `path`.
 
     Raises:
-        UsageError: somebody else made its folder, or put something into it.
+        UsageError: its folder is not the user's own.
     """
     return trusted_workspace(find_top(path.absolute()))
 
 
 def cache_folder() -> Path:
-    """The user's cache folder for this program; a relative one counts for nothing, as XDG says."""
+    """The user's cache folder for this program; a relative one is ignored, as XDG requires."""
     named = Path(os.environ.get("XDG_CACHE_HOME", ""))
     return (named if named.is_absolute() else Path.home() / ".cache") / "cra"
 
 
 def worktrees_folder(workspace: Workspace, settings: Settings) -> Path:
-    """Where the repository's work trees stand."""
+    """The folder of the repository's worktrees."""
     root = settings.worktree.root
     return workspace.repo / root if root is not None else workspace.worktrees(cache_folder())
 
 
 def worktree_place(workspace: Workspace, settings: Settings, task_id: str) -> Path:
-    """Where a run's first work tree stands; the folder above it is there."""
+    """The path of a run's first worktree; its parent folder is created."""
     return private_folder(worktrees_folder(workspace, settings)) / short_id(task_id)
 
 
 def live_transport(settings: Settings) -> Transport:
-    """The way to the configured model server; nothing is sent yet."""
+    """A transport to the configured model server; nothing is sent yet."""
     return open_server(settings.models)
 
 
 def require_models(settings: Settings, transport: Callable[[Settings], Transport]) -> None:
-    """The server has every model that is configured, with its window: asked before anything that takes long. A recording has
-    what it has.
+    """Check that the server has every configured model, with its window, before anything that takes long. A recording
+    is not checked.
 
     Raises:
-        ConfigError: the configuration names a stage that there is not.
+        ConfigError: the configuration names an unknown stage.
         ModelError: it does not, or cannot be asked.
     """
     retrieval_config(settings)
@@ -93,13 +93,13 @@ def require_models(settings: Settings, transport: Callable[[Settings], Transport
 
 
 class NoTransport:
-    """The transport of a command that promised to ask no model."""
+    """The transport of a command that promises to ask no model."""
 
     provider = "none"
     live = False
 
     def send(self, request: ChatRequest) -> RawAnswer:
-        """Refuses: nothing may be asked.
+        """Refuse, since nothing may be asked.
 
         Raises:
             UsageError: always.
@@ -107,15 +107,15 @@ class NoTransport:
         raise UsageError(f"--no-model was given, but {request.identity} needs a model")
 
     def window(self, tag: str) -> int | None:  # noqa: ARG002 - Transport's signature
-        """None: nobody has a window."""
+        """None: there is no server."""
         return None
 
     def count(self, tag: str, system: str, prompt: str) -> int | None:  # noqa: ARG002 - Transport's signature
-        """None: nobody counts."""
+        """None: there is no server."""
         return None
 
     def digest(self, tag: str) -> str | None:  # noqa: ARG002 - Transport's signature
-        """None: nobody tells."""
+        """None: there is no server."""
         return None
 
 
@@ -143,7 +143,7 @@ def with_plain_budget(settings: Settings, warn: Callable[[str], None]) -> Settin
 
 
 def offline_settings(workspace: Workspace, overrides: Overrides, warn: Callable[[str], None]) -> Settings:
-    """The settings of a command that asks no model: those of the repository, or plain ones where it has none."""
+    """The settings of a command that asks no model: those of the repository, or defaults if it has none."""
     settings = load_settings(workspace.config, overrides, optional=True)
     if "models" not in settings.data:
         settings = with_plain_budget(without_models(settings), warn)
@@ -152,7 +152,7 @@ def offline_settings(workspace: Workspace, overrides: Overrides, warn: Callable[
 
 
 def router_of(settings: Settings, learned: Mapping[str, TokenEstimator] | None = None) -> ModelRouter:
-    """The router of the configuration, its overrides checked against the prompts and stages that there are."""
+    """The router for the configuration, with its overrides checked against the existing prompts and stages."""
     router = ModelRouter(settings.models, settings.budget, learned)
     if settings.models.overrides:
         from clean_room_agent.app.prompts import PROMPTS
@@ -185,9 +185,9 @@ class RecordedState(Struct, frozen=True, kw_only=True):
     head: str
     """The commit that HEAD was."""
     snapshot: str
-    """The commit that held its files."""
+    """The commit with its files."""
     absent: tuple[str, ...] = ()
-    """Those of its files that the user's tree did not show, and that the index so did not know."""
+    """Files that the user's tree did not show, so that the index did not have them."""
 
 
 def recorded_state(run: OrchestratorRunRow) -> RecordedState:
@@ -216,7 +216,7 @@ class Services(ModelAccess, frozen=True, kw_only=True):
     settings: Settings
     session: Session
     resumed: OrchestratorRunRow | None = None
-    """How the run stood before, where it goes on."""
+    """The run's row from before, if it is resumed."""
 
     def end_task(self) -> None:
         """End the task: archive its session in the record, and delete its copy of the index."""
@@ -235,11 +235,11 @@ def open_model_access(
     resume: bool = False,
     watch: CallWatcher = unwatched,
 ) -> Iterator[ModelAccess]:
-    """Record and model client of a command that keeps nothing in mind between its calls.
+    """Record and model client of a command without a session.
 
-    Prompts are measured as those of the task `measured_as` or of an earlier run of `task_id` were, where the record
-    knows of it, else by what was learned from all calls; the record then says so for `task_id`. With `resume`, what the
-    task asked before is answered from the record, and counted once.
+    Tokens are estimated as in the task `measured_as` or in an earlier run of `task_id`, if recorded, or else by what
+    was learned from all calls, which is then recorded for `task_id`. With `resume`, what the task asked before is
+    answered from the record, and counted once.
     """
     router = router_of(settings)
     meter = Meter()
@@ -282,13 +282,12 @@ def open_services(
     resume: bool = False,
     watch: CallWatcher = unwatched,
 ) -> Iterator[Services]:
-    """Open record, session and model client for one task, which may replay another one, or resume.
-
-    Nobody else holds the task meanwhile. The session is kept unless the command archives it, or ends by an error
-    after which nothing can go on.
+    """Open record, session and model client for one task, which may replay another one or be resumed. The task is
+    locked meanwhile. The session is kept unless the command archives it, or ends with an error after which it cannot be
+    resumed.
 
     Raises:
-        UsageError: another process holds the task, or it cannot go on.
+        UsageError: another process holds the task, or it cannot be resumed.
     """
     measured_as = replay_of.task_id if replay_of else ""
     retrieval_config(settings)  # a stage that there is not is refused before anything is written

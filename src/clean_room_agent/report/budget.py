@@ -11,15 +11,15 @@ from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.report.trace import Chosen, PassTrace
 
 FULL, TIGHT = 0.9, 0.7
-"""Shares of a window from which a prompt is shown in red, in yellow."""
+"""Shares of a window from which on a prompt is shown in red, or in yellow."""
 
 
 class CallTokens(Struct, frozen=True, kw_only=True):
-    """The tokens of one call, beside those that it might have."""
+    """The tokens of one call, with their limits."""
 
     estimated: int
     actual: int | None
-    """As the server counted; None where it did not say."""
+    """As the server counted them; None if it did not say."""
     answer: int | None
     answer_limit: int | None
     window: int
@@ -45,7 +45,7 @@ class CallLine(Struct, frozen=True, kw_only=True):
 
 
 def call_line(call: CallSummary, entry: PassTrace) -> CallLine:
-    """The call in one line; its window is what the request asked for, else the pass's."""
+    """The call in one line; its window is the one that the request asked for, or else the pass's."""
     return CallLine(
         call_id=call.id,
         place=entry.place,
@@ -73,7 +73,9 @@ def budget(chosen: Chosen) -> tuple[CallLine, ...]:
 
 
 def fullest(calls: Sequence[CallSummary], window: int) -> tuple[int, int]:
-    """(tokens, window) of the prompt that left least of its window free; probes, which must not fit, do not count."""
+    """(tokens, window) of the prompt that left the smallest part of its window free, without probes, which must not
+    fit.
+    """
     best = (0, 0)
     for call in calls:
         used = call.cost.read_tokens

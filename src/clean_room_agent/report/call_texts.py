@@ -1,4 +1,4 @@
-"""The texts of a task: what a model read and answered, call by call, and what came of it as a diff."""
+"""The texts of a task: what a model read and answered, call by call, and the resulting diffs."""
 
 from msgspec import Struct
 from rich.console import Group, RenderableType
@@ -15,7 +15,7 @@ from clean_room_agent.workspace import Workspace
 
 
 class CallTexts(Struct, frozen=True, kw_only=True):
-    """One call's texts, exactly as they went over the wire."""
+    """One call's texts, exactly as they were sent and received."""
 
     call_id: int
     place: str
@@ -28,7 +28,7 @@ class CallTexts(Struct, frozen=True, kw_only=True):
     thinking: str
     finish: str
     reading: str
-    """"" where nobody read it."""
+    """"" if it was not read."""
     fault: str
     error: str
 
@@ -40,7 +40,7 @@ class AttemptDiff(Struct, frozen=True, kw_only=True):
     attempt: int
     outcome: str
     stands: bool
-    """Whether the result has it."""
+    """Whether it is part of the result."""
     diff: str
 
 
@@ -109,7 +109,7 @@ def attempt_diffs(chosen: Chosen, *, accepted_only: bool) -> tuple[AttemptDiff, 
 
 
 def render_diffs(diffs: tuple[AttemptDiff, ...]) -> Group:
-    """The diffs, each under the attempt that made it; without a heading where it is the whole run's."""
+    """The diffs, each under the attempt that made it; the whole run's diff has no heading."""
     parts: list[RenderableType] = []
     for entry in diffs:
         if entry.place:
@@ -140,7 +140,7 @@ def _head(text: CallTexts) -> Text:
 
 
 def result_diffs(workspace: Workspace, trace: RunTrace, chosen: Chosen) -> tuple[AttemptDiff, ...]:
-    """The whole run's change as git has it; of a place, and where the commits are gone, attempt by attempt."""
+    """The whole run's change as git has it; for a part of the run, or if the commits are gone, attempt by attempt."""
     run = trace.run
     if chosen.place or run is None or not run.result_commit:
         return attempt_diffs(chosen, accepted_only=not chosen.place)

@@ -1,4 +1,4 @@
-"""Why a task came to nothing: counts by cause, and what to do about the first of them."""
+"""Why a task failed: counts by cause, and what to do about the most important one."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -22,12 +22,12 @@ WORK: Mapping[str, Work] = {
     "doctor": "planning",
     "enrichment": "describing",
 }
-"""What a prompt is for; every other one judges what belongs into the context."""
+"""The work that a prompt does; every other prompt judges what belongs in the context."""
 NEAREST: tuple[Work, ...] = ("editing", "planning", "describing", "judging")
 """From the end of a task to its beginning."""
 WEAK_COUNT = 3
 WEAK_SHARE = 0.75
-"""From so many answers of no use, and from such a share of all of their kind, the model is too weak for the work."""
+"""From this share of unusable answers among all of their kind on, the model is too weak for the work."""
 MOST_LINES = 4
 WRITE_THE_PLAN = "write the plan yourself: `cra solve --plan FILE`"
 LARGER_DESCRIBER = "a larger model may do: enrichment in [models.overrides]"
@@ -60,14 +60,14 @@ BY_CODE: Mapping[str, str] = {
     "PROTECTED": "the edits changed protected files: [edit] protected lists them, and a plan may name tests",
     "TRUNCATED": "the edits were cut off: give the model smaller steps, or raise coding in [models.max_tokens]",
 }
-"""Where one code leads among the refused edits."""
+"""The advice if one code prevails among the refused edits."""
 BUDGET = "budget spent"
-"""How the reason of a run begins that used up one of its budgets."""
+"""The beginning of the reason of a run that used up one of its budgets."""
 RAISE_BUDGET = "raise max_calls, max_tokens or max_minutes in [orchestrator], then `cra solve --resume {run}`"
 
 
 def ending_of(conn: Connection, task_id: str, *, reason: str = "") -> Ending:
-    """Why the task is unfinished. `reason`: what the run itself says of it."""
+    """Why the task is unfinished. `reason` is the run's own."""
     return explain(count_causes(conn, task_id, probe=PROBE_NAME), task_id, reason=reason)
 
 
@@ -91,14 +91,14 @@ def work_of(prompt: str) -> Work:
 
 
 def _distance(count: CauseCount) -> tuple[int, int]:
-    """How far from the end it stood that this came to nothing; the more frequent first."""
+    """The sort key of a cause: nearest to the end of a task first, then the most frequent."""
     if not count.subject:
         return (len(NEAREST) if count.cause is Cause.NOTHING_IN_SCOPE else -1, -count.count)
     return (NEAREST.index(work_of(count.subject)), -count.count)
 
 
 def _weak_advice(causes: Causes) -> str:
-    """What to do where nearly all answers of one kind were of no use: for the kind that stood first in the way."""
+    """What to do if nearly all answers of one kind were unusable; for the first such kind."""
     for work, advice in WEAK.items():
         asked = sum(number for prompt, number in causes.asked if work_of(prompt) == work)
         useless = sum(
@@ -143,7 +143,7 @@ UNFINISHED = frozenset({RunStatus.FAILED, RunStatus.PARTIAL, RunStatus.NEEDS_HUM
 
 
 def ending_on_record(conn: Connection, trace: RunTrace) -> Ending:
-    """Why the run is unfinished; empty while it goes on, and where it is complete."""
+    """Why the run is unfinished; empty while it is running, and if it is complete."""
     if trace.run is None or trace.run.status not in UNFINISHED:
         return Ending()
     return ending_of(conn, trace.task_id, reason=trace.run.reason)

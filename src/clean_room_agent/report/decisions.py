@@ -1,4 +1,4 @@
-"""Retrieval decisions as a person reads them: what became of each candidate, and why."""
+"""Retrieval decisions for a person: the verdict on each candidate, and why."""
 
 from msgspec import Struct
 from rich.console import Group
@@ -39,7 +39,7 @@ def verdicts(chosen: Chosen) -> tuple[PassVerdicts, ...]:
 
 
 def render_verdicts(found: tuple[PassVerdicts, ...]) -> Group:
-    """Pass by pass, stage by stage, two lines a decision."""
+    """Pass by pass and stage by stage, two lines per decision."""
     lines: list[Text] = []
     for entry in found:
         place = entry.place or "the task"
@@ -70,7 +70,7 @@ def decision_lines(row: DecisionRow, *, indent: int) -> list[Text]:
 
 
 def plan_decision_lines(row: PlanDecisionRow, *, indent: int) -> list[Text]:
-    """The same of a decision about a plan."""
+    """The same for a decision about a plan."""
     verdict = ("yes", "green") if row.yes else ("no ", "red")
     pad = " " * indent
     facts = ", ".join(_weights(row.judgment))
@@ -79,7 +79,7 @@ def plan_decision_lines(row: PlanDecisionRow, *, indent: int) -> list[Text]:
 
 
 def _weights(judgment: Judgment) -> list[str]:
-    """What a model's verdict was weighed by, and the call that gave it."""
+    """The figures behind a model's verdict, and the call that gave it."""
     facts = []
     if judgment.probability is not None:
         facts.append(f"probability {judgment.probability:.2f}")

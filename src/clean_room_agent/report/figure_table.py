@@ -1,4 +1,4 @@
-"""A table of figures for a terminal of any width: names go above their figures where there is no room beside them."""
+"""A table of figures for a terminal of any width: names go above their figures if there is no space next to them."""
 
 from collections.abc import Iterator
 
@@ -20,14 +20,14 @@ class FigureTable(Struct, kw_only=True):
     heads: tuple[str, ...]
     """Above the figures."""
     rows: list[tuple[Text, tuple[str | Text, ...]]] = field(default_factory=list)
-    """Without figures: a heading among the rows."""
+    """A row without figures is a heading."""
 
     def add(self, name: Text, *figures: str | Text) -> None:
-        """One more row."""
+        """Add a row."""
         self.rows.append((name, figures))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        """Names beside their figures, or above them."""
+        """Names next to their figures, or above them."""
         widths = [cell_len(head) for head in self.heads]
         for _, figures in self.rows:
             for number, figure in enumerate(figures):

@@ -1,4 +1,4 @@
-"""A run's time lanes for a terminal: a bar a lane, as wide as fits."""
+"""A run's time lanes for a terminal: one bar per lane, as wide as fits."""
 
 import math
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ from clean_room_agent.report.time_lanes import LaneUse, TimeLane, TimeLanes
 
 MOST_COLUMNS = 60
 LEAST_COLUMNS = 10
-"""Of a bar. Where that does not fit, there is none."""
+"""Of a bar. If that does not fit, there is no bar."""
 FIGURES = 18
-"""Columns of the two figures behind a bar."""
+"""Columns of the two figures after a bar."""
 COLOURS: Mapping[LaneUse, str] = {"own": "", "index": "magenta", "tests": "green", "model": "blue"}
 REST = "none of these"
 BUSY, IDLE = "█", "·"
@@ -25,7 +25,7 @@ class LaneTable(Struct, frozen=True):
     times: TimeLanes
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """One line a lane, then the milestones."""
+        """One line per lane, then the milestones."""
         del console
         names = max(len(REST), *(len(lane.name) for lane in self.times.lanes))
         columns = min(MOST_COLUMNS, options.max_width - names - FIGURES - 2)
@@ -55,7 +55,7 @@ def render_lanes(times: TimeLanes | None) -> RenderableType:
 
 
 def _bar(lane: TimeLane, seconds: float, columns: int) -> str:
-    """A column is busy where the lane was within its time, however shortly."""
+    """The bar; a column is busy if the lane was active at any time in it."""
     cells = [IDLE] * columns
     for one in lane.stretches if columns else ():
         first = min(int(one.start / seconds * columns), columns - 1)

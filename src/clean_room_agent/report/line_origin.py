@@ -12,11 +12,11 @@ class LineOrigin(Struct, frozen=True, kw_only=True):
     """Where a line comes from. Lines are 1-based."""
 
     change: int | None
-    """Position of the diff that wrote it; None where it stood there before the first."""
+    """Position of the diff that wrote it; None if it was there before the first."""
     line: int
     """Its number in the file as that diff left it, or as it was before the first."""
     text: str | None
-    """None where no diff shows it."""
+    """None if no diff shows it."""
 
 
 def find_origin(diffs: Sequence[str], path: str, line: int) -> LineOrigin:
@@ -31,7 +31,7 @@ def find_origin(diffs: Sequence[str], path: str, line: int) -> LineOrigin:
 
 
 def edit_that_wrote(answer: str, path: str, text: str) -> int | None:
-    """The 0-based position of the answer's edit of `path` whose new text holds the line, its indentation aside."""
+    """The 0-based position of the answer's edit of `path` whose new text contains the line, apart from indentation."""
     edits = parse_edits(answer)
     if not isinstance(edits, tuple):
         return None

@@ -1,5 +1,5 @@
-"""A run as a person watches it: one line per pass that stays, and one line that moves while something is done: what, which
-call, how fast, for how long, and what the tests say so far.
+"""The live view of a run: one permanent line per pass, and one updated line on what is being done: what, which call,
+how fast, for how long, and how the tests stand.
 """
 
 import json
@@ -22,26 +22,26 @@ from clean_room_agent.orchestrator import events
 
 BETWEEN = " · "
 SURE_AFTER = 2.0
-"""Seconds of work before it is said how long the rest will take, or how fast an answer comes."""
+"""Seconds of work before the remaining time, or the speed of an answer, is shown."""
 LEAST_WORDS = 24
-"""Columns that are kept for what is done, before figures."""
+"""Columns that are reserved for what is being done, before figures."""
 INDENT = "  "
 SHOWN_PATHS = 5
 MOVING = (CallProgress, events.TestsProgress, events.IndexProgress)
 
 
 class _Call(Struct, frozen=True, kw_only=True):
-    """A request under way."""
+    """A request in progress."""
 
     about: str
     started: float
     first: float = 0.0
-    """When the first piece came."""
+    """When the first piece arrived."""
     pieces: int = 0
 
 
 class LiveLine:
-    """What is under way, as one line for whatever width there is; it tells the time anew whenever it is drawn.
+    """What is in progress, as one line of any width; the time is updated whenever it is drawn.
 
     Events may come from any thread, and it may be drawn from another.
     """
@@ -60,17 +60,17 @@ class LiveLine:
         self._asked = 0
 
     def notice(self, event: events.Event) -> None:
-        """What `event` changes."""
+        """Update the state by `event`."""
         with self._lock:
             self._take(event)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The line, in at most the width that is there."""
+        """The line, in at most the available width."""
         del console
         yield Text(self.text(options.max_width), no_wrap=True, overflow="ellipsis")
 
     def text(self, width: int) -> str:
-        """The line in at most `width` columns: figures that do not fit are left out before words are cut."""
+        """The line in at most `width` columns: figures that do not fit are left out before words are truncated."""
         with self._lock:
             line, figures = self._doing, self._figures()
         lasts = cell_len(BETWEEN + figures[0][0])
@@ -129,7 +129,9 @@ class LiveLine:
             self._calls[number] = replace(call, first=first, pieces=call.pieces + 1)
 
     def _figures(self) -> tuple[tuple[str, ...], ...]:
-        """The wordings of each figure, the longest first; the most telling figure first, which is never empty."""
+        """The wordings of each figure, the longest first; the most informative figure, which is never empty, comes
+        first.
+        """
         now = self._timer()
         calls = tuple(self._calls.values())
         since = min((call.started for call in calls), default=self._since)
@@ -143,7 +145,7 @@ class LiveLine:
         )
 
     def _left(self, now: float) -> str:
-        """Of what is bounded, how long it will take yet; "" where that cannot be told."""
+        """The remaining time of work with a known amount; "" if it cannot be estimated."""
         spent = now - self._since
         if self._share and spent >= SURE_AFTER:
             return f", about {spent * (1 - self._share) / self._share:.0f} s left"
@@ -158,7 +160,7 @@ def clock(seconds: float) -> str:
 
 
 def _asked_about(calls: tuple[_Call, ...]) -> tuple[str, ...]:
-    """What the newest request asks about, and how many go on beside it; shorter, which prompt it is."""
+    """What the newest request asks about, and how many others are in progress; in a shorter form, which prompt it is."""
     if not calls:
         return ()
     beside = f" and {len(calls) - 1} more" if len(calls) > 1 else ""
@@ -172,7 +174,7 @@ def _cut(words: str, width: int) -> str:
 
 
 def _speed(calls: tuple[_Call, ...], now: float) -> str:
-    """How many tokens have come, and how many a second by now, over all requests under way."""
+    """How many tokens have arrived, and how many per second, over all requests in progress."""
     speaking = [call for call in calls if call.pieces]
     if not speaking:
         return ""
@@ -209,7 +211,7 @@ class TerminalView:
                 self._move()
 
     def close(self) -> None:
-        """Take the moving line away."""
+        """Remove the moving line."""
         if self._status is not None:
             self._status.stop()
             self._status = None
@@ -224,7 +226,7 @@ class TerminalView:
 
 
 class EventStream:
-    """An `Observer` for programs: a line of JSON per event, but for those that only move a line."""
+    """An `Observer` for programs: a line of JSON per event, except for those that only update the moving line."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
@@ -252,7 +254,7 @@ class Broadcast:
 
 
 def start_lines(event: events.RunStarted) -> list[Text]:
-    """What was started: task, models with their windows, what the snapshot holds."""
+    """What was started: task, models with their windows, contents of the snapshot."""
     first_line = event.task.strip().splitlines()[0] if event.task.strip() else ""
     models = ", ".join(f"{role} {tag} ({window:,} tokens)" for role, tag, window in event.models)
     where = f"prompts go to {event.remote} (allow_remote)" if event.remote else "local only"
@@ -288,7 +290,7 @@ def tests_line(event: events.TestsFinished) -> Text:
 
 
 def pass_line(event: events.PassFinished) -> Text:
-    """One line on a finished pass: what it was, what came out, and what it cost."""
+    """One line on a finished pass: what it was, its result, and its cost."""
     mark = ("✓ ", "green") if event.success else ("✗ ", "red")
     fill = f"{event.prompt_tokens:,}/{event.window:,} tokens" if event.window else ""
     calls = f"{event.calls} call{'s' if event.calls != 1 else ''}"

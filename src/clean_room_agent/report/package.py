@@ -1,4 +1,4 @@
-"""A context package as Markdown and as JSON, for other tools and programs; imports nothing that draws."""
+"""A context package as Markdown and as JSON, for other tools and programs; imports no terminal library."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,9 +24,8 @@ def as_markdown(package: ContextPackage) -> str:
 def as_object(
     package: ContextPackage, candidates: Sequence[Candidate], decisions: Sequence[DecisionRow]
 ) -> dict[str, Any]:
-    """The package for programs, with the files that were candidates, every judgment, and what else the record notes.
-
-    `candidates` stay in their order, which is that of the ranking; `included` says what became of each file.
+    """The package for programs, with the candidate files, every judgment, and the other notes of the record.
+    `candidates` are in the order of the ranking; `included` says whether each file was included.
     """
     shown = {item.path for item in package.items}
     return {

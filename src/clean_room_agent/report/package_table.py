@@ -1,4 +1,4 @@
-"""A context package as a table for a person; the forms for programs and other tools stand in `package.py`."""
+"""A context package as a table for a person; the forms for programs and other tools are in `package.py`."""
 
 import textwrap
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.db.raw.passes import DecisionRow
 
 UNASKED = "no model asked: "
-"""How a reason begins that stands for a score; the table says it once."""
+"""The beginning of a reason that is only a score; the table says it once."""
 SECTION_WORDS = {
     "tests": "test",
     "conventions": "conventions",
@@ -23,7 +23,8 @@ DETAIL_COLOURS = {"primary": "green", "supporting": "cyan", "type_context": ""}
 
 
 def as_table(package: ContextPackage, decisions: Sequence[DecisionRow] = (), *, width: int = 80) -> Group:
-    """What is in, file by file: why the file, and each piece's detail, lines, tokens and reason; then what was left out.
+    """What is included, file by file: why the file, and each piece's detail, lines, tokens and reason; then what was
+    left out.
 
     `decisions` are those of the package's pass; `width` is in columns.
     """
@@ -67,7 +68,7 @@ def as_table(package: ContextPackage, decisions: Sequence[DecisionRow] = (), *, 
 
 
 def _kind(item: ContextItem) -> str:
-    """What the piece is there for, in a word or two."""
+    """The purpose of the piece, in a word or two."""
     return item.detail.replace("_", " ") if item.section == "code" else SECTION_WORDS[item.section]
 
 

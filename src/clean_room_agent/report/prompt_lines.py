@@ -8,11 +8,11 @@ from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.artifacts.prompt_sources import PromptSource, PromptSpan
 
 BEFORE_SPANS = "recorded before spans were kept"
-"""Said of a call whose lines' origin is not on record."""
+"""What is said about a call for which the origin of its lines is not recorded."""
 CODE = frozenset({PromptSource.FILE, PromptSource.OUTLINE, PromptSource.FRAME, PromptSource.CANDIDATE})
 """Lines about code of the repository."""
 SHOWN = frozenset({PromptSource.FILE, PromptSource.OUTLINE})
-"""Lines of code, or that stand for it."""
+"""Lines of code, or of outlines of code."""
 
 
 class PromptLine(Struct, frozen=True, kw_only=True):
@@ -25,16 +25,16 @@ class PromptLine(Struct, frozen=True, kw_only=True):
     section: str = ""
     """The heading above it; "" before the first."""
     path: str = ""
-    """Of the file that it shows or names; "" where it is about none."""
+    """Of the file that it shows or names; "" if it is not about a file."""
     symbol: str = ""
     file_line: int | None = None
-    """1-based, in that file as it then was; None where the line is not one of the file's."""
+    """1-based, in that file as it was then; None if the line is not one of the file's."""
     attempt: int | None = None
     """Which of the earlier attempts at the step it is about, from 1."""
 
 
 def prompt_lines(call: ModelCall) -> tuple[PromptLine, ...] | None:
-    """Every line of the call's prompt, in order; None where the record does not say what they are."""
+    """Every line of the call's prompt, in order; None if the record does not have their origin."""
     if call.request.spans is None:
         return None
     spans = _by_line(call.request.spans)
@@ -67,7 +67,7 @@ def _by_line(spans: Iterable[PromptSpan]) -> dict[int, PromptSpan]:
 
 
 def framed(spans: Iterable[PromptSpan]) -> tuple[PromptSpan, ...]:
-    """What stands between the first and the last line of a frame: a span for each piece that a frame holds."""
+    """The spans between the first and the last line of each frame, one for each framed piece."""
     found: list[PromptSpan] = []
     inside = False
     for span in spans:
@@ -81,13 +81,13 @@ def framed(spans: Iterable[PromptSpan]) -> tuple[PromptSpan, ...]:
 
 
 def _continues(before: PromptSpan, span: PromptSpan) -> bool:
-    """Whether the span goes on with the piece that the one before it shows."""
+    """Whether the span continues the piece of the one before it."""
     same = (before.source, before.path, before.symbol) == (span.source, span.path, span.symbol)
     return same and before.from_line(span.first) == span._replace(last=before.last)
 
 
 def grouped(lines: Iterable[PromptLine]) -> list[tuple[PromptLine, PromptLine]]:
-    """First and last of each run of lines with one origin; lines of one file that follow one another are one run."""
+    """First and last line of each run of lines with the same origin; consecutive lines of one file are one run."""
     groups: list[tuple[PromptLine, PromptLine]] = []
     for line in lines:
         if groups and _goes_on(groups[-1][1], line):

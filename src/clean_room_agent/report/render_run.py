@@ -1,4 +1,4 @@
-"""A run, a pass or its calls at a glance, as a person reads them in a terminal, and what to type to look deeper."""
+"""A run, a pass or its calls at a glance for a terminal, with commands to look further."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -36,7 +36,7 @@ UNTOLD = frozenset(
         EventKind.NOT_CHOSEN,
     }
 )
-"""Kinds of events that are not shown: they were said, stand elsewhere, or are too long."""
+"""Kinds of events that are not shown: they were printed before, are shown elsewhere, or are too long."""
 
 
 def render_run(view: RunView, short: Callable[[str], str]) -> Group:
@@ -64,7 +64,7 @@ def render_run(view: RunView, short: Callable[[str], str]) -> Group:
 
 
 def _noted(notes: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    """Each note once; what is wrong with a plan is not said again at its end."""
+    """The notes without duplicates; a plan's faults are not repeated at its end."""
     told = [(WORDS.get(kind, kind.replace("_", " ")), detail) for kind, detail in notes if kind not in UNTOLD]
     refused = {detail for _, detail in told}
     return tuple(
@@ -149,7 +149,7 @@ def _deeper(view: RunView, short: Callable[[str], str]) -> list[tuple[str, str]]
 
 
 def _hints(rows: Sequence[tuple[str, str]]) -> list[Text]:
-    """Commands, and below one another what each shows."""
+    """Commands, each with what it shows, one below the other."""
     width = max(len(command) for command, _ in rows)
     return [Text.assemble("  ", (f"{command:<{width}}", "bold"), f"  {what}") for command, what in rows]
 
@@ -211,5 +211,5 @@ def _paths(paths: tuple[str, ...]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people say them."""
+    """A duration in words for people."""
     return f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.1f} min"

@@ -1,4 +1,4 @@
-"""A run without a word of code, for somebody who may not see the repository: what happened, and when."""
+"""A run without any code, for somebody who may not see the repository: what happened, and when."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ USERS_WORDS = frozenset({EventKind.HINT, EventKind.HINT_SHOWN})
 
 
 def run_facts(trace: RunTrace) -> dict[str, Any]:
-    """How the run stands, its passes with their attempts, and each run of its tests."""
+    """The run's status, its passes with their attempts, and each of its test runs."""
     run = trace.run
     return {
         "task_id": trace.task_id,
@@ -33,7 +33,7 @@ def run_facts(trace: RunTrace) -> dict[str, Any]:
 
 
 def event_facts(trace: RunTrace) -> list[dict[str, Any]]:
-    """The run's events in order; of what the user wrote, the length alone."""
+    """The run's events in order; of text by the user, only the length."""
     return [_event(event) for event in trace.events]
 
 

@@ -1,4 +1,4 @@
-"""A recorded run, or a part of it, at a glance: what it was, what came out, pass by pass or call by call."""
+"""A recorded run, or a part of it, at a glance: what it was, and its results pass by pass or call by call."""
 
 import json
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class PassLine(Struct, frozen=True, kw_only=True):
     calls: int
     tokens: int
     fullest: tuple[int, int]
-    """(tokens, window) of its fullest prompt; (0, 0) where there was none."""
+    """(tokens, window) of its fullest prompt; (0, 0) if there was none."""
     seconds: float | None
 
 
@@ -60,7 +60,7 @@ class RunCommits(Struct, frozen=True, kw_only=True):
     snapshot_commit: str = ""
     uncommitted: tuple[str, ...] = ()
     generated: tuple[Generated, ...] = ()
-    """Folders that the snapshot leaves out, as tools made them."""
+    """Folders that the snapshot leaves out because tools created them."""
     branch: str = ""
     result_commit: str = ""
 
@@ -81,11 +81,11 @@ class RunCost(Struct, frozen=True, kw_only=True):
     calls: int = 0
     tokens: int = 0
     cached: float | None = None
-    """Of the prompts' tokens, the share that the server had in its prefix cache; None where it does not tell."""
+    """The share of the prompts' tokens that the server had in its prefix cache; None if it does not say."""
 
 
 class RunView(Struct, frozen=True, kw_only=True):
-    """A run and its passes; what a pass that stands alone does not have is empty."""
+    """A run and its passes; for a single pass without a run, fields that do not apply are empty."""
 
     head: Annotated[RunHead, FLAT]
     commits: Annotated[RunCommits, FLAT] = field(default_factory=RunCommits)
@@ -93,9 +93,9 @@ class RunView(Struct, frozen=True, kw_only=True):
     cost: Annotated[RunCost, FLAT] = field(default_factory=RunCost)
     passes: tuple[PassLine, ...] = ()
     ending: Ending = field(default_factory=Ending)
-    """Why it is not complete, by what its calls and attempts came to."""
+    """Why it is not complete, by the outcomes of its calls and attempts."""
     notes: tuple[tuple[str, str], ...] = ()
-    """(kind, detail) of what happened beside the passes, in order."""
+    """(kind, detail) of events outside the passes, in order."""
 
 
 class PassView(Struct, frozen=True, kw_only=True):
@@ -105,16 +105,16 @@ class PassView(Struct, frozen=True, kw_only=True):
     model: str
     calls: tuple[CallLine, ...]
     included: tuple[str, ...]
-    """What assembly let into the context, in order."""
+    """What assembly included in the context, in order."""
     attempts: tuple[str, ...]
-    """What became of its scaffold, then of itself."""
+    """The outcome of its scaffold, then its own."""
     tests: tuple[str, ...]
     followed: tuple[str, ...]
-    """Refinements, why it was not chosen, and recovery decisions, that stand under the pass."""
+    """Refinements, why it was not chosen, and recovery decisions recorded for the pass."""
 
 
 def run_view(trace: RunTrace, ending: Ending) -> RunView:
-    """The run at a glance, with what is known of its `ending`; for a pass that stands alone, what can be said of it."""
+    """The run at a glance, with its `ending` as far as known; for a single pass, what applies to it."""
     passes = tuple(pass_line(entry) for entry in trace.passes)
     calls = [call for entry in trace.passes for call in entry.calls]
     own = {kind: row for row in trace.tests for kind in [row.kind] if row.task_id == trace.task_id}
@@ -206,7 +206,7 @@ def pass_views(chosen: Chosen) -> tuple[PassView, ...]:
 
 
 def _alone(trace: RunTrace, passes: tuple[PassLine, ...]) -> RunView:
-    """A task without a run: one pass (a retrieval), or calls that no pass claims."""
+    """A task without a run: one pass (a retrieval), or calls that belong to no pass."""
     if not trace.passes:
         return RunView(head=RunHead(task_id=trace.task_id, command="", status="no pass is recorded"))
     row = trace.passes[0].row

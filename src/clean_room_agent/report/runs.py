@@ -15,19 +15,19 @@ from clean_room_agent.report.byte_sizes import size_text
 COLOURS = {"complete": "green", "partial": "yellow", "failed": "red"}
 CONTEXT_PACKAGE = "(a context package)"
 LONE_RESULT = {"train_plan": "(a training plan)", "curate_data": "(a dataset)"}
-"""What a pass that stands alone was for, by its mode."""
+"""The purpose of a single pass without a run, by its mode."""
 TEST_FILE = re.compile(r"(?<![^\s(])[\w./@+-]+\.\w+::(?:\w+::)*")
-"""What stands before the name of a test: its file, and the classes in it."""
+"""What precedes the name of a test: its file, and its classes."""
 MORE = re.compile(r" and (\d+) more\Z")
 MAX_NAMES = 3
 PROSE = re.compile(r"[\w\"'(`]")
 WRAPPED = 50
-"""Columns from which on a line may have been broken to fit a page."""
+"""Columns from which on a line may have been wrapped."""
 UNITS = (("s", 60), ("min", 60), ("h", 24), ("d", 365))
 
 
 def render_runs(overviews: Sequence[RunOverview], now: str) -> Group:
-    """Two lines a run: what became of it, then what it was about; `now` is a timestamp of the record's kind."""
+    """Two lines per run: its outcome, then its task; `now` is a timestamp in the record's format."""
     table = Table(box=None, pad_edge=False, show_header=True, header_style="dim", padding=(0, 2, 0, 0))
     table.add_column("run", no_wrap=True)
     table.add_column("age", justify="right", no_wrap=True)
@@ -53,7 +53,7 @@ def render_runs(overviews: Sequence[RunOverview], now: str) -> Group:
 
 
 def result_lines(entry: RunOverview) -> list[str]:
-    """Branch and tests, then the reason; nothing where there is nothing to say."""
+    """Branch and tests, then the reason; empty if there is nothing to say."""
     facts = []
     if entry.run is not None and entry.run.branch:
         facts.append("branch deleted" if entry.discarded else entry.run.branch)
@@ -67,7 +67,7 @@ def result_lines(entry: RunOverview) -> list[str]:
 
 
 def short_names(text: str) -> str:
-    """The text, with the first tests that it lists, their files left out: `cra show --tests` has them whole."""
+    """The text with only the first tests that it lists, without their files; `cra show --tests` shows them in full."""
     shown = TEST_FILE.sub("", text)
     head, colon, names = shown.partition(": ")
     listed = names.split(", ")
@@ -94,14 +94,14 @@ def age(timestamp: str, now: str) -> str:
 
 
 def first_line(text: str) -> str:
-    """The first line that holds something; "" where none does."""
+    """The first line that is not blank; "" if there is none."""
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
 def unwrapped(text: str) -> list[str]:
-    """The lines of `text`, those of a paragraph joined, so that a terminal of any width can break it anew.
-
-    Only lines that look like wrapped prose are: both begin with a letter, digit, quote or bracket, and the first is long.
+    """The lines of `text`, with those of a paragraph joined, so that a terminal of any width can wrap them. Two lines
+    are joined only if they look like wrapped prose: both begin with a letter, digit, quote or bracket, and the first is
+    long.
     """
     lines: list[str] = []
     above = ""

@@ -22,7 +22,7 @@ WHAT_IS_LOST = {
 
 
 def render_stats(prompts: Sequence[PromptStats], waterfall: Waterfall, *, counterfactual: bool) -> Group:
-    """Both tables; with `counterfactual` each stage's headroom beside what was lost there."""
+    """Both tables; with `counterfactual`, each stage's headroom next to what was lost there."""
     return Group(_prompts(prompts), Text(), *_waterfall(waterfall, counterfactual=counterfactual))
 
 

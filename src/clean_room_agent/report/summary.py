@@ -1,5 +1,5 @@
-"""The one screen that ends a run: verdict, what changed, also of the tests that judge it, tests before and after, cost, and what
-to type next.
+"""The summary at the end of a run: verdict, what changed, also in the tests themselves, tests before and after, cost,
+and next commands.
 """
 
 import json
@@ -40,15 +40,15 @@ class TestsTouched(Struct, frozen=True, kw_only=True):
 
     files: tuple[Touched, ...] = ()
     gone: tuple[str, ...] = ()
-    """Tests that ran at the start and are not there now."""
+    """Tests that ran at the start and are missing now."""
     skipped: tuple[str, ...] = ()
     """Tests that ran at the start and are skipped now, or expected to fail."""
     not_restored: str = ""
-    """Why there was no run with the tests restored; "" where there was one, or it is not known."""
+    """Why there was no run with the tests restored; "" if there was one, or it is unknown."""
 
 
 def touched_of(solved: Solved) -> TestsTouched:
-    """Of a run that has just ended."""
+    """The touched tests of a run that has just ended."""
     verdict = solved.verdict
     return TestsTouched(
         files=solved.touched,
@@ -58,7 +58,7 @@ def touched_of(solved: Solved) -> TestsTouched:
 
 
 def touched_on_record(events: Iterable[EventRow]) -> TestsTouched:
-    """Of a run that the record tells of."""
+    """The touched tests of a recorded run."""
     known = {
         event.kind: event.detail
         for event in events
@@ -77,7 +77,7 @@ def touched_on_record(events: Iterable[EventRow]) -> TestsTouched:
 
 
 def touched_lines(touched: TestsTouched) -> list[Text]:
-    """A line for each kind of change; nothing where tests are as they were."""
+    """A line for each kind of change; empty if tests are unchanged."""
     lines = []
     for kind in ("test", "test configuration", "CI"):
         for change in ("changed", "deleted", "created"):
@@ -99,7 +99,7 @@ def touched_lines(touched: TestsTouched) -> list[Text]:
 
 
 def render_touched(touched: TestsTouched) -> Group:
-    """The lines, to stand below the test runs."""
+    """The lines, for display below the test runs."""
     return Group(*touched_lines(touched))
 
 
@@ -109,7 +109,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 class TestCounts(Struct, frozen=True, kw_only=True):
-    """What one test run came to."""
+    """The counts of one test run."""
 
     __test__ = False
 
@@ -128,21 +128,21 @@ class TestCounts(Struct, frozen=True, kw_only=True):
         )
 
     def words(self) -> str:
-        """Counts, or the exit code where there are none."""
+        """The counts, or the exit code if there are none."""
         return f"{self.passed} passed, {self.failed} failed" if self.known else f"exit {self.returncode}"
 
 
 class Ending(Struct, frozen=True, kw_only=True):
-    """Why a task is unfinished, as far as its calls, attempts and searches say it."""
+    """Why a task is unfinished, as far as its calls, attempts and searches show it."""
 
     counts: "tuple[CauseCount, ...]" = ()
-    """What stood nearest to the end first: attempts, then answers by the work they were for, then searches."""
+    """Nearest to the end of the task first: attempts, then answers by kind of work, then searches."""
     lines: tuple[str, ...] = ()
-    """One for each count that is told, in words."""
+    """One for each reported count, in words."""
     advice: str = ""
-    """What to do about it; "" where nothing was counted."""
+    """What to do about it; "" if nothing was counted."""
     weak: bool = False
-    """Whether the counts say that the model is too weak for the work."""
+    """Whether the counts show that the model is too weak for the work."""
 
     def sentences(self) -> tuple[str, ...]:
         """The lines, then the advice."""
@@ -150,7 +150,7 @@ class Ending(Struct, frozen=True, kw_only=True):
 
 
 class RunSummary(Struct, frozen=True, kw_only=True):
-    """What the last screen says."""
+    """The content of the summary."""
 
     result: OrchestratorResult
     files: tuple[FileStat, ...]
@@ -158,23 +158,23 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     before: TestCounts
     after: TestCounts | None
     turned_green: int | None
-    """Tests that pass and did not before; None where no final run was read."""
+    """Tests that pass now and did not before; None if no final run was read."""
     restored: TestCounts | None
-    """Without the result's new tests and changed test configuration; None where there was no such run."""
+    """The run without the result's new tests and changed test configuration; None if there was no such run."""
     calls: int
     tokens: int
     seconds: float
     fullest: tuple[int, int]
-    """(tokens, window) of the fullest prompt; (0, 0) where there was none."""
+    """(tokens, window) of the fullest prompt; (0, 0) if there was none."""
     carries_uncommitted: bool
     generated: tuple[Generated, ...] = ()
-    """Folders that the snapshot left out, as tools made them."""
+    """Folders that the snapshot left out because tools created them."""
     ending: Ending = field(default_factory=Ending)
-    """Why it is not complete, by what its calls and attempts came to."""
+    """Why it is not complete, by the outcomes of its calls and attempts."""
     applied: tuple[str, ...] | None = None
-    """Paths brought into the working tree; None where that was not asked for, or not possible."""
+    """Paths applied to the working tree; None if that was not requested, or not possible."""
     not_applied: str = ""
-    """Why they could not be, where that was asked for."""
+    """Why they could not be applied, if that was requested."""
 
     @property
     def is_untested(self) -> bool:
@@ -183,7 +183,7 @@ class RunSummary(Struct, frozen=True, kw_only=True):
 
 
 def turned_green(before: TestRun, after: TestRun) -> int | None:
-    """How many tests pass that did not before; None where the output cannot be read."""
+    """How many tests pass that did not before; None if the output cannot be read."""
     if "unknown" in {before.report.runner, after.report.runner}:
         return None
     if before.report.named and after.report.named:
@@ -192,7 +192,7 @@ def turned_green(before: TestRun, after: TestRun) -> int | None:
 
 
 def render(summary: RunSummary) -> Group:
-    """The screen."""
+    """The rendered summary."""
     result = summary.result
     words = result.status.value
     if result.status is RunStatus.COMPLETE:

@@ -1,4 +1,4 @@
-"""The axis of a run's time lines: seconds since the run began, with its pauses cut."""
+"""The axis of a run's timelines: seconds since the run began, without pauses."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,7 +10,9 @@ from clean_room_agent.db.rows import moment
 from clean_room_agent.report.trace import RunTrace
 
 PAUSE = 120.0
-"""Seconds without anything recorded from which a stretch is cut to `CUT`: a run that waited overnight, for one."""
+"""Seconds without anything recorded from which on a stretch is shortened to `CUT`: for example, a run that waited
+overnight.
+"""
 CUT = 5.0
 NICE = (1, 2, 5)
 MOST_TICKS = 6
@@ -19,7 +21,7 @@ Span = tuple[float, float]
 
 
 class Axis:
-    """From the record's time to seconds since the run began, without its pauses."""
+    """Converts the record's times to seconds since the run began, without pauses."""
 
     def __init__(self, busy: Sequence[Span]) -> None:
         """`busy`: in order, without overlap."""
@@ -39,10 +41,10 @@ class Axis:
 
 
 def axis_of(trace: RunTrace) -> Axis | None:
-    """The axis of all that the record has times of; None where it has none.
+    """The axis of everything that the record has times of; None if there is nothing.
 
     Raises:
-        RecordError: a timestamp of the record is none.
+        RecordError: a timestamp in the record is invalid.
     """
     busy = [recorded_span(row) for row in trace.times]
     busy += [tests_span(row) for row in trace.tests if row.timestamp]
@@ -54,18 +56,18 @@ def axis_of(trace: RunTrace) -> Axis | None:
 
 
 def recorded_span(row: TimeSpanRow) -> Span:
-    """When what the row is about was under way."""
+    """The span that the row describes."""
     return seconds_of(row.began_at), seconds_of(row.ended_at)
 
 
 def call_span(call: CallSummary) -> Span:
-    """When a call was under way."""
+    """The span of a call."""
     start = seconds_of(call.cost.timestamp)
     return start, start + call.cost.latency_ms / 1000
 
 
 def tests_span(row: ValidationRow) -> Span:
-    """When tests ran: their row is written when they have ended."""
+    """The span of a test run, whose row is written at its end."""
     end = seconds_of(row.timestamp)
     return end - row.duration_ms / 1000, end
 
@@ -74,13 +76,13 @@ def seconds_of(timestamp: str) -> float:
     """A timestamp of the record, in seconds.
 
     Raises:
-        RecordError: it is none of ours.
+        RecordError: it is invalid.
     """
     return moment(timestamp).timestamp()
 
 
 def union(spans: Iterable[Span]) -> list[Span]:
-    """Spans that do not touch, in order, covering the same time."""
+    """Disjoint spans, in order, that cover the same time."""
     found: list[Span] = []
     for start, end in sorted(spans):
         if found and start <= found[-1][1]:
@@ -91,7 +93,7 @@ def union(spans: Iterable[Span]) -> list[Span]:
 
 
 def without(spans: Sequence[Span], others: Sequence[Span]) -> list[Span]:
-    """What of `spans` is in none of `others`; all of them in order, without overlap."""
+    """The parts of `spans` that are in none of `others`; all are in order, without overlap."""
     found: list[Span] = []
     for start, end in spans:
         at = start
@@ -106,7 +108,7 @@ def without(spans: Sequence[Span], others: Sequence[Span]) -> list[Span]:
 
 
 def length(spans: Iterable[Span]) -> float:
-    """Seconds of all."""
+    """The total length in seconds."""
     return sum(end - start for start, end in spans)
 
 
@@ -117,7 +119,7 @@ def ticks(total: float) -> tuple[float, ...]:
 
 
 def _steps() -> Iterator[float]:
-    """Up to half a minute, then whole minutes."""
+    """The possible steps of ticks: up to half a minute, then whole minutes."""
     yield from (size * digit for size in (0.001, 0.01, 0.1, 1) for digit in NICE)
     yield from (10, 20, 30)
     for size in itertools.count():

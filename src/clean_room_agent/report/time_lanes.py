@@ -1,4 +1,4 @@
-"""When a run did what: a lane for each kind of work, from Enter on, and how long nothing else was under way meanwhile."""
+"""When a run did what: a lane for each kind of work, from Enter on, and how long it was the only one."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +37,7 @@ LANES: Mapping[TimeKind, tuple[str, LaneUse]] = {
     TimeKind.INDEX_COPY: ("index of the run", "index"),
     TimeKind.RETRIEVAL: ("retrieval", "own"),
 }
-"""Name and colour of each kind's lane, top to bottom; those of the prompts follow."""
+"""Name and colour of each kind's lane, from top to bottom; the lanes of prompts follow."""
 NOT_RECORDED = (
     "An older cra recorded this run, and did not note when git, the sandbox, the index and retrieval were at work: "
     "only tests and model calls are shown."
@@ -45,12 +45,12 @@ NOT_RECORDED = (
 
 
 class Stretch(Struct, frozen=True, kw_only=True):
-    """A part of a lane, in seconds from Enter, pauses cut."""
+    """A part of a lane, in seconds from Enter without pauses."""
 
     start: float
     seconds: float
     detail: str
-    """What exactly was done; "" where the lane's name says it."""
+    """What exactly was done; "" if the lane's name says it."""
 
 
 class TimeLane(Struct, frozen=True, kw_only=True):
@@ -60,9 +60,9 @@ class TimeLane(Struct, frozen=True, kw_only=True):
     use: LaneUse
     stretches: tuple[Stretch, ...]
     seconds: float
-    """What is under way twice at a time counts once."""
+    """Time in which two things of a kind ran concurrently counts once."""
     alone: float
-    """Of these, the seconds in which nothing else was under way: what the user waited for."""
+    """Of these, the seconds in which nothing else was in progress: what the user waited for."""
 
 
 class TimeLanes(Struct, frozen=True, kw_only=True):
@@ -73,19 +73,19 @@ class TimeLanes(Struct, frozen=True, kw_only=True):
     ticks: tuple[float, ...]
     lanes: tuple[TimeLane, ...]
     first_question: float | None
-    """Seconds from the beginning to the first question to a model; None where none was asked."""
+    """Seconds from the beginning to the first question to a model; None if none was asked."""
     first_edit: float | None
-    """The same to the first prompt that asks for edits."""
+    """The same for the first prompt that asks for edits."""
     from_enter: bool
     """Whether the axis begins when the user pressed Enter."""
     rest: float
-    """Seconds in which nothing of all this was under way."""
+    """Seconds in which none of this was in progress."""
     pauses: int
-    """Stretches without anything recorded that are cut."""
+    """Stretches without anything recorded that are left out."""
     paused: float
-    """Seconds that they took."""
+    """The total length of these, in seconds."""
     missing: str
-    """What the record cannot tell, in words."""
+    """What the record does not have, in words."""
 
     @property
     def milestones(self) -> tuple[str, ...]:
@@ -98,10 +98,10 @@ class TimeLanes(Struct, frozen=True, kw_only=True):
 
 
 def time_lanes(trace: RunTrace) -> TimeLanes | None:
-    """The lanes of a task; None where the record has no times of it.
+    """The lanes of a task; None if the record has no times of it.
 
     Raises:
-        RecordError: a timestamp of the record is none.
+        RecordError: a timestamp in the record is invalid.
     """
     axis = axis_of(trace)
     if axis is None:
@@ -151,7 +151,7 @@ Part = tuple[float, float, str]
 
 
 def _own_lanes(trace: RunTrace) -> dict[str, tuple[LaneUse, list[Part]]]:
-    """What the record has spans of, and test runs that an older program recorded without one."""
+    """The lanes of recorded spans, and of test runs that an older version recorded without one."""
     parts: dict[TimeKind, list[Part]] = {kind: [] for kind in LANES}
     for row in trace.times:
         parts[row.kind].append((*recorded_span(row), row.detail))
@@ -176,7 +176,7 @@ def _call_lanes(trace: RunTrace) -> dict[str, tuple[LaneUse, list[Part]]]:
 
 
 def _tests_that_ran(trace: RunTrace) -> list[ValidationRow]:
-    """Without those that stand for the last step's."""
+    """The test runs that really took place, without a final one that reuses the last step's."""
     seen = set()
     found = []
     for row in trace.tests:

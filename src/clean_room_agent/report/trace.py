@@ -1,4 +1,4 @@
-"""Reading a task from the record: its run, its passes in order, and what belongs to each."""
+"""Reads a task from the record: its run, its passes in order, and what belongs to each."""
 
 from collections.abc import Iterable, Sequence
 
@@ -43,10 +43,10 @@ class PassTrace(Struct, frozen=True, kw_only=True):
     """One pass, with all that the record holds under its id."""
 
     place: str
-    """What names it after `RUN/`: `meta_plan`, `part/step/1`, else its id without the task; "" where it is the task."""
+    """Its name after `RUN/`: `meta_plan`, `part/step/1`, or else its id without the task; "" if it is the task."""
     row: TaskRunRow
     order: PassRow | None
-    """Its place in the run; None where it stands alone."""
+    """Its place in the run; None for a single pass without a run."""
     calls: tuple[CallSummary, ...]
     decisions: tuple[DecisionRow, ...]
     attempts: tuple[AttemptRow, ...]
@@ -55,11 +55,11 @@ class PassTrace(Struct, frozen=True, kw_only=True):
     recoveries: tuple[RecoveryRow, ...]
     plan_decisions: tuple[PlanDecisionRow, ...] = ()
     context_of: str = ""
-    """The pass, without its task, whose context it was shown; "" where it had its own, or that of an earlier attempt."""
+    """The pass, without its task, whose context it was shown; "" if it had its own, or that of an earlier attempt."""
     not_chosen: str = ""
-    """What another attempt did better; "" where it was not compared, or is the best."""
+    """What another attempt did better; "" if it was not compared, or is the best."""
     scaffold: str = ""
-    """What became of the scaffold that was asked for in it; "" where none was."""
+    """The outcome of the scaffold that was asked for in it; "" if there was none."""
 
     @property
     def pass_id(self) -> str:
@@ -67,7 +67,7 @@ class PassTrace(Struct, frozen=True, kw_only=True):
         return self.row.task_id
 
     def is_accepted(self, attempt: AttemptRow) -> bool:
-        """Whether the change of the attempt, one of this pass, stands in the result."""
+        """Whether the change of the attempt, one of this pass, is in the result."""
         return attempt.outcome == "applied_and_passed" and not self.not_chosen
 
 
@@ -76,17 +76,17 @@ class RunTrace(Struct, frozen=True, kw_only=True):
 
     task_id: str
     run: OrchestratorRunRow | None
-    """None where a pass stands alone (a retrieval)."""
+    """None for a single pass (a retrieval)."""
     passes: tuple[PassTrace, ...]
     """In the order in which they began."""
     tests: tuple[ValidationRow, ...]
     """Every test run of the task, by id."""
     events: tuple[EventRow, ...]
     times: tuple[TimeSpanRow, ...] = ()
-    """What its time went to, beside its calls; none where an older program recorded it."""
+    """What its time was spent on, apart from calls; empty if an older version recorded it."""
 
     def accepted(self) -> tuple[tuple[PassTrace, AttemptRow], ...]:
-        """The attempts whose change stands in the result, oldest first."""
+        """The attempts whose change is in the result, oldest first."""
         return tuple(
             (entry, attempt)
             for entry in self.passes
@@ -104,7 +104,7 @@ class Chosen(Struct, frozen=True, kw_only=True):
 
     @property
     def calls(self) -> tuple[CallSummary, ...]:
-        """The calls in question; without the probes of the server's window, unless one is named itself."""
+        """The chosen calls, without probes of the server's window unless one is chosen explicitly."""
         if self.call is not None:
             return (self.call,)
         return tuple(
@@ -113,7 +113,7 @@ class Chosen(Struct, frozen=True, kw_only=True):
 
 
 def read_trace(conn: Connection, task_id: str) -> RunTrace:
-    """All that the record holds of a task, but the texts of its calls."""
+    """Everything that the record has of a task, except the texts of its calls."""
     run = get_orchestrator_run(conn, task_id)
     order = {} if run is None else {entry.task_run_id: entry for entry in list_passes(conn, run.id)}
     calls, decisions = list_call_summaries(conn, task_id), list_decisions(conn, task_id)
@@ -159,10 +159,11 @@ def read_trace(conn: Connection, task_id: str) -> RunTrace:
 
 
 def choose(trace: RunTrace, place: str) -> Chosen:
-    """What `place` names: nothing (all), `call:<id>` (also `call/<id>`), a pass by its id without the task, or `part[/step[/attempt]]`.
+    """The part of the task that `place` names: everything (""), `call:<id>` (also `call/<id>`), a pass by its id
+    without the task, or `part[/step[/attempt]]`.
 
     Raises:
-        UsageError: nothing of the task is called so; the hint names what is.
+        UsageError: the task has nothing of that name; the hint lists the names.
     """
     if not place:
         return Chosen(place="", passes=trace.passes)
@@ -197,13 +198,13 @@ def seconds_between(start: str, end: str | None) -> float | None:
     """Seconds between two of the record's timestamps; None while there is no end.
 
     Raises:
-        RecordError: one of them is none of ours.
+        RecordError: one of them is invalid.
     """
     return None if end is None else (moment(end) - moment(start)).total_seconds()
 
 
 def tokens_of(calls: Iterable[CallSummary]) -> int:
-    """Tokens read and written, as the server counted them, else as estimated; probes and failed calls cost none."""
+    """Prompt and answer tokens, as the server counted them or else as estimated; probes and failed calls do not count."""
     return sum(
         (call.cost.estimated_tokens if call.cost.prompt_tokens is None else call.cost.prompt_tokens)
         + (call.cost.completion_tokens or 0)
@@ -213,7 +214,7 @@ def tokens_of(calls: Iterable[CallSummary]) -> int:
 
 
 def cached_share(calls: Iterable[CallSummary]) -> float | None:
-    """Of the prompts' tokens, the share that the server had in its prefix cache; None where it does not tell."""
+    """The share of the prompts' tokens that the server had in its prefix cache; None if it does not say."""
     told = [call for call in calls if call.cost.cached_tokens is not None]
     counted = sum(call.cost.prompt_tokens or 0 for call in told)
     return sum(call.cost.cached_tokens or 0 for call in told) / counted if counted else None

@@ -1,4 +1,4 @@
-"""The test runs of a task, as a person reads them."""
+"""The test runs of a task, for a person."""
 
 from msgspec import Struct
 from rich.console import Group
@@ -14,7 +14,7 @@ class ValidationLine(Struct, frozen=True, kw_only=True):
 
     kind: str
     place: str
-    """The attempt that was judged; "" for the run's own."""
+    """The attempt that was judged; "" for a test run of the run itself."""
     success: bool
     counts: str
     command: str
@@ -29,7 +29,7 @@ class ValidationLine(Struct, frozen=True, kw_only=True):
 
 
 def validation_lines(trace: RunTrace, chosen: Chosen) -> tuple[ValidationLine, ...]:
-    """The test runs of the chosen passes, in order; with the baseline and the final run where all of it is chosen."""
+    """The test runs of the chosen passes, in order, with the baseline and the final run if everything is chosen."""
     places = {entry.pass_id: entry.place for entry in chosen.passes}
     if not chosen.place:
         places.setdefault(trace.task_id, "")
@@ -55,7 +55,7 @@ def validation_lines(trace: RunTrace, chosen: Chosen) -> tuple[ValidationLine, .
 
 
 def render_validations(lines: tuple[ValidationLine, ...], *, whole: bool) -> Group:
-    """Each test run with what failed in it; `whole`: with all that it printed."""
+    """Each test run with its failures; `whole`: with its complete output."""
     parts: list[Text] = []
     for line in lines:
         mark = ("✓ ", "green") if line.success else ("· ", "yellow")
@@ -75,7 +75,7 @@ def render_validations(lines: tuple[ValidationLine, ...], *, whole: bool) -> Gro
 
 
 def counts(row: ValidationRow) -> str:
-    """What the run came to, in a few words."""
+    """The result of the run, in a few words."""
     if row.timed_out:
         return "timed out"
     if row.tests_passed is None:

@@ -1,4 +1,4 @@
-"""Why a file was shown and changed, or was not: decisions, contexts, attempts, and who wrote a line of the result."""
+"""Why a file was shown or changed, or was not: decisions, contexts, attempts, and what wrote a line of the result."""
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping
@@ -57,28 +57,28 @@ class Changed(Struct, frozen=True, kw_only=True):
 
 
 class LineWritten(Struct, frozen=True, kw_only=True):
-    """Who wrote a line of the result."""
+    """The attempt that wrote a line of the result."""
 
     line: int
     """1-based, in the result."""
     text: str | None
-    """None where no recorded change shows the line."""
+    """None if no recorded change shows the line."""
     place: str
-    """The attempt that wrote it; "" where it was there before the run."""
+    """The attempt that wrote it; "" if it was there before the run."""
     line_then: int
     """Its number after that attempt, or before the run."""
     call_id: int | None = None
     edit: int | None = None
-    """1-based, of the answer's edits; None where that cannot be told."""
+    """1-based, of the answer's edits; None if it is unknown."""
     tier: int = 0
-    """The matching tier that placed the edit; 0 where none did."""
+    """The matching tier that placed the edit; 0 if none did."""
     tests: str = ""
     context: tuple[PassVerdicts, ...] = ()
-    """The decisions that let the file into the context of that attempt."""
+    """The decisions that included the file in the context of that attempt."""
 
 
 class Why(Struct, frozen=True, kw_only=True):
-    """All that the record says about one file."""
+    """Everything that the record says about one file."""
 
     path: str
     written: LineWritten | None
@@ -86,15 +86,15 @@ class Why(Struct, frozen=True, kw_only=True):
     judges: tuple[JudgingCall, ...]
     shown: tuple[Shown, ...]
     unknown: int
-    """Calls that were recorded before it was kept what their prompts show."""
+    """Calls that were recorded before the contents of prompts were stored."""
     changed: tuple[Changed, ...]
 
 
 def why(conn: Connection, trace: RunTrace, passes: tuple[PassTrace, ...], path: str, line: int | None) -> Why:
-    """What `passes` of the task did about `path`, and who wrote `line` (1-based) of the task's result.
+    """What `passes` of the task decided about `path`, and which attempt wrote `line` (1-based) of the task's result.
 
     Raises:
-        UsageError: nothing in the passes is about such a file; the hint names the nearest.
+        UsageError: nothing in the passes is about this file; the hint names similar ones.
     """
     decisions = _decisions(passes, path)
     spans = list_prompt_spans(conn, trace.task_id)

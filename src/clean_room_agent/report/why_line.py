@@ -1,4 +1,4 @@
-"""Why a line stands in a prompt: what it comes from, and the decision, answer, change or test that brought it there."""
+"""Why a line is in a prompt: its origin, and the decision, answer, change or test that put it there."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -67,7 +67,7 @@ WORDS: Mapping[PromptSource, str] = {
 
 
 class LineWhy(Struct, frozen=True, kw_only=True):
-    """All that the record says about one line of a prompt."""
+    """Everything that the record says about one line of a prompt."""
 
     call_id: int
     place: str
@@ -76,17 +76,17 @@ class LineWhy(Struct, frozen=True, kw_only=True):
     says: str
     """What kind of line it is, in words."""
     commit: str
-    """Of the tree whose file the line shows; "" where it shows none."""
+    """Of the tree whose file the line shows; "" if it shows none."""
     from_call: int | None
     """The call whose answer the line comes from (a plan, an attempt's edits, a refused answer)."""
     from_place: str
-    """The attempt or pass that it comes from; "" where there is none."""
+    """The attempt or pass that it comes from; "" if there is none."""
     decisions: tuple[PassVerdicts, ...]
-    """What let its file in, or judged it, with the calls that did."""
+    """The decisions that included or judged its file, with their calls."""
 
 
 class LineRange(Struct, frozen=True, kw_only=True):
-    """Lines of a prompt that follow one another and have one origin."""
+    """Consecutive lines of a prompt with the same origin."""
 
     first: int
     last: int
@@ -99,7 +99,7 @@ class LineRange(Struct, frozen=True, kw_only=True):
 
 
 class PromptWhy(Struct, frozen=True, kw_only=True):
-    """What a whole prompt is made of."""
+    """The composition of a whole prompt."""
 
     call_id: int
     place: str
@@ -111,7 +111,7 @@ def lines_of(call: ModelCall) -> tuple[PromptLine, ...]:
     """The call's prompt, line by line.
 
     Raises:
-        UsageError: it was recorded before it was kept where the lines come from.
+        UsageError: it was recorded before the origin of lines was stored.
     """
     lines = prompt_lines(call)
     if lines is None:
@@ -123,7 +123,7 @@ def lines_of(call: ModelCall) -> tuple[PromptLine, ...]:
 
 
 def prompt_why(conn: Connection, trace: RunTrace, call_id: int) -> PromptWhy:
-    """What the call's prompt is made of, from its first line to its last.
+    """The composition of the call's prompt, from its first line to its last.
 
     Raises:
         UsageError: the task made no such call.
@@ -239,7 +239,7 @@ def _source(trace: RunTrace, entry: PassTrace, call: ModelCall, line: PromptLine
 
 
 def _happened(trace: RunTrace, entry: PassTrace, line: PromptLine) -> _Source:
-    """What the run did or saw before, of which the line tells."""
+    """The earlier event in the run that the line reports."""
     if line.kind is PromptSource.EVIDENCE:
         return _Source(None, _tested(trace, entry))
     tried: list[tuple[PassTrace, AttemptRow]] = []
@@ -272,7 +272,7 @@ def _planned(trace: RunTrace, entry: PassTrace, kind: PromptSource) -> _Source:
 
 
 def _answered(entry: PassTrace, calls: Sequence[CallSummary], asking: str = "") -> _Source:
-    """The newest of the pass's calls that gave a plan or a draft of one; else the newest that asked something else."""
+    """The newest of the pass's calls that gave a plan or a draft of one; otherwise the newest of its other calls."""
     read = [
         one
         for one in calls
@@ -285,7 +285,7 @@ def _answered(entry: PassTrace, calls: Sequence[CallSummary], asking: str = "") 
 
 
 def _tried(trace: RunTrace, entry: PassTrace, call: ModelCall, number: int | None) -> _Source:
-    """The attempt of this number at the same step; the newest one before the call where none has it."""
+    """The attempt of this number at the same step; if there is none, the newest one before the call."""
     tries = [
         (found, row)
         for found in context_passes(trace, entry)
@@ -297,7 +297,7 @@ def _tried(trace: RunTrace, entry: PassTrace, call: ModelCall, number: int | Non
 
 
 def _refused(trace: RunTrace, entry: PassTrace, call: ModelCall) -> _Source:
-    """The same question's last answer before the call: in its pass, else (a plan made again) in any."""
+    """The last answer to the same question before the call: in its pass, or else (for a replanned part) in any."""
     for passes in ((entry,), trace.passes):
         asked = [
             (one.id, found.place)
@@ -318,7 +318,7 @@ def _accepted_before(trace: RunTrace, entry: PassTrace) -> list[tuple[PassTrace,
 
 
 def _tested(trace: RunTrace, entry: PassTrace) -> str:
-    """The newest test run before the pass of a state that the run kept: its beginning, or an accepted change."""
+    """The newest test run before the pass on a state that the run kept: its start, or an accepted change."""
     places = {found.pass_id: found.place for found in trace.passes}
     kept = {row.id for _, row in trace.accepted()} | {None}
     before = [row for row in trace.tests if row.timestamp <= entry.row.timestamp and row.attempt_id in kept]
@@ -326,7 +326,7 @@ def _tested(trace: RunTrace, entry: PassTrace) -> str:
 
 
 def _commit(trace: RunTrace, entry: PassTrace) -> str:
-    """What the context's files were read from: the last accepted state before the pass's context was made."""
+    """The commit that the context's files were read from: the last accepted state before the pass's context was made."""
     first = context_passes(trace, entry)[0]
     accepted = _accepted_before(trace, first)
     if accepted:
@@ -335,7 +335,7 @@ def _commit(trace: RunTrace, entry: PassTrace) -> str:
 
 
 def _decisions(trace: RunTrace, entry: PassTrace, line: PromptLine) -> tuple[PassVerdicts, ...]:
-    """What was decided about the line's file (and symbol, where it has decisions of its own), before its call."""
+    """The decisions about the line's file (and symbol, if it has its own) before the call."""
     if line.kind not in CODE or not line.path:
         return ()
     symbols = {None, *line.symbol.split(", ")}

@@ -1,4 +1,4 @@
-"""What filled each call's window: rules, task, code and the rest, room for the answer, and what stayed free."""
+"""What filled each call's window: rules, task, code and the rest, space for the answer, and free space."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -22,10 +22,10 @@ OWN = frozenset({PromptSource.RULES, PromptSource.EXAMPLE})
 
 
 class PromptShares(Struct, frozen=True, kw_only=True):
-    """What the estimate of a prompt is made of; None of a call that was recorded before it was kept what its lines are."""
+    """The parts of a prompt's estimate; None for a call that was recorded before the origin of its lines was stored."""
 
     rules: int | None = None
-    """System text and the prompt's own words; the frame that the server puts around them is in the estimate alone."""
+    """System text and the prompt's own words; what the server adds around them is only in the estimate."""
     task: int | None = None
     code: int | None = None
     """Files, outlines and candidates, with their frames."""
@@ -34,30 +34,32 @@ class PromptShares(Struct, frozen=True, kw_only=True):
 
     @property
     def known(self) -> int:
-        """Of them all together."""
+        """Tokens of all known parts together."""
         return sum(share or 0 for share in (self.rules, self.task, self.code, self.rest))
 
 
 class WindowAccount(Struct, frozen=True, kw_only=True):
-    """One call's window, in tokens. Estimates are those that the call was sent by."""
+    """One call's window, in tokens. Estimates are those at the time of the call."""
 
     call: Annotated[CallLine, FLAT]
     shares: Annotated[PromptShares, FLAT]
     reserved: int
-    """Of the pass's window, kept from code."""
+    """The part of the pass's window that is reserved."""
     slack: int
-    """The window less the estimate and the answer's limit; below 0 where the server's own count let it pass."""
+    """The window minus the estimate and the answer's limit; negative if the call was sent because of the server's own
+    count.
+    """
 
 
 class EstimatorLine(Struct, frozen=True, kw_only=True):
-    """What a model's prompts were measured with."""
+    """The estimator of a model's prompts."""
 
     model: str
     calibration_id: int | None
     pairs: int
     """Logged calls that it was fitted to; 0 at the start."""
     margin: float
-    """What a fit was multiplied with; at the start, tokens for a piece of text."""
+    """The factor of a fit; at the start, tokens per piece of text."""
 
 
 def estimator_lines(estimators: Mapping[str, TokenEstimator]) -> tuple[EstimatorLine, ...]:
@@ -68,7 +70,7 @@ def estimator_lines(estimators: Mapping[str, TokenEstimator]) -> tuple[Estimator
 def window_accounts(
     conn: Connection, chosen: Chosen, estimators: Mapping[str, TokenEstimator]
 ) -> tuple[WindowAccount, ...]:
-    """The chosen calls' windows, in order. A model without an estimator is measured as at the start."""
+    """The windows of the chosen calls, in order. For a model without an estimator, the initial one is used."""
     entries = {call.id: entry for entry in chosen.passes for call in entry.calls}
     accounts = []
     for line in budget(chosen):
@@ -87,7 +89,7 @@ def window_accounts(
 
 
 def render_accounts(accounts: tuple[WindowAccount, ...]) -> Group:
-    """A line a call under its pass and window; beneath, how far estimates were off."""
+    """A line per call under its pass and window; below, how far estimates were off."""
     if not accounts:
         return Group(Text("no call is recorded here"))
     heads = ("rules", "task", "code", "rest", "estimate", "counted", "answer", "full")
@@ -122,13 +124,13 @@ def render_accounts(accounts: tuple[WindowAccount, ...]) -> Group:
 
 
 def _answer(tokens: CallTokens) -> str:
-    """The answer's tokens of those that it might have."""
+    """The answer's tokens, and their limit."""
     given = "" if tokens.answer is None else f"{tokens.answer:,}"
     return given if tokens.answer_limit is None else f"{given}/{tokens.answer_limit:,}"
 
 
 def render_estimators(lines: tuple[EstimatorLine, ...]) -> Group:
-    """A line a model: how its tokens were estimated."""
+    """A line per model: how its tokens were estimated."""
     said = [
         f"{line.model}: estimates fitted to {line.pairs} logged calls, margin {line.margin:.3f}"
         if line.pairs

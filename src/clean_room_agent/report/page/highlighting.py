@@ -1,4 +1,4 @@
-"""Syntax colours for the lines of a diff: what Pygments says of each version of the file."""
+"""Syntax colours for the lines of a diff, from Pygments on each version of the file."""
 
 import functools
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ LEXERS = {
     "rb": "ruby",
     "rs": "rust",
 }
-"""Pygments' names by suffix. A table, since a search by file name also imports what other packages offer as lexers."""
+"""Pygments' names by suffix. A table, since Pygments' search by file name also imports plug-ins of other packages."""
 CLASSES = {
     "Comment": "tc",
     "Keyword": "tk",
@@ -42,7 +42,7 @@ CLASSES = {
 """The style's classes by kind of token."""
 MOST_CHARS = 100_000
 LONGEST_LINE = 2_000
-"""Beyond these a version has no colours: lexers are regular expressions, and the text is anybody's."""
+"""Longer versions get no colours, since lexers run regular expressions over untrusted text."""
 
 
 def coloured_lines(change: FileDiff) -> tuple[Markup, ...]:
@@ -86,7 +86,7 @@ def _lexer(alias: str) -> "Lexer":
 
 @functools.cache
 def _class_of(kind: "_TokenType") -> str:
-    """The class of the nearest kind above that has one."""
+    """The class of the nearest parent kind that has one."""
     for each in reversed(kind.split()):
         name = CLASSES.get(str(each).removeprefix("Token."))
         if name is not None:

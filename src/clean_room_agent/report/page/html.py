@@ -1,4 +1,4 @@
-"""Pages as HTML: one file each, with their style and script in them, which reads nothing else and reaches nowhere."""
+"""Pages as HTML: one file each, including style and script, which loads nothing else and makes no requests."""
 
 import base64
 import functools
@@ -18,13 +18,13 @@ from clean_room_agent.report.time_lanes import TimeLanes
 
 TEMPLATES = Path(__file__).with_name("templates")
 MARK = '<meta name="generator" content="cra report">'
-"""Stands near the beginning of every page: what has it may be written over."""
+"""Marks every page near its beginning: a file that has it may be overwritten."""
 HEAD_BYTES = 1_000
-"""Within these it stands."""
+"""The mark is within so many bytes."""
 
 
 def run_html(page: RunPage) -> str:
-    """The page of a run. Every text of it is escaped here; what cannot be shown must have been made visible before."""
+    """The page of a run. All text is escaped here; invisible characters must have been replaced before."""
     places = {entry.line.place: f"pass-{number}" for number, entry in enumerate(page.passes, 1)}
     picture = None if page.plan is None else plan_picture(page.plan)
     return _rendered("run.html.j2", page=page, places=places, picture=picture, states=STATES)
@@ -36,7 +36,7 @@ def runs_html(page: RunsPage) -> str:
 
 
 def lanes_svg(lanes: TimeLanes, title: str) -> str:
-    """The time lanes of a run as a picture that stands alone, for light and dark pages."""
+    """The time lanes of a run as a self-contained picture, for light and dark pages."""
     return _environment().get_template("time_lanes.svg.j2").render(lanes=lanes, title=title)
 
 

@@ -1,4 +1,4 @@
-"""The plan of a run with what became of it: its parts, their steps, what needs what."""
+"""The plan of a run with the outcome of each step: its parts, their steps, their dependencies."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -55,7 +55,7 @@ class PartNode(Struct, frozen=True, kw_only=True):
 
 
 class PlanGraph(Struct, frozen=True, kw_only=True):
-    """The newest form of the plan; steps that an earlier form had, and that were tried or dropped, stand in it too."""
+    """The newest form of the plan, including steps of earlier forms that were tried or dropped."""
 
     summary: str
     parts: tuple[PartNode, ...]
@@ -74,7 +74,7 @@ class _PartSoFar(Struct):
 
 
 def plan_graph(trace: RunTrace) -> PlanGraph | None:
-    """The plan of the run; None where none is recorded."""
+    """The plan of the run; None if none is recorded."""
     summary = ""
     parts: dict[str, _PartSoFar] = {}
     for plan in _plans(trace):
@@ -95,7 +95,7 @@ def plan_graph(trace: RunTrace) -> PlanGraph | None:
 
 
 def _plans(trace: RunTrace) -> Iterable[MetaPlan | tuple[str, tuple[PlanStep, ...]]]:
-    """Every plan in the order in which they were made: of the task, or the steps that a part has from then on."""
+    """Every plan in the order in which they were made: of the task, or of the steps that a part has from then on."""
     for event in trace.events:
         if event.kind == EventKind.META_PLAN_GIVEN:
             yield from _read(MetaPlan, event.detail)
@@ -115,7 +115,7 @@ def _plans(trace: RunTrace) -> Iterable[MetaPlan | tuple[str, tuple[PlanStep, ..
 
 
 def _read(kind: type[ArtifactT], text: str) -> tuple[ArtifactT, ...]:
-    """The plan; none where the text is none, as in a record that another version wrote."""
+    """The plan; none if the text is not a plan, as in a record of another version."""
     try:
         value: Any = json.loads(text) if text else None
         return () if value is None else (kind.model_validate(value),)

@@ -1,7 +1,8 @@
-"""Where the boxes and arrows of a plan stand: parts from top to bottom by what they need, steps likewise within.
+"""The positions of the boxes and arrows of a plan: parts from top to bottom by their dependencies, and steps likewise
+within them.
 
-A part whose needs are in row 2 stands in row 3; parts of one row stand side by side. Plans are small (ten parts of fifteen
-steps at most), so rows by the longest way are all the layout that they need.
+A part that depends on row 2 is in row 3; parts of one row are side by side. Plans are small (at most ten parts of
+fifteen steps), so rows by the longest path are all the layout that they need.
 """
 
 import textwrap
@@ -15,7 +16,7 @@ STEP_WIDTH, STEP_HEIGHT = 232, 64
 PAD, TITLE = 14, 30
 GAP_X, GAP_Y = 18, 30
 LETTER = 6.1
-"""Width of a letter of a box's text, so that what does not fit is left to the list below the picture."""
+"""Width of a letter of a box's text; text that does not fit is only in the list below the picture."""
 TEXT_LINES = 2
 
 
@@ -30,11 +31,11 @@ class Box(Struct, frozen=True, kw_only=True):
     lines: tuple[str, ...]
     state: State
     said: str
-    """Its whole text, with what became of it."""
+    """Its whole text, with its outcome."""
 
 
 class Arrow(Struct, frozen=True, kw_only=True):
-    """From what is needed down to what needs it."""
+    """An arrow from a dependency down to what depends on it."""
 
     x1: int
     y1: int
@@ -91,7 +92,7 @@ def plan_picture(graph: PlanGraph) -> PlanPicture:
 
 
 def rows_of(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """The names in rows: each below all that it needs. Needs that are not there, or go in a circle, count for nothing."""
+    """The names in rows, each below everything that it needs. Unknown and cyclic dependencies are ignored."""
     depth = dict.fromkeys(needs, 0)
     for _ in needs:
         for name, wanted in needs.items():

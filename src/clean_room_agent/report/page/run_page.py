@@ -1,4 +1,4 @@
-"""What the page of a run says, before anything is drawn: a function of what the record holds."""
+"""The content of the page of a run, before it is rendered: a function of the record."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -23,22 +23,22 @@ from clean_room_agent.report.windows import WindowAccount
 from clean_room_agent.unified_diff import FileDiff, file_diffs
 
 OF_RUN = frozenset({"baseline", "final", "restored"})
-"""Kinds of test runs whose whole output is on the page; of an attempt, what failed."""
+"""Kinds of test runs whose whole output is on the page; for an attempt, only the failures are."""
 STORED_WHOLE = frozenset({"plan_given", "meta_plan_given", "resumed_with", "tests_touched", "described_by"})
-"""Kinds of events that are shown elsewhere, or are JSON of which people want nothing."""
+"""Kinds of events that are shown elsewhere, or are JSON that is of no interest to people."""
 
 
 class RunSources(Struct, frozen=True, kw_only=True):
-    """What a page is made of."""
+    """The sources of a page."""
 
     trace: RunTrace
     ending: Ending
     texts: tuple[CallTexts, ...]
     spans: Mapping[int, tuple[PromptSpan, ...] | None]
-    """Of each call's prompt; None where they were not kept yet."""
+    """Of each call's prompt; None if they were not stored yet."""
     accounts: tuple[WindowAccount, ...]
     result_diff: str
-    """The whole run's change; "" where there is none."""
+    """The whole run's change; "" if there is none."""
 
 
 class ShownItem(Struct, frozen=True, kw_only=True):
@@ -47,12 +47,12 @@ class ShownItem(Struct, frozen=True, kw_only=True):
     name: str
     kind: str
     first: int
-    """1-based, in its file; 0 where it is not shown line by line."""
+    """1-based, in its file; 0 if it is not shown line by line."""
     last: int
     tokens: int
-    """About: the prompt's tokens, by its share of the letters."""
+    """An estimate: its share of the prompt's tokens, by characters."""
     reason: str
-    """Of the decision that let it in; "" where none is recorded."""
+    """Of the decision that included it; "" if none is recorded."""
 
 
 class CallPage(Struct, frozen=True, kw_only=True):
@@ -80,7 +80,7 @@ class AttemptPage(Struct, frozen=True, kw_only=True):
 
 
 class PassPage(Struct, frozen=True, kw_only=True):
-    """One pass with all that was decided in it."""
+    """One pass with all its decisions."""
 
     line: PassLine
     model: str
@@ -103,7 +103,7 @@ class ChangedTest(Struct, frozen=True, kw_only=True):
     before: str
     after: str
     message: str
-    """Of its failure: the last one."""
+    """The message of its last failure."""
     good: bool
 
 
@@ -133,10 +133,10 @@ class RunPage(Struct, frozen=True, kw_only=True):
 
 
 def run_page(sources: RunSources, safe: Callable[[str], str]) -> RunPage:
-    """The page. Texts that are taken apart here went through `safe` before: a secret may span lines.
+    """The page. Texts that are split here went through `safe` before, since a secret may span lines.
 
     Raises:
-        RecordError: the record holds what no row of ours does.
+        RecordError: the record holds a value that this program never writes.
     """
     trace = sources.trace
     chosen = Chosen(place="", passes=trace.passes)
@@ -211,7 +211,7 @@ def _failing(line: ValidationLine | None) -> Mapping[str, FailingTest]:
 
 
 def _reasons(trace: RunTrace, call_id: int) -> Mapping[str, str]:
-    """Why what the call was shown is in its context, by path and symbol: the newest reason of what came in."""
+    """Why the items shown to the call are in its context, by path and symbol: the newest reason of each included one."""
     entry = next(one for one in trace.passes for call in one.calls if call.id == call_id)
     return {
         item_name(row.subject.path, row.subject.symbol): row.reason
@@ -224,7 +224,7 @@ def _reasons(trace: RunTrace, call_id: int) -> Mapping[str, str]:
 def _items(
     prompt: str, spans: tuple[PromptSpan, ...], account: WindowAccount, reasons: Mapping[str, str]
 ) -> tuple[ShownItem, ...]:
-    """What the prompt shows in frames: a file, or a piece of one."""
+    """The framed items in the prompt: files, or pieces of files."""
     lines = prompt.split("\n")
     found = []
     for span in framed(spans):
@@ -278,7 +278,7 @@ def _pass(
 
 
 def _notes(trace: RunTrace, pass_id: str) -> tuple[tuple[str, str], ...]:
-    """(kind, words) of what happened beside the passes, each once."""
+    """(kind, words) of events outside the passes, without duplicates."""
     told = (
         (event.kind.replace("_", " "), event.detail)
         for event in trace.events

@@ -1,4 +1,4 @@
-"""What the page of all runs says: how they ended over time and by model, where they were lost, what they cost."""
+"""The content of the page of all runs: how they ended over time and by model, where they were lost, what they cost."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ ENDS: Mapping[RunStatus, End] = {
     RunStatus.NEEDS_HUMAN: "part",
     RunStatus.FAILED: "bad",
 }
-"""Every other status is `other`: not ended."""
+"""Every other status counts as `other`: not ended."""
 SAID: Mapping[End, str] = {
     "good": "complete",
     "part": "partial, or waits for a person",
@@ -28,7 +28,7 @@ SAID: Mapping[End, str] = {
 }
 MOST_COLUMNS = 60
 PERIODS = ((10, "day"), (7, "month"), (4, "year"))
-"""Letters of a timestamp that name a period, the shortest first."""
+"""How many characters of a timestamp name a period, the shortest period first."""
 
 
 class Tally(Struct, frozen=True, kw_only=True):
@@ -66,7 +66,7 @@ class RunRow(Struct, frozen=True, kw_only=True):
     calls: int
     tokens: int
     seconds: float | None
-    """None where it has not ended."""
+    """None if it has not ended."""
 
 
 class LostRow(Struct, frozen=True, kw_only=True):
@@ -96,7 +96,7 @@ def runs_page(costs: Sequence[RunCost], waterfall: Waterfall) -> RunsPage:
     """The page.
 
     Raises:
-        RecordError: a timestamp of the record is none.
+        RecordError: a timestamp in the record is invalid.
     """
     rows = [_row(cost) for cost in costs]
     letters, unit = next(

@@ -1,4 +1,5 @@
-"""Storing texts that begin alike with each beginning once: a text is a chain of beginnings and what is its own.
+"""Stores texts with common beginnings so that each beginning is stored once: a text is a chain of beginnings and its
+own rest.
 
 Of the three texts `a b c`, `a b d` and `a x` (a letter is a line), `a` is the beginning of all and `b` follows it in two:
 
@@ -6,7 +7,7 @@ Of the three texts `a b c`, `a b d` and `a x` (a letter is a line), `a` is the b
     2: b          after 1, used by 2
     first text    1, 2, then c
 
-A beginning is stored where it is worth a reference; shorter common lines stay with each text.
+A beginning is stored separately if that is worth a reference; shorter common lines stay with each text.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 WORTH = 240
-"""Characters from which a common beginning is stored apart."""
+"""Characters from which on a common beginning is stored separately."""
 
 
 class Beginning(Struct, frozen=True, kw_only=True):
@@ -43,7 +44,7 @@ class OwnText(Struct, frozen=True, kw_only=True):
     first_line: int
     """Of its own lines, 1-based."""
     lines: tuple[str, ...]
-    """May be none: another text is the same, or goes on from here."""
+    """May be empty if another text is the same, or continues from here."""
 
     @property
     def text(self) -> str:
@@ -52,17 +53,17 @@ class OwnText(Struct, frozen=True, kw_only=True):
 
 
 class _Group(Struct):
-    """Texts that agree on all lines before `done`; those before `stored` stand in `chain`."""
+    """Texts that agree on all lines before `done`; the lines before `stored` are in `chain`."""
 
     members: list[int]
-    """In the order of their lines, so that the first and the last differ first."""
+    """Sorted by their lines, so that the first and the last differ earliest."""
     chain: tuple[int, ...]
     stored: int
     done: int
 
 
 def share_beginnings(texts: Mapping[int, str]) -> tuple[tuple[Beginning, ...], dict[int, OwnText]]:
-    """The stored beginnings in order, and by each text's key what it is made of."""
+    """The stored beginnings in order, and the composition of each text by its key."""
     lines = {key: text.split("\n") for key, text in texts.items()}
     members = sorted(lines, key=lambda key: lines[key])
     groups = [_Group(members=members, chain=(), stored=0, done=0)] if lines else []
@@ -93,7 +94,7 @@ def share_beginnings(texts: Mapping[int, str]) -> tuple[tuple[Beginning, ...], d
 
 
 def _agree(one: Sequence[str], other: Sequence[str], start: int) -> int:
-    """How many lines both begin with, `start` being known."""
+    """How many lines both have in common at the beginning; the first `start` are known to be."""
     end = start
     while end < min(len(one), len(other)) and one[end] == other[end]:
         end += 1

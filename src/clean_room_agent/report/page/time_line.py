@@ -1,4 +1,4 @@
-"""A time line of a run: each pass, and each test run of its own, with the seconds of models, tests and the rest."""
+"""A timeline of a run: each pass, and each separate test run, with the seconds of models, tests and the rest."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -31,11 +31,11 @@ class TimeRow(Struct, frozen=True, kw_only=True):
 
     name: str
     place: str
-    """Of the pass; "" for a test run of the run's own."""
+    """Of the pass; "" for a test run of the run itself."""
     start: float
     seconds: float
     model: float
-    """Seconds in which at least one call was under way."""
+    """Seconds in which at least one call was in progress."""
     tests: float
     segments: tuple[Segment, ...]
 
@@ -55,15 +55,15 @@ class TimeLine(Struct, frozen=True, kw_only=True):
     pauses: int
     """Stretches that are cut."""
     paused: float
-    """Seconds that they took."""
+    """The total length of these, in seconds."""
 
 
 def time_line(trace: RunTrace) -> TimeLine | None:
-    """The time line of a task; None where no pass and no test run is recorded. Final tests that stand for those of the last
-    step were not run, and have no bar.
+    """The timeline of a task; None if no pass and no test run is recorded. If the last step's tests were used as the
+    final tests, these were not run and have no bar.
 
     Raises:
-        RecordError: a timestamp of the record is none.
+        RecordError: a timestamp in the record is invalid.
     """
     passes = {entry.pass_id for entry in trace.passes}
     told = {(row.duration_ms, row.test_output) for row in trace.tests if row.task_id in passes}
