@@ -78,7 +78,7 @@ def test_what_is_no_code_is_given_up_at_once(kind: str, grammar: str) -> None:
         "nested": lambda: b"x = " + b"[" * WORTH_BREAKING_OFF + b"]" * WORTH_BREAKING_OFF,
     }[kind]()
     messages = set()
-    for _ in range(2):
+    for _ in range(1 if kind == "bytes" else 2):  # those take longest
         with pytest.raises(syntax.ParseGivenUp) as found:
             syntax.parse(source, grammar)
         messages.add(str(found.value))
