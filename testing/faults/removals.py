@@ -25,11 +25,11 @@ def _replace(path: Path) -> None:
 
 RAW = Path(".clean_room/raw.sqlite")
 REMOVALS: dict[str, tuple[Callable[[Project], object], str]] = {
-    "work tree": (lambda till: shutil.rmtree(_work_tree(till)), "work tree"),
-    "cache": (lambda till: shutil.rmtree(till.home / "cache"), "work tree"),
+    "work tree": (lambda till: shutil.rmtree(_work_tree(till)), "worktree"),
+    "cache": (lambda till: shutil.rmtree(till.home / "cache"), "worktree"),
     "git's folder": (lambda till: shutil.rmtree(till.top / ".git"), "git"),
     "git's objects": (lambda till: shutil.rmtree(till.top / ".git/objects"), "git"),
-    "git's notes of work trees": (lambda till: shutil.rmtree(till.top / ".git/worktrees"), "work tree"),
+    "git's notes of work trees": (lambda till: shutil.rmtree(till.top / ".git/worktrees"), "worktree"),
     "record": (lambda till: (till.top / RAW).unlink(), "raw.sqlite"),
     "record and journal": (lambda till: _unlink(till.top / ".clean_room", "raw.sqlite*"), "raw.sqlite"),
     "the record's journal": (lambda till: _unlink(till.top / ".clean_room", "raw.sqlite-wal"), "raw.sqlite"),

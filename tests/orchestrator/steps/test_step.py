@@ -41,13 +41,17 @@ def actions(end: StepEnd) -> tuple[str, str]:
     return end.action.kind, end.why
 
 
-def test_an_attempt_whose_tests_pass_is_the_head_and_the_index_follows(project: MemoryProject) -> None:
+def test_an_attempt_whose_tests_pass_is_the_head_which_the_index_follows_when_it_is_asked(
+    project: MemoryProject,
+) -> None:
     memory = opened(project, in_turn(RIGHT))
     end = run_step(memory.run, JOB)
     assert end.accepted is not None
     assert end.accepted.detail.startswith("2 pass, 1 still red")
     assert memory.run.commits.head == end.accepted.change.commit
     assert project.history.files[memory.run.commits.head]["a.py"] == "a = 1\n"
+    assert memory.index.described() == memory.run.commits.base
+    memory.run.context.follow_head()
     assert memory.index.described() == memory.run.commits.head
     assert memory.run.progress.accepted is end.accepted.judgment.tests  # type: ignore[union-attr]
     assert project.history.refs["attempts/p1/s1/1"] == memory.run.commits.head
@@ -126,6 +130,7 @@ def test_where_no_attempt_does_better_the_first_stays(project: MemoryProject, la
     end = run_step(memory.run, LAST)
     assert end.accepted is not None
     assert project.history.files[memory.run.commits.head]["a.py"] == "# a number\na = 0\n"
+    memory.run.context.follow_head()
     assert memory.runner.tree.clean_at == memory.run.commits.head
 
 

@@ -38,14 +38,10 @@ def run_step(run: Run, job: StepJob) -> StepEnd:
         try:
             drawn = draw_round(run, job, history, action)
         except WindowExceeded as error:
-            return (
-                _too_large(error)
-                if history.kept is None
-                else _accept(run, history, history.kept, known=False)
-            )
+            return _too_large(error) if history.kept is None else _accept(run, history, history.kept)
         attempt = drawn.best
         if attempt.passed and not attempt.unfinished:
-            return _accept(run, history, drawn, known=drawn.known)
+            return _accept(run, history, drawn)
         if not drawn.known:
             with run.journal.interrupts.shield():
                 run.tests.checkout(run.commits.head)
@@ -65,7 +61,7 @@ def run_step(run: Run, job: StepJob) -> StepEnd:
         if action.kind not in ENDS_STEP:
             continue
         if history.kept is not None:
-            return _accept(run, history, history.kept, known=drawn.known)
+            return _accept(run, history, history.kept)
         return StepEnd(
             accepted=None,
             why=f"{attempt.outcome.value}: {attempt.detail}",
@@ -94,10 +90,8 @@ def _keep_better(run: Run, history: History, drawn: Round) -> None:
         history.kept = drawn
 
 
-def _accept(run: Run, history: History, drawn: Round, *, known: bool) -> StepEnd:
-    """Make the commit of the round's best the run's head, and update the index; if all is `known`, only when that is
-    needed. Contexts are read from the worktree, in which tests ran, so it is reset to the commit first.
-    """
+def _accept(run: Run, history: History, drawn: Round) -> StepEnd:
+    """Make the commit of the round's best the run's head. Worktree and index follow when the next context is made."""
     chosen = drawn.best
     assert chosen.judgment is not None, "only what passed its tests is accepted"
     with run.journal.interrupts.shield():
@@ -105,6 +99,4 @@ def _accept(run: Run, history: History, drawn: Round, *, known: bool) -> StepEnd
             run.recorder.event(history.kept.pass_id, EventKind.NOT_CHOSEN, LATER_BETTER)
         run.commits.head = chosen.change.commit
         run.progress.accepted = chosen.judgment.tests
-        if not known:
-            run.context.follow_head()
     return StepEnd(accepted=chosen)
