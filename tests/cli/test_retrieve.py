@@ -63,7 +63,7 @@ def test_without_any_configuration_a_window_is_assumed_and_said(till: Project) -
 
 def test_a_window_alone_keeps_a_quarter(till: Project) -> None:
     told = till.cra("retrieve", till.task, "--no-model", "--context-window", "8000", "--json")
-    assert "taken: --reserved-tokens 2000" in told.err
+    assert "assumed: --reserved-tokens 2000" in told.err
     assert json.loads(told.out)["budget"]["reserved_tokens"] == 2_000
 
 
