@@ -8,18 +8,19 @@ from pathlib import Path
 from clean_room_agent.errors import UsageError
 
 MAX_GIVEN_BYTES = 64_000_000
-"""Of a file that the user names: a plan, a manifest."""
+"""The largest file named by the user that is read: a plan, a manifest."""
 
 
 def atomic_write(path: Path, data: str | bytes, *, private: bool = False) -> None:
-    """The file holds `data`, synced with its name; what was there before is there until then.
+    """Replace the file's content by `data`, synced with its name; until then it has its old content.
 
-    What is no ordinary file (a terminal, a pipe) is written to as it is. A link stays; what it leads to is replaced.
+    Anything but a regular file (a terminal, a pipe) is written to directly. A link stays, and its target is replaced.
 
     Args:
         path: its folder must exist.
         data: text is written as UTF-8.
-        private: only the user may read it (0600); else a new file has the mode that the umask says, an old one its own.
+        private: only the user may read it (0600); otherwise a new file gets its mode from the umask, and an old one
+            keeps its own.
 
     Raises:
         UsageError: it cannot be written; nothing is left of the attempt.
@@ -48,7 +49,7 @@ def sync_file(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """The names in the folder outlive a power cut."""
+    """Sync the folder to disk, so that the names in it survive a power cut."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
@@ -79,7 +80,7 @@ def read_given(path: Path) -> str:
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is too large, or no UTF-8.
+        ValueError: it is too large, or not UTF-8.
     """
     with path.open("rb") as file:
         data = file.read(MAX_GIVEN_BYTES + 1)

@@ -1,5 +1,5 @@
-"""Ctrl-C, `kill` and a closed terminal: work that can be repeated is interrupted at once, a change in progress is completed first,
-and threads are told, since only the main one receives signals.
+"""Ctrl-C, `kill` and a closed terminal: work that can be repeated is interrupted at once, a change in progress is
+completed first, and threads are notified, since only the main one receives signals.
 """
 
 import contextlib
@@ -17,7 +17,9 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextlib.contextmanager
 def stopped_by(stop: threading.Event) -> Iterator[None]:
-    """Processes that this thread runs inside are killed as soon as `stop` is set, and KeyboardInterrupt is raised."""
+    """In the block, processes that this thread runs are killed as soon as `stop` is set, and KeyboardInterrupt is
+    raised.
+    """
     token = _STOP.set(stop)
     try:
         yield
@@ -26,10 +28,10 @@ def stopped_by(stop: threading.Event) -> Iterator[None]:
 
 
 def raise_if_stopped() -> None:
-    """Raise if this thread was told to stop.
+    """Raise if this thread should stop.
 
     Raises:
-        KeyboardInterrupt: it was told to stop.
+        KeyboardInterrupt: it should stop.
     """
     stop = _STOP.get()
     if stop is not None and stop.is_set():
@@ -44,7 +46,7 @@ class Interrupts:
         self._asked = 0
 
     def ask(self) -> None:
-        """Ends the run: now, or when the change in progress is complete. A second call ends it now in any case.
+        """End the run: now, or when the change in progress is complete. A second call ends it now in any case.
 
         Raises:
             KeyboardInterrupt: now.
@@ -91,7 +93,7 @@ def on_interrupt(handle: Callable[[], None]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def interruptible(task_id: str) -> Iterator[Interrupts]:
-    """Signals that ask the program to end are heard by what is given.
+    """Pass signals that ask the program to end to the yielded `Interrupts`.
 
     Raises:
         Interrupted: the block was ended by one.

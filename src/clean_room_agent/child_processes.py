@@ -1,5 +1,5 @@
-"""What child processes get and give: their environment outside of the sandbox, with programs by absolute path and nothing
-relative; their output, of which a bounded part is kept; and, in words for the user, why one could not run or was killed.
+"""What child processes have in common: their environment outside the sandbox, with absolute paths only; their output,
+of which a bounded part is kept; and messages for the user about why one could not run or was killed.
 
 An empty or relative entry of PATH, and of the folders that the loader looks into (`/usr/local/cuda/lib64:` has one), is
 the folder in which a child runs: that of a repository, or one that code under test has filled.
@@ -14,17 +14,17 @@ from collections.abc import Callable, Mapping
 from clean_room_agent.errors import CommandError
 
 LOADER = ("LD_", "DYLD_")
-"""Beginnings of the variables that tell the loader what to load."""
+"""Prefixes of the variables that tell the loader what to load."""
 SHELL_STARTS = frozenset({"BASH_ENV", "ENV"})
-"""Files that a shell reads before it does what it was told."""
+"""Variables with files that a shell reads before its command."""
 SLACK = 1 << 16
-"""Bytes that the tail may grow by before it is cut back."""
+"""Bytes by which the tail may grow before it is trimmed."""
 SHOWN = 500
-"""Characters of what it said last."""
+"""Characters of its last output in a message."""
 
 
 def outside_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment as a child outside of the sandbox gets it."""
+    """The environment for a child outside the sandbox."""
     kept = {
         name: value
         for name, value in environment.items()
@@ -36,7 +36,7 @@ def outside_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def absolute_entries(path: str) -> str:
-    """The entries of a list of folders that mean the same wherever a program runs."""
+    """The absolute entries of a list of folders."""
     return os.pathsep.join(entry for entry in path.split(os.pathsep) if entry.startswith("/"))
 
 
@@ -62,7 +62,7 @@ class Capture:
     """The first and the last half of `bound` bytes of a stream of any length."""
 
     def __init__(self, bound: int, heard: Callable[[bytes], None] | None = None) -> None:
-        """`heard` is given each chunk as it comes."""
+        """`heard` gets each chunk as it arrives."""
         self._heard = heard
         self.half = max(1, bound // 2)
         self.head = bytearray()
@@ -70,7 +70,7 @@ class Capture:
         self.total = 0
 
     def feed(self, chunk: bytes) -> None:
-        """The next chunk of the stream has come."""
+        """Take the next chunk of the stream."""
         if self._heard is not None:
             self._heard(chunk)
         self.total += len(chunk)
@@ -83,16 +83,16 @@ class Capture:
             del self.tail[: -self.half]
 
     def data(self) -> bytes:
-        """The head and the tail, joined."""
+        """The first and the last part, joined."""
         return bytes(self.head + self.tail[-self.half :])
 
     def cut(self) -> int:
-        """How many bytes stood between them."""
+        """How many bytes were left out between them."""
         return self.total - len(self.data())
 
 
 def marked(data: bytes, cut: int) -> bytes:
-    """A bounded stream with a line where `cut` bytes were left out."""
+    """A bounded stream with a line that marks where `cut` bytes were left out."""
     if cut == 0:
         return data
     middle = len(data) // 2
@@ -100,7 +100,7 @@ def marked(data: bytes, cut: int) -> bytes:
 
 
 class Pieces:
-    """A stream of bytes cut at a separator; the last piece is what follows the last separator, if anything."""
+    """Splits a stream of bytes at a separator; the last piece is what follows the last separator, if anything."""
 
     def __init__(self, separator: bytes) -> None:
         self.separator = separator
@@ -108,22 +108,22 @@ class Pieces:
         self.open = b""
 
     def feed(self, chunk: bytes) -> None:
-        """The next chunk of the stream has come."""
+        """Take the next chunk of the stream."""
         *whole, self.open = (self.open + chunk).split(self.separator)
         self.whole.extend(whole)
 
     def take(self) -> list[bytes]:
-        """The pieces that are whole and were not taken yet."""
+        """The complete pieces that were not taken yet."""
         whole, self.whole = self.whole, []
         return whole
 
     def rest(self) -> list[bytes]:
-        """All that was not taken, once the stream has ended."""
+        """Everything that was not taken yet, once the stream has ended."""
         return [*self.take(), *([self.open] if self.open else [])]
 
 
 def not_started_command(argv: tuple[str, ...], number: int) -> CommandError:
-    """The program could not be started, with this error number."""
+    """The error for a program that could not be started, with this error number."""
     hint = f"install {argv[0]}, or put it on PATH"
     return CommandError(f"cannot start {argv[0]}: {os.strerror(number)}", hint=hint, command=argv)
 
@@ -131,7 +131,7 @@ def not_started_command(argv: tuple[str, ...], number: int) -> CommandError:
 def failed_command(
     argv: tuple[str, ...], how: str, returncode: int, stdout: bytes, stderr: bytes
 ) -> CommandError:
-    """The program ran and did not do its work; `how` says in which way."""
+    """The error for a program that failed; `how` says in which way."""
     words = stderr.decode("utf-8", "replace").strip()[-SHOWN:]
     return CommandError(
         f"{' '.join(argv)[:SHOWN]}: {how}" + (f": {words}" if words else ""),
@@ -143,7 +143,7 @@ def failed_command(
 
 
 def unwatched_command(argv: tuple[str, ...], stderr: bytes) -> CommandError:
-    """The Python that is to watch over the program does not start."""
+    """The error for a supervisor whose Python does not start."""
     words = stderr.decode("utf-8", "replace").strip()[-SHOWN:]
     return CommandError(
         f"cannot start {argv[0]}: the Python that watches over it ({sys.executable}) does not start: {words}",
@@ -153,5 +153,5 @@ def unwatched_command(argv: tuple[str, ...], stderr: bytes) -> CommandError:
 
 
 def inherited_environment(*, without: str) -> dict[str, str]:
-    """This program's environment, less the variables whose names begin with `without`."""
+    """This program's environment, without the variables whose names begin with `without`."""
     return {name: value for name, value in sorted(os.environ.items()) if not name.startswith(without)}

@@ -16,7 +16,7 @@ from clean_room_agent.errors import ConfigError
 class ConfigSlice(BaseModel):
     """One table of `config.toml`. Every field is required, or optional with its default written at the field.
 
-    A field's `description` is the comment that stands beside it in the file that `cra init` writes.
+    A field's `description` is the comment next to it in the file that `cra init` writes.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
@@ -48,10 +48,10 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def with_entry(text: str, table: str, key: str, value: str | None) -> str:
-    """The TOML `text` with the string `value` at `key` of `table` ("a.b"); None takes the key away.
+    """The TOML `text` with the string `value` at `key` of `table` ("a.b"); None removes the key.
 
-    One line changes, or is added or removed; everything else, comments included, stays byte for byte. That the new text
-    says what it should and nothing else is checked by reading it.
+    One line changes, or is added or removed; everything else, comments included, stays byte for byte. The new text is
+    parsed to check that it changes exactly that.
 
     Raises:
         ConfigError: the table is written in a form that no single line can change.
@@ -102,7 +102,7 @@ def _edited(lines: list[str], table: str, key: str, value: str | None) -> str:
 
 
 def _without_empty(value: Any) -> Any:
-    """An absent table and an empty one say the same."""
+    """The value without empty tables, since an absent table means the same."""
     if not isinstance(value, dict):
         return value
     kept = {name: _without_empty(each) for name, each in value.items()}
@@ -113,7 +113,7 @@ def load_slice(data: Mapping[str, Any], table: str, kind: type[SliceT], *, sourc
     """The slice `kind` from the table named `table` ("a" or "a.b"); an absent table is read as empty.
 
     Raises:
-        ConfigError: a key is unknown (with the nearest known one), missing, or has a wrong value.
+        ConfigError: a key is unknown (with the nearest known one), missing, or has an invalid value.
     """
     section: Any = data
     for name in table.split("."):
@@ -130,7 +130,7 @@ def check_slice(data: Mapping[str, Any], table: str, kind: type[ConfigSlice], *,
     """Validate the values of a table; required ones may be missing.
 
     Raises:
-        ConfigError: a key is unknown, or has a wrong value.
+        ConfigError: a key is unknown, or has an invalid value.
     """
     section = data.get(table, {})
     if not isinstance(section, Mapping):
@@ -144,7 +144,7 @@ def check_slice(data: Mapping[str, Any], table: str, kind: type[ConfigSlice], *,
 
 
 def laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Both configurations in one: where both have a value, that of `above`; tables are merged key by key."""
+    """Both configurations merged key by key; if both have a value, that of `above` counts."""
     merged = dict(below)
     for key, value in above.items():
         under = merged.get(key)
@@ -158,7 +158,7 @@ def refuse_unknown_tables(data: Mapping[str, Any], known: Iterable[str], *, sour
     """Check that every top-level table is known.
 
     Raises:
-        ConfigError: names the first unknown table and the nearest known one.
+        ConfigError: one is not; the message names the first, and the nearest known one.
     """
     names = tuple(known)
     for name in data:
@@ -186,7 +186,7 @@ def _explain(
 
 
 def _keys_at(kind: type[ConfigSlice], tables: Iterable[str]) -> Iterable[str]:
-    """The keys of the table that the names lead to from `kind`; none where they lead to something else."""
+    """The keys of the table that the names lead to from `kind`; none if they lead to something else."""
     for name in tables:
         annotation = kind.model_fields[name].annotation
         inner = [each for each in (annotation, *get_args(annotation)) if isinstance(each, type)]

@@ -31,7 +31,7 @@ from typing import ClassVar
 
 
 class CraError(Exception):
-    """Something that the user has to know of: a message, and a hint that says what to do next."""
+    """Something that the user has to know: a message, and a hint that says what to do next."""
 
     exit_code: ClassVar[int] = 1
 
@@ -42,13 +42,13 @@ class CraError(Exception):
 
 
 class UsageError(CraError):
-    """The command, one of its files, or the repository is not fit for what was asked."""
+    """The command line, one of its files, or the repository is not suitable for the command."""
 
     exit_code = 2
 
 
 class ConfigError(UsageError):
-    """A configuration value is missing, unknown or wrong; the message names the key and the file."""
+    """A configuration value is missing, unknown or invalid; the message names the key and the file."""
 
 
 class RepositoryError(UsageError):
@@ -60,7 +60,7 @@ class ArtifactError(UsageError):
 
 
 class SchemaError(UsageError):
-    """A database file is newer than this program, or is not one of ours."""
+    """A database file is newer than this program, or does not belong to it."""
 
 
 class ModelError(CraError):
@@ -70,7 +70,7 @@ class ModelError(CraError):
 
 
 class ServerUnreachable(ModelError):
-    """Nobody listens at the base URL, or the connection broke before the answer's first byte."""
+    """Nothing listens at the base URL, or the connection broke before the answer's first byte."""
 
 
 class ModelNotFound(ModelError):
@@ -94,11 +94,11 @@ class DegenerateOutput(ModelError):
 
 
 class TruncatingServer(ModelError):
-    """The server cuts over-long prompts in silence."""
+    """The server truncates long prompts without saying so."""
 
 
 class ForwardingServer(ModelError):
-    """The server answers for a model by sending its prompts on to another machine, which is not allowed."""
+    """The server forwards a model's prompts to another machine, which is not allowed."""
 
 
 class WindowExceeded(ModelError):
@@ -106,7 +106,9 @@ class WindowExceeded(ModelError):
 
 
 class ReplayMismatch(CraError):
-    """A replayed run differs from its recording; the message says where first, and the fields say it to a program."""
+    """A replayed run differs from its recording; the message says where it first differs, and so do the fields, for
+    programs.
+    """
 
     def __init__(
         self,
@@ -119,8 +121,8 @@ class ReplayMismatch(CraError):
         recorded: str | None = None,
         now: str | None = None,
     ) -> None:
-        """`call`: which one; `part`: prompt or system text; `line`: 1-based, the first that differs; None where there
-        is no such line.
+        """`call`: the call that differs; `part`: prompt or system text; `line`: the first line that differs, 1-based,
+        with its recorded and its new text, None if it does not exist.
         """
         super().__init__(message, hint=hint)
         self.call = call
@@ -135,7 +137,7 @@ class IndexingError(CraError):
 
 
 class GitError(CraError):
-    """A git command failed; the message holds git's own words."""
+    """A git command failed; the message contains git's own."""
 
 
 class CommandError(CraError):

@@ -1,4 +1,4 @@
-"""Failing tests in words for a prompt: each with its line, its values and its place, equal ones once.
+"""Describes failing tests for a prompt: each with its line, its values and its place, without repetition.
 
     Failing test: tests/test_money.py::test_split
       failing line: assert split(100, 3) == [34, 33, 33]
@@ -7,8 +7,8 @@
       at till/money.py:7 in split
       also fails in the same way: tests/test_money.py::test_shares
 
-Everything a test said stands behind a label or is indented, so it cannot be taken for a heading or a frame of code. The
-whole has a bound in characters: what is short leaves more to what is long, and long texts keep head and tail.
+Everything from a test follows a label or is indented, so it cannot be taken for a heading or a frame of code. The whole
+is limited in characters: short texts leave more space for long ones, of which the beginning and the end are kept.
 """
 
 import re
@@ -21,14 +21,14 @@ from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFram
 from clean_room_agent.path_kinds import is_test_path
 
 LEAST_CHARACTERS = 2_000
-"""What a judgment, which is asked once an item, and the smallest window are given."""
+"""The limit for judgments, of which there is one per item, and for the smallest window."""
 MOST_CHARACTERS = 8_000
 MAX_BLOCKS = 10
-"""Tests shown with all that they said; of further ones the names."""
+"""Tests that are shown in full; of further ones, only the names are."""
 BLOCK_CHARACTERS = 600
-"""So much a block gets where its words need it: fewer blocks where the bound does not hold as many."""
+"""Characters that a block gets if it needs them; there are fewer blocks if the limit does not allow as many."""
 LISTED_SHARE = 4
-"""One part in so many of the bound is for the names of further tests."""
+"""The names of further tests get one part in so many of the limit."""
 MAX_NAME = 160
 MAX_MESSAGES = 10
 MAX_FRAMES = 10
@@ -82,14 +82,14 @@ COMPARING = frozenset(
 )
 """Words with which runners compare two values."""
 NEW_WORDS = 3
-"""A message with so many words of its own is shown beside the values that were compared."""
+"""A message with so many words of its own is shown in addition to the compared values."""
 
 SAME_BOTH_SIDES = re.compile(r"(?:[\w.]+: )?(?:assert )?(?P<value>\S.*) (?:==|!=) (?P=value)(?: : .*)?")
-"""A comparison of two values that were abbreviated until they became equal: it says nothing, and misleads."""
+"""A comparison of two values that are equal after abbreviation, which would mislead."""
 
 
 class _Field(Struct, frozen=True):
-    """One thing that a block says: what the line begins with, and the text, indented where it has several lines."""
+    """One entry of a block: its label, and its text, indented if it has several lines."""
 
     head: str
     text: str
@@ -102,9 +102,9 @@ def evidence_bound(window: int) -> int:
 
 
 def describe_evidence(evidence: Evidence, *, bound: int = MOST_CHARACTERS) -> str:
-    """The failing tests, what else was said, and where no test has a name, the places in the stack traces.
+    """The failing tests, other messages, and if no test has a name, the places in the stack traces.
 
-    At most `bound` characters; "" where there is nothing to say.
+    At most `bound` characters; "" if there is nothing to say.
     """
     told = {line for test in evidence.tests for line in test.message.split("\n")}
     groups = [("Messages", [line for line in evidence.messages if line not in told], MAX_MESSAGES)]
@@ -119,7 +119,7 @@ def describe_evidence(evidence: Evidence, *, bound: int = MOST_CHARACTERS) -> st
 
 
 def describe_tests(tests: Sequence[tuple[str, FailingTest]], *, bound: int = MOST_CHARACTERS) -> str:
-    """The tests, each behind its label, in the given order; at most `bound` characters."""
+    """The tests, each after its label, in the given order; at most `bound` characters."""
     groups: dict[tuple[str, ...], list[FailingTest]] = {}
     for label, test in tests:
         groups.setdefault((label, *_words(test)), []).append(test)
@@ -136,7 +136,7 @@ def describe_tests(tests: Sequence[tuple[str, FailingTest]], *, bound: int = MOS
 
 
 def same_failure(one: FailingTest, other: FailingTest) -> bool:
-    """Whether both said the same."""
+    """Whether both failed in the same way."""
     return _said(one) == _said(other)
 
 
@@ -152,7 +152,7 @@ def _said(test: FailingTest) -> tuple[str, ...]:
 
 
 def _words(test: FailingTest) -> tuple[str, ...]:
-    """Equal for tests that fail in the same way; a test that said nothing is like no other."""
+    """Equal for tests that fail in the same way; a test without a message equals no other."""
     said = _said(test)
     return said if any(said) else (test.name,)
 
@@ -178,12 +178,12 @@ def _fields(label: str, same: Sequence[FailingTest]) -> list[_Field]:
 
 
 def _is_half_known(test: FailingTest) -> bool:
-    """Whether what was compared is not shown, or one side of it alone."""
+    """Whether at least one of the compared values is missing."""
     return test.expected == test.actual or not (test.expected and test.actual)
 
 
 def _says_more(error: str, test: FailingTest) -> bool:
-    """Whether the message has more to say than the line that failed and the two values."""
+    """Whether the message says more than the failing line and the two values."""
     known = {
         word.lower() for text in (test.statement, test.expected, test.actual) for word in WORD.findall(text)
     }
@@ -198,13 +198,13 @@ def telling_message(message: str) -> str:
 
 
 def _own_frame(test: FailingTest) -> StackFrame | None:
-    """The innermost frame in the repository's own code, tests aside."""
+    """The innermost frame in the repository's own code outside of tests."""
     frames = test.frames or (StackFrame(path=test.path, line=test.line),)
     return next((frame for frame in frames if frame.path and not is_test_path(frame.path)), None)
 
 
 def _block(fields: Sequence[_Field], size: int) -> str:
-    """The fields in at most `size` characters, if their heads alone do not need more."""
+    """The fields in at most `size` characters, unless their labels alone need more."""
     left = size - sum(len(field.head) + 1 for field in fields)
     sizes = _allot([len(field.text) for field in fields], max(left, 0))
     values = [field.text for field in fields if field.is_value]
@@ -242,7 +242,9 @@ def _listed(title: str, entries: Sequence[str], most: int, bound: int) -> str:
 
 
 def _allot(wanted: Sequence[int], total: int) -> list[int]:
-    """What each gets of `total`: all it wants where that is at most an equal share of what is left, else that share."""
+    """How `total` is divided: each gets what it wants if that is at most an equal share of the rest, otherwise that
+    share.
+    """
     given = [0] * len(wanted)
     left = total
     for rank, place in enumerate(sorted(range(len(wanted)), key=lambda one: (wanted[one], one))):
@@ -256,8 +258,8 @@ def _size(fields: Sequence[_Field]) -> int:
 
 
 def _cut(text: str, most: int, differs_at: int = 0) -> str:
-    """The text in at most `most` characters: head and tail; where the head would not reach the place at which it differs
-    from another, what stands around that place.
+    """The text in at most `most` characters: its beginning and its end, and if needed the surroundings of the place at
+    which it differs from another text.
     """
     if len(text) <= most:
         return text

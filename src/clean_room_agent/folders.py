@@ -1,8 +1,9 @@
-"""Temporary folders, each locked by the process that uses it, so that those of killed processes can be found; and the removal
-of folders that others made, of any depth, with any names and permissions.
+"""Temporary folders, each locked by the process that uses it, so that those of killed processes can be found; and the
+removal of untrusted folders, of any depth, with any names and permissions.
 
-A folder's folders are moved up to where the removal began before they are emptied, so that there is neither recursion nor
-a path that grows, and the time is linear in what there is. Killed in between, all that is left stands below where it began.
+A folder's folders are moved up to where the removal began before they are emptied, so that there is neither recursion
+nor a growing path, and the time is linear in the number of entries. If it is killed, everything that is left is below
+the place where it began.
 """
 
 import contextlib
@@ -23,11 +24,11 @@ from msgspec import Struct
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 NOTHING: Mapping[str, tuple[int, int, int]] = MappingProxyType({})
 FolderState = tuple[int, int, int]
-"""Inode, time of the last change to entries or attributes (which no user can set), mode."""
+"""Inode, time of the last change to entries or attributes (ctime, which users cannot set), mode."""
 KINDS = ("apply", "bootstrap", "checkout", "commit", "escapes", "index")
 NAME = re.compile(rf"cra-(?:{'|'.join(KINDS)})-[A-Za-z0-9_]{{8}}\Z")
 FRESH = 3600.0
-"""Seconds in which an unlocked folder is let be: it may be about to be locked."""
+"""Seconds for which an unlocked folder is left alone, since it may be about to be locked."""
 
 
 def remove_tree(place: Path) -> None:
@@ -72,9 +73,10 @@ def remove_all_but(
 ) -> None:
     """Delete everything below `top` except `files` with their folders, empty `folders`, and what is `kept`.
 
-    A file of theirs may hold anything, but a folder is none. Every folder that stays lets its owner in. A folder that is
-    not as it is `known` to have been goes with all that is in it, but for one that leads to what is kept; `top` itself
-    gets its mode back, and loses attributes of users. All are paths relative to `top`, with forward slashes.
+    Files may have any content, but are not replaced by folders. Every folder that stays is accessible to its owner. A
+    folder that differs from its `known` state is deleted with its contents, except for one that leads to what is kept;
+    `top` itself gets its mode back, and loses extended attributes. All are paths relative to `top`, with forward
+    slashes.
 
     Raises:
         OSError: something cannot be removed.
@@ -115,7 +117,7 @@ class _Wanted(Struct, frozen=True, kw_only=True):
     known: Mapping[str, FolderState]
 
     def has(self, path: str, entry: "os.DirEntry[str]") -> bool:
-        """Whether what was found at the path may stay."""
+        """Whether the entry at the path may stay."""
         if not entry.is_dir(follow_symlinks=False):
             return path in self.files
         if path not in self.folders:
@@ -175,7 +177,7 @@ def _empty(top: int) -> None:
 
 
 def _remove_files(folder: int) -> list[str]:
-    """Delete everything but folders in the open folder: the names of the folders."""
+    """Delete everything but folders in the open folder, and return the names of the folders."""
     with os.scandir(folder) as entries:
         found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
     for name, is_folder in found:
@@ -194,7 +196,7 @@ def _move(name: str, source: int, fresh: str, target: int) -> None:
 
 @contextlib.contextmanager
 def _opened(path: str, at: int | None) -> Iterator[int]:
-    """A handle of the folder, into which its owner may look and write now."""
+    """A handle of the folder, after making it accessible to its owner."""
     try:
         handle = os.open(path, FOLDER, dir_fd=at)
     except PermissionError:
@@ -218,7 +220,7 @@ def temporary_folder(kind: str) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def working_in(folder: Path) -> Iterator[None]:
-    """Meanwhile `is_free` says no of the folder."""
+    """Lock the folder, so that `is_free` is False for it in the block."""
     handle = os.open(folder, FOLDER)
     try:
         with contextlib.suppress(OSError):  # a file system without locks: its age protects the folder
@@ -229,7 +231,7 @@ def working_in(folder: Path) -> Iterator[None]:
 
 
 def abandoned_folders(now: float | None = None) -> tuple[Path, ...]:
-    """This user's temporary folders that no process works in, sorted; those of the last hour are left out."""
+    """This user's temporary folders that no process uses, sorted, without those of the last hour."""
     before = (time.time() if now is None else now) - FRESH
     found = []
     with os.scandir(tempfile.gettempdir()) as entries:
@@ -243,7 +245,7 @@ def abandoned_folders(now: float | None = None) -> tuple[Path, ...]:
 
 
 def remove_abandoned(folder: Path) -> bool:
-    """Delete the folder unless a process uses it; whether it is gone.
+    """Delete the folder unless a process uses it; returns whether it was deleted.
 
     Raises:
         OSError: something in it cannot be removed.
@@ -255,7 +257,7 @@ def remove_abandoned(folder: Path) -> bool:
 
 
 def is_free(folder: Path) -> bool:
-    """Whether the folder is there, and no process works in it that says so by `working_in`."""
+    """Whether the folder exists, and no process holds it by `working_in`."""
     try:
         handle = os.open(folder, FOLDER)
     except FileNotFoundError:

@@ -1,9 +1,9 @@
 r"""Glob patterns for paths: `*` and `?` stay within a name, `**` crosses folders.
 
-A pattern becomes one regular expression without exponential backtracking, because patterns come from the repository
-too. What stands before the next `**` is matched as early as it can be and then fixed (an atomic group): an earlier end
-leaves more of the path to what follows, so no other match of it could do better. The same holds for each `*` and the
-text up to the next one. `src/**/test_*.py` becomes `(?>src/)(?:.+?/)??test_[^/]*\.py`, and `a*b*c` becomes
+A pattern becomes one regular expression without exponential backtracking, because patterns also come from the
+repository. The part before the next `**` is matched as early as possible and then fixed (an atomic group): an earlier
+end leaves more of the path to what follows, so no other match could do better. The same holds for each `*` and the text
+up to the next one. `src/**/test_*.py` becomes `(?>src/)(?:.+?/)??test_[^/]*\.py`, and `a*b*c` becomes
 `a(?>[^/]*?b)[^/]*c`.
 """
 
@@ -44,15 +44,17 @@ class _Section(Struct):
 
 
 def matches(path: str, patterns: Iterable[str]) -> bool:
-    """Whether one of the patterns fits the whole path, by the rules of a .gitignore: one without a slash fits a name in any
-    folder, one that ends with a slash all that is in the folder.
+    """Whether one of the patterns matches the whole path, by the rules of a .gitignore: one without a slash matches a
+    name in any folder, one that ends with a slash everything in the folder.
     """
     return compile_globs(tuple(map(_from_root, patterns))).match(path) is not None
 
 
 @cache
 def compile_globs(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """A matcher of paths (relative to the root) that one of the patterns matches completely; without patterns, none."""
+    """A regular expression for paths (relative to the root) that one of the patterns matches completely; without
+    patterns it matches nothing.
+    """
     alternatives = "|".join(map(_expression, patterns))
     return re.compile(rf"(?:{alternatives})\Z" if patterns else r"(?!)", re.DOTALL)
 
@@ -67,7 +69,7 @@ def expand_braces(pattern: str) -> tuple[str, ...]:
 
 
 def whole_name_stars(pattern: str) -> str:
-    """The pattern with `**` only where that is a whole name, else `*`: what npm and TypeScript make of it."""
+    """The pattern with `**` replaced by `*` unless it is a whole name, as npm and TypeScript read it."""
     return PART_STARS.sub(lambda found: found["whole"] or "*", pattern)
 
 

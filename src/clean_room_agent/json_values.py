@@ -1,5 +1,5 @@
-"""Values as JSON: the way the record and the session keep typed ones, and back; the way that `--json` shows them; and any value with
-each of its texts changed.
+"""Values as JSON: conversion of typed values for the record and the session, and back; conversion for `--json`; and
+changing each text in a value.
 """
 
 from enum import Enum
@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 ValueT = TypeVar("ValueT")
 FLAT: Final = "flat"
-"""Annotates a field that is a part of its struct: in JSON the part's own fields stand beside the others."""
+"""Annotates a field that is a part of its struct: in JSON, the part's own fields are next to the others."""
 
 
 def to_plain(value: object) -> Any:
@@ -27,7 +27,7 @@ def from_plain(plain: object, kind: type[ValueT]) -> ValueT:
     """The inverse of `to_plain`. Fields that `kind` does not have are ignored.
 
     Raises:
-        ValueError: `plain` is no `kind`; says where and why.
+        ValueError: `plain` is not a `kind`; the message says where and why.
     """
     try:
         return msgspec.convert(plain, kind, strict=False, dec_hook=_typed)
@@ -39,7 +39,7 @@ def from_json(text: str, kind: type[ValueT]) -> ValueT:
     """The inverse of `to_json`.
 
     Raises:
-        ValueError: the text is no JSON, or not that of a `kind`; says where and why.
+        ValueError: the text is not JSON, or not that of a `kind`; the message says where and why.
     """
     try:
         return msgspec.json.decode(text, type=kind, strict=False, dec_hook=_typed)
@@ -64,8 +64,8 @@ def _typed(kind: type, plain: Any) -> Any:
 
 
 def to_shown(value: object) -> Any:
-    """`value` as `--json` and reports show it: the fields of a `FLAT` part beside those of its whole, and text for what JSON cannot
-    say.
+    """`value` as `--json` and reports show it: the fields of a `FLAT` part next to those of its struct, and text for
+    types that JSON lacks.
     """
     if isinstance(value, Struct):
         said: dict[str, Any] = {}
@@ -84,7 +84,9 @@ def to_shown(value: object) -> Any:
 
 
 def change_texts(value: Any, change: Any) -> Any:
-    """`value` with `change` done to each text in it; structs, dicts, lists and tuples are walked, enumerations kept."""
+    """`value` with `change` applied to each text in it, through structs, dicts, lists and tuples; enumerations are
+    kept.
+    """
     if isinstance(value, Enum):
         return value
     if isinstance(value, str):

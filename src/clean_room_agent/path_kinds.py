@@ -1,5 +1,5 @@
-"""What kind of file a path names, by the usual naming rules alone: tests, their configuration, continuous integration, files that
-hold secrets; and for a ranking, which needs no more: code, a test, documentation and the like.
+"""The kind of file that a path names, by the usual naming rules alone: tests, their configuration, continuous
+integration, files with secrets; and, more coarsely, for a ranking: code, a test, documentation and the like.
 """
 
 import re
@@ -37,7 +37,7 @@ CI = re.compile(
     r"|^\.(?:buildkite|ci|tekton|woodpecker|husky|devcontainer)/"
 )
 FileKind = Literal["code", "test", "side"]
-"""`side`: documentation, examples, set-up files, data, and build output."""
+"""`side`: documentation, examples, setup files, data, and build output."""
 TEST_FOLDERS = frozenset({"test", "tests", "testing", "__tests__", "spec", "specs"})
 SIDE_FOLDERS = frozenset(
     {"doc", "docs", "example", "examples", "changelog", "news", ".github", "benchmarks", "bench", "dist"}
@@ -98,12 +98,12 @@ def is_test_path(path: str) -> bool:
 
 
 def is_test_configuration(path: str) -> bool:
-    """Whether the file as a whole decides which tests run, or how, here or in continuous integration."""
+    """Whether the whole file is about which tests run, or how, here or in continuous integration."""
     return TEST_CONFIGURATION.search(path.lower()) is not None or is_ci(path)
 
 
 def is_ci(path: str) -> bool:
-    """Whether the file is read by continuous integration, hooks or development containers alone."""
+    """Whether the file is only read by continuous integration, hooks or development containers."""
     return CI.search(path.lower()) is not None
 
 
@@ -113,7 +113,7 @@ def is_test_module(path: str) -> bool:
 
 
 def shadows_runner(path: str) -> bool:
-    """Whether a new file of this name would be imported in place of Python's test runners."""
+    """Whether a new file of this name would be imported instead of Python's test runners."""
     return SHADOW.search(path.lower()) is not None
 
 
@@ -129,7 +129,7 @@ def is_test_file(path: str) -> bool:
 
 
 def is_side_file(path: str) -> bool:
-    """Whether the path is that of documentation, an example, a set-up file, data or build output."""
+    """Whether the path is that of documentation, an example, a setup file, data or build output."""
     *folders, name = path.split("/")
     if not SIDE_FOLDERS.isdisjoint(folders):
         return True
@@ -140,7 +140,7 @@ def is_side_file(path: str) -> bool:
 
 
 def kind_of(path: str) -> FileKind:
-    """The kind of the file at `path`; tests before the rest."""
+    """The kind of the file at `path`; tests take precedence."""
     if is_test_file(path):
         return "test"
     return "side" if is_side_file(path) else "code"

@@ -35,10 +35,10 @@ KILL_WAIT_S = 15.0
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """Bounds for a command and all that it starts, on Linux. 0: no bound."""
+    """Limits for a command and everything that it starts, on Linux. 0: no limit."""
 
     memory: int = 0
-    """Bytes held by all its processes together; looked at some times a second."""
+    """Bytes held by all its processes together; measured several times a second."""
     processes: int = 0
     """Processes and threads at a time."""
     file_size: int = 0
@@ -51,7 +51,7 @@ NO_LIMITS = Limits()
 class Completed(Struct, frozen=True, kw_only=True):
     """How a command ended. `returncode` is negative for the signal that killed it.
 
-    A stream longer than the bound holds its first and its last half of the bound; `*_cut` bytes stood between.
+    Of a stream longer than the limit, its beginning and its end are kept; `*_cut` bytes were left out between.
     """
 
     command: tuple[str, ...]
@@ -63,7 +63,7 @@ class Completed(Struct, frozen=True, kw_only=True):
     stderr_cut: int
     duration_s: float
     exceeded: str = ""
-    """The limit ("memory" or "processes") that it ran into, for which all of it was killed; "" when none."""
+    """The limit ("memory" or "processes") for which it was killed with all its processes; "" for none."""
 
 
 def run(
@@ -80,14 +80,14 @@ def run(
     keep: Sequence[int] = (),
     heard: Callable[[bytes], None] | None = None,
 ) -> Completed:
-    """The command has ended, and so has all that it started, daemons included.
+    """Run the command, and leave nothing running that it started, daemons included.
 
     A string is run by `sh`: for the user's own commands only. `env` None means this program's environment; of either,
-    the child gets what `surroundings.outside` leaves. A name without a slash is looked up on that PATH. Whatever still
-    runs when the command itself is gone has 0.2 s to finish writing, then is killed. With `contain` False only the
-    process group is killed: 20 ms cheaper, for programs that start no daemons; on systems other than Linux there is
-    nothing else. `limits` need `contain`. The command inherits the open files in `keep` under their numbers, beside the
-    three streams. `heard` is given standard output as it comes.
+    the child gets what `outside_environment` leaves. A name without a slash is looked up on that PATH. Processes that
+    still run when the command itself has ended have 0.2 s to finish writing, then they are killed. With `contain` False
+    only the process group is killed: 20 ms cheaper, for programs that start no daemons; on systems other than Linux
+    this is always so. `limits` need `contain`. The command inherits the open files in `keep` under their numbers, in
+    addition to the three streams. `heard` gets standard output as it arrives.
 
     Raises:
         CommandError: the program cannot be started; or `check`, and it failed or ran into `timeout` (seconds).
@@ -131,9 +131,9 @@ def stream(
     separator: bytes = b"\n",
     patience: float = 0.0,
 ) -> Iterator[bytes]:
-    """The output of the program, split at `separator`, as it comes; an empty last piece is left out.
+    """The output of the program, split at `separator`, as it arrives; an empty last piece is left out.
 
-    Leaving the loop early kills the program's group; with `patience`, Ctrl-C gives it so many seconds to end before.
+    Leaving the loop early kills the program's group; with `patience`, Ctrl-C first gives it so many seconds to end.
 
     Raises:
         CommandError: the program cannot be started, or, after its last piece, it failed.
@@ -155,7 +155,7 @@ def stream(
 
 
 def show_at_terminal(command: tuple[str, ...], text: bytes, env: Mapping[str, str]) -> None:
-    """The program, which had the terminal, has read `text` and ended. Raises OSError where it cannot be started."""
+    """Run the program at the terminal with `text` as its input. Raises OSError if it cannot be started."""
     subprocess.run(command, input=text, env=outside_environment(env), check=False)
 
 
@@ -225,7 +225,7 @@ class _Tree:
 
     @property
     def begun(self) -> bool:
-        """Whether the supervisor has said a word: it does before the command does anything."""
+        """Whether the supervisor has reported anything, which it does before the command does anything."""
         return bool(self._words())
 
     @property
@@ -266,7 +266,7 @@ def _start(
     keep: Sequence[int],
     limits: Limits | None,
 ) -> _Child:
-    """The command under a supervisor that holds it to `limits`; without limits, at the head of its own group."""
+    """Start the command under a supervisor that enforces `limits`, or in its own process group if there are none."""
     environment = outside_environment(os.environ if env is None else env)
     argv = (absolute_program(argv[0], environment), *argv[1:])
     if limits is None or sys.platform != "linux":
@@ -323,7 +323,7 @@ def _interrupt(child: _Child, streams: "_Streams", patience: float) -> None:
 
 
 def _rounds(child: _Child, streams: "_Streams", limit: float | None) -> Iterator[bool]:
-    """One item for each turn of input and output until the command is over; True, and the last, past `limit`."""
+    """One item for each turn of input and output until the command has ended; past `limit`, True as the last one."""
     ended_at: float | None = None
     while True:
         raise_if_stopped()
@@ -341,7 +341,7 @@ def _rounds(child: _Child, streams: "_Streams", limit: float | None) -> Iterator
 
 
 class _Streams:
-    """The pipes of a child: what it writes goes to `out` and `err`, `feed` goes to it as it reads."""
+    """The pipes of a child: its output goes to `out` and `err`, and it is sent `feed` as it reads."""
 
     def __init__(
         self, child: _Child, feed: bytes, out: Callable[[bytes], None], err: Callable[[bytes], None]
@@ -362,7 +362,7 @@ class _Streams:
             self.selector.register(child.control, selectors.EVENT_READ)
 
     def turn(self, wait: float) -> int:
-        """Waits up to `wait` seconds for a pipe that is ready, then moves a chunk on each; how many moved."""
+        """Wait up to `wait` seconds for a ready pipe, then move a chunk on each; returns how many were moved."""
         moved = 0
         for key, events in self.selector.select(wait):
             if events & selectors.EVENT_WRITE:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from clean_room_agent.secret_patterns import shapes_in
 
 LEAST_VALUE = 8
-"""Characters of a variable's value that is looked for."""
+"""The shortest value of a variable that is looked for, in characters."""
 SHOWN_DIGITS = 8
 SECRET_NAME = re.compile(
     r"(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|APIKEY|CREDENTIALS?|(?:^|_|SSH)PASS|(?:^|_)(?:PWD|PW|PAT|AUTH)"
@@ -21,7 +21,7 @@ IN_LINE = re.compile(r"(?P<before>[^\S\n]*[+\-> ]?[^\S\n]*)(?P<secret>[A-Za-z0-9
 
 
 def secret_values(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """The values of variables with secret-like names, longest first; paths and plain words are none."""
+    """The values of variables with secret-like names, longest first, without paths and plain words."""
     found = {
         value
         for name, value in environment.items()
@@ -38,7 +38,7 @@ class Redactor:
     """Replaces secrets in text; with the same key, the same secret always gets the same replacement."""
 
     def __init__(self, key: Callable[[], bytes], values: Iterable[str] = ()) -> None:
-        """`key` is asked for once, when the first secret is found. `values` are secrets wherever they stand."""
+        """`key` is called once, when the first secret is found. `values` are secrets wherever they occur."""
         self._make_key = key
         self._key: bytes | None = None
         self._values = tuple(values)
@@ -46,7 +46,9 @@ class Redactor:
         """Secrets taken out so far."""
 
     def redact(self, text: str) -> str:
-        """The text with `[secret:<hash>]` for each secret. Its lines, and a mark of a diff that they begin with, stay."""
+        """The text with `[secret:<hash>]` for each secret. Line breaks, and the markers of a diff at the beginning of
+        lines, are kept.
+        """
         found = self.secrets_in(text)
         if not found:
             return text
@@ -58,7 +60,7 @@ class Redactor:
         return "".join(pieces) + text[at:]
 
     def secrets_in(self, text: str) -> tuple[tuple[int, int], ...]:
-        """Where secrets stand: (start, end), in order, none within another."""
+        """The places of secrets: (start, end), in order, none within another."""
         if len(text) < LEAST_VALUE:
             return ()
         spans = sorted((*self._values_in(text), *shapes_in(text)), key=lambda span: (span[0], -span[1]))

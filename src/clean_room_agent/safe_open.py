@@ -1,7 +1,8 @@
-"""Opens untrusted relative paths below a folder: never through a link, never outside, whatever is swapped meanwhile.
+"""Opens untrusted relative paths below a folder: never through a link, never outside, even if something is swapped
+meanwhile.
 
-A path is looked up once, from an open handle of the folder, by the kernel (`openat2`) or, where it cannot, one name
-after the other; what was checked is the file that was opened. Links, folders, FIFOs, sockets and devices are not read.
+A path is looked up once, from an open handle of the folder, by the kernel (`openat2`) or, if that is not available, one
+name after the other; the checks are made on the opened file. Links, folders, FIFOs, sockets and devices are not read.
 """
 
 import contextlib
@@ -16,15 +17,17 @@ from io import BufferedReader
 from pathlib import Path
 
 READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""Without waiting for a FIFO's other end; a terminal does not become ours."""
+"""Without waiting for a FIFO's other end, and without making a terminal the controlling one."""
 FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | (os.O_PATH if sys.platform == "linux" else 0)
 SYS_OPENAT2 = 437
 RESOLVE = 0x08 | 0x04 | 0x02
 """Beneath, no symbolic links, no magic links."""
 NOT_HERE = frozenset({errno.ENOSYS, errno.EPERM, errno.E2BIG, errno.EINVAL, errno.EAGAIN})
-"""With these, the kernel, or what filters its calls, does not do it; or it was disturbed too often."""
+"""Errors that mean that the kernel, or a filter of system calls, does not support the call, or that it was disturbed
+too often.
+"""
 NOT_A_FILE = frozenset({errno.ELOOP, errno.EXDEV, errno.ENOTDIR, errno.EINVAL, errno.ENXIO})
-"""With these, something stands there, or on the way there, that is not read."""
+"""Errors that mean that there is something, at the path or on the way, that is not read."""
 CHUNK = 1 << 20
 _MADE = "cra-new-"
 
@@ -33,7 +36,7 @@ def open_file(root: Path, path: str) -> BufferedReader:
     """The regular file at `path` (relative to `root`, forward slashes), open for reading; the caller closes it.
 
     Raises:
-        OSError: there is none, something else stands there, or the way to it is a link or leads out of `root`.
+        OSError: there is none, it is something else, or the way to it is a link or leads outside `root`.
     """
     with _handle(root) as top:
         handle = _open(top, path, READ)
@@ -47,7 +50,7 @@ def open_file(root: Path, path: str) -> BufferedReader:
 
 
 def read_bytes(root: Path, path: str, *, max_bytes: int | None = None) -> bytes:
-    """The file's bytes, of a longer one only the first `max_bytes`.
+    """The file's bytes, at most the first `max_bytes`.
 
     Raises:
         OSError: as `open_file`.
@@ -60,7 +63,7 @@ def status(root: Path, path: str) -> os.stat_result:
     """The status of `path`, without following a link.
 
     Raises:
-        OSError: nothing, or the way to it is a link or leads out of `root`.
+        OSError: there is nothing, or the way to it is a link or leads outside `root`.
     """
     with _parent(root, path) as (folder, name):
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -87,12 +90,12 @@ def is_empty_folder(root: Path, path: str) -> bool:
 
 
 def write_bytes(root: Path, path: str, data: bytes, *, mode: int = 0o644) -> None:
-    """The file holds `data`, its folders are made where they are missing.
+    """Write `data` to the file, creating missing folders.
 
-    It is a new file that takes the place of what stood there: other names (hard links) keep what they had.
+    It is a new file that replaces the old one, so other names (hard links) keep the old content.
 
     Raises:
-        OSError: a folder stands there, the way to it is a link or leads out of `root`, or it cannot be written.
+        OSError: there is a folder, the way to it is a link or leads outside `root`, or it cannot be written.
     """
     with _parent(root, path, make=True) as (folder, name), _new_file(folder, name, mode) as handle:
         view = memoryview(data)
@@ -118,7 +121,7 @@ def make_link(root: Path, path: str, goal: Path) -> None:
     """Create a symbolic link to `goal` at `path`, and missing folders on the way.
 
     Raises:
-        OSError: something stands there, or the way to it is a link or leads out of `root`.
+        OSError: there is something already, or the way to it is a link or leads outside `root`.
     """
     with _parent(root, path, make=True) as (folder, name):
         os.symlink(goal, name, dir_fd=folder)
@@ -126,12 +129,13 @@ def make_link(root: Path, path: str, goal: Path) -> None:
 
 @contextlib.contextmanager
 def hold_parent(root: Path, path: str) -> Iterator[Path]:
-    """A name for the folder of `path`, made where it is missing, that means this folder whatever is moved or swapped.
+    """A name for the folder of `path`, which is created if missing, that refers to this folder even if something is
+    moved or swapped.
 
-    Only while the context lasts, and on Linux; other processes of the user can use it as well.
+    Only while the context lasts, and on Linux; other processes of the user can use it, too.
 
     Raises:
-        OSError: the way to it is a link or leads out of `root`.
+        OSError: the way to it is a link or leads outside `root`.
     """
     with _parent(root, path, make=True) as (folder, _):
         yield Path(f"/proc/{os.getpid()}/fd/{folder}")
@@ -141,7 +145,7 @@ def open_by_kernel(top: int, path: str, flags: int) -> int:
     """Open `path` below the open folder `top` with a single system call.
 
     Raises:
-        OSError: as `open_by_names`; with an error number of `NOT_HERE` it may be the call itself that is refused.
+        OSError: as `open_by_names`; with an error number of `NOT_HERE`, the call itself may be unsupported.
     """
     return _openat2()(top, os.fsencode("/".join(_names(path))), flags)
 
@@ -150,7 +154,7 @@ def open_by_names(top: int, path: str, flags: int) -> int:
     """The same, folder by folder.
 
     Raises:
-        OSError: there is nothing, a link is on the way or stands there, or the path leads out.
+        OSError: there is nothing, a link is at the path or on the way, or the path leads outside.
     """
     *folders, name = _names(path)
     with contextlib.ExitStack() as stack:
@@ -171,7 +175,7 @@ def _open(top: int, path: str, flags: int) -> int:
 
 
 def _names(path: str) -> list[str]:
-    """The names in `path`; refused is what could lead out, or what no file system knows."""
+    """The names in `path`; raises for names that could lead outside, or that no file system allows."""
     names = path.split("/")
     bad = not names or any(name in {"", ".", ".."} for name in names) or "\0" in path
     try:
@@ -185,7 +189,7 @@ def _names(path: str) -> list[str]:
 
 @contextlib.contextmanager
 def _handle(root: Path) -> Iterator[int]:
-    """The folder that paths are relative to; it is ours to name, so it may be reached through links."""
+    """The open folder that paths are relative to; it is trusted, so it may be reached through links."""
     handle = os.open(root, FOLDER & ~os.O_NOFOLLOW)
     try:
         yield handle

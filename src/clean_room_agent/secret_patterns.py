@@ -1,7 +1,7 @@
 """What secrets look like: keys of known formats, values assigned to secret names, credentials in URLs and headers.
 
-All of it takes time that grows with the text's length alone. A pattern is tried only where one of its `marks` stands,
-and everything in it that repeats is bounded, or ends at characters where the next mark may stand.
+All of it takes time that grows with the text's length alone. A pattern is tried only where one of its `marks` occurs,
+and every repetition in it is bounded, or ends at characters where the next mark may begin.
 """
 
 import base64
@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 LONG = 16
-"""From this length on letters and digits alone may be random."""
+"""The length from which on a value of only letters and digits may be random."""
 Span = tuple[int, int]
 
 
 def is_no_placeholder(value: str) -> bool:
-    """Whether the value is a real one, not a placeholder."""
+    """Whether the value is not a placeholder."""
     return PLACEHOLDER.fullmatch(value) is None
 
 
@@ -32,7 +32,7 @@ SHOWN = re.compile(r"\[secret:[0-9a-f]{8}\]")
 UUID = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 SEAMS = re.compile(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])")
 UNSPOKEN = re.compile(r"[bcdfghjklmnpqrstvwxz]{6}")
-"""Consonants that no word has in a row."""
+"""A row of consonants that no word has."""
 
 
 def has_all_kinds(value: str) -> bool:
@@ -46,12 +46,12 @@ def entropy(text: str) -> float:
 
 
 def is_varied(value: str) -> bool:
-    """Whether the value is no placeholder and is not made of a few characters, as `xxxxxxxx` is."""
+    """Whether the value is not a placeholder, and has more than a few different characters, unlike `xxxxxxxx`."""
     return is_no_placeholder(value) and entropy(value) >= 2.5 and "xxxxxx" not in value.lower()
 
 
 def is_random(value: str) -> bool:
-    """Whether the value looks made by chance, or to be guessed by nobody; names, words and paths do not."""
+    """Whether the value looks random or unguessable; names, words and paths do not."""
     if SHOWN.search(value) or not re.search("[A-Za-z]", value):
         return False
     if re.search(r"[<>{}()\[\]]|^[$%]", value) or "://" in value or not is_no_placeholder(value):
@@ -70,7 +70,9 @@ def is_random(value: str) -> bool:
 
 
 def is_password(value: str) -> bool:
-    """Whether a value that a settings file gives to a name like `password` is one: letters, and digits or signs."""
+    """Whether a value that a settings file assigns to a name like `password` is a password: letters, and digits or
+    signs.
+    """
     if is_random(value):
         return True
     if (
@@ -90,7 +92,7 @@ def is_credential(value: str) -> bool:
 
 
 def is_login(value: str) -> bool:
-    """Whether a command's password is one: letters and digits or signs, no variable and no name of a group."""
+    """Whether a command's password is a real one: letters and digits or signs, not a variable or the name of a group."""
     return (
         is_credential(value)
         and re.search("[A-Za-z]", value) is not None
@@ -108,15 +110,15 @@ def is_basic(value: str) -> bool:
 
 
 class Rule(Struct, frozen=True, kw_only=True):
-    """One kind of secret: its group `secret` is what must not be shown, if `accept` says so."""
+    """One kind of secret: the group `secret` of its pattern must not be shown, if `accept` agrees."""
 
     marks: tuple[str, ...]
-    """Texts of which one stands where the pattern begins."""
+    """Texts, one of which the pattern begins with."""
     pattern: str
     accept: Callable[[str], bool] = bool
 
     def find(self, text: str) -> Iterator[Span]:
-        """Where such secrets stand."""
+        """The places of such secrets."""
         for mark in self.marks:
             at = text.find(mark)
             while at >= 0:
@@ -128,13 +130,13 @@ class Rule(Struct, frozen=True, kw_only=True):
 
 
 def _shaped(marks: str, shape: str) -> Rule:
-    """A key that is known by how it begins, for one of `marks`, and by what follows."""
+    """A rule for keys that begin with one of `marks`, followed by `shape`."""
     pattern = rf"(?<![A-Za-z0-9_])(?P<secret>{shape})(?![A-Za-z0-9])"
     return Rule(marks=tuple(marks.split()), pattern=pattern, accept=is_varied)
 
 
 def _in_header(name: str) -> Rule:
-    """The value of a header whose name ends in `name`."""
+    """A rule for the value of a header whose name ends in `name`."""
     pattern = (
         rf"(?i:{name})\\{{0,3}}[\"']?\]?\s{{0,3}}[:=,]\s{{0,3}}\\{{0,3}}[\"']?"
         r"(?i:(?:basic|bearer|(?:api-?)?token|digest|apikey|negotiate|ntlm|hawk|sso-key)\s{1,3})?(?P<secret>[A-Za-z0-9._~+/=-]{8,2000})"
@@ -209,7 +211,7 @@ SHAPED = (
     ("sgp_", r"sgp_(?:[A-Za-z0-9]{16}_)?[0-9a-fA-F]{40}"),  # Sourcegraph
     ("AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
 )
-"""Keys by how they begin, for one of the words of the first column, as their makers document them."""
+"""Keys that begin with one of the words in the first column, as documented by their issuers."""
 RULES = (
     *(_shaped(marks, shape) for marks, shape in SHAPED),
     # The words before it are bounded, so that a class name like sk-fading-circle is none.
@@ -293,7 +295,7 @@ RULES = (
         accept=is_login,
     ),
 )
-"""What one pattern can say."""
+"""Secrets that a single pattern recognises."""
 
 # The names of what is kept secret, and what may stand behind them in a longer name; then the ways to give them a value.
 KEEPER = re.compile(
@@ -322,7 +324,7 @@ ATTRIBUTE = re.compile(r"[\"']\s{1,8}value=[\"'](?P<secret>[^\s<>\"'$]{8,300})[\
 FLAG = re.compile(r"[=\s](?P<secret>[^\s\"'`$<>()]{12,300})")
 BEFORE_FLAG = re.compile(r"--(?:[A-Za-z]+-)*\Z")
 NEAR = 100
-"""Characters before a name that are looked at."""
+"""Characters before a name that are examined."""
 
 PEM = re.compile(
     r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
@@ -334,7 +336,7 @@ TOKEN_PART = re.compile(r"[A-Za-z0-9_-]*")
 
 
 def shapes_in(text: str) -> Iterator[Span]:
-    """Where something in the text looks like a secret; in no order, and one may lie within another."""
+    """The places in the text that look like secrets; in no particular order, and possibly one within another."""
     for match in PEM.finditer(text):
         if re.search("[A-Za-z0-9+/]{16}", match["secret"]):
             yield match.span("secret")
@@ -348,7 +350,7 @@ def shapes_in(text: str) -> Iterator[Span]:
 
 
 def _web_tokens(text: str) -> Iterator[Span]:
-    """JSON web tokens, `eyJ….eyJ….…`: found by their middle, so that each part is read twice at most."""
+    """JSON web tokens, `eyJ….eyJ….…`: found by their middle part, so that each part is read at most twice."""
     middle = text.find(".eyJ")
     part = 0
     while middle >= 0:

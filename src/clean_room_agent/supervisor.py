@@ -1,9 +1,9 @@
 """The parent process of one command: started as a script by `proc`, it exits after everything the command started.
 
-It declares itself subreaper: descendants whose own parents die come back to it, even from a session of their
-own, so "it has no child left" means "the command's whole tree is gone". A process of its own is used because
-the alternative, making the whole program a subreaper, could not tell one command's orphans from another's, and
-because this one also notices when the program itself is killed.
+It declares itself subreaper: descendants whose own parents die become its children, even from a separate session, so
+"it has no child left" means "the command's whole tree is gone". A separate process is used because the alternative,
+making the whole program a subreaper, could not tell one command's orphans from another's, and because this one also
+notices when the program itself is killed.
 
 On the socket whose number is its argument it reads the size of what follows in decimal and a line break, then,
 joined by NUL: the bounds (bytes of memory, processes, bytes of a file; 0 for none), the number of arguments, the
@@ -28,13 +28,13 @@ PR_SET_CHILD_SUBREAPER = 36
 KILL_SECONDS = 10.0
 PAUSE_SECONDS = 0.002
 LOOK_SECONDS = 0.1
-"""Between two looks at what the command holds; longer where a look itself is slow."""
+"""Seconds between two measurements of the command's memory; longer if measuring is slow."""
 LOOK_SHARE = 20
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def main(control: int) -> None:
-    """The command given on `control` has run, its status was told, and none of its descendants is left."""
+    """Run the command given on `control`, report its status, and leave none of its descendants."""
     os.set_inheritable(control, False)
     bounds, arguments, environment = read_command(control)
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
@@ -78,7 +78,7 @@ def main(control: int) -> None:
 
 
 def read_command(control: int) -> tuple[list[int], list[bytes], dict[bytes, bytes]]:
-    """The bounds, the arguments and the environment of the command; leaves where the other side dies before it has said
+    """The limits, the arguments and the environment of the command; exits if the other side dies before it has sent
     them.
     """
     size = b""
@@ -105,9 +105,9 @@ def read_command(control: int) -> tuple[list[int], list[bytes], dict[bytes, byte
 def become(
     control: int, told: int, bounds: list[int], arguments: list[bytes], environment: dict[bytes, bytes]
 ) -> None:
-    """Never returns: this process is the command now, in a session of its own.
+    """Become the command, in a separate session; never returns.
 
-    Not before it was told of on `control`: a command may kill this process's parent, and who it is must be known then.
+    First it is reported on `control`: a command may kill this process's parent, and its process id must be known then.
     """
     try:
         os.setsid()
@@ -140,14 +140,14 @@ def hold_to(bounds: list[int]) -> None:
 
 
 def lower(kind: int, value: int) -> None:
-    """The limit `kind` is at most `value`."""
+    """Lower the limit `kind` to at most `value`."""
     _, hard = resource.getrlimit(kind)
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)
     resource.setrlimit(kind, (value, value))
 
 
 def find_excess(bounds: list[int]) -> str:
-    """The bound that the descendants exceed and by how much they do, in words; "" for none."""
+    """The limit that the descendants exceed, and their value, in words; "" for none."""
     memory, processes, _ = bounds
     known = processes_of(None)
     tree = below(os.getpid(), known)
@@ -163,7 +163,9 @@ def find_excess(bounds: list[int]) -> str:
 
 
 def held_by(pid: int, resident: int) -> int:
-    """Bytes of the process, shared pages divided among those that share them; `resident` where that is not told."""
+    """Bytes of the process, with shared pages divided among the processes that share them; `resident` if that is
+    unavailable.
+    """
     try:
         with open(f"/proc/{pid}/smaps_rollup", "rb") as rollup:  # noqa: PTH123
             for line in rollup:
@@ -175,7 +177,7 @@ def held_by(pid: int, resident: int) -> int:
 
 
 def let_go_of_streams() -> None:
-    """The command's streams are its own: their readers see end of file when it, not we, has closed them."""
+    """Close the command's streams in this process, so that their readers see end of file when the command closes them."""
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)
@@ -183,7 +185,7 @@ def let_go_of_streams() -> None:
 
 
 def reap(control: int, command: int) -> bool:
-    """No zombie is left; the command's status was told if it is among them. Whether any child remains."""
+    """Reap all zombies, and report the command's status if it is among them; returns whether any child remains."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -196,7 +198,7 @@ def reap(control: int, command: int) -> bool:
 
 
 def kill_all(control: int, command: int) -> None:
-    """No descendant is left, unless the kernel withholds its death for `KILL_SECONDS`."""
+    """Kill all descendants, and wait for up to `KILL_SECONDS` until they are gone."""
     give_up = time.monotonic() + KILL_SECONDS
     while reap(control, command) and time.monotonic() < give_up:
         for pid in descendants(os.getpid()):

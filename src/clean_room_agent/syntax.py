@@ -1,4 +1,4 @@
-"""tree-sitter parsers by language; nothing else loads grammars."""
+"""tree-sitter parsers by language; no other module loads grammars."""
 
 from functools import cache
 from pathlib import PurePosixPath
@@ -18,12 +18,12 @@ SUFFIXES = {
     ".tsx": "tsx",
 }
 MAX_PARSED_BYTES = 1_000_000
-"""A tree takes up to 140 times its source in memory: larger files are text only."""
+"""A tree takes up to 140 times its source in memory, so larger files are only indexed as text."""
 SMALL_BYTES = 40_000
-"""Up to here nothing can go wrong: what takes quadratic time takes less than half a second."""
+"""Up to this size nothing can go wrong: even quadratic time is less than half a second."""
 FREE_STEPS = 1_000
 STEPS_PER_KILOBYTE = 40
-"""The parser reports 6 to 14 times a kilobyte of usual code, 33 times for a list of one-digit numbers."""
+"""The parser reports 6 to 14 times per kilobyte of usual code, 33 times for a list of one-digit numbers."""
 MAX_STEPS_IN_ERROR = 200
 """It reports from within an error up to 42 times for TypeScript read as JavaScript, hundreds of times for nonsense."""
 MAX_ERROR_CHILDREN = 20_000
@@ -34,11 +34,11 @@ SEQUENCES = frozenset(
         "array", "object", "arguments", "enum_body", "interface_body", "object_type", "jsx_element",
     }
 )  # fmt: skip
-"""Nodes whose children follow one another and can be read one at a time: statements, members, elements."""
+"""Nodes whose children are a sequence that can be read one at a time: statements, members, elements."""
 IMPORTS = frozenset({"import_statement", "import_from_statement", "future_import_statement"})
 GUARDS = frozenset({"if_statement", "try_statement"})
 MAX_GUARD_LINES = 15
-"""A top-level `if` or `try` up to this long that holds an import is there for it."""
+"""A top-level `if` or `try` of at most this length that contains an import exists for that import."""
 DECLARATIONS = frozenset({"lexical_declaration", "variable_declaration"})
 STATEMENTS = frozenset({"module", "block", "program", "statement_block", "switch_case", "switch_default"})
 BODIES = frozenset({"block", "statement_block", "class_body", "switch_body"})
@@ -47,7 +47,7 @@ STRINGS = frozenset({"string", "concatenated_string", "template_string", "commen
 
 
 def grammar_of(path: str) -> str | None:
-    """The grammar for a path by its suffix: python, javascript, typescript, tsx; None where there is none."""
+    """The grammar for a path by its suffix: python, javascript, typescript, tsx; None if there is none."""
     return SUFFIXES.get(PurePosixPath(path).suffix.lower())
 
 
@@ -68,15 +68,15 @@ def language(grammar: str) -> Language:
 
 
 class ParseGivenUp(ValueError):
-    """A parse that would take too much memory or time was broken off; the message says why."""
+    """A parse that would have taken too much memory or time was stopped; the message says why."""
 
 
 def parse(source: bytes, grammar: str) -> Tree:
     """The syntax tree of `source`; it may hold error nodes.
 
     Raises:
-        ParseGivenUp: where the grammar cannot make sense of the source in a bounded number of steps, as with text
-            that is no code. Whether it does depends on the source alone.
+        ParseGivenUp: the grammar cannot make sense of the source in a bounded number of steps, as with text that is not
+            code. Whether it does depends only on the source.
     """
     parser = Parser(language(grammar))
     if len(source) <= SMALL_BYTES:
@@ -93,7 +93,7 @@ def parse(source: bytes, grammar: str) -> Tree:
 
 
 class _Steps:
-    """Counts what the parser reports (every hundred operations); true once it is too much."""
+    """Counts the parser's reports (one every hundred operations); true once there are too many."""
 
     __slots__ = ("_in_error", "_most", "_taken")
 
@@ -115,20 +115,20 @@ class _Steps:
 
 
 def _has_wide_error(root: Node) -> bool:
-    """Whether an error at the outside has so many children that each later walk over it is quadratic in them."""
+    """Whether an outermost error has so many children that each later walk over them would be quadratic."""
     if root.child_count > MAX_ERROR_CHILDREN:
         return root.is_error
     return any(child.is_error and child.child_count > MAX_ERROR_CHILDREN for child in root.children)
 
 
 def parses_cleanly(source: bytes, path: str) -> bool | None:
-    """Whether the file has no syntax error; None where no grammar fits or it is too much to ask."""
+    """Whether the file has no syntax error; None if there is no grammar, or parsing was given up."""
     tree = _tree(source, path)
     return None if tree is None else not tree.root_node.has_error
 
 
 def _tree(source: bytes, path: str) -> Tree | None:
-    """The syntax tree, which may hold errors; None where no grammar fits or it is too much to ask."""
+    """The syntax tree, which may contain errors; None if there is no grammar, or parsing was given up."""
     grammar = grammar_of(path)
     if grammar is None or len(source) > MAX_PARSED_BYTES:
         return None
@@ -141,7 +141,7 @@ def _tree(source: bytes, path: str) -> Tree | None:
 def sequence_starts(source: bytes, path: str) -> tuple[tuple[int, int], ...] | None:
     """Line (1-based) and depth of each statement, member or element that begins its line, in order of the lines.
 
-    A comment that stands right above one belongs to it. None where the file cannot be parsed without error.
+    A comment directly above one belongs to it. None if the file cannot be parsed without error.
     """
     tree = _tree(source, path)
     if tree is None or tree.root_node.has_error:
@@ -160,8 +160,8 @@ def sequence_starts(source: bytes, path: str) -> tuple[tuple[int, int], ...] | N
 
 
 def import_lines(source: bytes, path: str) -> tuple[tuple[int, int], ...]:
-    """First and last line (1-based) of each import at the top level, in order: also of those that a short `if` or `try`
-    guards, and of `const x = require(...)`. Nothing where the file cannot be parsed.
+    """First and last line (1-based) of each import at the top level, in order, including those that a short `if` or
+    `try` guards, and `const x = require(...)`. Empty if the file cannot be parsed.
     """
     grammar = grammar_of(path)
     if grammar is None or len(source) > MAX_PARSED_BYTES:
@@ -190,7 +190,7 @@ def _is_import(node: Node, source: bytes) -> bool:
 
 
 def _rows_of(children: list[Node], lines: list[bytes]) -> list[int]:
-    """The 0-based rows at which a child begins the line, unless a comment ends right above it."""
+    """The 0-based rows whose line begins with a child, unless a comment ends directly above it."""
     rows = []
     comment_end = -2
     for child in children:
@@ -203,9 +203,8 @@ def _rows_of(children: list[Node], lines: list[bytes]) -> list[int]:
 
 
 def statement_spans(source: bytes, path: str) -> dict[int, tuple[int, int]]:
-    """First and last line of the innermost statement at each line, all 1-based; of one with a body, its head alone.
-
-    Empty where the file cannot be parsed.
+    """First and last line of the innermost statement at each line, all 1-based; of one with a body, only its header.
+    Empty if the file cannot be parsed.
     """
     tree = _tree(source, path)
     spans: dict[int, tuple[int, int]] = {}

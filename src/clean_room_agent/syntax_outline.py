@@ -22,9 +22,9 @@ CALLEE = re.compile(
     r"(?:[xf]?(?P<test>it|test|specify)|[xf]?(?P<suite>describe|context|suite))(?:[A-Z_]\w*)?"
     r"|(?P<hook>before(?:Each|All)?|setup)"
 )
-"""The first name of what is called: with further words behind it, it is a project's own wrapper (`itAsync`)."""
+"""The first name of the callee; with a suffix, it is a project's own wrapper (`itAsync`)."""
 STEPS = frozenset({"test", "it", "step"})
-"""Methods of a test's own argument that begin a test within it (`t.test`)."""
+"""Methods of a test's argument that start a subtest (`t.test`)."""
 PLACEHOLDER = re.compile(r"%[a-zA-Z#%$]|\$[A-Za-z_][\w.]*|\$\{[^}]*\}")
 ESCAPE = re.compile(r"\\(?:u\{?[0-9a-fA-F]+\}?|x[0-9a-fA-F]{2}|.)", re.DOTALL)
 ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
@@ -76,10 +76,10 @@ class TestCall(Struct, frozen=True, kw_only=True):
 
     kind: Kind
     titles: tuple[tuple[str, ...], ...]
-    """Of the suites around it and its own: each as the fixed pieces of its text, with whatever between them."""
+    """Titles of the enclosing suites and its own, each as the fixed pieces of its text, with any text between them."""
     span: Span
     scope: Span
-    """The suite around it; the whole file where there is none."""
+    """The enclosing suite; the whole file if there is none."""
 
 
 class Declared(Struct, frozen=True, kw_only=True):
@@ -90,7 +90,7 @@ class Declared(Struct, frozen=True, kw_only=True):
     scope: Span
     fixture: bool = False
     automatic: bool = False
-    """It runs for each test of its scope without being named: an autouse fixture, or a `setUp`."""
+    """Whether it runs for each test of its scope without being named, as an autouse fixture or a `setUp` does."""
 
 
 class Outline(Struct):
@@ -99,7 +99,7 @@ class Outline(Struct):
     calls: list[TestCall] = field(default_factory=list)
     declared: list[Declared] = field(default_factory=list)
     names: list[tuple[int, str]] = field(default_factory=list)
-    """(line, name) of each identifier; attributes count for `self` and `cls` alone."""
+    """(line, name) of each identifier; attributes count only for `self` and `cls`."""
 
     def names_in(self, span: Span) -> frozenset[str]:
         """The names that the lines of `span` use."""
@@ -107,7 +107,7 @@ class Outline(Struct):
 
 
 def outline_of(source: bytes, path: str) -> Outline | None:
-    """The outline of a file; None where it cannot be parsed. It may hold syntax errors."""
+    """The outline of a file, which may have syntax errors; None if it cannot be parsed."""
     grammar = grammar_of(path)
     if grammar is None or len(source) > MAX_PARSED_BYTES:
         return None
@@ -125,12 +125,12 @@ class _Place(Struct, frozen=True):
     """The position of a node."""
 
     titles: tuple[tuple[str, ...], ...]
-    """Of the suites around it."""
+    """Titles of the enclosing suites."""
     scope: Span
     declares: bool
     """Whether its statements declare names of the scope."""
     opens: bool = False
-    """Whether the next function is a suite's."""
+    """Whether the next function is that of a suite."""
 
 
 class _Visit(Struct, frozen=True):
@@ -138,12 +138,12 @@ class _Visit(Struct, frozen=True):
 
     node: Node
     outer: tuple[Node, ...]
-    """Its parent and that one's, as far as there are any."""
+    """Its parent and grandparent, if they exist."""
     place: _Place
     depth: int
 
     def around(self, *types: str) -> Node:
-        """The widest of the node, its parent and that one's that are of these types, one in the other."""
+        """The widest of the node, its parent and its grandparent such that all up to it are of these types."""
         found = self.node
         for node in self.outer:
             if node.type not in types:
@@ -203,7 +203,9 @@ def _test_call(visit: _Visit, source: bytes) -> TestCall | None:
 
 
 def _kind(callee: Node, source: bytes) -> Kind | None:
-    """By the first name of the callee, under `.only`, `.each(…)` and the like; or by its last, for `t.test`."""
+    """The kind of call, by the first name of the callee, before `.only`, `.each(…)` and the like; or by its last, for
+    `t.test`.
+    """
     last = callee.child_by_field_name("property") if callee.type == "member_expression" else None
     first: Node | None = callee
     while first is not None and first.type in {
@@ -221,7 +223,7 @@ def _kind(callee: Node, source: bytes) -> Kind | None:
 
 
 def _title(node: Node, source: bytes) -> tuple[str, ...]:
-    """The fixed pieces of a title: one where it is a plain string, two empty ones where nothing is known."""
+    """The fixed pieces of a title: one if it is a plain string, two empty ones if nothing is known."""
     if node.type in {"string", "template_string"}:
         return tuple(PLACEHOLDER.split(_unescaped(_text(node, source)[1:-1])))
     if node.type == "binary_expression":
@@ -257,13 +259,13 @@ def _declared(visit: _Visit, source: bytes) -> Iterator[Declared]:
 
 
 def _is_required(value: Node | None, source: bytes) -> bool:
-    """Whether a value is a module: what is imported is declared elsewhere."""
+    """Whether a value is a required module, whose names are declared elsewhere."""
     return value is not None and source.startswith(b"require(", value.start_byte)
 
 
 def _loop_names(node: Node, source: bytes) -> Iterator[Declared]:
     """What a loop over cases, `for (const one of cases)` or `cases.forEach((one) => …)`, gives the tests within it; its
-    lines are those of the loop's head.
+    lines are those of the loop's header.
     """
     head, body = node.child_by_field_name("left"), node.child_by_field_name("body")
     if node.type == "call_expression":
@@ -308,7 +310,7 @@ def _bound(node: Node | None, source: bytes) -> Iterator[str]:
 
 
 def _names(visit: _Visit, source: bytes) -> Iterator[tuple[int, str]]:
-    """(line, name) where the node is a name that is used, or a call of `usefixtures`."""
+    """(line, name) if the node is a used name, or a call of `usefixtures`."""
     node = visit.node
     line = node.start_point[0] + 1
     if node.type == "call":
@@ -322,7 +324,9 @@ def _names(visit: _Visit, source: bytes) -> Iterator[tuple[int, str]]:
 
 
 def _is_used(visit: _Visit, source: bytes) -> bool:
-    """In Python, an attribute counts for `self` and `cls` alone, and the name of an argument does not."""
+    """Whether the name counts as used: in Python, an attribute only counts for `self` and `cls`, and the name of an
+    argument does not count.
+    """
     outer = visit.outer[0] if visit.outer else None
     if outer is None or outer.type not in {"attribute", "keyword_argument"}:
         return True

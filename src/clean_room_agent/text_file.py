@@ -1,4 +1,4 @@
-"""Reads and writes text files byte for byte: encoding, byte-order mark, line ends and final newline survive."""
+"""Reads and writes text files byte for byte: encoding, byte-order mark, line endings and final newline survive."""
 
 import re
 
@@ -21,7 +21,7 @@ class NotTextError(ValueError):
 
 
 class TextFile(Struct, frozen=True, kw_only=True):
-    """A decoded file. `text` has LF line ends unless the file mixes them; then it keeps them as they are."""
+    """A decoded file. `text` has LF line endings, unless the file mixes them; then it keeps them as they are."""
 
     text: str
     encoding: str
@@ -29,10 +29,10 @@ class TextFile(Struct, frozen=True, kw_only=True):
     crlf: bool
 
     def encode(self, text: str) -> bytes:
-        """`text` in this file's form.
+        """`text` in this file's encoding and with its line endings.
 
         Raises:
-            NotTextError: `text` holds a character that the file's encoding lacks.
+            NotTextError: `text` contains a character that the file's encoding lacks.
         """
         body = text.replace("\n", "\r\n") if self.crlf else text
         try:
@@ -49,10 +49,10 @@ def is_pointer(data: bytes) -> bool:
 
 
 def decode(data: bytes, *, max_bytes: int = MAX_TEXT_BYTES) -> TextFile:
-    """The file's text and form, so that `decode(data).encode(text) == data`.
+    """The file's text and encoding, such that `decode(data).encode(text) == data`.
 
     Raises:
-        NotTextError: too large, binary, a pointer of git-lfs, or no exact round trip.
+        NotTextError: the file is too large, binary, a git-lfs pointer, or does not survive a round trip.
     """
     if is_pointer(data):
         raise NotTextError("it is an LFS pointer, not the file itself")

@@ -1,8 +1,8 @@
 """Remembers which `.clean_room` folders this user made; one that came with a repository is not trusted.
 
-A folder is ours where a note in the user's state folder, outside of any repository, has its path, its inode and the
-random key that stands in it. The key tells it from another folder that was given the inode of a deleted one; the number
-of the device is left out, since it may change whenever the machine starts.
+A folder is the user's own if a note in the user's state folder, outside of any repository, has its path, its inode and
+the random key that is stored in it. The key distinguishes it from another folder with the reused inode of a deleted
+one; the device number is left out, since it may change at each boot.
 """
 
 import contextlib
@@ -27,14 +27,16 @@ TRUST_COMMAND = "cra init --trust"
 
 
 def state_folder() -> Path:
-    """The user's state folder for this program; a relative XDG_STATE_HOME would lie wherever the command was started."""
+    """The user's state folder for this program; a relative XDG_STATE_HOME is ignored, since it would depend on the
+    current folder.
+    """
     base = os.environ.get("XDG_STATE_HOME", "")
     return (Path(base) if base.startswith("/") else Path.home() / ".local" / "state") / "cra"
 
 
 def require_trust(folder: Path) -> None:
-    """Check that the `.clean_room` of a repository is ours or does not exist, that git tracks nothing in it, and that
-    it contains no link.
+    """Check that the `.clean_room` of a repository is the user's own or does not exist, that git tracks nothing in it,
+    and that it contains no link.
 
     Raises:
         UsageError: it is not; nothing of it was used.
@@ -46,11 +48,11 @@ def require_trust(folder: Path) -> None:
 
 
 def claim(folder: Path) -> None:
-    """The folder exists and is ours; where it is missing, or nothing was put there yet, it is made (0700).
+    """Make sure that the folder exists and is the user's own; if it is missing or still empty, it is created (0700).
 
     Raises:
         UsageError: somebody else made it, or the state folder cannot be written.
-        OSError: it cannot be made.
+        OSError: it cannot be created.
     """
     if is_ours(folder):
         return
@@ -70,7 +72,7 @@ def trust(folder: Path) -> None:
     """Trust the folder from now on, whoever made it.
 
     Raises:
-        UsageError: git tracks something in it, it is a link, or links stand in it.
+        UsageError: git tracks something in it, it is a link, or it contains links.
     """
     _refuse_tracked(folder)
     _refuse_link(folder)
@@ -80,7 +82,7 @@ def trust(folder: Path) -> None:
 
 
 def forget(folder: Path) -> None:
-    """The folder does not count as ours any more."""
+    """Stop trusting the folder."""
     _note_of(folder).unlink(missing_ok=True)
 
 
@@ -94,7 +96,7 @@ def is_ours(folder: Path) -> bool:
 
 
 def _is_new(folder: Path) -> bool:
-    """Whether there is nothing in the folder but what a process that died while it made it may have left."""
+    """Whether the folder contains at most what a process that died while creating it may have left."""
     try:
         return {*os.listdir(folder)} <= {KEY}  # noqa: PTH208 - names alone
     except FileNotFoundError:
@@ -137,7 +139,7 @@ def entries_below(folder: Path) -> Iterator["os.DirEntry[str]"]:
     """Everything below the folder of a workspace, sorted by name within each folder; unreadable folders are left out.
 
     Raises:
-        UsageError: folders stand deeper in it than this program makes any.
+        UsageError: folders are nested more deeply in it than this program ever does.
     """
     waiting = [(os.fspath(folder), 0)]
     while waiting:
@@ -163,7 +165,7 @@ def _foreign(folder: Path) -> UsageError:
 
 
 def _note_down(folder: Path) -> None:
-    """Write a new key to the note and to the folder, in this order: a folder without a key counts as new."""
+    """Write a new key to the note and to the folder, in this order, since a folder without a key counts as new."""
     key = secrets.token_hex(KEY_BYTES).encode()
     atomic_write(_note_of(folder), _note(folder, key), private=True)
     (folder / KEY).unlink(missing_ok=True)
@@ -187,7 +189,7 @@ def _note(folder: Path, key: bytes) -> bytes:
 
 
 def _place(folder: Path) -> Path:
-    """The folder's one path, whatever links lead to the repository."""
+    """The folder's canonical path, whatever links lead to the repository."""
     return folder.parent.resolve() / folder.name
 
 

@@ -1,4 +1,4 @@
-"""Reading diffs as git writes them: by file, by line with its numbers in both versions, or in hunks that can be left out."""
+"""Reads diffs as git writes them: by file, by line with its numbers in both versions, or in hunks that can be left out."""
 
 import re
 from collections.abc import Iterator
@@ -17,10 +17,10 @@ ESCAPED = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
 
 
 class DiffLine(Struct, frozen=True, kw_only=True):
-    """One line without its mark; `old` and `new` are 1-based, None where that version has no such line."""
+    """One line without its sign; `old` and `new` are 1-based, None if that version has no such line."""
 
     kind: LineKind
-    """hunk: where a piece begins; note: git's own words, as of a missing newline or a binary file."""
+    """hunk: the header of a hunk; note: git's own remark, such as on a missing newline or a binary file."""
     text: str
     old: int | None = None
     new: int | None = None
@@ -52,7 +52,7 @@ class Hunk(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The name in the log."""
+        """The name for log entries."""
         return f"{self.header.split(chr(10), 1)[0]} {self.body.split(chr(10), 1)[0]}".strip()
 
 
@@ -105,7 +105,7 @@ def join_hunks(hunks: tuple[Hunk, ...]) -> SourcedText:
 
 
 def newest_hunks(diff: str, most: int) -> SourcedText:
-    """The last whole hunks of the diff that have at most so many characters together."""
+    """The last complete hunks of the diff with at most so many characters together."""
     kept: tuple[Hunk, ...] = ()
     for hunk in reversed(split_hunks(diff)):
         if len(join_hunks((hunk, *kept))) > most:
@@ -115,7 +115,7 @@ def newest_hunks(diff: str, most: int) -> SourcedText:
 
 
 def path_of(head: list[str]) -> str:
-    """The path of the file whose part of a diff begins with these lines: the new one, of one that was renamed."""
+    """The path of the file whose part of a diff begins with these lines; the new one if it was renamed."""
     for mark in ("rename to ", "+++ ", "--- "):
         for line in head:
             if line.startswith(mark) and line != f"{mark}/dev/null":
@@ -126,7 +126,7 @@ def path_of(head: list[str]) -> str:
 
 
 def unquoted(name: str) -> str:
-    """A name as it is, of one that git may have quoted as in C."""
+    """The plain form of a name that git may have quoted as in C."""
     if not (name.startswith('"') and name.endswith('"')):
         return name
     plain = bytearray()

@@ -1,3 +1,3 @@
-"""The version of the program. Nothing else states it."""
+"""The version of the program, stated only here."""
 
 VERSION = "0.1.0"

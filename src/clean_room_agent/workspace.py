@@ -34,7 +34,7 @@ class Workspace(Struct, frozen=True, kw_only=True):
 
     @property
     def folder(self) -> Path:
-        """All that the program keeps in the repository."""
+        """The folder of everything that the program keeps in the repository."""
         return self.repo / FOLDER
 
     @property
@@ -79,12 +79,12 @@ class Workspace(Struct, frozen=True, kw_only=True):
 
     @property
     def log(self) -> Path:
-        """Where the traceback of a bug goes."""
+        """The file for the traceback of a bug."""
         return self.folder / "error.log"
 
     @property
     def sessions(self) -> Path:
-        """Working memories of tasks in flight."""
+        """The folder of working memories of tasks in progress."""
         return self.folder / "sessions"
 
     def session(self, task_id: str) -> Path:
@@ -106,16 +106,16 @@ class Workspace(Struct, frozen=True, kw_only=True):
         return cache / "worktrees" / f"{name}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:8]}"
 
     def secret_key(self) -> bytes:
-        """The key that secrets are hashed with, made where it is missing; the folder must exist."""
+        """The key that secrets are hashed with, created if missing; the folder must exist."""
         if not self.redaction_key.exists():
             atomic_write(self.redaction_key, os.urandom(KEY_BYTES), private=True)
         return self.redaction_key.read_bytes()
 
     def create(self) -> None:
-        """The folders exist, readable by the user alone, and git ignores them; the user's .gitignore is untouched.
+        """Create the folders, readable only by the user and ignored by git; the user's .gitignore is untouched.
 
         Raises:
-            UsageError: somebody else made the folder, it is a link, or it cannot be made.
+            UsageError: somebody else made the folder, it is a link, or it cannot be created.
         """
         try:
             claim(self.folder)
@@ -135,7 +135,7 @@ def trusted_workspace(top: Path) -> Workspace:
     """The workspace of the repository at `top`, for a command that a user gave.
 
     Raises:
-        UsageError: its folder was made by somebody else, or git tracks something in it, or a link stands there.
+        UsageError: its folder was made by somebody else, git tracks something in it, or it contains a link.
     """
     workspace = Workspace(repo=top)
     require_trust(workspace.folder)
@@ -146,7 +146,7 @@ def close_files(folder: Path) -> None:
     """Make all files in `folder` readable by the user only.
 
     Raises:
-        UsageError: a link stands there.
+        UsageError: there is a link.
     """
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -158,10 +158,10 @@ def close_files(folder: Path) -> None:
 
 
 def private_folder(folder: Path) -> Path:
-    """The folder, made with what leads to it where it is missing; others cannot look into one that was made here.
+    """Create the folder and its missing parents; a folder created here is inaccessible to others.
 
     Raises:
-        UsageError: it cannot be made.
+        UsageError: it cannot be created.
     """
     try:
         if not folder.exists():
@@ -175,7 +175,7 @@ def private_folder(folder: Path) -> Path:
 
 
 def make_private(folder: Path) -> None:
-    """The folder exists and only the user can look into it; its parent must exist."""
+    """Create the folder if it is missing, and make it accessible only to the user; its parent must exist."""
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_mode & 0o077:
         folder.chmod(0o700)
@@ -185,12 +185,12 @@ def make_private(folder: Path) -> None:
 def hold(lock: Path, *, timeout: float = LOCK_TIMEOUT, what: str = "") -> Iterator[None]:
     """Hold the lock on `lock` (a file, or an existing folder); the kernel releases it when the process dies.
 
-    A process that is forked meanwhile and does not close what it inherits holds it as well. A lock file names its holder.
+    A process that is forked meanwhile and does not close inherited files holds it, too. A lock file names its holder.
 
     Args:
-        lock: a missing file is made; it stays.
-        timeout: seconds of waiting; 0 tries once. While the machine, or this process, stands still, none pass: whoever
-            holds the lock may have stood still as well.
+        lock: a missing file is created, and stays.
+        timeout: seconds of waiting; 0 tries once. Time in which the machine, or this process, is suspended does not
+            count, since the holder of the lock may have been suspended, too.
         what: what the lock protects, for the message.
 
     Raises:
@@ -207,7 +207,7 @@ def hold(lock: Path, *, timeout: float = LOCK_TIMEOUT, what: str = "") -> Iterat
 
 
 def is_held(lock: Path) -> bool:
-    """Whether a process holds `lock` now; nobody holds one that does not exist."""
+    """Whether a process holds `lock` now; a lock that does not exist is not held."""
     try:
         handle = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

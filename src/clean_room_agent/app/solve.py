@@ -133,7 +133,7 @@ def run_solve(
     task_id: str | None = None,
     entered_at: str = "",
 ) -> tuple[int, RunSummary]:
-    """Run the request: its exit code and summary. `entered_at`: when Enter was pressed (UTC, ISO 8601), or None."""
+    """Run the request: its exit code and summary. `entered_at`: when Enter was pressed (UTC, ISO 8601); "" if unknown."""
     settings.require(*NEEDED)
     task_id = task_id or new_task_id()
     times = TimeLog(task_id, utc_now)

@@ -1,5 +1,5 @@
-"""What a pass asks of retrieval, what it gets, and what was decided about each item: the request, the context package with
-the account of its budget, and the judgments.
+"""What a pass asks of retrieval and gets: the request, the context package with its budget, and the decision about each
+item.
 """
 
 import json
@@ -24,18 +24,18 @@ from clean_room_agent.artifacts.prompt_sources import (
 Role = Literal["classifier", "reasoning", "coding"]
 Mode = Literal["plan", "implement", "train_plan", "curate_data"]
 Detail = Literal["primary", "supporting", "type_context"]
-"""primary: shown whole and editable; supporting: signature and docstring; type_context: signature alone."""
+"""primary: shown whole and editable; supporting: signature and docstring; type_context: only the signature."""
 Section = Literal["code", "tests", "conventions", "uses", "callers", "green"]
-"""code: what is to be changed, for a planner also outlines. tests: the source of tests that fail. conventions: what the
-repository tells agents. uses: signatures of
-what the code uses. callers: lines that use the code. green: tests that exercise it and must stay green.
+"""code: what has to be changed, for a planner also outlines. tests: the source of failing tests. conventions: what the
+repository tells agents. uses: signatures of what the code uses. callers: lines that use the code. green: tests that
+exercise it and must stay green.
 """
 FENCE_MIN = 5
 UNQUOTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class ContextRequest(Struct, frozen=True, kw_only=True):
-    """One pass's wish for a context package."""
+    """One pass's request for a context package."""
 
     pass_id: str
     mode: Mode
@@ -44,30 +44,30 @@ class ContextRequest(Struct, frozen=True, kw_only=True):
     task: str
     """The user's words, unchanged."""
     focus: str = ""
-    """What this pass is about beyond the task: the part's or the step's description."""
+    """What this pass is about within the task: the part's or the step's description."""
     files: tuple[str, ...] = ()
-    """Named by a plan: tier 0, in without asking."""
+    """Named by a plan: tier 0, included without asking."""
     symbols: tuple[str, ...] = ()
     """Named by a plan."""
     evidence: Evidence = field(default_factory=Evidence)
     extra_reserved: int = 0
-    """Tokens kept from content beyond the configured reserve, for a longer answer."""
+    """Tokens kept free in addition to the configured reserve, for a longer answer."""
 
 
 class TaskQuery(Struct, frozen=True, kw_only=True):
     """A task as retrieval understands it; everything named here exists in the index."""
 
     intent: str = ""
-    """What must be different afterwards, in a model's words; kept for whoever reads the session."""
+    """What must be different afterwards, in a model's words; only for readers of the session."""
     kind: str = ""
-    """bug, feature, refactoring, test, docs, performance, or "" where nothing says so."""
+    """bug, feature, refactoring, test, docs, performance, or "" if unknown."""
     keywords: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     symbols: tuple[str, ...] = ()
     areas: tuple[str, ...] = ()
     identifiers: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
-    """Symbols of the index that the task's own words name: in without asking."""
+    """Symbols of the index that the task's own words name; included without asking."""
     error_messages: tuple[str, ...] = ()
     frames: tuple[StackFrame, ...] = ()
     test_names: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ class RefinementRequest(Struct, frozen=True, kw_only=True):
     missing_symbols: tuple[str, ...] = ()
     missing_tests: tuple[str, ...] = ()
     whole_files: tuple[str, ...] = ()
-    """Files that were shown in part, and are to be shown whole without asking."""
+    """Files that were shown in part, and have to be shown whole without asking."""
     error_signatures: tuple[str, ...] = ()
 
     def is_empty(self) -> bool:
@@ -93,7 +93,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     """What a retrieval decision is about: a file or a piece of one, or the whole pass."""
 
     path: str = ""
-    """Or the name that leads to no file; "" for the whole pass."""
+    """Or a name that matches no file; "" for the whole pass."""
     symbol: str | None = None
     file_id: int | None = None
     tier: int = 4
@@ -101,17 +101,17 @@ class Subject(Struct, frozen=True, kw_only=True):
 
 
 class Judgment(Struct, frozen=True, kw_only=True):
-    """What the model that judged said; all None where the program decided."""
+    """What the judging model said; all None if the program decided."""
 
     call_id: int | None = None
     confidence: float | None = None
-    """Of the word that the model said; None where it gave no probabilities, as the next three."""
+    """Of the word that the model said; None, like the next three, if it gave no probabilities."""
     probability: float | None = None
     """Of the word that decides, such as yes."""
     neutral: float | None = None
-    """Of the same word, asked about nothing; None where that is not known."""
+    """Of the same word when asked about nothing; None if unknown."""
     calibrated: float | None = None
-    """Log-odds of that word, less those about nothing."""
+    """Log-odds of that word, minus those when asked about nothing."""
 
 
 class ContextItem(Struct, frozen=True, kw_only=True):
@@ -124,7 +124,7 @@ class ContextItem(Struct, frozen=True, kw_only=True):
     symbol: str | None = None
     """Qualified name (`Class.method`) when the item is one symbol; None for a whole file."""
     start_line: int
-    """1-based, inclusive; of `text` in the file where its lines are shown, of the definition otherwise."""
+    """1-based, inclusive; of `text` in the file if its lines are shown, otherwise of the definition."""
     end_line: int
     text: str
     """What is shown, with `\\n` line ends; for a primary item exactly the lines `start_line..end_line`."""
@@ -136,11 +136,11 @@ class ContextItem(Struct, frozen=True, kw_only=True):
     content_hash: str
     """Hex SHA-256 of the whole file's bytes as they were read."""
     adjoins: bool = False
-    """Only blank lines stand between the item before this one and this one: one frame holds both."""
+    """Whether only blank lines separate it from the previous item, so that one frame holds both."""
 
 
 class DroppedItem(Struct, frozen=True, kw_only=True):
-    """What was judged worth showing and is not in the package, and why."""
+    """An item that was judged worth showing but is not in the package, and why."""
 
     path: str
     symbol: str | None = None
@@ -150,7 +150,7 @@ class DroppedItem(Struct, frozen=True, kw_only=True):
 
 
 class BudgetAccount(Struct, frozen=True, kw_only=True):
-    """Where the window went, in estimated tokens."""
+    """How the window is used, in estimated tokens."""
 
     context_window: int
     reserved_tokens: int
@@ -165,7 +165,7 @@ class ContextPackage(Struct, frozen=True, kw_only=True):
     task: str
     """The user's words, unchanged."""
     items: tuple[ContextItem, ...]
-    """By section, in the order in which they are shown; what may be left out first stands last."""
+    """By section, in the order in which they are shown; items that are left out first come last."""
     dropped: tuple[DroppedItem, ...] = ()
     others: tuple[str, ...] = ()
     """Paths of further files that may matter, best first; nothing of them is shown."""
@@ -216,7 +216,7 @@ def frame_items(items: Iterable[ContextItem]) -> str:
 
 
 def fence_for(texts: Iterable[str]) -> str:
-    """A run of `=` that is longer than any that begins a line of the texts, so that they cannot forge a frame."""
+    """A row of `=` that is longer than any at the beginning of a line of the texts, so that they cannot forge a frame."""
     longest = 0
     for text in texts:
         for line in text.split("\n"):
@@ -226,12 +226,12 @@ def fence_for(texts: Iterable[str]) -> str:
 
 
 def quoted(name: str) -> str:
-    """A name as it stands in a prompt: as it is, or as a JSON string where it holds line breaks or control characters."""
+    """A name as written in a prompt: as it is, or as a JSON string if it contains line breaks or control characters."""
     return json.dumps(name) if UNQUOTED.search(name) else name
 
 
 def frame(head: str, text: str, fence: str, *, path: str = "", symbol: str = "") -> SourcedText:
-    """The text below its head, with a line that ends it; head and end are about this path and symbol."""
+    """The text between a heading and an end line, both of which are about this path and symbol."""
     first, last = (
         sourced(f"{fence} {words}\n", PromptSource.FRAME, path=path, symbol=symbol) for words in (head, "end")
     )
@@ -249,7 +249,7 @@ def _framed(items: Sequence[ContextItem], fence: str) -> SourcedText:
 
 
 def _shown(item: ContextItem) -> SourcedText:
-    """The item's text, each line with the place in the file that it shows or is about."""
+    """The item's text, with the place in the file that each line shows or is about."""
     if _head_word(item) in {"file", "code", "test"}:
         source, number = PromptSource.FILE, item.start_line
     else:

@@ -1,4 +1,4 @@
-"""Edits that a model proposes, what became of each, and what the tests said."""
+"""Edits that a model proposes, the result of each, and the judgment of the tests."""
 
 from enum import StrEnum
 from typing import Literal
@@ -10,7 +10,7 @@ InsertPlace = Literal["", "after", "before", "in"]
 
 
 class EditCode(StrEnum):
-    """What became of one edit; all but the first two are refusals."""
+    """The result of one edit; all but the first two are refusals."""
 
     APPLIED = "APPLIED"
     ALREADY_APPLIED = "ALREADY_APPLIED"
@@ -26,7 +26,7 @@ class EditCode(StrEnum):
 
     @property
     def accepted(self) -> bool:
-        """Whether the edit stands."""
+        """Whether the edit is accepted."""
         return self in {EditCode.APPLIED, EditCode.ALREADY_APPLIED}
 
 
@@ -37,17 +37,17 @@ class PatchEdit(Struct, frozen=True, kw_only=True):
     file_path: str
     search: str = ""
     replacement: str = ""
-    """The new text of the span, the symbol or, for kind "create", the file; for kind "insert", what is added."""
+    """The new text of the span, the symbol or, for kind "create", the file; for kind "insert", the added text."""
     symbol: str = ""
     """The one that is replaced; for kind "insert", the one that the new text goes next to, or into."""
     place: InsertPlace = ""
-    """Where an insert goes, seen from `symbol`; "" for the other kinds."""
+    """Where an insert goes relative to `symbol`; "" for the other kinds."""
     answer_line: int = 0
     """1-based line of the opening tag in the answer."""
 
 
 class EditReport(Struct, frozen=True, kw_only=True):
-    """What became of one edit, with what the model needs to do better."""
+    """The result of one edit, with what the model needs to do better."""
 
     index: int
     """0-based position in the answer."""
@@ -55,13 +55,13 @@ class EditReport(Struct, frozen=True, kw_only=True):
     kind: EditKind = "edit"
     code: EditCode
     tier: int = 0
-    """1-6: the matching tier that decided; 0 where none did."""
+    """1-6: the matching tier that decided; 0 if none did."""
     matches: int = 0
     lines: tuple[int, ...] = ()
     """1-based first lines of the places that matched."""
     detail: str = ""
     nearest: str = ""
-    """The nearest real text, verbatim, where the search text was not found."""
+    """The most similar real text, verbatim, if the search text was not found."""
 
 
 class PatchResult(Struct, frozen=True, kw_only=True):
@@ -83,7 +83,7 @@ class StepResult(Struct, frozen=True, kw_only=True):
 
 
 class Stub(Struct, frozen=True, kw_only=True):
-    """A function or method that a scaffold declares and leaves to be written."""
+    """A function or method that a scaffold declares without writing it."""
 
     path: str
     symbol: str
@@ -91,5 +91,5 @@ class Stub(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """As prompts and people read it, like "src/a.py::Parser.parse"."""
+        """Its name for prompts and people, like "src/a.py::Parser.parse"."""
         return f"{self.path}::{self.symbol}"

@@ -1,4 +1,4 @@
-"""What a run of the tests showed: each failing test with its own words, where it failed, and what its name says.
+"""What a test run showed: each failing test with its message and place, and what its name says.
 
 A test is named as its runner names it: `path::Class::test[param]`, `path > suite > test`, `module.Class.test`.
 """
@@ -8,17 +8,17 @@ import re
 from msgspec import Struct
 
 SEPARATOR = " > "
-"""Between the titles of JavaScript's tests; the first part is the file, where the runner tells it."""
+"""Separates the titles of JavaScript's tests; the first part is the file, if the runner says it."""
 FIRST_MARK = re.compile(r"::| > ")
 DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 UNLOADED = "unittest.loader._FailedTest."
-"""Before the name of a module that unittest could not load."""
+"""Precedes the name of a module that unittest could not load."""
 CODE_FILE = re.compile(r"\.(?:py|[cm]?[jt]sx?)\Z")
 NUMBER = re.compile(r" #\d+\Z")
 
 
 class StackFrame(Struct, frozen=True, kw_only=True):
-    """One frame of a stack trace; `line` is 1-based, 0 where unknown."""
+    """One frame of a stack trace; `line` is 1-based, 0 if unknown."""
 
     path: str
     line: int = 0
@@ -32,28 +32,28 @@ class FailingTest(Struct, frozen=True, kw_only=True):
     message: str = ""
     """Assertion or error lines, at most a few."""
     path: str = ""
-    """The file of the innermost frame that is known, else the test's own."""
+    """The file of the innermost known frame, or else the test's own."""
     line: int = 0
-    """1-based, in `path`; 0 where unknown."""
+    """1-based, in `path`; 0 if unknown."""
     statement: str = ""
-    """The source line of the test that failed, stripped; "" where the runner does not show it."""
+    """The failing source line of the test, stripped; "" if the runner does not show it."""
     expected: str = ""
-    """The expected value as the runner gives it, whole up to a bound (head and tail kept); "" where it names none."""
+    """The expected value as the runner gives it, of a long one the beginning and the end; "" if it gives none."""
     actual: str = ""
-    """What came instead, likewise."""
+    """The actual value, likewise."""
     frames: tuple[StackFrame, ...] = ()
     """In the repository's own files, innermost first."""
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
-    """What a run of the tests showed, normalised; in a stated order and bounded."""
+    """What a test run showed, normalised, in a fixed order and limited in size."""
 
     tests: tuple[FailingTest, ...] = ()
     """Files that could not be collected first, then failing tests by name."""
     messages: tuple[str, ...] = ()
-    """Assertion or error lines, each once."""
+    """Assertion or error lines, without duplicates."""
     frames: tuple[StackFrame, ...] = ()
-    """Of the failures, innermost first, each once."""
+    """Of the failures, innermost first, without duplicates."""
 
     @property
     def failing_tests(self) -> tuple[str, ...]:
@@ -62,20 +62,19 @@ class Evidence(Struct, frozen=True, kw_only=True):
 
 
 def file_part(name: str) -> str:
-    """What stands before the first `::` or ` > `: the test's file, or its first title; the whole name where neither is.
-
+    """The part before the first `::` or ` > `: the test's file, or its first title; the whole name if there is neither.
     A file that could not be loaded is named by its path alone.
     """
     return FIRST_MARK.split(name, maxsplit=1)[0]
 
 
 def is_of_file(name: str) -> bool:
-    """Whether the name stands for a whole file, which could not be loaded."""
+    """Whether the name is that of a whole file, which could not be loaded."""
     return name.startswith(UNLOADED) or (CODE_FILE.search(name) is not None and file_part(name) == name)
 
 
 def split_pytest_id(name: str) -> tuple[str, str]:
-    """File and qualified name of a pytest id, without parameters; ("", name) where it is a bare name."""
+    """File and qualified name of a pytest id, without parameters; ("", name) for a bare name."""
     path, marked, rest = name.partition("::")
     if not marked:
         return "", name.partition("[")[0]
@@ -83,12 +82,12 @@ def split_pytest_id(name: str) -> tuple[str, str]:
 
 
 def group_of(name: str) -> str:
-    """What a test shares with those that stand beside it: its file, or its first title; the class of a dotted name."""
+    """The group of a test: its file, or its first title; the class of a dotted name."""
     return name.rpartition(".")[0] if DOTTED.fullmatch(name) else file_part(name)
 
 
 def files_meant(name: str) -> tuple[str, ...]:
-    """The relative paths that a test's name may mean, likeliest first; some of them, or all, may not exist.
+    """The relative paths that a test's name may refer to, likeliest first; some of them, or all, may not exist.
 
     unittest's dotted names start where its discovery did: the longest module comes first.
     """
@@ -101,10 +100,10 @@ def files_meant(name: str) -> tuple[str, ...]:
 
 
 def titles_of(name: str) -> str:
-    """The titles behind the file of `path > suite > test`, joined as they are; "" where there is none."""
+    """The titles after the file in `path > suite > test`, still joined; "" if there are none."""
     return name.partition(SEPARATOR)[2]
 
 
 def unnumbered(name: str) -> str:
-    """The name without the number that tells equal names apart."""
+    """The name without the number that distinguishes equal names."""
     return NUMBER.sub("", name)

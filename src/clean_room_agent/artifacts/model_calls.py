@@ -1,7 +1,6 @@
-"""One request to a model and what came back: the fact that the record keeps of every call.
-
-A call is made of parts, by who reads them: where it was asked (replay, the report), which model answered, what was sent,
-what was answered, how it ended, and what it cost.
+"""One request to a model and its answer, as the record keeps every call. A call consists of parts, by their readers:
+where it was asked (replay, the report), which model answered, what was sent, what was answered, how it ended, and what
+it cost.
 """
 
 from enum import StrEnum
@@ -18,12 +17,12 @@ class AnswerReading(StrEnum):
 
     PARSED = "parsed"
     REPAIRED = "repaired"
-    """It parsed, and it answered a request that showed an earlier answer's fault."""
+    """It was readable, in answer to a request that showed an earlier answer's fault."""
     UNREADABLE = "unreadable"
 
 
 class CallIdentity(Struct, frozen=True, kw_only=True):
-    """What stays the same of a call when its task is run again."""
+    """What identifies a call when its task is run again."""
 
     pass_id: str
     """Relative to the task."""
@@ -51,20 +50,20 @@ class CallSite(Struct, frozen=True, kw_only=True):
 
     @property
     def identity(self) -> CallIdentity:
-        """By which a replay finds the call."""
+        """The identity by which a replay finds the call."""
         return CallIdentity(
             pass_id=relative_pass(self.pass_id), prompt=self.call_type, item=self.item, attempt=self.attempt
         )
 
 
 class CalledModel(Struct, frozen=True, kw_only=True):
-    """Which model answered, and by whom it was served."""
+    """Which model answered, and which server served it."""
 
     tag: str
     role: Role
     provider: str
     digest: str = ""
-    """The server's digest of the model's files; "" where it gives none."""
+    """The server's digest of the model's files; "" if it gives none."""
 
 
 class CallRequest(Struct, frozen=True, kw_only=True):
@@ -77,7 +76,7 @@ class CallRequest(Struct, frozen=True, kw_only=True):
     request_body: str
     """The JSON text as it was sent."""
     spans: tuple[PromptSpan, ...] | None = None
-    """Where the prompt's lines come from; None of calls that were recorded before this was kept."""
+    """Where the prompt's lines come from; None for calls that were recorded before this was stored."""
 
 
 class CallAnswer(Struct, frozen=True, kw_only=True):
@@ -102,17 +101,17 @@ class CallEnding(Struct, frozen=True, kw_only=True):
 
 
 class CallCost(Struct, frozen=True, kw_only=True):
-    """What the call took; tokens as the server counted them, None where it did not say."""
+    """The cost of the call; tokens as the server counted them, None if it did not say."""
 
     estimated_tokens: int
     """Of the whole request, without the answer, before it was sent."""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None
-    """Of the prompt's, those that the server had computed for an earlier request."""
+    """Prompt tokens that the server had cached from an earlier request."""
     latency_ms: int
     timestamp: str
-    """When the request was sent, UTC ISO 8601."""
+    """When the request was sent, as UTC, ISO 8601."""
 
     @property
     def read_tokens(self) -> int:
@@ -121,7 +120,7 @@ class CallCost(Struct, frozen=True, kw_only=True):
 
 
 class ModelCall(Struct, frozen=True, kw_only=True):
-    """One request to a model server and what came back, exactly."""
+    """One request to a model server and its answer, exactly."""
 
     id: int = 0
     """In the record; 0 until it is stored."""
@@ -134,7 +133,7 @@ class ModelCall(Struct, frozen=True, kw_only=True):
 
 
 class CallLimits(Struct, frozen=True, kw_only=True):
-    """What the request allowed, in tokens; None where it does not say."""
+    """What the request allowed, in tokens; None if it does not say."""
 
     window: int | None
     answer: int | None
@@ -145,7 +144,7 @@ class CallReading(Struct, frozen=True, kw_only=True):
 
     reading: AnswerReading
     fault: str = ""
-    """Why it was unreadable, or what of a readable one was left out; "" for neither."""
+    """Why it was unreadable, or what was left out of a readable one; "" for neither."""
 
 
 class CallSummary(Struct, frozen=True, kw_only=True):
@@ -158,4 +157,4 @@ class CallSummary(Struct, frozen=True, kw_only=True):
     cost: CallCost
     limits: CallLimits
     read: CallReading | None
-    """None where nobody read it."""
+    """None if it was not read."""

@@ -1,4 +1,4 @@
-"""How things are named: tasks, passes, parts, steps and calls by ids, and files and their pieces in prompts and reports.
+"""Names: ids of tasks, passes, parts, steps and calls, and names of files and their pieces in prompts and reports.
 
 A file or a piece of it is `path`, `path :: Class.method` or `path :: name (lines 3-9)`.
 
@@ -18,10 +18,10 @@ ID_LENGTH = 32
 ID_PATTERN = re.compile(rf"[a-z0-9_-]{{1,{ID_LENGTH}}}\Z")
 SHORT_LENGTH = 8
 NEWEST_RUN = "@"
-"""In place of an id; `@~1` is the run before."""
+"""Used instead of an id; `@~1` is the run before."""
 RUN_BY_AGE = re.compile(r"@(?:~([0-9]{1,9}))?")
 BRANCHES = "cra/"
-"""Where the branches of results stand."""
+"""The prefix of the branches of results."""
 CALL = re.compile(r"call:(?P<call>[0-9]+)(?::(?P<line>[0-9]+))?")
 RETRY = ":retry_"
 SEPARATOR = " :: "
@@ -33,7 +33,7 @@ class RunReference(Struct, frozen=True, kw_only=True):
     """A run as a person names it."""
 
     prefix: str
-    """The beginning of its id; "" where it is named by its age."""
+    """The beginning of its id; "" if it is named by its age."""
     age: int | None = None
     """How many runs are newer."""
 
@@ -111,7 +111,7 @@ def relative_pass(pass_id: str) -> str:
 
 
 def short_id(task_id: str) -> str:
-    """What people type and branches carry: the first eight characters."""
+    """The first eight characters, as used by people and in branch names."""
     return task_id[:SHORT_LENGTH]
 
 
@@ -131,7 +131,7 @@ def split_place(text: str) -> tuple[str, str]:
 
 
 def parse_call(text: str) -> CallReference | None:
-    """The call that `call:N` or `call:N:LINE` names; None where `text` names none."""
+    """The call that `call:N` or `call:N:LINE` names; None if `text` does not name one."""
     match = CALL.fullmatch(text)
     if match is None:
         return None
@@ -139,18 +139,18 @@ def parse_call(text: str) -> CallReference | None:
 
 
 def call_place(call_id: int) -> str:
-    """How a call is named."""
+    """The name of a call."""
     return f"call:{call_id}"
 
 
 class ItemName(Struct, frozen=True, kw_only=True):
-    """What a name says."""
+    """The parts of a name."""
 
     path: str
     symbol: str = ""
     """"" for a whole file."""
     lines: tuple[int, int] | None = None
-    """First and last, where they are given."""
+    """First and last, if they are given."""
 
 
 def item_name(path: str, symbol: str | None = None, lines: tuple[int, int] | None = None) -> str:
@@ -160,7 +160,7 @@ def item_name(path: str, symbol: str | None = None, lines: tuple[int, int] | Non
 
 
 def parse_item_name(name: str) -> ItemName:
-    """What such a name says; remarks in brackets behind it (its lines, its size in tokens) are not part of the symbol."""
+    """Parse such a name; remarks in brackets after it (its lines, its size in tokens) are not part of the symbol."""
     remarks = REMARKS.search(name)
     path, _, symbol = (name[: remarks.start()] if remarks else name).partition(SEPARATOR)
     given = LINES.findall(remarks[0]) if remarks else []

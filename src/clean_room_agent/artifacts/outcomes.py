@@ -1,5 +1,5 @@
-"""How attempts, passes and runs end, what may happen to them on the way, and what their time goes to: closed vocabularies, and
-the results that carry them.
+"""Closed vocabularies for how attempts, passes and runs end, what may happen during them, and how their time is spent;
+and the results that use them.
 """
 
 from enum import StrEnum
@@ -24,7 +24,7 @@ class AttemptOutcome(StrEnum):
 
 
 class RunStatus(StrEnum):
-    """How a run stands."""
+    """The status of a run."""
 
     RUNNING = "running"
     INTERRUPTED = "interrupted"
@@ -53,7 +53,7 @@ class PassResult(Struct, frozen=True, kw_only=True):
     success: bool
     detail: str = ""
     fallback: bool = False
-    """Whether the pass was to plan, no valid plan came, and what it ended with is the program's own."""
+    """Whether the pass had to plan, and its plan is the program's own because there was no valid one."""
 
 
 class OrchestratorResult(Struct, frozen=True, kw_only=True):
@@ -62,7 +62,7 @@ class OrchestratorResult(Struct, frozen=True, kw_only=True):
     task_id: str
     status: RunStatus
     reason: str = ""
-    """Why the status is not complete, in one line; "" when it is."""
+    """Why the status is not complete, in one line; "" if it is."""
     total_parts: int = 0
     total_steps: int = 0
     parts_completed: int = 0
@@ -73,55 +73,56 @@ class OrchestratorResult(Struct, frozen=True, kw_only=True):
 
 
 def status_of(error: BaseException) -> RunStatus:
-    """How a run stands that this error ended."""
+    """The status of a run that ended with this error."""
     if isinstance(error, KeyboardInterrupt | Interrupted):
         return RunStatus.INTERRUPTED
     return RunStatus.PARTIAL if isinstance(error, BudgetSpent) else RunStatus.FAILED
 
 
 def reason_of(error: BaseException) -> str:
-    """Why it did, in words."""
+    """Why the run ended with this error, in words."""
     if isinstance(error, CraError):
         return error.message
     return "interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"
 
 
 class EventKind(StrEnum):
-    """What happened to a run, or within one of its passes. Values are in old records, so they stay as they are."""
+    """What happened to a run, or within one of its passes. Values are stored in records, so they must not change."""
 
     # The run, under the task's id
     FLAGS = "flags"
-    """What the command line said over the configuration, as JSON."""
+    """Flags that override the configuration, as JSON."""
     PLAN_GIVEN = "plan_given"
     """A plan that the user gave, as JSON."""
     META_PLAN_GIVEN = "meta_plan_given"
-    """The same of a plan of parts."""
+    """The same for a plan of parts."""
     RESUMED = "resumed"
-    """The run went on; what had changed in the configuration, in words."""
+    """The run was resumed; what had changed in the configuration, in words."""
     RESUMED_WITH = "resumed_with"
-    """The whole configuration of a run that went on, as JSON."""
+    """The whole configuration of a resumed run, as JSON."""
     HINT = "hint"
-    """What the user said to a run that went on."""
+    """What the user told a resumed run."""
     NOTE = "note"
-    """Something that the user was told and that changed nothing."""
+    """Something that the user was told, which changed nothing."""
     DESCRIBED_BY = "described_by"
     """The descriptions (ids, as JSON) that the files in the run's index have."""
     PART_BLOCKED = "part_blocked"
-    """A part was not begun, because one that it needs is not done."""
+    """A part was not started, because one that it needs is not done."""
     REPLAN = "replan"
-    """A part is planned again; what failed in its last plan."""
+    """A part is replanned; what failed in its last plan."""
     SCOPE_REDUCED = "scope_reduced"
     """A step was divided; what was left for later."""
     UNSTABLE_TESTS = "unstable_tests"
-    """Tests that come and go by themselves."""
+    """Flaky tests."""
     TESTS_TOUCHED = "tests_touched"
-    """Which files that decide whether tests pass the result changes, and which tests no longer run; JSON."""
+    """The files that decide whether tests pass and that the result changes, and the tests that no longer run; as JSON.
+    """
     RESTORED_SKIPPED = "restored_skipped"
     """Why there was no run with the tests restored."""
     APPLIED = "applied"
     """The result was applied to the working tree; the paths."""
     TAKEN_BACK = "taken_back"
-    """An applied result was taken back; the paths."""
+    """An applied result was undone; the paths."""
     DISCARDED = "discarded"
     """The run's branch and refs were deleted."""
     PRUNED = "pruned"
@@ -139,19 +140,19 @@ class EventKind(StrEnum):
     DROPPED_FROM_PROMPT = "dropped_from_prompt"
     """An item that was left out so that the prompt fits."""
     TARGET_NOT_SHOWN = "target_not_shown"
-    """A file or symbol that the step is to change and the prompt had no space for."""
+    """A file or symbol that the step has to change but the prompt had no space for."""
     TARGET_UNTOUCHED = "target_untouched"
     """Targets of the step that an applied attempt did not change."""
     SCAFFOLD = "scaffold"
-    """The scaffold that the attempts at the step are made from."""
+    """The scaffold on which the attempts at the step are based."""
     SCAFFOLD_DROPPED = "scaffold_dropped"
     """Why there is no scaffold."""
     NOT_CHOSEN = "not_chosen"
-    """Why another candidate was chosen in place of this attempt."""
+    """Why another candidate was chosen instead of this attempt."""
 
 
 class TimeKind(StrEnum):
-    """Values are in old records, so they stay as they are."""
+    """What a span of time was spent on. Values are stored in records, so they must not change."""
 
     START = "start"
     """From Enter until the command begins its work: Python, imports, configuration."""
@@ -159,13 +160,13 @@ class TimeKind(StrEnum):
     """The model server is asked for its models."""
     GIT = "git"
     SANDBOX = "sandbox"
-    """It is set up, and linked folders are copied in."""
+    """The sandbox is set up, and linked folders are copied in."""
     INDEX = "index"
-    """The repository's index is brought up to date, in a process beside the run."""
+    """The repository's index is brought up to date, in a separate process."""
     INDEX_COPY = "index_copy"
     """The run waits for the index, copies it, and keeps its copy up to date."""
     MODEL_LOAD = "model_load"
-    """The server loads a model that no question waits for yet."""
+    """The server loads a model before a question needs it."""
     TESTS = "tests"
     RETRIEVAL = "retrieval"
-    """A context is made; the calls for it are part of it."""
+    """A context is made, including the calls for it."""

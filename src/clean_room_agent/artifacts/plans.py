@@ -1,5 +1,5 @@
-"""Plans: the data that the orchestrator iterates over, and the file that a person reviews; and what was decided on the
-way to one: by whom, and why.
+"""Plans: the data that the orchestrator iterates over, and the file that a person reviews; and the decisions on the way
+to one, each with its source and reason.
 
 All are versioned JSON. Unknown fields are kept; a missing one is an error that names it.
 """
@@ -13,9 +13,9 @@ FileRole = Literal["modify", "create", "delete"]
 ChangeAction = Literal["modify", "add", "delete", "rename"]
 FailureCategory = Literal["compile_error", "test_failure", "patch_failure", "runtime_error", "unknown"]
 DoctorDecision = Literal["retry_with_fix", "replan", "skip_step", "fatal_error", "rollback_provider"]
-"""What a doctor decides about a step that fails."""
+"""The doctor's decisions about a failing step."""
 MAX_MESSAGE = 500
-"""Characters of a failure's words."""
+"""Characters of a failure's message."""
 
 
 class Artifact(BaseModel):
@@ -39,7 +39,7 @@ class Part(Artifact):
     affected_files: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
     target_symbols: tuple[str, ...] = ()
-    """The definitions that it changes, where the plan was made of them."""
+    """The definitions that it changes, if the plan was made from them."""
 
 
 class MetaPlan(Artifact):
@@ -52,7 +52,7 @@ class MetaPlan(Artifact):
 
 
 class PlanStep(Artifact):
-    """One change that the tests judge on its own."""
+    """One change that the tests judge separately."""
 
     id: str
     description: str
@@ -60,7 +60,7 @@ class PlanStep(Artifact):
     target_symbols: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
     any_of_files: bool = False
-    """Whether the change may lie in some of the files alone: nobody has said in which."""
+    """Whether only some of the files may have to change, without saying which."""
 
 
 class PartPlan(Artifact):
@@ -116,44 +116,44 @@ class PlanArtifact(Artifact):
     meta_plan: MetaPlan
     part_plans: tuple[PartPlan, ...] = Field(default=())
     as_steps: bool = False
-    """Whether it is followed step by step, as a plan is that a person wrote; else all of it is one step."""
+    """Whether it is followed step by step, like a handwritten plan; otherwise all of it is one step."""
 
 
 class PlanVerdict(Artifact):
     """One yes or no."""
 
     question: str
-    """The name of the prompt that asks it, also where nobody had to be asked."""
+    """The name of the prompt for it, even if no model had to be asked."""
     item: str
     """What it is about, by ids: `c1 c2`, `p2 p1`, `s3`."""
     yes: bool
     reason: str
     call_id: int | None = None
-    """The call that judged; None where no model did."""
+    """The call that judged; None if no model did."""
     readable: bool = True
-    """Whether the answer was; else a stated rule decided."""
+    """Whether the answer was readable; otherwise a stated rule decided."""
     confidence: float | None = None
-    """Of the word that the model said; None where it gave no probabilities, as the next three."""
+    """Of the word that the model said; None, like the next three, if it gave no probabilities."""
     probability: float | None = None
     """Of yes."""
     neutral: float | None = None
-    """Of yes, asked about nothing; None where that is not known."""
+    """Of yes when asked about nothing; None if unknown."""
     calibrated: float | None = None
-    """Log-odds of yes, less those about nothing."""
+    """Log-odds of yes, minus those when asked about nothing."""
 
 
 class FailureSignal(Artifact):
-    """Something that went wrong in a step, in the words of whoever noticed."""
+    """Something that went wrong in a step, with the message that reported it."""
 
     category: FailureCategory
     message: str
-    """At most `MAX_MESSAGE` characters; "" where there were no words."""
+    """At most `MAX_MESSAGE` characters; "" if there was no message."""
     source: str
-    """The test that failed, else the attempt's outcome."""
+    """The failing test, or else the attempt's outcome."""
 
 
 class PlanVerdicts(Artifact):
-    """How a plan came about: what it is made of, by id, and what was decided about that."""
+    """How a plan was made: its elements, by id, and the decisions about them."""
 
     version: int = FORMAT_VERSION
     items: tuple[tuple[str, str], ...] = ()
@@ -162,14 +162,14 @@ class PlanVerdicts(Artifact):
 
 
 class AdjustmentVerdicts(Artifact):
-    """How an adjustment came about."""
+    """How an adjustment was made."""
 
     version: int = FORMAT_VERSION
     failures: tuple[FailureSignal, ...] = ()
     """Named f1, f2, ... in the verdicts."""
     verdicts: tuple[PlanVerdict, ...] = ()
     invalid: tuple[str, ...] = ()
-    """Ids of steps that go."""
+    """Ids of steps that are dropped."""
     must_change: tuple[str, ...] = ()
     """Ids of steps that have to change because of a failure."""
     unexplained: tuple[str, ...] = ()

@@ -1,4 +1,5 @@
-r"""Where the lines of a prompt come from: a text that knows it of its own lines, and the spans kept with a recorded call.
+r"""Where the lines of a prompt come from: a text that knows the source of its lines, and the spans recorded with a
+call.
 
     >>> code = sourced("def go():\n    pass\n", PromptSource.FILE, path="a.py", number=7)
     >>> text = compose(("## Code\n", code, "\nWhat does it do?"))
@@ -16,10 +17,10 @@ from clean_room_agent.artifacts.names import parse_item_name
 
 
 class PromptSource(StrEnum):
-    """What a line of a prompt is, and so where it comes from."""
+    """What a line of a prompt is, and thereby where it comes from."""
 
     RULES = "rules"
-    """The prompt's own words; never in a span: it is what no span covers."""
+    """The prompt's own words, which no span covers."""
     EXAMPLE = "example"
     """The example of an answer."""
     TASK = "task"
@@ -31,15 +32,15 @@ class PromptSource(StrEnum):
     FRAME = "frame"
     """The line before or after a shown piece."""
     CANDIDATE = "candidate"
-    """Something that is to be judged, or was found or chosen before."""
+    """Something to be judged, or that was found or chosen before."""
     PART = "part"
     """Of the plan that divides the task into parts."""
     STEP = "step"
     """Of the plan that divides a part into steps."""
     CONSTRAINT = "constraint"
-    """What the plan of a part says beyond its steps."""
+    """What the plan of a part says besides its steps."""
     DRAFT = "draft"
-    """What earlier answers of the same pass say of the plan in the making."""
+    """What earlier answers of the same pass say about the unfinished plan."""
     EVIDENCE = "evidence"
     """What the tests showed before the pass."""
     FAILURE = "failure"
@@ -51,13 +52,13 @@ class PromptSource(StrEnum):
     REFUSED = "refused"
     """An earlier answer that was refused, and why."""
     HINT = "hint"
-    """The user's words to a run that had stopped."""
+    """The user's hint to a resumed run."""
     FIGURES = "figures"
     """Counted from the record."""
 
 
 class PromptSpan(NamedTuple):
-    """Lines of a text that follow one another and come from one source. Lines are 1-based and inclusive."""
+    """Consecutive lines of a text from the same source. Lines are 1-based and inclusive."""
 
     first: int
     last: int
@@ -77,19 +78,19 @@ class PromptSpan(NamedTuple):
 
 
 class SourcedText(str):
-    """A text with the spans of its lines; whatever makes another text of it, but for `compose`, loses them."""
+    """A text with the spans of its lines. String operations lose them; `compose` keeps them."""
 
     __slots__ = ("spans",)
     spans: tuple[PromptSpan, ...]
 
     def __new__(cls, text: str, spans: tuple[PromptSpan, ...] = ()) -> Self:
-        """`spans`: in order, none overlapping another."""
+        """`spans`: in order, without overlap."""
         made = super().__new__(cls, text)
         made.spans = spans
         return made
 
     def __str__(self) -> str:
-        """The text itself, so that templates hand on its spans (they call `str` on each value)."""
+        """The text itself, so that templates, which call `str` on each value, keep its spans."""
         return self
 
 
@@ -101,7 +102,7 @@ def plain_text(text: SourcedText) -> str:
 def sourced(
     text: str, source: PromptSource, *, path: str = "", symbol: str = "", number: int | None = None
 ) -> SourcedText:
-    """The text with all its lines from one source; lines that are known to come from elsewhere stay as they are."""
+    """The text with all its lines from one source, except for lines with a known source of their own."""
     lines = _last_line(text)
     whole = PromptSpan(first=1, last=lines, source=source, path=path, symbol=symbol, number=number)
     own = text.spans if isinstance(text, SourcedText) else ()
@@ -118,7 +119,7 @@ def sourced(
 
 
 def compose(pieces: Iterable[str]) -> SourcedText:
-    """The pieces one after the other, with the spans of those that have some; of a line that two share, the first one's."""
+    """The pieces joined, with their spans; a line shared by two pieces belongs to the first one's span."""
     texts: list[str] = []
     spans: list[PromptSpan] = []
     above = 0
@@ -140,7 +141,7 @@ def joined(separator: str, pieces: Iterable[str]) -> SourcedText:
 
 
 def listed(name: str) -> SourcedText:
-    """An item's name in a list, as the file or the piece that it names."""
+    """An item's name in a list, with the file or the piece that it names as its source."""
     item = parse_item_name(name)
     return sourced(name, PromptSource.CANDIDATE, path=item.path, symbol=item.symbol)
 
@@ -160,10 +161,10 @@ def _moved(spans: Iterable[PromptSpan], lines: int) -> Iterator[PromptSpan]:
 
 
 def _last_line(text: str) -> int:
-    """The number of the last line with something on it or after it; a line end begins no line of its own."""
+    """The number of the last line; a line end at the end of the text does not begin another one."""
     return text.count("\n") + (not text.endswith("\n"))
 
 
 def without_line_end(text: SourcedText) -> SourcedText:
-    """The text less its last line break: a template has its own after each value."""
+    """The text without its last line break, since a template has its own after each value."""
     return SourcedText(plain_text(text).removesuffix("\n"), text.spans)

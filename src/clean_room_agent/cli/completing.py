@@ -1,4 +1,4 @@
-"""Shell completion at TAB. Imports little and runs no git: a person is waiting, and asked for no program to run.
+"""Shell completion at TAB. Imports little and runs no git: a person is waiting, and did not ask to run a program.
 
 The scripts in `completion_scripts/` send the words of the line, the one under the cursor last (bash: the line as it
 stands, and the characters at which bash begins a new word). The answer's first line says how to go on:
@@ -23,7 +23,7 @@ from clean_room_agent.artifacts.names import NEWEST_RUN, RUN_BY_AGE, SHORT_LENGT
 
 TABLE = Path(__file__).with_name("completion.json")
 MAX_RUNS = 30
-"""Offered while nothing of an id is typed: more than a person reads."""
+"""Runs that are offered before an id is typed."""
 SHOWN = 72
 """Characters of a description."""
 SPECIAL = re.compile(r"([^\w@%+=:,./~-])", re.ASCII)
@@ -44,7 +44,7 @@ class Line(Struct):
     command: Any
     arguments: list[str] = field(default_factory=list)
     given: dict[str, str] = field(default_factory=dict)
-    """By an option's last name: its value, "" for a flag."""
+    """Values by an option's last name; "" for a flag."""
     awaits: Any = None
     """The option whose value comes next."""
     only_arguments: bool = False
@@ -61,13 +61,14 @@ def tell_shell(shell: str, words: Sequence[str]) -> None:
 
 
 def write_offer(offer: Offer) -> None:
-    """A line each; words that a terminal could not show as they are cannot be offered."""
+    """Print one line per word; words that a terminal could not show unchanged are not offered."""
     lines = [f"{word}\t{told}" if told else word for word, told in offer.words]
     sys.stdout.write("\n".join([offer.how, *lines]) + "\n")
 
 
 def split_line(line: str) -> tuple[list[str], bool]:
-    """The words of a command line that is not whole yet, the last under the cursor; whether a quote is open in that.
+    """The words of an incomplete command line, the last of which is under the cursor; and whether a quote is open in
+    it.
 
     >>> split_line("cra show 'till/mon")
     (['show', 'till/mon'], True)
@@ -103,7 +104,7 @@ def complete(words: Sequence[str]) -> Offer:
 
 
 def _arguments(table: Any, line: Line, word: str) -> Offer:
-    """Commands, or what the command is about; its flags where nothing is known of that."""
+    """Completions for commands or arguments; for flags if nothing is known about the argument."""
     if "commands" in line.command:
         inner = line.command["commands"]
         return Offer(words=[(each, inner[each]["help"]) for each in inner if each.startswith(word)])
@@ -122,7 +123,7 @@ def _value_of_flag(table: Any, line: Line, word: str) -> Offer:
 
 
 def _read(table: Any, words: Sequence[str]) -> Line | None:
-    """The line so far; None where it names no command."""
+    """The line so far; None if it names no command."""
     line = Line(command=table)
     if words[:1] == ["help"]:
         words = words[1:]
@@ -195,7 +196,7 @@ def _values(table: Any, line: Line, kind: str | list[str], word: str) -> Offer:
 
 
 def _recorded(line: Line, kind: str, word: str) -> Offer:
-    """Names out of the record; none where there is no record of the user's own, or it cannot be read."""
+    """Names from the record; none if the user has no record here, or it cannot be read."""
     from clean_room_agent.errors import CraError
 
     given = line.given.get("--repo")
@@ -235,7 +236,7 @@ def _from_record(conn: Any, line: Line, kind: str, word: str) -> Offer:
 
 
 def _runs(conn: Any, word: str) -> Named:
-    """Runs by how long ago they were where that is begun, else by their ids; the newest first."""
+    """Runs by age if the word begins with `@`, otherwise by id; the newest first."""
     from clean_room_agent.db.raw.completion_names import name_runs
 
     if word.startswith(NEWEST_RUN):
@@ -270,7 +271,8 @@ def _open_record(place: Path) -> Iterator[tuple[Any, Any]]:
     """A connection to the record of the repository around `place`, and a function that makes its texts safe to show.
 
     Raises:
-        CraError: there is none, or it is not the user's own, or of another version: a TAB brings nothing up to date.
+        CraError: there is none, or it is not the user's own, or of another version, since completion does not migrate
+            it.
     """
     from clean_room_agent.cli.display import Display
     from clean_room_agent.db.connection import connect_file

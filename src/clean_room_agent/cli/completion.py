@@ -14,7 +14,7 @@ PLACES = {
     "zsh": ("XDG_DATA_HOME", ".local/share", "zsh/site-functions/_cra"),
     "fish": ("XDG_CONFIG_HOME", ".config", "fish/completions/cra.fish"),
 }
-"""The variable that names the folder, else its place below home; the file below it."""
+"""The variable that names the folder, the default folder below home, and the file in it."""
 NEXT = {
     "bash": "every new bash reads it if the package bash-completion is installed; otherwise add to ~/.bashrc: . {path}",
     "zsh": "add to ~/.zshrc, before compinit: fpath=({folder} $fpath)",

@@ -1,7 +1,8 @@
 """Writes `completion.json`: the options and arguments of each command, and what completes each of them.
 
-A shell asks at every TAB. To import the command for an answer would take longer than to read this file, which
-`python -m clean_room_agent.cli.completion_table > src/clean_room_agent/cli/completion.json` renews; a test keeps it current.
+A shell asks at every TAB. Importing the command would take longer than reading this file, which
+`python -m clean_room_agent.cli.completion_table > src/clean_room_agent/cli/completion.json` renews; a test keeps it
+current.
 """
 
 import json
@@ -17,7 +18,7 @@ from clean_room_agent.retrieval.registry import STAGES
 
 
 def table() -> str:
-    """The file's text: a line for each command, so that two changes to it rarely meet."""
+    """The file's text: a line for each command, so that changes rarely conflict."""
     context = click.Context(cra, info_name="cra")
     commands = {name: _entry(cra.get_command(context, name), COMMANDS[name].help) for name in COMMANDS}
     prompts = sorted(prompt.name for prompt in PROMPTS)
@@ -64,7 +65,7 @@ def _argument(argument: click.Argument) -> dict[str, Any]:
 
 
 def _kind(kind: click.ParamType[Any]) -> str | list[str]:
-    """What completes such a value: a kind that `completing.py` knows, or the values themselves; "" for nothing."""
+    """How such a value is completed: a kind that `completing.py` knows, or the values themselves; "" for nothing."""
     match kind:
         case Known():
             return kind.kind

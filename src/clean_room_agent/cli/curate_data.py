@@ -76,7 +76,7 @@ def command(
 
 
 def show(found: CuratedData, *, as_json: bool) -> None:
-    """The dataset, or why there is none, and what was left out by its reason."""
+    """Print the dataset, or why there is none, and what was left out, by reason."""
     made, target = found.curated, found.target
     if as_json:
         output.answer_json(

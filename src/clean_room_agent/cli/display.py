@@ -21,17 +21,19 @@ GAP = re.compile(r"(?<=\S)  +(?=\S)")
 """Between two columns of a line."""
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 LEAST_COLUMN = 20
-"""Columns that must be left for a column's text, or it goes on below the line's beginning."""
+"""Columns that must be left for a column's text; otherwise it continues below the beginning of the line."""
 STEP = 2
-"""How far a line that goes on is indented, where it has no columns."""
+"""How far a continuation line is indented if it has no columns."""
 HIDDEN = (
     r"\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164"
     r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""Beyond ASCII: what steers a terminal, turns the direction of writing, has no width or no looks; halves of characters."""
+"""Non-ASCII characters that control a terminal, change the direction of writing, or have no width or glyph; and lone
+surrogates.
+"""
 CONTROL = re.compile(rf"[\x00-\x08\x0b-\x1f{HIDDEN}]")
 BYTES = range(0xDC80, 0xDD00)
-"""Stand for the bytes from 0x80 on, in names that are not UTF-8."""
+"""Surrogates that stand for bytes from 0x80 on in names that are not UTF-8."""
 IN_JSON = re.compile(rf"[{HIDDEN}]")
 
 
@@ -45,10 +47,10 @@ def folded(text: str, width: int) -> str:
 
 
 def rows_of(line: str, width: int) -> Iterator[tuple[int, int, int]]:
-    """Where to break a line: (spaces before, start, end) of each row of it. A word is broken nowhere, and neither is a
-    column of the right half that fits on a row of its own.
+    """Where to break a line: (spaces before, start, end) of each row of it. Words are never broken, and neither is a
+    column in the right half that fits on its own row.
 
-    Example: `  cost    16 calls, 14,488 tokens, 58.5 s` in 30 columns goes on below `16`.
+    Example: ` cost 16 calls, 14,488 tokens, 58.5 s` in 30 columns continues below `16`.
     """
     if _columns(line) <= width:
         yield 0, 0, len(line)
@@ -69,16 +71,15 @@ def rows_of(line: str, width: int) -> Iterator[tuple[int, int, int]]:
 
 
 def fitted(text: str, stream: IO[str]) -> str:
-    """`text` as it is to be written to `stream`: folded at a terminal, as it is elsewhere."""
+    """`text` for `stream`: folded at a terminal, unchanged elsewhere."""
     if not stream.isatty():
         return text
     return folded(text, shutil.get_terminal_size().columns)
 
 
 def _columns_with_own_rows(line: str, width: int, hanging: int) -> dict[int, tuple[int, int]]:
-    """Of each column that begins in the right half, by where: the indent of a row that holds all of it, and its end.
-
-    What stands left of it would leave it a narrow strip.
+    """For each column that begins in the right half, by its start: the indent of a row that holds all of it, and its
+    end. Next to the columns on its left it would only have a narrow strip.
     """
     before = len(line) - len(line.lstrip(" "))
     starts = [gap.end() for gap in GAP.finditer(line, before)]
@@ -113,7 +114,7 @@ def _columns(text: str) -> int:
 
 
 class Display:
-    """How one command shows text. It travels with click's context, as the place where options and output meet."""
+    """How one command shows text. It is passed along in click's context, which both options and output can reach."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
@@ -130,11 +131,11 @@ class Display:
         return text if self.exact else self._redactor.redact(text)
 
     def safe(self, text: str) -> str:
-        """The text without its secrets, and with nothing that could steer a terminal."""
+        """The text without its secrets, and with nothing that could control a terminal."""
         return visible(self.redact(text))
 
     def redacted(self, value: Any) -> Any:
-        """A view without its secrets."""
+        """A value without its secrets."""
         return value if self.exact else change_texts(value, self._redactor.redact)
 
     def note(self) -> str:
@@ -173,7 +174,7 @@ def _alone() -> Display:
 
 
 def current_display() -> Display:
-    """The display of the command that runs; outside of any, one that knows no repository."""
+    """The display of the running command; outside of a command, one without a repository."""
     import click  # by then it is loaded; completing does without it
 
     context = click.get_current_context(silent=True)
@@ -181,14 +182,14 @@ def current_display() -> Display:
 
 
 def visible(text: str) -> str:
-    """`text` with every control character but tab and line feed written as an escape, so that it cannot steer a terminal;
-    so is what no terminal can write: the bytes of a name that is not UTF-8.
+    """`text` with every control character but tab and line feed written as an escape, so that it cannot control a
+    terminal; likewise what a terminal cannot show: the bytes of a name that is not UTF-8.
     """
     return CONTROL.sub(lambda match: _escape(ord(match.group())), text.replace("\r\n", "\n"))
 
 
 def visible_json(document: str) -> str:
-    r"""A JSON document with what JSON itself lets stand, and a terminal does not, written as `\u....`."""
+    r"""A JSON document with characters that JSON allows but a terminal must not see written as `\u....`."""
     return IN_JSON.sub(lambda match: _escape_json(match.group()), document)
 
 

@@ -54,7 +54,7 @@ def command(
 
 
 def _tell(what: str, files: Sequence[tuple[str, str]]) -> None:
-    """A line for each file, and one for the rest where there are very many."""
+    """Print a line for each file, and one for the rest if there are very many."""
     for name, why in files[:NAMED]:
         output.aside(output.one_line(f"{what} {name}: {why}"))
     if len(files) > NAMED:

@@ -75,7 +75,7 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """The named command, imported now; None where there is no such command."""
+        """The named command, imported now; None if there is no such command."""
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None

@@ -18,7 +18,7 @@ from clean_room_agent.app.mcp_tools import TOOLS, Arguments, Outcome, run_comman
 from clean_room_agent.errors import CommandError
 
 HEARTBEAT = 10.0
-"""Seconds between two notes on a call of which nothing else is heard: clients give up on what is silent for long."""
+"""Seconds between progress notes on a call without other news: clients give up on calls that are silent for long."""
 ASKED_TO_END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INSTRUCTIONS = (
     "cra works on one git repository with small local models. `retrieve` finds the code that a task needs, `plan` plans "
@@ -41,7 +41,7 @@ async def serve(repo: Path, version: str) -> None:
 
 
 def make_server(calls: "Calls", version: str) -> Server[dict[str, object]]:
-    """A server of the tools, which is not connected to a client yet."""
+    """A server with the tools, not connected to a client yet."""
     server: Server[dict[str, object]] = Server(
         "cra",
         version=version,
@@ -74,7 +74,7 @@ async def _list_tools(
 
 
 class Calls:
-    """The calls in progress, each a command in a process of its own."""
+    """The calls in progress, each a command in a separate process."""
 
     def __init__(self, repo: Path) -> None:
         self._repo = repo

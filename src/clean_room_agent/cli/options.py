@@ -16,7 +16,7 @@ CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
 class Known(click.ParamType[str]):
-    """Any text; the shell completes it from what is known here under `kind` (see `completing.py`)."""
+    """Any text; the shell completes it from the names of this `kind` (see `completing.py`)."""
 
     name = "text"
 
@@ -98,7 +98,7 @@ issue_option = click.option(
 
 
 def _keep_override(context: click.Context, parameter: click.Parameter, value: Any) -> None:
-    """The command gets the value in its argument `overrides`."""
+    """Put the value into the command's argument `overrides`."""
     from clean_room_agent.app.settings import Overrides  # slow to import, and not every command needs it
 
     before = context.params.get("overrides") or Overrides()

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def console() -> "Console":
-    """For answers that a person reads."""
+    """The console for answers to a person."""
     from clean_room_agent.cli.safe_console import safe_console
 
     return safe_console(sys.stdout)
 
 
 def progress_console() -> "Console":
-    """For progress: standard error."""
+    """The console for progress, on standard error."""
     from clean_room_agent.cli.safe_console import safe_console
 
     return safe_console(sys.stderr)
@@ -44,7 +44,7 @@ def ring(what: str) -> None:
 
 
 def hand_on(text: str) -> None:
-    """Write `text` for another program, without its secrets: as it is, but for what a terminal must not see."""
+    """Write `text` for another program, without its secrets; unchanged, except for what a terminal must not see."""
     display = current_display()
     click.echo(display.safe(text) if sys.stdout.isatty() else display.redact(text), nl=False)
 
@@ -68,17 +68,17 @@ def answer_json_line(value: object) -> None:
 
 
 def safe(text: str) -> str:
-    """`text` as it may be shown: without its secrets, and with nothing that could steer a terminal."""
+    """`text` without its secrets, and with nothing that could control a terminal."""
     return current_display().safe(text)
 
 
 def one_line(text: str) -> str:
-    """`safe` text, line feeds included: a file's name may hold some."""
+    """Like `safe`, with line feeds escaped, too, since a file's name may contain them."""
     return safe(text).replace("\n", "\\x0a")
 
 
 class ProgressBar:
-    """A line on a terminal that says how far a long piece of work is; nothing elsewhere."""
+    """A line on a terminal with the progress of long work; nothing elsewhere."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -95,7 +95,7 @@ class ProgressBar:
             self._shown = text
 
     def close(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._shown:
             sys.stderr.write("\r\033[2K")
             sys.stderr.flush()

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 USUAL = "less"
 LESS = "FRX"
-"""As git has it: an answer of one screen needs no key, colours stay, and what was read stays on the screen."""
+"""As in git: output of one screen needs no key, colours stay, and the text stays on the screen."""
 
 
 @contextlib.contextmanager
 def paged() -> Iterator["Console"]:
-    """The console for answers; at a terminal, what was printed on it is shown at the end, by the user's pager if it is longer
-    than the screen.
+    """The console for answers; at a terminal, the output is shown at the end, in the user's pager if it is longer than
+    the screen.
     """
     console = output.console()
     if not (sys.stdout.isatty() and sys.stdin.isatty()):
@@ -42,7 +42,7 @@ def show_text(text: str) -> None:
 
 
 def _page(text: str) -> bool:
-    """Whether $PAGER, else less, has shown it; "cat" or nothing in $PAGER is a wish to have none."""
+    """Show it with $PAGER, or else less; returns whether that worked. "cat" or "" in $PAGER means no pager."""
     words = shlex.split(os.environ.get("PAGER", USUAL))
     if not words or words == ["cat"]:
         return False

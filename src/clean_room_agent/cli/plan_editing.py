@@ -1,4 +1,4 @@
-"""Opens a plan in the user's editor, again and again until it is valid or given up."""
+"""Opens a plan in the user's editor, repeatedly until it is valid or given up."""
 
 import os
 import sys
@@ -21,7 +21,7 @@ def require_editor() -> None:
     """Check that an editor can be opened.
 
     Raises:
-        UsageError: there is no terminal to open one in, and none is named that would need no terminal.
+        UsageError: there is no terminal, and no editor is configured that might work without one.
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()) and not any(os.environ.get(name) for name in EDITORS):
         raise UsageError(
@@ -33,7 +33,7 @@ def require_editor() -> None:
 def final_plan(
     source: PlanSource, paths: Collection[str], *, edit: bool, as_text: bool
 ) -> tuple[PlanArtifact, str]:
-    """The plan, edited if asked for, and (`as_text`) its text in TOML; `paths` are those in the tree."""
+    """The plan, edited if requested, and (`as_text`) its text in TOML; `paths` are those in the tree."""
     plan, text = source.plan, source.text
     if plan is not None and as_text:
         text = written_text(plan, paths)
@@ -45,15 +45,15 @@ def final_plan(
 def edit_plan(
     text: str, paths: Collection[str], written_from: PlanArtifact | None
 ) -> tuple[str, PlanArtifact]:
-    """The text as the user left it, and the plan that it is; `paths` are in the tree.
+    """The text as the user left it, and the plan in it; `paths` are those in the tree.
 
-    A text that was `written_from` a plan and left as it was is that plan; an edited one has its task id, model and time.
-    What is wrong with it is said; at a terminal it can be edited again. A text that is not taken stays in a file that the
-    error names.
+    A text that was `written_from` a plan and left as it was is that plan; an edited one has its task id, model and
+    time. Faults are printed, and at a terminal the text can be edited again. A text that is not accepted stays in a
+    file that the error names.
 
     Raises:
-        CraError: nothing was left in the file.
-        ArtifactError: it is no plan, and was not edited again.
+        CraError: the text was left empty.
+        ArtifactError: it is not a plan, and was not edited again.
         UsageError: the editor failed.
     """
     handle, name = tempfile.mkstemp(prefix="cra-plan-", suffix=".toml")

@@ -60,7 +60,7 @@ def command(
 
 
 def tell(path: Path, told: dict[str, object], *, opened: bool, as_json: bool) -> int:
-    """Print the page's path; open the page if asked to."""
+    """Print the page's path; open the page if requested."""
     shown = opened and _open(path)
     if as_json:
         output.answer_json({**told, "opened": shown})

@@ -1,5 +1,5 @@
-"""The rich console of every view, which escapes control characters and folds long lines; whole views and events redacted, so
-that no renderer has to do it.
+"""The rich console of every view, which escapes control characters and folds long lines; and redaction of whole views
+and events, so that no renderer has to do it.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ ValueT = TypeVar("ValueT")
 
 
 class SanitizedView:
-    """An `Observer` that hands each event on, made safe for a terminal."""
+    """An `Observer` that passes each event on, made safe for a terminal."""
 
     def __init__(self, view: "Observer", display: Display) -> None:
         self._view = view
@@ -31,7 +31,7 @@ class SanitizedView:
 
 
 class RedactedView:
-    """An `Observer` that hands each event on without the secrets in it."""
+    """An `Observer` that passes each event on without the secrets in it."""
 
     def __init__(self, view: "Observer", display: Display) -> None:
         self._view = view
@@ -43,7 +43,7 @@ class RedactedView:
 
 
 def sanitized(value: ValueT) -> ValueT:
-    """`value` without secrets, the control characters of every text in it written as escapes."""
+    """`value` without secrets, and with the control characters of every text in it written as escapes."""
     return change_texts(value, current_display().safe)  # type: ignore[no-any-return]
 
 
@@ -60,7 +60,7 @@ class SafeText:
 
 class _MakeSafe(RenderHook):
     def __init__(self, width: Callable[[], int]) -> None:
-        """`width`: columns of the terminal; 0 where there is none."""
+        """`width`: columns of the terminal; 0 if there is none."""
         self._width = width
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:

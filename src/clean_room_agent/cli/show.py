@@ -63,7 +63,7 @@ def command(
     full: bool,
     as_json: bool,
 ) -> int:
-    """Print what the flags ask for, of the place that `where` names."""
+    """Print what the flags ask for about the place that `where` names."""
     workspace = wiring.workspace_of(repo)
     if not workspace.raw.exists():
         raise UsageError("nothing has been recorded here yet", hint="`cra solve` records the first run")

@@ -48,7 +48,7 @@ class VerboseView:
     """Prints what `-v` and `-vv` add: a line for each model call as it ends, and from level 2 on one for each
     candidate that a pass included.
 
-    Candidates that were not taken are in the record: there are many, and `cra show` has them.
+    Candidates that were left out are many; they are in the record, and `cra show` prints them.
     """
 
     def __init__(self, raw: Path, write: Callable[[str], None], *, level: int) -> None:
@@ -58,7 +58,7 @@ class VerboseView:
         self._last_decision = 0
 
     def notice(self, event: Event) -> None:
-        """Write what `event` has to tell."""
+        """Print a line on `event`, if it has one."""
         match event:
             case CallFinished():
                 self._write(INDENT + call_line(event))
@@ -97,7 +97,7 @@ def call_line(call: CallFinished) -> str:
 
 
 def _write_aside(console: "Console", line: str) -> None:
-    """Above the line that moves, which only its own console knows of."""
+    """Print the line above the moving line, which only its own console can do."""
     from rich.text import Text
 
     console.print(Text(output.safe(line), style="dim"), highlight=False, soft_wrap=True)

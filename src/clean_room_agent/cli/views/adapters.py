@@ -21,7 +21,7 @@ def brief(row: Any) -> dict[str, Any]:
 
 
 def list_rows(rows: "Sequence[tuple[AdapterRow, Sequence[Any]]]", *, as_json: bool) -> None:
-    """Every adapter with its evaluations, and which of them answer."""
+    """Print every adapter with its evaluations, and mark those in use."""
     if as_json:
         output.answer_json(
             [
@@ -39,7 +39,7 @@ def list_rows(rows: "Sequence[tuple[AdapterRow, Sequence[Any]]]", *, as_json: bo
 
 
 def tell_evaluation(row: AdapterRow, made: "Evaluated", *, as_json: bool) -> None:
-    """The gate's finding, and what the questions left out."""
+    """Print the gate's finding, and the questions that were left out."""
     if as_json:
         output.answer_json(
             {

@@ -16,11 +16,11 @@ INTERRUPTED = 130
 
 
 GRAVEST = (2, 3, 1, 4)
-"""Exit codes of runs, the one first that becomes the batch's."""
+"""Exit codes of runs, the most serious first, which becomes the batch's."""
 
 
 def exit_code(batch: "Sequence[BatchJob]", outcomes: "Sequence[JobOutcome]") -> int:
-    """130 where the batch was interrupted, else the gravest of its tasks."""
+    """130 if the batch was interrupted, otherwise the most serious of its tasks."""
     codes = {outcome.exit_code for outcome in outcomes}
     if INTERRUPTED in codes or len(outcomes) < len(batch):
         return INTERRUPTED
@@ -43,7 +43,7 @@ def as_object(outcome: "JobOutcome") -> dict[str, Any]:
 
 
 def summary(batch: "Sequence[BatchJob]", outcomes: "Sequence[JobOutcome]", code: int) -> dict[str, Any]:
-    """All of them in figures."""
+    """All outcomes in numbers."""
 
     def total(key: str) -> float:
         values: list[float] = [outcome.detail.get(key, 0) for outcome in outcomes]
@@ -71,7 +71,7 @@ def line(outcome: "JobOutcome") -> str:
 
 
 def table(outcomes: "Sequence[JobOutcome]") -> "Table":
-    """All of them, in the order of the file."""
+    """A table of all outcomes, in the order of the file."""
     from rich.table import Table
     from rich.text import Text
 
@@ -95,7 +95,7 @@ def table(outcomes: "Sequence[JobOutcome]") -> "Table":
 
 
 def verdict(summary: dict[str, Any]) -> str:
-    """The last lines: how many ended how, and what to type next."""
+    """The last lines: how many tasks ended in which way, and the next command."""
     counted = [f"{count} {status.replace('_', ' ')}" for status, count in summary["statuses"].items()]
     if summary["not_begun"]:
         counted.append(f"{summary['not_begun']} not started")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def tell_waiting(made: "Unfinished", *, as_json: bool) -> None:
-    """How many units are made; the last one writes the dataset."""
+    """Print how many units are made."""
     units, left = made.units, made.left
     if as_json:
         output.answer_json({"dataset": None, "units": units, "units_left": left})
@@ -22,7 +22,7 @@ def tell_waiting(made: "Unfinished", *, as_json: bool) -> None:
 
 
 def answer(made: "Bootstrapped", *, as_json: bool) -> None:
-    """The commits and pairs, the datasets, and what was left out by its reason."""
+    """Print the commits and pairs, the datasets, and what was left out, by reason."""
     mined, assembled, written, numbers = made.mined, made.assembled, made.written, made.numbers
     excluded = made.excluded
     files = [] if written is None else [

@@ -38,7 +38,7 @@ def as_object(values: tuple[ConfiguredValue, ...]) -> dict[str, Any]:
 
 
 def show(values: tuple[ConfiguredValue, ...], *, as_json: bool, sources: bool) -> int:
-    """Values, with where each is from where `sources`; the exit code."""
+    """Print values, with the source of each if `sources`; returns the exit code."""
     if as_json:
         output.answer_json(as_object(values))
         return 0
@@ -62,7 +62,7 @@ def show(values: tuple[ConfiguredValue, ...], *, as_json: bool, sources: bool) -
 
 
 def toml(value: Any) -> str:
-    """A value as TOML writes it."""
+    """A value in TOML syntax."""
     import tomlkit
 
     text: str = tomlkit.item(value).as_string()

@@ -20,7 +20,7 @@ from clean_room_agent.workspace import Workspace
 
 
 def tour(workspace: Workspace, settings: Settings, task: str, *, live: bool) -> int:
-    """Index, plan and solve, with a line before each; the exit code of the solve."""
+    """Index, plan and solve, with a line before each; returns the exit code of the solve."""
     output.answer("3. cra index: what is known of the project")
     with Record.open(workspace.repo, clock=utc_now) as record:
         summary = refresh_index(workspace, settings.index, record)

@@ -42,11 +42,11 @@ class View:
         self.tick()
 
     def tick(self) -> None:
-        """Bring the time left up to date."""
+        """Update the remaining time."""
         self._bar.show(self._done, self._total, self._time_left())
 
     def stopping(self, under_way: int) -> None:
-        """Say what is still waited for after Ctrl-C."""
+        """Say which answers are still awaited after Ctrl-C."""
         if under_way:
             answers = "the answer" if under_way == 1 else f"{under_way} answers"
             self.say(f"stopping: waiting for {answers} under way; Ctrl-C again stops at once")
@@ -56,7 +56,7 @@ class View:
         self._bar.close()
 
     def say(self, text: str) -> None:
-        """A line that stays."""
+        """Print a line that stays."""
         self._bar.close()
         output.aside(text)
 
@@ -68,7 +68,7 @@ class View:
 
 
 def _duration(seconds: float) -> str:
-    """In the unit that a person would take."""
+    """A duration in a suitable unit."""
     if seconds < 100:
         return f"{max(1, round(seconds))} s"
     if seconds < 100 * 60:

@@ -12,7 +12,7 @@ from clean_room_agent.workspace import Workspace
 
 
 class Answers:
-    """Values from flags, from what was found, or from the person at the terminal; never invented."""
+    """Values from flags, from discovery, or from the person at the terminal; never invented."""
 
     def __init__(self, *, accept: bool, ask: bool) -> None:
         self._accept = accept
@@ -22,7 +22,7 @@ class Answers:
         """Whether something that is missing was found, and only lacks consent."""
 
     def settle(self, flag: str, what: str, given: Any, found: Any, choices: Sequence[str] = ()) -> Any:
-        """The value; of numbered `choices`, the person may give the number."""
+        """The value to use; of numbered `choices`, the person may give the number."""
         if given is not None:
             return given
         if self._ask and choices:
@@ -46,7 +46,7 @@ class Answers:
 
     @property
     def asks(self) -> bool:
-        """Whether a person sits at the terminal."""
+        """Whether a person can be asked at the terminal."""
         return self._ask
 
     def tell(self, text: str) -> None:
@@ -54,7 +54,7 @@ class Answers:
         output.aside(text)
 
     def agrees(self, what: str) -> bool:
-        """Whether the person says so, now or by --yes."""
+        """Whether the user consents, now or by --yes."""
         return self._accept or (self._ask and click.confirm(what, err=True))
 
 

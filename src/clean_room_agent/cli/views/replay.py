@@ -1,4 +1,6 @@
-"""How `cra replay` prints its result: the same, the first difference, or the answers of another model beside the recorded ones."""
+"""How `cra replay` prints its result: the same, the first difference, or the answers of another model next to the
+recorded ones.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +35,7 @@ def mismatch_object(row: OrchestratorRunRow, mismatch: ReplayMismatch) -> dict[s
 
 
 def tell_same(row: OrchestratorRunRow, summary: RunSummary, diff: str, *, as_json: bool) -> None:
-    """That it came out the same."""
+    """Print that the result is the same."""
     result = summary.result
     if as_json:
         answer = {"task_id": result.task_id, "replay_of": row.task_id, "same": True, "calls": summary.calls}
@@ -46,7 +48,7 @@ def tell_same(row: OrchestratorRunRow, summary: RunSummary, diff: str, *, as_jso
 
 
 def tell_from(row: OrchestratorRunRow, name: str, summary: RunSummary, before: str, *, as_json: bool) -> None:
-    """Print the result of the run from the pass `name` on, beside the recorded result."""
+    """Print the result of the run from the pass `name` on, next to the recorded result."""
     result = summary.result
     same = result.cumulative_diff == before
     if as_json:
@@ -69,7 +71,7 @@ def tell_from(row: OrchestratorRunRow, name: str, summary: RunSummary, before: s
 
 
 def tell_export(exported: Exported, target: Path, *, as_json: bool) -> None:
-    """Where the answers are, and whether they still replay."""
+    """Print where the answers are, and whether they still replay."""
     if exported.altered:
         output.aside(
             "answers that held secrets were redacted, so the file may not replay; --exact keeps them"
@@ -81,7 +83,7 @@ def tell_export(exported: Exported, target: Path, *, as_json: bool) -> None:
 
 
 def tell_comparison(found: WhatIf, *, as_json: bool) -> None:
-    """The answers of another model beside the recorded ones."""
+    """Print the answers of another model next to the recorded ones."""
     if as_json:
         output.answer_json(comparison_object(found))
     else:
@@ -117,7 +119,7 @@ def comparison_object(found: WhatIf) -> dict[str, Any]:
 
 
 def render_comparison(found: WhatIf) -> str:
-    """The comparison for a person: a line a question, what differs in full, the sums at the end."""
+    """The comparison for a person: a line per question, differences in full, and sums at the end."""
     lines = [f"{found.stage}: asked again of {found.model}; recorded with {', '.join(found.recorded)}", ""]
     for each in found.compared:
         where = " ".join(part for part in (each.pass_id or "(task)", each.prompt, each.item) if part)
@@ -153,7 +155,7 @@ def _shown(answer: Any) -> str:
 
 
 def _parts(then: Any, now: Any, options: Mapping[int, str]) -> Iterator[tuple[str, str]]:
-    """Where two answers differ: field by field where both have fields; numbers of options by their names."""
+    """The differences of two answers: field by field if both have fields, with the names of numbered options."""
     old, new = plain_answer(then), plain_answer(now)
     if isinstance(then, BaseModel) and isinstance(now, BaseModel):
         for name in sorted(old.keys() | new.keys()):

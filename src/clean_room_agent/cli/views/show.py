@@ -58,7 +58,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
 
 
 class Section(Struct, Generic[DataT], frozen=True, kw_only=True):
-    """One thing asked for: its key in `--json`, its data, and how a person sees them."""
+    """One requested section: its key in `--json`, its data, and how it is rendered for a person."""
 
     key: str
     data: DataT
@@ -70,7 +70,7 @@ class Section(Struct, Generic[DataT], frozen=True, kw_only=True):
 
 
 def is_patch(diffs: tuple[AttemptDiff, ...]) -> bool:
-    """Whether all that is shown is a whole run's change, and shown to a program: then it can be applied."""
+    """Whether only a whole run's change is shown, and to a program, so that it can be applied as a patch."""
     return not sys.stdout.isatty() and len(diffs) == 1 and not diffs[0].place
 
 
@@ -107,7 +107,7 @@ def chosen_sections(
 
 
 def _windows(conn: Connection, trace: RunTrace, chosen: Chosen) -> list[Section[Any]]:
-    """The account of each call's window, and what it was measured with."""
+    """The account of each call's window, and the estimators behind it."""
     estimators = read_estimators(conn, trace.task_id) or {}
     accounts = window_accounts(conn, chosen, estimators)
     return [
@@ -132,7 +132,7 @@ def _why(conn: Connection, workspace: Workspace, trace: RunTrace, chosen: Chosen
 
 
 def split_line(workspace: Workspace, text: str) -> tuple[str, int | None]:
-    """The path as the record writes it (relative to the repository), and the 1-based line where one is named."""
+    """The path as in the record (relative to the repository), and the 1-based line if one is named."""
     path, colon, number = text.rpartition(":")
     line = int(number) if colon and number.isdecimal() and int(number) > 0 else None
     path = os.path.normpath(text if line is None else path)
@@ -165,6 +165,6 @@ def _glance(conn: Connection, trace: RunTrace, chosen: Chosen) -> list[Section[A
 
 
 def _address(trace: RunTrace) -> Callable[[str], str]:
-    """From a place to the command that shows it."""
+    """A function from a place to the command that shows it."""
     run = short_id(trace.task_id)
     return lambda place: f"cra show {run}/{place}" if place else f"cra show {run}"
