@@ -1,11 +1,11 @@
-"""How two pieces of code in a context depend on each other, told from their text and imports, without a model.
+"""Finds how two pieces of code in a context depend on each other, from their text and imports, without a model.
 
-A place uses another where its code has the other's name, and, across files, its file imports the other or its name:
+A place uses another if its code has the other's name and, across files, its file imports the other or its name:
 
     till/receipt.py  from till.money import total
                      def receipt(...): ... total(shares) ...      receipt uses total; total does not use receipt
 
-Where the context does not show the code, or the imports, nothing is said (None), and a model has to be asked.
+If the context does not show the code, or the imports, the answer is None, and a model has to be asked.
 """
 
 import re
@@ -20,17 +20,17 @@ from clean_room_agent.execute.edits.definitions import definition_spans
 
 IMPORT = re.compile(r"^\s*(?:import\b|from\b.+\bimport\b|export\b.+\bfrom\b|.*\brequire\()", re.MULTILINE)
 PACKAGE_FILES = frozenset({"__init__", "index", "mod"})
-"""Files that are imported by the name of their folder."""
+"""Names of files that are imported by the name of their folder."""
 SHORT = 3
-"""Shorter names stand everywhere: nothing follows from them."""
+"""Names of at most this length are too common to show anything."""
 EXCERPT_LINES = 30
-"""Of a place's code in a question about it."""
+"""Lines of a place's code in a question about it."""
 HEAD_LINES = 18
-"""Of one that is longer, from its beginning."""
+"""Lines from the beginning of a longer one."""
 
 
 class Place(Struct, frozen=True, kw_only=True):
-    """A definition, or a whole file where `symbol` is ""."""
+    """A definition, or a whole file if `symbol` is ""."""
 
     path: str
     symbol: str = ""
@@ -100,7 +100,7 @@ class ShownCode:
         return "\n".join(shown)
 
     def uses(self, user: Place, used: Place) -> bool | None:
-        """Whether the code of `user` uses what `used` is; None if that cannot be told."""
+        """Whether the code of `user` uses `used`; None if that is not visible."""
         code = self.code(user)
         if not code or len(used.name) < SHORT:
             return None
@@ -124,7 +124,7 @@ class ShownCode:
         return ""
 
     def _imports(self, path: str) -> tuple[str, ...] | None:
-        """The file's lines that import; None where the context may not show them."""
+        """The file's import lines; None if the context may not show them."""
         own = [item for item in self._items if item.path == path]
         lines = tuple(line for item in own for line in item.text.split("\n") if IMPORT.match(line))
         whole = any(item.symbol is None and item.detail == "primary" for item in own)
@@ -132,7 +132,7 @@ class ShownCode:
 
 
 def module_name(path: str) -> str:
-    """By what a file is imported: its name, or its folder's."""
+    """The name by which a file is imported: its own, or its folder's."""
     pure = PurePosixPath(path)
     stem = pure.name.split(".")[0]
     return pure.parent.name if stem in PACKAGE_FILES and pure.parent.name else stem

@@ -1,4 +1,4 @@
-"""Asking a model why the attempts at a step fail."""
+"""Asks a model why the attempts at a step fail."""
 
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.artifacts.plans import PlanStep

@@ -1,8 +1,8 @@
-"""Validating plans: what can be meant in one way only is corrected; what is wrong with the rest is said in words that whoever
-wrote it can act on.
+"""Validates plans: corrects what is unambiguous, and describes the other faults in words that the plan's author can act
+on.
 
-Of files the tree decides, never likeness: `money.py` is `till/money.py` where no other file is called so. A path that could mean
-two files, and a file to be created whose name is new, stay as they were written.
+Names of files are completed from the tree, never by similarity: `money.py` is `till/money.py` if no other file has that
+name. A path that could mean two files, and a new file with a new name, stay as they were written.
 """
 
 from collections import Counter
@@ -30,7 +30,8 @@ EntryT = TypeVar("EntryT", Part, PlanStep)
 def corrected_steps(
     steps: Sequence[PlanStep], paths: Collection[str]
 ) -> tuple[tuple[PlanStep, ...], tuple[str, ...]]:
-    """The steps as they can only be meant where `paths` are in the tree, in the same order; and a note on each change.
+    """The steps in the same order with unambiguous corrections, given the `paths` in the tree; and a note on each
+    change.
 
     A file to modify or delete that neither exists nor is created by any of the steps is the one that `only_match` finds;
     a file to create that exists before the first step is to be modified, unless one of the steps deletes it.
@@ -61,7 +62,9 @@ def corrected_steps(
 
 
 def corrected_needs(entries: Sequence[EntryT]) -> tuple[tuple[EntryT, ...], tuple[str, ...]]:
-    """The parts or steps, each once, without needs of themselves, and of anything where one stands alone."""
+    """The parts or steps without duplicates and without dependencies on themselves; a single one has no dependencies at
+    all.
+    """
     notes: list[str] = []
     once = tuple(dict.fromkeys(entries))
     if len(once) < len(entries):
@@ -83,7 +86,7 @@ def corrected_needs(entries: Sequence[EntryT]) -> tuple[tuple[EntryT, ...], tupl
 
 
 def only_match(path: str, paths: Collection[str]) -> str:
-    """The only one of `paths` that ends with `path`, or else has its file name; "" if there is none, or several."""
+    """The only one of `paths` that ends with `path`, or else has the same file name; "" if there is none, or several."""
     return ending_with(path, paths) or ("" if path_fault(_plain(path)) else _one(paths, _named(path)))
 
 
@@ -116,7 +119,7 @@ def _one(paths: Collection[str], ending: str) -> str:
 
 
 def meta_plan_faults(plan: MetaPlan, *, max_parts: int) -> tuple[str, ...]:
-    """The faults of a plan's parts, in order; none for a plan that can be followed."""
+    """The faults of a plan's parts, in order; empty for a plan that can be followed."""
     faults = _count_faults(len(plan.parts), max_parts, "part")
     faults += _id_faults([part.id for part in plan.parts], "part")
     faults += _dependency_faults({part.id: part.depends_on for part in plan.parts}, "part")
@@ -133,7 +136,9 @@ def part_plan_faults(plan: PartPlan, *, exists: Callable[[str], bool], max_steps
 
 
 def part_plan_doubts(plan: PartPlan, part: Part, *, exists: Callable[[str], bool]) -> tuple[str, ...]:
-    """What is said once against a plan that may be meant as it is: none of its steps touches a file that the part names."""
+    """Doubts about a plan that may still be intended, raised only once: none of its steps touches a file that the part
+    names.
+    """
     own = [path for path in part.affected_files if exists(path)]
     touched = {target.path for step in plan.steps for target in step.target_files}
     if not own or not touched.isdisjoint(own):
@@ -149,7 +154,7 @@ def adjustment_faults(
     exists: Callable[[str], bool],
     max_steps: int,
 ) -> tuple[str, ...]:
-    """The faults of revised steps; none may take the name of a step that is done or failed, or need one that failed."""
+    """The faults of revised steps. None may have the id of a step that is done or failed, or need one that failed."""
     faults = []
     if len(plan.revised_steps) > max_steps:
         faults.append(f"at most {max_steps} steps are allowed, not {len(plan.revised_steps)}")

@@ -1,4 +1,4 @@
-"""Applying the edits of an answer to the texts of their files: all of them, or none."""
+"""Applies the edits of an answer to the texts of their files: all of them, or none."""
 
 from collections.abc import Iterable, Mapping
 
@@ -46,7 +46,7 @@ class Applied(Struct, frozen=True, kw_only=True):
 
     result: PatchResult
     texts: dict[str, str | None]
-    """Changed files alone, by path in sorted order: the new text, or None for a deleted file. Empty on refusal."""
+    """Only changed files, by path in sorted order: the new text, or None for a deleted file. Empty on refusal."""
 
 
 class _File(Struct, kw_only=True):
@@ -72,7 +72,7 @@ def paths_named(edits: Iterable[PatchEdit]) -> tuple[str, ...]:
 def apply_edits(
     edits: tuple[PatchEdit, ...], files: Mapping[str, str], package: ContextPackage, rules: EditRules
 ) -> Applied:
-    """Every edit judged in answer order, each against the result of those before it; all stand, or none.
+    """Judge every edit in the answer's order, each against the result of those before it, and apply all or none.
 
     `files` holds the text (as `textfile.decode` gives it) of each existing, editable file that the edits name
     (`paths_named`). After a refusal the remaining edits are still judged, as if the refused one had not been there, so
@@ -94,7 +94,7 @@ def apply_edits(
 
 
 class _EditedTexts:
-    """The texts of one answer under way."""
+    """The texts of one answer while its edits are applied."""
 
     def __init__(self, *, files: Mapping[str, str], package: ContextPackage, rules: EditRules) -> None:
         self._originals = dict(files)
@@ -104,7 +104,7 @@ class _EditedTexts:
         self._tags_shown = any(holds_tags(item.text) for item in package.items)
 
     def judge(self, index: int, edit: PatchEdit) -> EditReport:
-        """What becomes of one edit; an accepted one is applied to the edited texts."""
+        """The result of one edit; an accepted one is applied to the edited texts."""
         file = self._file(edit.file_path)
         refusal = refuse_path(edit, self._rules, self._package, exists=edit.file_path in self._originals)
         report = EditReport(index=index, file_path=edit.file_path, kind=edit.kind, code=EditCode.APPLIED)
@@ -129,7 +129,9 @@ class _EditedTexts:
         return outcome if isinstance(outcome, EditReport) else self._splice(report, file, outcome)
 
     def check_results(self, reports: list[EditReport]) -> list[EditReport]:
-        """`reports`, with a refusal at the last edit of each file that no longer parses or sets up tests anew."""
+        """`reports`, with a refusal at the last edit of each file that no longer parses or changes how tests are set
+        up.
+        """
         checked = list(reports)
         for path, text in self.changed().items():
             before = self._originals.get(path)
@@ -160,7 +162,7 @@ class _EditedTexts:
         return self._files[path]
 
     def _refuse_text(self, edit: PatchEdit, file: _File) -> Refusal | None:
-        """Why the text of an edit cannot be meant as it stands."""
+        """Why the text of an edit cannot be intended as it is."""
         current = file.text or ""
         if (
             (holds_unpaired_tags(edit.search) or holds_unpaired_tags(edit.replacement))
@@ -228,7 +230,7 @@ class _EditedTexts:
         return _Found(splice=fitted(file.text, hit.start, hit.end, shifted), tier=match.tier)
 
     def _unmatched(self, report: EditReport, edit: PatchEdit, file: _File, *, whole: bool) -> EditReport:
-        """The report of a search text that stands nowhere it may."""
+        """The report of a search text that does not occur where it may."""
         assert file.text is not None
         if not whole and find(file.text, edit.search).hits:
             return replace(report, code=EditCode.WRONG_FILE, detail=OUTSIDE_SHOWN)
@@ -267,8 +269,8 @@ class _EditedTexts:
         return replace(report, code=EditCode.NO_MATCH, detail=detail, nearest=near.text)
 
     def _locate_symbol(self, report: EditReport, edit: PatchEdit, file: _File) -> _Found | EditReport:
-        """Where a shown symbol stands: as the context gives it, else as the syntax does of a file shown whole, or within what is
-        shown of it.
+        """The place of a shown symbol: from the context, or else from the syntax of a file that is shown whole, or
+        within the shown parts.
         """
         assert file.text is not None
         spans = named(file.spans, edit.symbol)
@@ -298,7 +300,7 @@ class _EditedTexts:
         )
 
     def _locate_insert(self, report: EditReport, edit: PatchEdit, file: _File) -> _Found | EditReport:
-        """Where new code goes: next to its neighbour or into its class, as these stand now."""
+        """The place of new code: next to its neighbour or in its class, in the present text."""
         from clean_room_agent.execute.edits.insert import NoPlace, insertion
 
         assert file.text is not None

@@ -32,7 +32,7 @@ WRAPPERS = frozenset(
 )
 """Nodes that belong to the definition they hold: its decorators, its `export`, its `const`."""
 SIGNATURES = frozenset({"function_signature", "method_signature"})
-"""TypeScript's overloads: each stands above the definition that it belongs to."""
+"""TypeScript's overloads, each of which is above the definition that it belongs to."""
 BRACES = frozenset({"class_body", "interface_body"})
 AFTER_DEFINITION = " \t\r;,"
 
@@ -59,8 +59,8 @@ class SymbolSpan(Struct, frozen=True, kw_only=True):
 def symbol_spans(items: Iterable[ContextItem], text: str) -> tuple[SymbolSpan, ...]:
     """The spans in `text` of those items that are symbols, in order of place.
 
-    A symbol whose text no longer stands at its lines is looked for in the file; it has no span if it does not stand
-    there exactly once.
+    A symbol whose text is no longer at its lines is searched for in the file; it has no span unless it occurs there
+    exactly once.
     """
     lines = text.split("\n")
     bare = [line.removesuffix("\r") for line in lines]
@@ -127,7 +127,7 @@ def shown_ranges(spans: tuple[SymbolSpan, ...], text: str) -> tuple[tuple[int, i
 
 
 def named(known: tuple[NamedT, ...], symbol: str) -> tuple[NamedT, ...]:
-    """Those of `symbol`: by its qualified name, else by a qualified name that ends in it."""
+    """The entries for `symbol`: by its qualified name, or else by a qualified name that ends in it."""
     exact = tuple(one for one in known if one.symbol == symbol)
     return exact or tuple(one for one in known if one.symbol.endswith(f".{symbol}"))
 
@@ -144,12 +144,14 @@ class Definition(Struct, frozen=True, kw_only=True):
     end: int
     """Behind the last character of its last line; the line end is not part of it."""
     body: tuple[int, int] | None = None
-    """Of a class: the first line of its body to `end`, or what stands between its braces; None on a class's own line."""
+    """For a class, from the first line of its body to `end`, or what is between its braces; None if the body is on the
+    class's own line.
+    """
     braces: bool = False
 
     @property
     def scope(self) -> str:
-        """The qualified name of what holds it; "" for the file."""
+        """The qualified name of the enclosing definition; "" for the file."""
         return self.symbol.rpartition(".")[0]
 
 
@@ -170,9 +172,9 @@ class _Rows(Struct, kw_only=True):
     lines: list[str]
     starts: list[int]
     comments: dict[int, int] = field(default_factory=dict)
-    """By the row of its last line, the first row of each comment that has its lines to itself."""
+    """Last row -> first row of each comment that has its lines to itself."""
     overloads: dict[tuple[int, str], int] = field(default_factory=dict)
-    """The same of each signature, by its name, too."""
+    """The same for each signature, by row and name."""
 
     def offset(self, row: int, column: int) -> int:
         """The character offset of a column counted in bytes."""
@@ -205,9 +207,8 @@ def definition_spans(path: str, text: str) -> tuple[SymbolSpan, ...]:
 
 
 def definitions(path: str, text: str) -> tuple[Definition, ...]:
-    """Each definition that has its lines to itself, in order of place.
-
-    Empty where no grammar fits the file, or it is too much to parse. A name may occur more than once (overloads, conditional definitions).
+    """Each definition that has its lines to itself, in order of place. Empty if there is no grammar for the file, or it
+    is too large to parse. A name may occur more than once (overloads, conditional definitions).
     """
     grammar = grammar_of(path)
     source = _encoded(text)
@@ -227,7 +228,7 @@ def definitions(path: str, text: str) -> tuple[Definition, ...]:
 
 
 def _walk(root: Node, rows: _Rows) -> list[_Found]:
-    """Each definition under `root` that has its lines to itself; `rows` is told of the comments and signatures."""
+    """Each definition under `root` that has its lines to itself; comments and signatures are noted in `rows`."""
     found: list[_Found] = []
     stack = [_Found(symbol="", node=root, first=root, last=root)]
     while stack:
@@ -293,7 +294,7 @@ def _is_shebang(comment: Node) -> bool:
 
 
 def syntax_fault(path: str, before: str, after: str) -> str:
-    """Where `after` stops being readable, in words, if `before` could be read and `after` cannot; else ""."""
+    """The first syntax error in `after`, in words, if `before` had none; else ""."""
     source = _encoded(after)
     if parses_cleanly(_encoded(before), path) is not True or parses_cleanly(source, path) is not False:
         return ""

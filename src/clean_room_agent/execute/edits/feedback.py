@@ -1,5 +1,5 @@
-"""What a model is told of edits that were refused: enough to do better, such as the text that is most like one that was not
-found, and that none of the edits was applied.
+"""Describes refused edits to a model, with enough detail to do better, such as the text most similar to one that was
+not found, and says that none of the edits was applied.
 """
 
 import difflib
@@ -12,7 +12,7 @@ from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchResult
 
 MAX_LINES_NAMED = 10
 QUOTE_MARK = "| "
-"""Begins each quoted line, so that what is quoted cannot pass for a tag or an instruction."""
+"""The prefix of each quoted line, so that quoted text cannot be taken for a tag or an instruction."""
 ADVICE: dict[EditCode, str] = {
     EditCode.NO_MATCH: "The search text does not stand in the file. Copy it from the file, character for character.",
     EditCode.AMBIGUOUS: "The search text stands more than once. Add the lines around it until it stands once.",
@@ -29,7 +29,7 @@ ADVICE_ON_SYMBOLS: dict[EditCode, str] = {
     EditCode.AMBIGUOUS: "The name stands for more than one definition.",
     EditCode.NO_CHANGE: "The new code is what stands there. Leave this edit out or change something.",
 }
-"""Where an edit names a symbol in place of a search text."""
+"""Advice for edits that name a symbol instead of a search text."""
 MAX_LINES = 30
 MAX_FILE_LINES = 20_000
 MAX_COMPARED_WORDS = 600
@@ -78,13 +78,13 @@ class Nearest(Struct, frozen=True, kw_only=True):
     text: str
     """Verbatim, at most 30 lines."""
     differing_line: int
-    """1-based line of the file where the two first differ; 0 where they differ in white space only."""
+    """1-based line of the file where the two first differ; 0 if they differ only in white space."""
     expected: str
     """What the search text has there."""
 
 
 def nearest(text: str, search: str) -> Nearest | None:
-    """The run of lines most like `search`; None where nothing is like it.
+    """The lines most similar to `search`; None if nothing is similar.
 
     The work is bounded: windows are chosen by the lines that they share with `search`, and only the best few are
     compared word by word.
@@ -145,7 +145,7 @@ def _aligned(bare: list[str], wanted: list[str], start: int) -> bool:
 
 
 def _by_close_line(bare: list[str], wanted: list[str], size: int) -> list[int]:
-    """Where no line is shared: windows around the lines most like the longest line wanted."""
+    """If no line is shared, windows around the lines most similar to the longest wanted line."""
     anchor = max(range(len(wanted)), key=lambda index: len(wanted[index].strip()))
     places: dict[str, int] = {}
     for number, line in enumerate(bare):

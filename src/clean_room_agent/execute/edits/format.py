@@ -1,8 +1,8 @@
 r"""The edit format: its tags and which of them belong together, the Markdown fences that a model puts around the code of an edit,
 and the format as a grammar in GBNF, for servers that generate by one.
 
-A tag counts by its position: it begins a line (tags may follow one another on it), so that the same characters inside
-a line of code are code. Nothing is unescaped, and nothing outside the tags is looked at.
+A tag is recognised by its position: it begins a line (several tags may share one), so that the same characters inside a
+line of code are code. Nothing is unescaped, and nothing outside the tags is looked at.
 
 It has the forms that the coder is asked for and nothing around them: at most `MAX_BLOCKS` blocks, of given files, each
 with the forms that its role allows and the definitions that are known in it: what would be refused is not generated. A line
@@ -83,7 +83,7 @@ class Tag(Struct, frozen=True, kw_only=True):
     line: int
     attributes: tuple[tuple[str, str], ...] = ()
     tight: bool = False
-    """Only blank lines and fence lines stand between this tag and the one before it."""
+    """Whether only blank lines and fence lines separate it from the tag before it."""
 
     def attribute(self, name: str) -> str:
         """The attribute's value, without blanks around it; "" when it is absent."""
@@ -102,8 +102,8 @@ class Tag(Struct, frozen=True, kw_only=True):
 def find_tags(text: str, *, indented: bool, inline: bool) -> tuple[Tag, ...]:
     """The tags of `text` in order.
 
-    A line holds tags when it consists of tags alone, from its first column on. `indented` lets blanks stand before
-    them; `inline` lets text follow them on the line, and lets closing tags end a line of text.
+    A line contains tags if it consists only of tags, from its first column on. `indented` allows blanks before them;
+    `inline` allows text after them on the line, and closing tags at the end of a line of text.
     """
     tags: list[Tag] = []
     offset = 0
@@ -137,7 +137,7 @@ def holds_tags(text: str) -> bool:
 
 
 def holds_unpaired_tags(text: str) -> bool:
-    """Whether `text` holds a tag whose other half is missing from it."""
+    """Whether `text` contains a tag whose other half is missing."""
     if "<" not in text:
         return False
     tags = find_tags(text, indented=True, inline=False)
@@ -239,7 +239,7 @@ ANY_FILE = Editable(path="")
 def edit_grammar(
     edited: Iterable[Editable] = (), created: Iterable[str] = (), deleted: Iterable[str] = ()
 ) -> str:
-    """A grammar of answers that edit, create and delete only these files; any, where there are none at all."""
+    """A grammar of answers that edit, create and delete only these files; without any, all files are allowed."""
     files = [one for one in edited if _can_be_quoted(one.path)]
     new = list(filter(_can_be_quoted, created))
     gone = list(filter(_can_be_quoted, deleted))

@@ -1,8 +1,9 @@
-"""Where inserted code goes: before, after or inside a named definition, with which blank lines and indentation.
+"""Finds where inserted code goes: before, after or inside a named definition, with suitable blank lines and
+indentation.
 
-The place is the program's: `before` is above the neighbour's decorators and the comments directly above it, `after` is
-below its last line, `in` is the end of a class's body. Blank lines follow those around the neighbour, else the
-language's convention, and are added only where the file has too few.
+The program decides on the place: `before` is above the neighbour's decorators and the comments directly above it,
+`after` is below its last line, `in` is the end of a class's body. Blank lines follow those around the neighbour, else
+the language's convention, and are added only where the file has too few.
 """
 
 import difflib
@@ -34,7 +35,9 @@ class _Spot(Struct, frozen=True, kw_only=True):
 
     offset: int
     below: bool
-    """Whether the new code goes below the line that ends at `offset`, else above the one that begins there."""
+    """Whether the new code goes below the line that ends at `offset`; otherwise it goes above the one that begins
+    there.
+    """
     model: str
     """Code whose indentation the new code takes."""
     gap: int
@@ -144,7 +147,7 @@ def _stands(above: str, below: str, new: str) -> bool:
 
 
 def _between_braces(text: str, content: str, target: Definition) -> Splice:
-    """`content` as all that a class holds: one step deeper than the class."""
+    """`content` as the whole body of a class: one step deeper than the class."""
     assert target.body is not None
     outer = indentation(text[target.start : target.end])
     new = reindented(content, outer + _unit(text) + "x")
@@ -154,9 +157,8 @@ def _between_braces(text: str, content: str, target: Definition) -> Splice:
 
 
 def _gap(edit: PatchEdit, text: str, content: str, target: Definition, known: tuple[Definition, ...]) -> int:
-    """How many blank lines part the new code from its neighbours: as many as part these from each other.
-
-    A line beside a line goes by pairs of such (fields, constants); what is longer, by pairs with something longer.
+    """How many blank lines separate the new code from its neighbours: as many as separate these from each other. Single
+    lines follow pairs of single lines (fields, constants); longer code follows pairs with something longer.
     """
     short = "\n" not in content and "\n" not in text[target.start : target.end]
     if target not in known:  # a constant that only the context knows
@@ -205,7 +207,7 @@ def _bare(content: str) -> str:
 
 
 def _line_end(text: str, offset: int) -> str:
-    r"""`\r\n` if the line of `offset` ends so (or, at the end of the text, the line before it), else `\n`."""
+    r"""`\r\n` if the line of `offset` ends with it (or, at the end of the text, the line before it), else `\n`."""
     end = text.find("\n", offset)
     if end < 0:
         end = text.rfind("\n", 0, offset)

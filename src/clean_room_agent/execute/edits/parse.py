@@ -1,4 +1,4 @@
-"""Parsing the edits in an answer, and writing edits as a model would have written them.
+"""Parses the edits in an answer, and writes edits as a model would have written them.
 
 The text between tags is raw, so it may hold lines that look like tags. Where a content ends is decided by two rules:
 
@@ -36,9 +36,9 @@ class ParseFault(Struct, frozen=True, kw_only=True):
     kind: FaultKind
     """empty: no block in it; truncated: it ended too early or a tag is not closed; format: anything else."""
     fault: str
-    """In words for the model that wrote the answer."""
+    """A message for the model that wrote the answer."""
     line: int = 0
-    """1-based line of the answer; 0 where the fault has no place."""
+    """1-based line of the answer; 0 if the fault has no place."""
 
 
 class _Block(Struct, kw_only=True):
@@ -130,7 +130,7 @@ def _normalised(text: str) -> str:
 
 
 def _blocks(text: str, tags: tuple[Tag, ...]) -> tuple[_Block, ...]:
-    """The blocks of a well-formed answer; none where no reading of these tags is well formed."""
+    """The blocks of a well-formed answer; none if no reading of these tags is well formed."""
     closers = _closers(tags)
     if closers is None:
         return ()
@@ -320,10 +320,10 @@ def _shown(tag: Tag) -> str:
 
 
 def render_edits(edits: Iterable[PatchEdit]) -> str:
-    """An answer that reads back as `edits` (but for `answer_line`).
+    """An answer that parses to `edits` (except for `answer_line`).
 
     Raises:
-        ValueError: the format cannot carry them: half of a tag inside a text, a file without a final newline, ...
+        ValueError: the format cannot represent them: half of a tag inside a text, a file without a final newline, ...
     """
     wanted = tuple(edits)
     text = "\n".join(render_edit(edit) for edit in wanted)

@@ -1,5 +1,5 @@
-"""What an edit may do: name a path of the repository, touch the step's targets and what its context shows, but never what
-protects the tests, and never leave code out by a line such as `# ... rest unchanged`.
+"""The rules for edits: an edit may name a path of the repository, and change the step's targets and what its context
+shows, but never what protects the tests, and never leave out code by a line such as `# ... rest unchanged`.
 """
 
 import json
@@ -33,7 +33,7 @@ DRIVE = re.compile(r"[A-Za-z]:")
 INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
-"""Characters that take no place on a screen, beside those of the categories below."""
+"""Invisible characters in addition to those of the categories below."""
 HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 PACKAGE_JSON_TEST_KEYS = ("scripts", "jest", "vitest", "mocha", "ava", "babel", "type", "exports", "main")
 UNREADABLE = object()
@@ -70,7 +70,7 @@ DEFINITION = re.compile(r"\s*(?:async\s+)?def\s+(?P<name>\w+)")
 EXEMPT_CLASS = re.compile(r"\s*class\b.*\b(?:Protocol|ABC)\b")
 EXEMPT_DECORATOR = re.compile(r"\s*@.*\b(?:overload|abstractmethod|abstractproperty)\b")
 MOST_DOTS = 100
-"""Lines of bare dots that are looked at, each with all that stands above it."""
+"""Lines of bare dots that are examined, each with everything above it."""
 DOTS_ARE_TEXT = frozenset({".pyi", ".yaml", ".yml"})
 
 
@@ -93,7 +93,7 @@ def path_fault(path: str) -> str:
 
 
 def is_control_path(path: str) -> bool:
-    """Whether `path` lies in, or is, what git or cra itself is steered by, however the name is disguised."""
+    """Whether `path` is, or is inside, something that controls git or cra itself, however the name is disguised."""
     segments = [_plain(segment) for segment in path.split("/")]
     return segments[-1] in CONTROL_FILES or any(
         segment in CONTROL_FOLDERS or SHORT_ALIAS.match(segment) is not None for segment in segments
@@ -115,28 +115,30 @@ def _segment_fault(segment: str) -> str:
 
 
 def _plain(segment: str) -> str:
-    """What file systems that fold case, width or invisible characters make of a name."""
+    """The name as seen by file systems that fold case, width or invisible characters."""
     folded = INVISIBLE.sub("", unicodedata.normalize("NFKC", segment.split(":", 1)[0]))
     kept = (character for character in folded if unicodedata.category(character) not in HIDDEN_CATEGORIES)
     return "".join(kept).rstrip(" .").upper().casefold()
 
 
 class EditRules(Struct, frozen=True, kw_only=True):
-    """The bounds of one step's edits."""
+    """The rules for one step's edits."""
 
     targets: tuple[TargetFile, ...]
     """Of the step."""
     planned: tuple[str, ...] = ()
-    """What else the plan names: tests and test configuration among them may be edited where the context showed them."""
+    """Other paths that the plan names; tests and test configuration among them may be edited if the context showed
+    them.
+    """
     protected: tuple[str, ...] = ()
     """Glob patterns of `[edit].protected`."""
     scripts: tuple[str, ...] = ()
-    """What the test commands run: edited only where the plan names it, as tests are."""
+    """What the test commands run; like tests, edited only if the plan names it."""
     uneditable: Mapping[str, str] = field(default_factory=dict)
     """Files that exist and are not text that survives a round trip, or are links: why, by path."""
 
     def role(self, path: str) -> FileRole | None:
-        """What the step is to do with `path`; None if it is not a target."""
+        """What the step has to do with `path`; None if it is not a target."""
         return next((target.role for target in self.targets if target.path == path), None)
 
     def is_planned(self, path: str) -> bool:
@@ -145,7 +147,7 @@ class EditRules(Struct, frozen=True, kw_only=True):
 
 
 class Refusal(Struct, frozen=True, kw_only=True):
-    """Why an edit does not stand."""
+    """Why an edit is refused."""
 
     code: EditCode
     detail: str
@@ -154,7 +156,7 @@ class Refusal(Struct, frozen=True, kw_only=True):
 def refuse_path(
     edit: PatchEdit, rules: EditRules, package: ContextPackage, *, exists: bool
 ) -> Refusal | None:
-    """Why this step may not touch the edit's file; None when it may."""
+    """Why this step may not change the edit's file; None if it may."""
     fault = path_fault(edit.file_path)
     if fault and not is_control_path(edit.file_path):
         return Refusal(code=EditCode.WRONG_FILE, detail=fault)
@@ -191,7 +193,7 @@ def _refuse_unplanned(edit: PatchEdit, rules: EditRules, package: ContextPackage
 
 
 def refuse_content(path: str, before: str, after: str, rules: EditRules) -> Refusal | None:
-    """Why the changed text may not stand: it alters how tests are run, and the plan does not name the file."""
+    """Why the changed text is refused: it changes how tests are run, and the plan does not name the file."""
     if rules.is_planned(path) or tool_settings(path, before) == tool_settings(path, after):
         return None
     detail = f"this changes how the project's tools and tests run, and the plan does not name {path}"
@@ -199,7 +201,7 @@ def refuse_content(path: str, before: str, after: str, rules: EditRules) -> Refu
 
 
 def tool_settings(path: str, text: str) -> object:
-    """What a file that configures more than tests says of tools and tests; equal texts for all other files."""
+    """The settings for tools and tests in a file that configures more than tests; the same for all other files."""
     name = PurePosixPath(path).name.lower()
     if name == "pyproject.toml":
         try:
@@ -217,7 +219,7 @@ def tool_settings(path: str, text: str) -> object:
 
 
 def only_symbols_shown(path: str, rules: EditRules, package: ContextPackage) -> bool:
-    """Whether the step may edit nothing of `path` but the symbols that the context shows."""
+    """Whether the step may only edit the symbols of `path` that the context shows."""
     return rules.role(path) is None and all(
         item.symbol is not None for item in package.primary() if item.path == path
     )
@@ -232,10 +234,10 @@ def _editable(rules: EditRules, package: ContextPackage) -> list[str]:
 
 
 def elided_line(path: str, new: str, *, old: str, file_text: str) -> str:
-    """The first line of `new` that stands for text not written, and that the file does not have; "" if none.
+    """The first line of `new` that stands for omitted text and that the file does not have; "" if there is none.
 
-    `old` is what `new` replaces. A bare `...` is Python where it is the whole body of a stub, a class or a block; it is
-    an elision where the file has a body for the function of that name.
+    `old` is what `new` replaces. A bare `...` is Python if it is the whole body of a stub, a class or a block; it is an
+    elision if the file has a body for the function of that name.
     """
     known = {line.strip() for line in file_text.split("\n")}
     for line in new.split("\n"):
@@ -254,7 +256,7 @@ def elided_line(path: str, new: str, *, old: str, file_text: str) -> str:
 
 
 def elided_search(search: str, file_text: str) -> str:
-    """The first line of a search text that stands for text not quoted, and that the file does not have."""
+    """The first line of a search text that stands for omitted text and that the file does not have."""
     known = {line.strip() for line in file_text.split("\n")}
     for line in search.split("\n"):
         if (_is_marked(line) or BARE.match(line.strip())) and line.strip() not in known:
@@ -263,7 +265,7 @@ def elided_search(search: str, file_text: str) -> str:
 
 
 def _is_marked(line: str) -> bool:
-    """Whether the line says in a comment, or in words beside dots, that something is left out."""
+    """Whether the line says in a comment, or in words next to dots, that something is left out."""
     text = line.strip()
     comment = COMMENT.match(text)
     if comment is not None:
@@ -319,7 +321,7 @@ def _without_comment(line: str) -> str:
 
 
 def _is_exempt(lines: list[str], header: int) -> bool:
-    """Whether the function is decorated as a stub or stands in an abstract class."""
+    """Whether the function is decorated as a stub or is in an abstract class."""
     for line in reversed(lines[:header]):
         if EXEMPT_DECORATOR.match(line) and _indent(line) == _indent(lines[header]):
             return True

@@ -1,4 +1,4 @@
-"""Finds the search text of an edit in its file, and replaces it, keeping line ends and the lines around it.
+"""Finds the search text of an edit in its file, and replaces it, keeping line endings and the lines around it.
 
 Of six tiers, the first that matches at all decides:
 
@@ -27,9 +27,9 @@ from msgspec import Struct
 
 FINDERS_PER_SCOPE = 2
 MOST_PLACES = 1_000
-"""More are not told apart."""
+"""If there are more, the rest is not looked for."""
 MOST_LOOKS = 8
-"""At lines, for each line that there is: code repeats itself much less."""
+"""Comparisons of lines per line of the file; code repeats itself much less."""
 
 
 class Shift(Struct, frozen=True, kw_only=True):
@@ -105,7 +105,7 @@ def find_exact(text: str, search: str) -> tuple[Hit, ...]:
 
 
 def _has_its_blank_lines(text: str, hit: Hit, search: str) -> bool:
-    """Whether the line that a line end at either end of `search` leaves empty is empty in the text."""
+    """Whether a blank line at either end of `search` is blank in the text, too."""
     begins = not search.startswith("\n") or hit.start == 0 or text[hit.start - 1] == "\n"
     ends = not search.endswith("\n") or text.startswith("\n", hit.end) or hit.end == len(text)
     return begins and ends
@@ -129,9 +129,8 @@ def find_normalised(text: str, search: str) -> tuple[Hit, ...]:
 
 
 def find_shifted(text: str, search: str) -> tuple[Hit, ...]:
-    """Each run of whole lines that is `search` but for trailing white space and one shift of indentation.
-
-    Where the two repeat themselves so much that this would take long, the first places, if there are several, else none.
+    """Each run of whole lines that equals `search` except for trailing white space and one shift of indentation. If
+    both texts repeat themselves so much that this would take long, the first places if there are several, else none.
     """
     lines = text.split("\n")
     starts = _line_starts(lines)
@@ -158,7 +157,7 @@ def find_shifted(text: str, search: str) -> tuple[Hit, ...]:
 
 
 def _same_lines(lines: list[str], first: int, wanted: list[str], shift: Shift) -> int:
-    """How many of the wanted lines, from the first on, stand from line `first` on, shifted."""
+    """How many of the wanted lines, from the first on, match shifted at line `first` and the following ones."""
     for count, line in enumerate(wanted):
         if shift.applied(line) != lines[first + count].rstrip():
             return count
@@ -181,7 +180,7 @@ def _shift_between(wanted: str, found: str) -> Shift | None:
 
 
 def _needs_shift(text: str, hit: Hit, search: str, replacement: str) -> bool:
-    """Whether one line was quoted without its indentation and its replacement counts on a shift of all its lines."""
+    """Whether one line was quoted without its indentation, and its replacement needs a shift of all its lines."""
     before = text[text.rfind("\n", 0, hit.start) + 1 : hit.start]
     if "\n" in search or not before or before.strip():
         return False
@@ -240,7 +239,7 @@ class Splice(Struct, frozen=True, kw_only=True):
 
 
 def fitted(whole: str, start: int, end: int, text: str) -> Splice:
-    """The replacement of a span, in the line ends of the lines it stands on; whole lines replaced by nothing go."""
+    """The replacement of a span, with the line endings of its lines; whole lines replaced by nothing are removed."""
     if not text and _is_line_start(whole, start) and _is_line_end(whole, end):
         following = whole.find("\n", end)
         if following >= 0:
@@ -255,7 +254,7 @@ def fitted(whole: str, start: int, end: int, text: str) -> Splice:
 def reindented(text: str, old: str) -> str:
     """A symbol's new source, moved to the indentation of its old source.
 
-    Where only the first line lost its indentation (the others stand as deep as the old ones), only that one moves.
+    If only the first line lost its indentation (the others are as deep as the old ones), only that one is moved.
     """
     first, old_first = indentation(text), indentation(old)
     if first == old_first:
@@ -280,14 +279,14 @@ def indentation(text: str) -> str:
 
 
 def _depth_below(text: str) -> int | None:
-    """The least indentation of the lines below the head of a definition, which stands below its decorators."""
+    """The least indentation of the lines below the header of a definition, which comes after its decorators."""
     lines = [line for line in text.split("\n") if line.strip()]
     head = next((number for number, line in enumerate(lines) if not line.lstrip().startswith("@")), 0)
     return min((len(line) - len(line.lstrip()) for line in lines[head + 1 :]), default=None)
 
 
 def _with_line_ends(whole: str, start: int, end: int, text: str) -> str:
-    r"""`text` with `\r\n` where every line that the span touches ends so (files that mix line ends keep both)."""
+    r"""`text` with `\r\n` if every line that the span touches ends with it (files with mixed line endings keep both)."""
     if "\r\n" not in whole or "\n" not in text:
         return text
     last = whole.find("\n", end)

@@ -1,7 +1,7 @@
-"""Stubs and scaffolds, by their syntax: which functions of a text are stubs, and whether it adds declarations alone.
+"""Stubs and scaffolds, by their syntax: which functions of a text are stubs, and whether it adds only declarations.
 
-A stub is a function or method whose body, its docstring and comments aside, is one statement that says it is not written:
-`raise NotImplementedError` in Python, a `throw` of "not implemented" in JavaScript and TypeScript.
+A stub is a function or method whose body, apart from its docstring and comments, is one statement that says that it is
+not implemented: `raise NotImplementedError` in Python, a `throw` of "not implemented" in JavaScript and TypeScript.
 """
 
 import re
@@ -24,7 +24,7 @@ from clean_room_agent.syntax import (
 RAISES = re.compile(r"raise NotImplementedError\b")
 THROWS = re.compile(r"throw\b.*not[\s_-]*implemented", re.IGNORECASE | re.DOTALL)
 ABSTRACT = re.compile(r"@(?:\w+\.)*(?:overload|abstract\w*)\b")
-"""Decorators of functions that have no body to be written."""
+"""Decorators of functions without a body."""
 PROTOCOL = re.compile(r"\bProtocol\b")
 FUNCTIONS = frozenset(
     {
@@ -41,7 +41,7 @@ CLASSES = frozenset({"class_definition", "class_declaration", "abstract_class_de
 ASSIGNED = frozenset({"variable_declarator", "public_field_definition", "field_definition"})
 ASSIGNMENTS = frozenset({"assignment", "assignment_expression"})
 LISTED = re.compile(r"__all__\b|module\.exports\b|exports\.")
-"""Begins a statement that lists what a module gives."""
+"""The beginning of a statement that lists a module's exports."""
 DECLARED = frozenset(
     {
         "comment", "pass_statement", "type_alias_statement", "future_import_statement", "empty_statement",
@@ -50,7 +50,7 @@ DECLARED = frozenset(
         "import_alias", "decorator",
     }
 ) | IMPORTS  # fmt: skip
-"""Statements and members that hold no code to be run later."""
+"""Statements and members without code that runs later."""
 MAX_QUOTED = 80
 
 
@@ -60,13 +60,12 @@ class _Function(Struct, frozen=True, kw_only=True):
     symbol: str
     node: Node
     bodiless: bool
-    """Whether it may do without a body: an overload, an abstract method, a member of a protocol."""
+    """Whether it needs no body: an overload, an abstract method, a member of a protocol."""
 
 
 def stub_names(path: str, text: str) -> tuple[str, ...]:
-    """Qualified names (`Class.method`) of the stubs, in order of place; abstract ones are none, for nobody is to write them.
-
-    Empty where the file cannot be parsed.
+    """Qualified names (`Class.method`) of the stubs, in order of place, without abstract methods, which are not to be
+    implemented. Empty if the file cannot be parsed.
     """
     root = _root(path, text)
     if root is None:
@@ -77,16 +76,15 @@ def stub_names(path: str, text: str) -> tuple[str, ...]:
 
 def declared_names(path: str, text: str) -> tuple[str, ...]:
     """Qualified names of what the file declares, in order of place: functions, classes and types, constants, fields.
-
-    Empty where the file cannot be parsed.
+    Empty if the file cannot be parsed.
     """
     root = _root(path, text)
     return () if root is None else tuple(dict.fromkeys(_declared(root, "")))
 
 
 def scaffold_faults(path: str, before: str, after: str) -> tuple[str, ...]:
-    """What is wrong with `after` as a scaffold on top of `before` ("" for no file), in words: it cannot be parsed, it adds
-    something else than declarations with stub bodies, or it changes or removes what was there.
+    """What is wrong with `after` as a scaffold on top of `before` ("" for no file), in words: it cannot be parsed, it
+    adds something other than declarations with stub bodies, or it changes or removes what was there.
     """
     root = _root(path, after)
     if root is None or root.has_error:
@@ -130,7 +128,7 @@ def _name(node: Node) -> str:
 
 
 def _functions(scope: Node, holder: str, *, protocol: bool = False) -> Iterator[_Function]:
-    """Those of the scope and of its classes, in order of place."""
+    """The functions of the scope and of its classes, in order of place."""
     for statement in _statements(scope):
         inner = _inner(statement)
         if inner.type in CLASSES:
@@ -193,7 +191,7 @@ def _functions_of(inner: Node) -> Iterator[tuple[str, Node]]:
 
 
 def _is_abstract(statement: Node) -> bool:
-    """Whether a decorator says that it has no body to be written."""
+    """Whether a decorator says that it needs no body."""
     decorators = (child for child in statement.named_children if child.type == "decorator")
     return any(ABSTRACT.match(_text(one)) for one in decorators)
 
@@ -204,7 +202,7 @@ def _is_protocol(node: Node) -> bool:
 
 
 def _written(function: Node) -> list[Node] | None:
-    """The statements of its body without docstring and comments; None where it is an expression, or has none."""
+    """The statements of its body without docstring and comments; None if the body is an expression, or missing."""
     body = function.child_by_field_name("body")
     if body is None or body.type not in {"block", "statement_block"}:
         return None
@@ -213,7 +211,7 @@ def _written(function: Node) -> list[Node] | None:
 
 
 def _is_text(statement: Node) -> bool:
-    """Whether the statement is a string alone, as a docstring is."""
+    """Whether the statement is only a string, like a docstring."""
     children = statement.named_children
     return statement.type == "expression_statement" and len(children) == 1 and children[0].type == "string"
 
@@ -229,12 +227,12 @@ def _is_stub(function: Node) -> bool:
 
 
 def _is_empty(function: Node) -> bool:
-    """Whether nothing is written in it but `...` or `pass`."""
+    """Whether it contains nothing but `...` or `pass`."""
     return all(_text(one) in {"...", "pass"} for one in _written(function) or ())
 
 
 def _scope_faults(scope: Node, old: Node | None, *, protocol: bool = False) -> Iterator[str]:
-    """Of what stands in the scope and not in `old`, and of what `old` has and the scope no longer."""
+    """The faults of what the scope has and `old` has not, and of what `old` had and the scope lacks."""
     left: Counter[str] = Counter(_text(one) for one in old.named_children) if old is not None else Counter()
     added = []
     for statement in scope.named_children:
@@ -294,7 +292,7 @@ def _declares(node: Node) -> bool:
 
 
 def _guard_faults(guard: Node) -> Iterator[str]:
-    """Of an `if` or `try` around imports: of the statements in its blocks."""
+    """The faults of an `if` or `try` around imports: those of the statements in its blocks."""
     for child in guard.named_children:
         if child.type == "block":
             for statement in child.named_children:

@@ -10,7 +10,7 @@ from clean_room_agent.llm.prompt import SYSTEM, Prompt, template
 
 
 class FinalizeInputs(Struct, frozen=True, kw_only=True):
-    """A part under way, with the verdicts about its remaining steps; texts may be empty."""
+    """A part in progress, with the verdicts about its remaining steps; texts may be empty."""
 
     context: SectionTexts
     diff: str

@@ -8,7 +8,7 @@ from clean_room_agent.llm.prompt import SYSTEM, Prompt
 
 
 class StepViabilityInputs(Struct, frozen=True, kw_only=True):
-    """A plan under way in which something failed, and one of its remaining steps."""
+    """A plan in progress in which something failed, and one of its remaining steps."""
 
     task: str
     part: str

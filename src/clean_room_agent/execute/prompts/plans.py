@@ -326,7 +326,7 @@ PART_PLAN: Prompt[PartPlanInputs, PartPlanAnswer] = Prompt(
 
 
 class AdjustmentInputs(Struct, frozen=True, kw_only=True):
-    """A part under way; texts may be empty."""
+    """A part in progress; texts may be empty."""
 
     context: SectionTexts
     diff: str
