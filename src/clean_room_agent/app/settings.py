@@ -1,4 +1,4 @@
-"""The settings of a command: flags over the repository's file over the user's file."""
+"""The settings of a command: flags override the repository's file, which overrides the user's file."""
 
 import json
 import os

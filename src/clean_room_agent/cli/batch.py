@@ -1,4 +1,4 @@
-"""`cra batch`: solve many tasks from a JSON Lines file, several at a time; run again, it continues."""
+"""`cra batch`: solve many tasks from a JSON Lines file, several at a time; when run again, it continues."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""`cra discard`: delete a run's branch and everything else that git holds of it."""
+"""`cra discard`: delete a run's branch and everything else that git keeps of it."""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""One table, one frozen struct: rows go in and come out typed, column by field, with no SQL built from values."""
+"""Maps each table to a frozen struct: rows are stored and read typed, a column per field, with no SQL built from
+values.
+"""
 
 import sqlite3
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,6 @@
-"""Having a model describe files: which are due, one prompt for each, every answer in the record as it comes."""
+"""Has a model describe files: finds those that are due, asks one prompt for each, and records every answer as it
+arrives.
+"""
 
 import contextlib
 import itertools

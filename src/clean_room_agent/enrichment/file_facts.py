@@ -1,4 +1,6 @@
-"""What is known of a file without a model, from the index and its own bytes: all that a prompt may show of it."""
+"""What is known about a file without a model, from the index and its own bytes: everything that a prompt may show of
+it.
+"""
 
 import hashlib
 from collections.abc import Iterable

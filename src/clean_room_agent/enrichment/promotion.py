@@ -1,4 +1,4 @@
-"""Copies descriptions from the record into the index, where they still describe what the file holds."""
+"""Copies descriptions from the record into the index, if they still describe the file's present content."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""What went wrong in a step, read from its result without a model.
+"""Reads what went wrong in a step from its result, without a model.
 
 A failure gets the first of these categories that fits: it did not compile (or import), a test failed, an edit could not
 be made, something else broke at run time; otherwise it is unknown. A syntax error that a runner reports for a test

@@ -1,4 +1,4 @@
-"""Checking that a revised plan still does what the user asked for, before it is followed."""
+"""Checks that a revised plan still does what the user asked for, before it is followed."""
 
 from collections.abc import Sequence
 

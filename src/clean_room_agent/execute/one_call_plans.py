@@ -1,4 +1,4 @@
-"""Planning in one call: the model is asked for a whole plan."""
+"""Plans in one call: the model is asked for a complete plan."""
 
 from collections.abc import Sequence
 

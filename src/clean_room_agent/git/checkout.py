@@ -1,4 +1,4 @@
-"""A worktree of our own that checks out one commit after another of a repository that it never writes to."""
+"""A separate worktree that checks out one commit after another of a repository that it never writes to."""
 
 import os
 from pathlib import Path

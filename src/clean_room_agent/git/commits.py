@@ -1,5 +1,5 @@
-"""Makes commits without touching the user's tree, index or HEAD: of edited texts, from bytes in memory and never from a folder in
-which tests ran; and of the working tree as the user sees it, as the snapshot that a run starts from.
+"""Makes commits without touching the user's tree, index or HEAD: from edited texts in memory, never from a folder in
+which tests ran; and from the working tree as the user sees it, as the snapshot that a run starts from.
 """
 
 import os

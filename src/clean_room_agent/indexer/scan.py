@@ -1,4 +1,4 @@
-"""Compares the files of the work tree with the index: present, perhaps changed, gone."""
+"""Compares the files of the working tree with the index: present, possibly changed, gone."""
 
 import os
 import stat
@@ -16,7 +16,7 @@ RACY_NS = 2_000_000_000
 
 
 class Scan(Struct, frozen=True, kw_only=True):
-    """How the work tree differs from the index; each list is sorted."""
+    """How the working tree differs from the index; each list is sorted."""
 
     present: tuple[str, ...]
     """All files that belong into the index, as far as that shows unread."""

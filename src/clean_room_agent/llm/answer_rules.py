@@ -1,5 +1,5 @@
-"""What an answer may be: the JSON schema that a server holds it to, stricter than the reader, and guards against one that repeats
-itself endlessly or copies the example of its prompt.
+"""Limits on an answer: the JSON schema that the server enforces, stricter than the reader, and guards against an answer
+that repeats itself endlessly or copies the example in its prompt.
 
 A server that generates by a grammar emits required keys first, in order, and may omit optional ones for good; a weak model
 fills a list or text without a bound up to the token limit. So every key is required, and everything is bounded. The

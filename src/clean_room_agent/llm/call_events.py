@@ -1,4 +1,5 @@
-"""Who is told about a model call: the record, before anybody reads the answer, and watchers, while it is running.
+"""Protocols for following model calls: the sink that records each before its answer is read, and watchers of a running
+call.
 
 Watchers return nothing, and calls that run at the same time are reported in no particular order. The llm package knows
 no database.

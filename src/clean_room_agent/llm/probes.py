@@ -1,5 +1,5 @@
-"""Probing a model: whether its server refuses a prompt beyond its window (older ones cut it without a word); and its bias toward
-one of a prompt's words, whatever it is asked, and what an answer says beyond that.
+"""Probes of a model: whether its server refuses a prompt that exceeds its window (older ones truncate it silently); and
+its bias toward one of a prompt's words, by which verdicts are corrected.
 
 A small model may say yes to everything with .3 to .45. A threshold of .5 then lets nothing in, although the order is
 useful. How it answers when it is asked about nothing shows its bias (Zhao et al. 2021, "Calibrate Before Use"); what

@@ -1,4 +1,4 @@
-"""Choosing the model that answers a prompt, with its window and its limits."""
+"""Chooses the model that answers a prompt, with its window and its limits."""
 
 from collections.abc import Iterable, Mapping
 

@@ -1,5 +1,5 @@
 """The transport to whatever answers for a model, a server or a recording: one request, one answer; and transports that
-stand before another one.
+wrap another one.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""Past commits as evidence for files: whose messages are like the task, and what changed together."""
+"""Past commits as evidence for files: commits with messages similar to the task, and files that changed together."""
 
 import json
 import math

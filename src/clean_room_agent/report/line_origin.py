@@ -1,4 +1,4 @@
-"""Which of a run's accepted changes wrote a line of its result, as `git blame` would say it, from the recorded diffs."""
+"""Finds which of a run's accepted changes wrote a line of its result, like `git blame`, from the recorded diffs."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Who decides whether a file or a piece of code is needed: a model or, without one, a threshold on scores.
+"""Judges decide whether a file or a piece of code is needed: a model or, without one, a threshold on scores.
 
 All judgment prompts begin alike, so that a server can cache their common prefix.
 """

@@ -1,4 +1,5 @@
-"""Dividing a file into pieces that can be shown separately, and a piece that is too large at the boundaries of its parts.
+"""Divides a file into pieces that can be shown separately, and a piece that is too large at the boundaries of its
+parts.
 
 Every line that is not blank belongs to exactly one piece, so that any line that has to be edited can be selected.
 An example, in which a definition of more than 4 lines is divided into its members:

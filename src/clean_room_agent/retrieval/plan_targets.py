@@ -1,4 +1,4 @@
-"""What is shown of the files that a plan names: the named definitions, the imports, and the heads of the classes."""
+"""What is shown of the files that a plan names: the named definitions, the imports, and the headers of the classes."""
 
 from collections.abc import Callable, Collection, Sequence
 

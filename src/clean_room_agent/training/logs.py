@@ -1,4 +1,4 @@
-"""`LogAnalysisAPI`: questions about the record of all runs, as `KnowledgeBase` answers them about a repository."""
+"""`LogAnalysisAPI`: read access to the record of all runs, the counterpart of `KnowledgeBase` for a repository."""
 
 import json
 from collections import Counter, defaultdict

@@ -1,4 +1,4 @@
-"""Checking the record: the file, its references, and the chain from each accepted change to its reasons."""
+"""Checks the record: the file, its references, and the chain from each accepted change to its reasons."""
 
 import sqlite3
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript, with JSX.
+"""Extracts definitions, comments and imports from JavaScript and TypeScript files, with JSX.
 
 Namespaces, modules and `declare global` are stored as variables that contain other symbols. Constructors and accessors
 are methods. Not symbols: signatures without a name (calls, `new`, indexes), properties of interfaces, enum members and

@@ -1,4 +1,4 @@
-"""Python: `.py` and `.pyi`.
+"""Extracts definitions, comments and imports from Python files (`.py` and `.pyi`).
 
 A class is a class whatever it derives from, even `Enum`: its base may come from anywhere. A lambda bound to a name is a
 variable. Names bound by `for`, `with`, `except`, `import` and `:=` are not symbols.
