@@ -12,8 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from clean_room_agent.app.run_wiring import NEEDED
 from clean_room_agent.app.settings import Overrides, load_settings
-from clean_room_agent.app.solve import NEEDED, plan_given
+from clean_room_agent.app.solve import plan_given
 from clean_room_agent.app.wiring import workspace_of
 from clean_room_agent.atomic_write import read_given
 from clean_room_agent.errors import CraError, UsageError

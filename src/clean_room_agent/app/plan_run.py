@@ -6,10 +6,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.model_server import first_model, loading
 from clean_room_agent.app.run_index import IndexProcess, Refresh
-from clean_room_agent.app.run_wiring import run_parts, task_of
+from clean_room_agent.app.run_wiring import begin_timing, run_parts, task_of
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.solve import read_text
 from clean_room_agent.artifacts.names import new_task_id, short_id
@@ -23,12 +22,9 @@ from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.only_plan import PlanMade, make_plan
 from clean_room_agent.orchestrator.setup import RunParts, opened_run
-from clean_room_agent.orchestrator.spending import TimeLog
 from clean_room_agent.report.causes import ending_of
 from clean_room_agent.report.summary import Ending
 from clean_room_agent.workspace import Workspace
-
-NEEDED = ("models", "budget", "stages", "solve", "testing")
 
 
 class PlanSource(Struct, frozen=True, kw_only=True):
@@ -63,13 +59,8 @@ def run_plan(
     entered_at: str = "",
 ) -> tuple[int, PlanArtifact | None, str]:
     """Run the planning; returns the exit code, the plan, and why there is none."""
-    settings.require(*NEEDED)
     task_id = task_id or new_task_id()
-    times = TimeLog(task_id, utc_now)
-    if entered_at:
-        times.add(TimeKind.START, began_at=entered_at)
-    with times.timed(TimeKind.PREFLIGHT):
-        wiring.require_models(settings, transport)
+    times = begin_timing(settings, transport, task_id, entered_at)
     with times.timed(TimeKind.GIT, "open the repository"):
         repo = open_repository(workspace.repo)
     task = task_of(settings, task_id, description)

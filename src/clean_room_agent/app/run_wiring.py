@@ -4,19 +4,22 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clean_room_agent import path_kinds
+from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.run_index import IndexCopy, IndexProcess
 from clean_room_agent.app.settings import Settings
-from clean_room_agent.app.wiring import RecordedState, Services, worktree_place
+from clean_room_agent.app.wiring import RecordedState, Services, require_models, worktree_place
 from clean_room_agent.artifacts.context import Role
+from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.cancellation import Interrupts
 from clean_room_agent.db.raw.runs import append_time_span
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.llm.config import ModelsConfig, host_of, is_loopback
+from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.journal import Journal, seconds_used
 from clean_room_agent.orchestrator.run_recorder import RunHeader, RunRecorder
@@ -29,7 +32,29 @@ from clean_room_agent.version import VERSION
 if TYPE_CHECKING:  # only a run that has a sandbox pays for it
     from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle
 
+NEEDED = ("models", "budget", "stages", "solve", "testing")
+"""The tables that a run cannot do without."""
 SHOWN_ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
+
+
+def begin_timing(
+    settings: Settings, transport: Callable[[Settings], Transport], task_id: str, entered_at: str
+) -> TimeLog:
+    """Start a run's time log with the check that its settings and models are there, before anything that takes long.
+
+    `entered_at` is when the user pressed Enter (UTC, ISO 8601), or "".
+
+    Raises:
+        ConfigError: a value is missing.
+        ModelError: the server lacks a model, or cannot be asked.
+    """
+    settings.require(*NEEDED)
+    times = TimeLog(task_id, utc_now)
+    if entered_at:
+        times.add(TimeKind.START, began_at=entered_at)
+    with times.timed(TimeKind.PREFLIGHT):
+        require_models(settings, transport)
+    return times
 
 
 @contextlib.contextmanager

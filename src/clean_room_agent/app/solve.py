@@ -10,11 +10,10 @@ from typing import Any
 from msgspec import Struct, field, structs
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.leftovers import reap
 from clean_room_agent.app.model_server import first_model, loading
 from clean_room_agent.app.run_index import IndexProcess, Refresh
-from clean_room_agent.app.run_wiring import run_parts, task_of
+from clean_room_agent.app.run_wiring import begin_timing, run_parts, task_of
 from clean_room_agent.app.settings import Overrides, Settings, flags_text
 from clean_room_agent.artifacts.names import new_task_id, short_id
 from clean_room_agent.artifacts.outcomes import EventKind, OrchestratorResult, RunStatus, TimeKind
@@ -42,9 +41,6 @@ from clean_room_agent.version import VERSION
 from clean_room_agent.workspace import Workspace
 
 EXIT_CODES = {RunStatus.COMPLETE: 0, RunStatus.FAILED: 1, RunStatus.PARTIAL: 4, RunStatus.NEEDS_HUMAN: 4}
-
-
-NEEDED = ("models", "budget", "stages", "solve", "testing")
 
 
 class SolveRequest(Struct, frozen=True, kw_only=True):
@@ -134,13 +130,8 @@ def run_solve(
     entered_at: str = "",
 ) -> tuple[int, RunSummary]:
     """Run the request: its exit code and summary. `entered_at`: when Enter was pressed (UTC, ISO 8601); "" if unknown."""
-    settings.require(*NEEDED)
     task_id = task_id or new_task_id()
-    times = TimeLog(task_id, utc_now)
-    if entered_at:
-        times.add(TimeKind.START, began_at=entered_at)
-    with times.timed(TimeKind.PREFLIGHT):
-        wiring.require_models(settings, transport)
+    times = begin_timing(settings, transport, task_id, entered_at)
     started = time.monotonic()
     repo = _opened(workspace, settings, times)
     new = not request.resume and request.replay_of is None
