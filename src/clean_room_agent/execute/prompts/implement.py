@@ -19,8 +19,8 @@ class FailedAttempt(Struct, frozen=True, kw_only=True):
     feedback: str
 
 
-class ImplementInputs(Struct, frozen=True, kw_only=True):
-    """A step with the code that it is about; texts may be empty."""
+class StepInputs(Struct, frozen=True, kw_only=True):
+    """A step with the code that it is about, as every prompt for its code shows it; texts may be empty."""
 
     context: SectionTexts
     diff: str
@@ -34,6 +34,17 @@ class ImplementInputs(Struct, frozen=True, kw_only=True):
     targets: tuple[str, ...]
     """Like "modify src/a.py"."""
     symbols: tuple[str, ...]
+    edited: tuple[Editable, ...] = ()
+    """The files that an answer may edit: those that the step names or the context shows. This and the fields below are
+    used only for the grammar.
+    """
+    created: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+
+
+class ImplementInputs(StepInputs, frozen=True, kw_only=True):
+    """A step whose edits are asked for; texts may be empty."""
+
     unshown: tuple[str, ...]
     """What the step names but the prompt has no space for."""
     failures: tuple[FailedAttempt, ...]
@@ -43,15 +54,9 @@ class ImplementInputs(Struct, frozen=True, kw_only=True):
     """Functions that are stubs in the code shown and have to be written."""
     apart: bool = False
     """Whether nothing else is to be written."""
-    edited: tuple[Editable, ...] = ()
-    """The files that an answer may edit: those that the step names or the context shows. This and the fields below are
-    used only for the grammar.
-    """
-    created: tuple[str, ...] = ()
-    deleted: tuple[str, ...] = ()
 
 
-def edit_forms(inputs: ImplementInputs) -> str:
+def edit_forms(inputs: StepInputs) -> str:
     """The grammar that constrains the answer; "" if the code has lines that look like the edit format."""
     shown = (inputs.context.code, inputs.context.tests, inputs.task, inputs.step)
     return "" if any(map(holds_tags, shown)) else edit_grammar(inputs.edited, inputs.created, inputs.deleted)

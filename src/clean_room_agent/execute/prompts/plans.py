@@ -288,7 +288,7 @@ META_PLAN: Prompt[MetaPlanInputs, MetaPlanAnswer] = Prompt(
 )
 
 
-class PartPlanInputs(Struct, frozen=True, kw_only=True):
+class PartInputs(Struct, frozen=True, kw_only=True):
     """One part of the task with the code that it is about; texts may be empty."""
 
     context: SectionTexts
@@ -299,15 +299,20 @@ class PartPlanInputs(Struct, frozen=True, kw_only=True):
     evidence: str
     task: str
     goal: str
-    """The whole plan in a sentence."""
+    """The whole plan in a sentence; "" if it adds nothing to the task."""
     part: str
     files: tuple[str, ...]
     """Named by the part."""
+    rejected: str
+    faults: tuple[str, ...]
+
+
+class PartPlanInputs(PartInputs, frozen=True, kw_only=True):
+    """A part to be divided into steps."""
+
     max_steps: int
     max_lines: int
     """Of the edits of one step."""
-    rejected: str
-    faults: tuple[str, ...]
     known: tuple[str, ...] = ()
     """Paths of existing files, used only for the schema."""
 
