@@ -11,7 +11,10 @@ import httpx
 from pydantic import BaseModel, Field, ValidationError
 
 from clean_room_agent.errors import ModelError
+from clean_room_agent.llm.answer_rules import CopyGuard, RepetitionGuard
+from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.config import Timeouts
+from clean_room_agent.llm.transport import ChatRequest, Finish
 from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.connections import Deadline, within
 from clean_room_agent.llm.transports.server_errors import Target
@@ -96,6 +99,58 @@ class Receiver(Protocol):
 
     def end(self) -> ModelError | None:
         """Nothing more will arrive; return the error if the answer is incomplete."""
+
+
+class AnswerPieces:
+    """The pieces of an answer in progress, which every dialect collects and guards in the same way."""
+
+    def __init__(self, request: ChatRequest) -> None:
+        self.tokens: list[TokenChoice] = []
+        self._texts: tuple[list[str], list[str]] = ([], [])
+        self._guards = (RepetitionGuard(), RepetitionGuard())
+        self._copies = CopyGuard(request.opening)
+        self._heard = request.heard
+
+    @property
+    def text(self) -> str:
+        """The answer so far."""
+        return "".join(self._texts[0])
+
+    @property
+    def thinking(self) -> str:
+        """What the model thought so far."""
+        return "".join(self._texts[1])
+
+    @property
+    def begun(self) -> bool:
+        """Whether a token has arrived."""
+        return any(self._texts)
+
+    @property
+    def tripped(self) -> bool:
+        """Whether the answer repeats itself or copies the example, so that the rest is not wanted."""
+        return self._repeated or self._copies.tripped
+
+    @property
+    def _repeated(self) -> bool:
+        return any(guard.tripped for guard in self._guards)
+
+    def add(self, text: str | None, thinking: str | None) -> None:
+        """Append the pieces that are not empty, and notify whoever follows the call."""
+        for piece, kept, guard in zip((text, thinking), self._texts, self._guards, strict=True):
+            if piece:
+                kept.append(piece)
+                guard.feed(piece)
+                self._heard()
+        self._copies.feed(text or "")
+
+    def finish(self, reason: str) -> Finish:
+        """How the answer ended, given the server's reason ("" if it was stopped before)."""
+        if self._copies.tripped:
+            return "copied"
+        if self._repeated and reason != "stop":
+            return "repeated"
+        return "length" if reason == "length" else "stop"
 
 
 class HttpServer:

@@ -12,13 +12,11 @@ from msgspec.structs import replace
 from pydantic import BaseModel, Field, ValidationError
 
 from clean_room_agent.errors import ModelError
-from clean_room_agent.llm.answer_rules import CopyGuard, RepetitionGuard
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.router import ModelConfig
 from clean_room_agent.llm.transport import (
     ChatRequest,
-    Finish,
     LoadedModel,
     ModelDetails,
     ModelLoad,
@@ -28,7 +26,7 @@ from clean_room_agent.llm.transport import (
 )
 from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.connections import Deadline, LoadRequest, open_client
-from clean_room_agent.llm.transports.http import Count, HttpServer, ReplyT
+from clean_room_agent.llm.transports.http import AnswerPieces, Count, HttpServer, ReplyT
 from clean_room_agent.llm.transports.served_models import ForwardGuard, Forwarding
 from clean_room_agent.llm.transports.server_errors import OLLAMA, Target
 
@@ -97,22 +95,17 @@ class _Collected:
         self._target = target
         self._forwards = forwards
         self._known = known
-        self._heard = request.heard
-        self.text: list[str] = []
-        self.thinking: list[str] = []
-        self.tokens: list[TokenChoice] = []
+        self._pieces = AnswerPieces(request)
         self._ended = False
         self.done_reason = ""
         self.prompt_tokens: int | None = None
         self.completion_tokens: int | None = None
         self.refusal: Refusal | None = None
-        self._guards = (RepetitionGuard(), RepetitionGuard())
-        self._copies = CopyGuard(request.opening)
 
     @property
     def begun(self) -> bool:
         """Whether a token has arrived."""
-        return bool(self.text or self.thinking)
+        return self._pieces.begun
 
     @property
     def complete(self) -> bool:
@@ -122,11 +115,7 @@ class _Collected:
     @property
     def done(self) -> bool:
         """Whether to stop reading: the last line has arrived, or the answer repeats itself or copies the example."""
-        return self._ended or self._repeated or self._copies.tripped
-
-    @property
-    def _repeated(self) -> bool:
-        return any(guard.tripped for guard in self._guards)
+        return self._ended or self._pieces.tripped
 
     def take(self, line: bytes) -> ModelError | None:
         """Add one line of the stream; return the error that it reports."""
@@ -158,39 +147,27 @@ class _Collected:
             return None
         if not self.begun:
             return server_errors.broken_off(self._target, "the stream ended empty", begun=False)
-        return server_errors.endless(self._target, "".join(self.text) or "".join(self.thinking))
+        return server_errors.endless(self._target, self._pieces.text or self._pieces.thinking)
 
     def as_answer(self, body: str, error: ModelError | None) -> RawAnswer:
         """Everything that arrived, with the error if there was one."""
-        finish: Finish = "length" if self.done_reason == "length" else "stop"
-        if self._repeated and self.done_reason != "stop":
-            finish = "repeated"
-        if self._copies.tripped:
-            finish = "copied"
         return RawAnswer(
             request_body=body,
-            text="".join(self.text),
-            thinking="".join(self.thinking),
-            finish=finish,
+            text=self._pieces.text,
+            thinking=self._pieces.thinking,
+            finish=self._pieces.finish(self.done_reason),
             prompt_tokens=self.prompt_tokens,
             completion_tokens=self.completion_tokens,
-            tokens=tuple(self.tokens),
+            tokens=tuple(self._pieces.tokens),
             error=error,
             refusal=self.refusal,
         )
 
     def _add(self, line: _ChatLine) -> None:
         said = line.message or _Message()
-        for piece, kept, guard in zip(
-            (said.content, said.thinking), (self.text, self.thinking), self._guards, strict=True
-        ):
-            if piece:
-                kept.append(piece)
-                guard.feed(piece)
-                self._heard()
-        self._copies.feed(said.content or "")
+        self._pieces.add(said.content, said.thinking)
         if line.message is not None and not line.message.thinking:
-            self.tokens.extend(_as_choice(token) for token in line.logprobs or ())
+            self._pieces.tokens.extend(_as_choice(token) for token in line.logprobs or ())
         if line.done:
             self._ended = True
             self.done_reason = line.done_reason or "stop"

@@ -7,11 +7,10 @@ import httpx
 from pydantic import BaseModel, Field, ValidationError
 
 from clean_room_agent.errors import ModelError
-from clean_room_agent.llm.answer_rules import CopyGuard, RepetitionGuard
 from clean_room_agent.llm.answers import TokenChoice
-from clean_room_agent.llm.transport import ChatRequest, Finish, RawAnswer, Refusal
+from clean_room_agent.llm.transport import ChatRequest, RawAnswer, Refusal
 from clean_room_agent.llm.transports import server_errors
-from clean_room_agent.llm.transports.http import Count
+from clean_room_agent.llm.transports.http import AnswerPieces, Count
 from clean_room_agent.llm.transports.server_errors import Target
 
 END = b"[DONE]"
@@ -84,24 +83,19 @@ class Collected:
         """`known` returns the models that the server has. Without streaming, the lines are those of one object."""
         self._target = target
         self._known = known
-        self._heard = request.heard
         self._streaming = streaming
         self._lines: list[bytes] = []
-        self.text: list[str] = []
-        self.thinking: list[str] = []
-        self.tokens: list[TokenChoice] = []
+        self._pieces = AnswerPieces(request)
         self.reason = ""
         self.done = False
         self.usage = _Usage()
         self.timings = _Timings()
         self.refusal: Refusal | None = None
-        self._guards = (RepetitionGuard(), RepetitionGuard())
-        self._copies = CopyGuard(request.opening)
 
     @property
     def begun(self) -> bool:
         """Whether a token has arrived."""
-        return bool(self.text or self.thinking)
+        return self._pieces.begun
 
     @property
     def complete(self) -> bool:
@@ -143,22 +137,17 @@ class Collected:
 
     def as_answer(self, body: str, error: ModelError | None) -> RawAnswer:
         """Everything that arrived, with the error if there was one."""
-        finish: Finish = "length" if self.reason == "length" else "stop"
-        if any(guard.tripped for guard in self._guards) and self.reason != "stop":
-            finish = "repeated"
-        if self._copies.tripped:
-            finish = "copied"
         return RawAnswer(
             request_body=body,
-            text="".join(self.text),
-            thinking="".join(self.thinking),
-            finish=finish,
+            text=self._pieces.text,
+            thinking=self._pieces.thinking,
+            finish=self._pieces.finish(self.reason),
             prompt_tokens=self.usage.prompt_tokens,
             completion_tokens=self.usage.completion_tokens,
             cached_tokens=self.usage.prompt_tokens_details.cached_tokens
             if self.usage.prompt_tokens_details
             else self.timings.cache_n,
-            tokens=tuple(self.tokens),
+            tokens=tuple(self._pieces.tokens),
             error=error,
             refusal=self.refusal,
         )
@@ -175,16 +164,10 @@ class Collected:
         for choice in chunk.choices[:1]:
             message = choice.delta or choice.message or _Message()
             thought = message.reasoning_content or message.reasoning
-            for piece, kept, guard in zip(
-                (message.content, thought), (self.text, self.thinking), self._guards, strict=True
-            ):
-                if piece:
-                    kept.append(piece)
-                    self.done = guard.feed(piece) or self.done
-                    self._heard()
-            self.done = self._copies.feed(message.content or "") or self.done
+            self._pieces.add(message.content, thought)
+            self.done = self.done or self._pieces.tripped
             if choice.logprobs is not None and not (thought and not message.content):
-                self.tokens.extend(_as_choice(token) for token in choice.logprobs.content or ())
+                self._pieces.tokens.extend(_as_choice(token) for token in choice.logprobs.content or ())
             self.reason = choice.finish_reason or self.reason
         if self.reason and self.reason not in ENDINGS:
             return server_errors.ended_early(self._target, self.reason)
