@@ -27,11 +27,7 @@ def _part(_context: click.Context, _parameter: click.Parameter, value: str) -> P
 
 @click.command()
 @click.argument("repositories", type=options.FOLDER, nargs=-1, metavar="[REPO]...")
-@click.option(
-    "--manifest",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="A file that lists repositories with revisions.",
-)
+@click.option("--manifest", type=options.FILE, help="A file that lists repositories with revisions.")
 @click.option(
     "-o", "--output", "target", type=click.Path(path_type=Path, file_okay=False), required=True,
     help="The folder of the dataset.",
@@ -41,11 +37,7 @@ def _part(_context: click.Context, _parameter: click.Parameter, value: str) -> P
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), default="trl", help="The trainer that will read it."
 )
-@click.option(
-    "--exclude",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Repositories and commits to leave out.",
-)
+@click.option("--exclude", type=options.FILE, help="Repositories and commits to leave out.")
 @click.option(
     "--licence",
     "licences",

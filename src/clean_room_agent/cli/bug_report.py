@@ -24,11 +24,7 @@ Nothing was sent. Read it before you give it to anyone:
 @click.argument("run", type=options.RUN, metavar="[RUN]", default=NEWEST_RUN)
 @options.repo_option
 @click.option(
-    "-o",
-    "--output",
-    "place",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Where to write it; in .clean_room/reports by default.",
+    "-o", "--output", "place", type=options.FILE, help="Where to write it; in .clean_room/reports by default."
 )
 @click.option(
     "--prompts", is_flag=True, help="Include prompts, answers, diffs and the output of tests: your code."

@@ -33,6 +33,8 @@ PROMPT = Known("prompt")
 CONFIG_KEY = Known("key")
 ADAPTER = Known("adapter")
 FOLDER = Known("folder")
+FILE = click.Path(path_type=Path, dir_okay=False)
+"""A file that need not exist."""
 
 
 def _remember_repo(context: click.Context, _parameter: click.Parameter, value: Path) -> Path:
@@ -120,7 +122,7 @@ BUDGET_OPTIONS = (
     ),
     _override(
         "--budget-config",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FILE,
         help="A TOML file with context_window and reserved_tokens, instead of the two flags.",
     ),
 )

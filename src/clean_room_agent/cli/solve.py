@@ -25,15 +25,10 @@ from clean_room_agent.report.summary import render
 @click.option(
     "--plan",
     "plan_file",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=options.FILE,
     help="Follow a plan: one by `cra plan` as a single step, one with steps of your own step by step.",
 )
-@click.option(
-    "--meta-plan",
-    "meta_file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Start with the parts of a reviewed plan.",
-)
+@click.option("--meta-plan", "meta_file", type=options.FILE, help="Start with the parts of a reviewed plan.")
 @click.option("--apply", "apply_result", is_flag=True, help="Apply a complete result to the working tree.")
 @click.option(
     "--resume",

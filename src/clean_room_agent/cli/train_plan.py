@@ -18,13 +18,7 @@ from clean_room_agent.cli.views.stats import waterfall_object
 @click.option("--target", type=click.Choice(TARGETS), help="Plan for this prompt, or explain why not.")
 @options.repo_option
 @options.budget_options
-@click.option(
-    "-o",
-    "--output",
-    "place",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the plan to a file.",
-)
+@click.option("-o", "--output", "place", type=options.FILE, help="Write the plan to a file.")
 @options.json_option
 @options.exact_option
 def command(
