@@ -123,11 +123,11 @@ def _has_wide_error(root: Node) -> bool:
 
 def parses_cleanly(source: bytes, path: str) -> bool | None:
     """Whether the file has no syntax error; None if there is no grammar, or parsing was given up."""
-    tree = _tree(source, path)
+    tree = tree_of(source, path)
     return None if tree is None else not tree.root_node.has_error
 
 
-def _tree(source: bytes, path: str) -> Tree | None:
+def tree_of(source: bytes, path: str) -> Tree | None:
     """The syntax tree, which may contain errors; None if there is no grammar, or parsing was given up."""
     grammar = grammar_of(path)
     if grammar is None or len(source) > MAX_PARSED_BYTES:
@@ -143,7 +143,7 @@ def sequence_starts(source: bytes, path: str) -> tuple[tuple[int, int], ...] | N
 
     A comment directly above one belongs to it. None if the file cannot be parsed without error.
     """
-    tree = _tree(source, path)
+    tree = tree_of(source, path)
     if tree is None or tree.root_node.has_error:
         return None
     root = tree.root_node
@@ -163,16 +163,10 @@ def import_lines(source: bytes, path: str) -> tuple[tuple[int, int], ...]:
     """First and last line (1-based) of each import at the top level, in order, including those that a short `if` or
     `try` guards, and `const x = require(...)`. Empty if the file cannot be parsed.
     """
-    grammar = grammar_of(path)
-    if grammar is None or len(source) > MAX_PARSED_BYTES:
-        return ()
-    try:
-        root = parse(source, grammar).root_node
-    except ParseGivenUp:
-        return ()
+    tree = tree_of(source, path)
     return tuple(
         (node.start_point[0] + 1, node.end_point[0] + 1)
-        for node in root.named_children
+        for node in (() if tree is None else tree.root_node.named_children)
         if _is_import(node, source)
     )
 
@@ -206,7 +200,7 @@ def statement_spans(source: bytes, path: str) -> dict[int, tuple[int, int]]:
     """First and last line of the innermost statement at each line, all 1-based; of one with a body, only its header.
     Empty if the file cannot be parsed.
     """
-    tree = _tree(source, path)
+    tree = tree_of(source, path)
     spans: dict[int, tuple[int, int]] = {}
     waiting = [] if tree is None else [(tree.root_node, 0)]
     while waiting:

@@ -15,7 +15,7 @@ from typing import Literal
 from msgspec import Struct, field
 from tree_sitter import Node
 
-from clean_room_agent.syntax import MAX_PARSED_BYTES, ParseGivenUp, grammar_of, parse
+from clean_room_agent.syntax import tree_of
 
 MAX_DEPTH = 400
 CALLEE = re.compile(
@@ -108,15 +108,11 @@ class Outline(Struct):
 
 def outline_of(source: bytes, path: str) -> Outline | None:
     """The outline of a file, which may have syntax errors; None if it cannot be parsed."""
-    grammar = grammar_of(path)
-    if grammar is None or len(source) > MAX_PARSED_BYTES:
-        return None
-    try:
-        root = parse(source, grammar).root_node
-    except ParseGivenUp:
+    tree = tree_of(source, path)
+    if tree is None:
         return None
     outline = Outline()
-    _walk(root, source, outline)
+    _walk(tree.root_node, source, outline)
     outline.names.sort()
     return outline
 

@@ -154,7 +154,7 @@ class Session(States):
         return archive_id
 
     def close(self) -> None:
-        """The file is closed and kept; closing twice is closing once."""
+        """Close the file, which is kept; may be called more than once."""
         with self._mutex:
             self._conn.close()
 

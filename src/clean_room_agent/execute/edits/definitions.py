@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tree_sitter import Node
 
 from clean_room_agent.artifacts.context import ContextItem
-from clean_room_agent.syntax import MAX_PARSED_BYTES, ParseGivenUp, grammar_of, parse, parses_cleanly
+from clean_room_agent.syntax import parses_cleanly, tree_of
 
 NAMED = frozenset(
     {
@@ -210,14 +210,11 @@ def definitions(path: str, text: str) -> tuple[Definition, ...]:
     """Each definition that has its lines to itself, in order of place. Empty if there is no grammar for the file, or it
     is too large to parse. A name may occur more than once (overloads, conditional definitions).
     """
-    grammar = grammar_of(path)
     source = _encoded(text)
-    if grammar is None or len(source) > MAX_PARSED_BYTES:
+    tree = tree_of(source, path)
+    if tree is None:
         return ()
-    try:
-        root = parse(source, grammar).root_node
-    except ParseGivenUp:
-        return ()
+    root = tree.root_node
     lines = text.split("\n")
     starts = [0]
     for line in lines:
@@ -296,11 +293,10 @@ def _is_shebang(comment: Node) -> bool:
 def syntax_fault(path: str, before: str, after: str) -> str:
     """The first syntax error in `after`, in words, if `before` had none; else ""."""
     source = _encoded(after)
-    if parses_cleanly(_encoded(before), path) is not True or parses_cleanly(source, path) is not False:
+    tree = tree_of(source, path) if parses_cleanly(_encoded(before), path) else None
+    if tree is None or not tree.root_node.has_error:
         return ""
-    grammar = grammar_of(path)
-    assert grammar is not None
-    node = parse(source, grammar).root_node
+    node = tree.root_node
     while True:
         bad = next((child for child in node.children if child.has_error or child.is_missing), None)
         if bad is None:

@@ -12,14 +12,7 @@ from msgspec import Struct
 from tree_sitter import Node
 
 from clean_room_agent.execute.edits.definitions import WRAPPERS
-from clean_room_agent.syntax import (
-    GUARDS,
-    IMPORTS,
-    MAX_PARSED_BYTES,
-    ParseGivenUp,
-    grammar_of,
-    parse,
-)
+from clean_room_agent.syntax import GUARDS, IMPORTS, tree_of
 
 RAISES = re.compile(r"raise NotImplementedError\b")
 THROWS = re.compile(r"throw\b.*not[\s_-]*implemented", re.IGNORECASE | re.DOTALL)
@@ -93,14 +86,8 @@ def scaffold_faults(path: str, before: str, after: str) -> tuple[str, ...]:
 
 
 def _root(path: str, text: str) -> Node | None:
-    grammar = grammar_of(path)
-    source = text.encode("utf-8", "replace")
-    if grammar is None or len(source) > MAX_PARSED_BYTES:
-        return None
-    try:
-        return parse(source, grammar).root_node
-    except ParseGivenUp:
-        return None
+    tree = tree_of(text.encode("utf-8", "replace"), path)
+    return None if tree is None else tree.root_node
 
 
 def _text(node: Node) -> str:
