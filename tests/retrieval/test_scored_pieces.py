@@ -1,3 +1,5 @@
+import math
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -9,6 +11,7 @@ from tests.retrieval.world import World, context_request
 from clean_room_agent.artifacts.context import TaskQuery
 from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.db.curated.files import FileRow
+from clean_room_agent.indexer.terms import count_terms
 from clean_room_agent.retrieval.pieces import Definition, Piece, PieceKind
 from clean_room_agent.retrieval.scored_pieces import (
     BODY_LINES,
@@ -79,6 +82,28 @@ def test_a_very_long_line_is_cut_and_says_so() -> None:
 
 def test_each_line_stands_after_its_number() -> None:
     assert numbered(((2, "a"), (10, "b"))) == "2: a\n10: b\n"
+
+
+def nearest_by_definition(lines: list[str], terms: dict[str, float], *, most: int) -> list[int]:
+    bags = [count_terms(line).keys() & terms.keys() for line in lines]
+    held = Counter(term for bag in bags for term in bag)
+    scores = [sum(terms[term] / math.log(2 + held[term]) for term in sorted(bag)) for bag in bags]
+    best = sorted((place for place, bag in enumerate(bags) if bag), key=lambda at: (-scores[at], at))
+    return sorted(place + 1 for place in best[:most])
+
+
+@given(
+    st.lists(st.text(alphabet="aByé3 _-=", max_size=12), max_size=12),
+    st.dictionaries(
+        st.sampled_from(["a", "by", "bi", "ab", "aa", "é", "a3", "ab_y"]), st.floats(0.1, 2), max_size=4
+    ),
+    st.integers(1, 4),
+)
+def test_no_line_with_a_wanted_term_is_overlooked(
+    lines: list[str], terms: dict[str, float], most: int
+) -> None:
+    found = [number for number, _ in nearest_lines(lines, terms, most=most)]
+    assert found == nearest_by_definition(lines, terms, most=most)
 
 
 @given(

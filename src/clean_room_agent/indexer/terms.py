@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from string import ascii_letters, digits
 
 from Stemmer import Stemmer
@@ -86,6 +87,17 @@ _PORTER = Stemmer("porter", 0)
 def count_terms(text: str) -> dict[str, int]:
     """How often each term stands in `text`."""
     return terms_in(Counter(tokens_of(text)))
+
+
+def bags_of(lines: Sequence[str], wanted: AbstractSet[str]) -> list[frozenset[str]]:
+    """Which of the wanted terms each line has."""
+    held = list(map(tokens_of, lines))
+    telling = {token for token in set().union(*held) if not wanted.isdisjoint(_KNOWN[token])}
+    none: frozenset[str] = frozenset()
+    return [
+        none if telling.isdisjoint(tokens) else none.union(*map(_KNOWN.__getitem__, tokens)) & wanted
+        for tokens in held
+    ]
 
 
 def terms_in(tokens: Mapping[str, int]) -> dict[str, int]:

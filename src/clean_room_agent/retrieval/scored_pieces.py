@@ -13,7 +13,7 @@ from msgspec import Struct
 from clean_room_agent.artifacts.context import ContextRequest, Detail, TaskQuery
 from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.artifacts.names import item_name
-from clean_room_agent.indexer.terms import count_terms
+from clean_room_agent.indexer.terms import bags_of, count_terms
 from clean_room_agent.path_kinds import is_test_file
 from clean_room_agent.query.ranking import KIND_WEIGHTS
 from clean_room_agent.retrieval.candidates import asks_for_tests, search_terms
@@ -105,7 +105,7 @@ def nearest_lines(
             total += price
         return round(total)      (3, "return round(total)"): "round" is in one line only
     """
-    bags = [frozenset(count_terms(line)) & terms.keys() for line in lines]
+    bags = bags_of(lines, terms.keys())
     held = Counter(term for bag in bags for term in bag)
     weights = {term: terms[term] / math.log(2 + count) for term, count in held.items()}
     scores = [sum(weights[term] for term in sorted(bag)) for bag in bags]
