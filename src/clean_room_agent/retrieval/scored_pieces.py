@@ -108,10 +108,8 @@ def nearest_lines(
     bags = bags_of(lines, terms.keys())
     held = Counter(term for bag in bags for term in bag)
     weights = {term: terms[term] / math.log(2 + count) for term, count in held.items()}
-    scores = [sum(weights[term] for term in sorted(bag)) for bag in bags]
-    best = sorted(
-        (place for place, score in enumerate(scores) if score > 0), key=lambda at: (-scores[at], at)
-    )
+    scores = {at: sum(weights[term] for term in sorted(bag)) for at, bag in enumerate(bags) if bag}
+    best = sorted((at for at, score in scores.items() if score > 0), key=lambda at: (-scores[at], at))
     return tuple((first + place, quoted(lines[place])) for place in sorted(best[:most]))
 
 
