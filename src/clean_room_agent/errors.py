@@ -5,7 +5,7 @@
     |  |- ConfigError             2   a configuration value is missing, unknown or wrong
     |  |- RepositoryError         2   bare, unborn, mid-merge, not a repository, ...
     |  |- ArtifactError           2   a plan or another artifact file cannot be used
-    |  `- SchemaError             2   a database was written by a newer program, or is not ours
+    |  `- SchemaError             2   a database was written by a newer program, or is not one of cra's
     |- ModelError                 3   the model server or its window
     |  |- ServerUnreachable       3   nobody listens, or the connection broke before the first byte
     |  |- ModelNotFound           3   the server does not have the model

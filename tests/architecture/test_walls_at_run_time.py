@@ -14,6 +14,7 @@ STATIONS = {
     "cli.solve": "1 the command line",
     "app.solve": "2 the use case",
     "app.wiring": "2 the use case",
+    "app.run_wiring": "2 the use case",
     "app.model_server": "2 the use case",
     "orchestrator.run": "3 the port that wiring built",
     "orchestrator.solve": "4 the order of passes",

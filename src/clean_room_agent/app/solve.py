@@ -139,7 +139,7 @@ def run_solve(
     first = first_model(wiring.router_of(settings), planned=request.given != PlanGiven())
     workspace.create()
     with (
-        # Before anything has threads; a run that goes on, or is replayed, has an index of its own.
+        # Before anything has threads; a run that is resumed or replayed has an index of its own.
         IndexProcess(Refresh(workspace, settings.index) if new else None, times.timed) as indexing,
         loading(settings.models, first if live else None, times),
         interruptible(task_id) as interrupts,

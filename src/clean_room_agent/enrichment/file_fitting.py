@@ -25,12 +25,12 @@ Count = Callable[[str], int]
 
 
 def fit(facts: FileFacts, max_tokens: int, measure: Measure, count: Count) -> EnrichmentInputs:
-    """The fullest view of the file whose request has at most `max_tokens` tokens; the smallest view where none has.
+    """The fullest view of the file whose request has at most `max_tokens` tokens; the smallest view if none has.
 
     In this order: the whole text; the text without whole definitions, those that free most going first (of a file
-    without definitions: its first lines); no text but an outline with all documentation; with the first paragraphs of it; with
-    none; without definitions, the innermost and last going first; the path. Documentation that stands in the text is not
-    repeated in the outline; of definitions that were left out, it has the first paragraph.
+    without definitions: its first lines); no text but an outline with all documentation; with the first paragraphs of
+    it; with none; without definitions, the innermost and last going first; the path. Documentation that is in the text
+    is not repeated in the outline; of definitions that were left out, it has the first paragraph.
     """
     smallest = None
     for view in _views(facts, max_tokens, measure, count):

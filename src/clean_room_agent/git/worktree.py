@@ -195,9 +195,7 @@ def _notes(repo: Repository) -> tuple[Path, ...]:
 def _is_about(folder: Path, where: Path) -> bool:
     try:
         link = Path(os.fsdecode((folder / "gitdir").read_bytes()).rstrip("\n"))
-    except (
-        OSError
-    ):  # git was ended before it wrote where the work tree is to stand: it is named as the folder
+    except OSError:  # git was ended before it wrote where the work tree is to be; it is named like the folder
         return folder.name == where.name
     return link.parent.resolve() == where.resolve()
 
@@ -258,7 +256,7 @@ def _restore_index(worktree: Worktree) -> None:
 def _restore_files(worktree: Worktree, commit: str, keep: tuple[str, ...]) -> None:
     # First of all, what git does not know goes: an attributes file that a test left would steer how files are checked
     # out. `git clean` would leave folders called `.git`, and take long over deep ones. Nor does git know of a folder's
-    # mode and attributes: one that changed since the last reset is made anew.
+    # mode and attributes: one that changed since the last reset is deleted and created again.
     files = frozenset(list_tree(worktree.repo, commit))
     kept = frozenset(path.rstrip("/") for path in keep)
     hollow = frozenset(worktree.submodules) - kept

@@ -16,8 +16,9 @@ from typing import Any, Self
 from clean_room_agent.errors import IndexingError
 
 MAX_TASKS = 8_000
-"""A pipe holds so many without a reader. Where there are more, each that is taken stands for those that follow it at this
-distance as well."""
+"""A pipe holds so many without a reader. If there are more, the worker that takes a task also does every task that
+follows it at this distance.
+"""
 TASK_BYTES = 4
 PR_SET_PDEATHSIG = 1
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
@@ -43,7 +44,7 @@ class Channel:
         _write(self._outbox, message)
 
     def wait(self) -> Any:
-        """Block until the parent tells all workers something, and return it."""
+        """Block until the parent sends a message to all workers, and return it."""
         return _read(self._inbox)
 
 

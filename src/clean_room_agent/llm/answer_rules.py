@@ -57,7 +57,7 @@ MARK = "quokka"
 OPENING_CHARS = 60
 """Characters, but for white space, in which an answer that begins as the example does is known to copy it."""
 COPIED = "the answer copies the example, which is about another repository; answer about the task and the code above"
-"""What is wrong with such an answer, without the example's words: they would stand in what is asked next, and count as the
+"""What is wrong with such an answer, without the example's words: those would be in the next prompt, and count as the
 repository's.
 """
 SHOWN = 3

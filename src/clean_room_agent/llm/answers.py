@@ -31,7 +31,7 @@ AnswerT_co = TypeVar("AnswerT_co", covariant=True)
 ModelT = TypeVar("ModelT", bound=BaseModel)
 _THINKING = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
 _DECORATION = " \t\r\n\"'`*_.,:;!-([{\u2581\u0120\u010a"
-"""What may stand around the word in a token; the last three are how some vocabularies write blank and line end."""
+"""What may surround the word in a token; the last three are how some vocabularies write blank and line end."""
 YES, NO = "yes", "no"
 REPAIR_HEADING = "# An earlier answer to this could not be used"
 QUOTED_CHARS = 1500
@@ -97,7 +97,9 @@ class AnswerReader(Protocol[AnswerT_co]):
 
     @property
     def repair_schema(self) -> JsonSchema | None:
-        """A schema that a repair of free text may be held to, if the configuration allows it; None for no change."""
+        """A schema that the server may enforce on a repair of free text, if the configuration allows it; None for no
+        change.
+        """
 
     @property
     def repair_words(self) -> str:

@@ -25,7 +25,7 @@ from clean_room_agent.llm.router import ModelConfig
 from clean_room_agent.llm.transport import RawAnswer
 
 NOTHING = "N/A"
-"""What stands in a prompt for each thing that it could be about."""
+"""What a prompt has in place of each thing that it could be about."""
 ABOUT_NOTHING = "(nothing)"
 """The item under which the record keeps the measuring call."""
 LEAST_BIAS = 0.1
@@ -65,7 +65,7 @@ class BiasKey(Struct, frozen=True, kw_only=True):
     prompt: str
     """Its name."""
     prompt_hash: str
-    """Of what the model is shown: a changed prompt is measured anew."""
+    """Of what the model is shown: a changed prompt is measured again."""
 
 
 class BiasStore(Protocol):

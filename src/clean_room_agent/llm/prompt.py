@@ -82,7 +82,7 @@ class Prompt(Struct, Generic[InputsT, AnswerT], frozen=True, kw_only=True):
     narrow: Callable[[JsonSchema, InputsT], JsonSchema] | None = None
     """The answer's schema with the bounds that follow from the inputs."""
     grammar: Callable[[InputsT], str] | None = None
-    """What free text is held to, in GBNF, in place of the answer's own; may be "" for some inputs."""
+    """The grammar that free text must follow, in GBNF, in place of the answer's own; may be "" for some inputs."""
 
     def render(self, inputs: InputsT, *, example: str | None = None) -> SourcedText:
         """Fill in the template, without surrounding white space. `example` replaces the prompt's own."""
@@ -127,7 +127,7 @@ class Prompt(Struct, Generic[InputsT, AnswerT], frozen=True, kw_only=True):
         return MARK if self.schema is None else opening_of(self.example)
 
     def shape(self, inputs: InputsT) -> Shape:
-        """What the answer to these inputs is held to."""
+        """The schema or grammar that the answer to these inputs must follow."""
         schema = self.schema
         if schema is not None and self.narrow is not None:
             schema = self.narrow(schema, inputs)
@@ -140,7 +140,7 @@ class Prompt(Struct, Generic[InputsT, AnswerT], frozen=True, kw_only=True):
 
     @property
     def schema(self) -> JsonSchema | None:
-        """What an answer to any inputs is held to; None for free text."""
+        """The schema that an answer to any inputs must follow; None for free text."""
         return self.answer.schema
 
 

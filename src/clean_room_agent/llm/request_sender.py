@@ -150,8 +150,8 @@ class RequestSender:
         return Exchanged(raw=raw, call_id=call_id, latency_ms=latency_ms, sent=0)
 
     def bias_key(self, question: Question, prompt: str) -> BiasKey | None:
-        """What the question, asked by the prompt of this name, measures the bias of; None where no server answers, or it
-        does not tell.
+        """What the question, asked by the prompt of this name, measures the bias of; None if no server answers, or it
+        gives no digest.
         """
         digest = self._transport.digest(question.model.tag) if self._transport.live else None
         if digest is None:
@@ -194,7 +194,7 @@ class RequestSender:
         return found
 
     def _served_window(self, model: ModelConfig) -> int | None:
-        """The window that the server gives the model, if it tells.
+        """The window that the server gives the model, if it says.
 
         Raises:
             WindowExceeded: it is smaller than configured.
@@ -206,7 +206,7 @@ class RequestSender:
         return served
 
     def _probed_server(self, model: ModelConfig) -> ProbedServer | None:
-        """Whom a probe is about; None where the server has digests and does not tell the model's."""
+        """The server that a probe is about; None if it has digests but does not give the model's."""
         digest = self._transport.digest(model.tag)
         if digest is None:
             return None

@@ -84,7 +84,7 @@ class CommitHistory:
         return sum(self._lengths[file_id] for file_id in sorted(self._lengths)) / max(files, 1)
 
     def mentions(self, term: str) -> Mapping[int, float]:
-        """How often the term stands in the messages of each file's commits, weighted."""
+        """How often the term occurs in the messages of each file's commits, weighted."""
         found = self._mentions.get(term)
         if found is None:
             found = self._mentions[term] = {}

@@ -60,7 +60,7 @@ LENGTH_WEIGHTS = (0.3, 0.0, 0.15, 0.3, 0.6, 0.5)
 FIELDS = (*postings.FIELDS, "history")
 SATURATION = 8.0
 FEW = 50
-"""Where no more files hold a term, it tells files apart whatever their share."""
+"""If no more files than this hold a term, it tells files apart whatever their share."""
 K1, B = 2.0, 0.3
 SHARES = (1.0, 0.5, 0.25)
 """Of the best, the second and the third definition of a file."""
@@ -211,9 +211,9 @@ class TermGains(Struct, frozen=True):
     gains: Mapping[int, float]
     """File id -> what the term adds to the file's score."""
     counts: Mapping[int, tuple[int, ...]]
-    """File id -> how often the term stands in each field of the contents, where that is not the body alone."""
+    """File id -> how often the term occurs in each field of the contents, if that is not the body alone."""
     in_messages: Mapping[int, float]
-    """File id -> how often it stands in the messages of the file's commits."""
+    """File id -> how often it occurs in the messages of the file's commits."""
 
 
 class FieldScores:

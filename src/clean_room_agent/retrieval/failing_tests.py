@@ -25,11 +25,11 @@ from clean_room_agent.syntax_outline import Declared, Outline, Span, TestCall, o
 MAX_TESTS = 12
 """Tests looked up, in the order they are named."""
 MAX_FILES = 10
-"""Files searched for a test whose name does not tell its file."""
+"""Files searched for a test whose name does not say which file it is in."""
 MAX_HELPERS = 12
 """For each test; those that it uses itself come before those that they use."""
 HELPER_LEVELS = 2
-"""What the test uses, and what that uses; what is further away tells little about the test."""
+"""What the test uses, and what that uses; what is further away says little about the test."""
 MAX_HELPER_LINES = 80
 """A longer fixture or helper is left out."""
 MAX_CONFTESTS = 8
@@ -85,7 +85,7 @@ def find_tests(query: TaskQuery, source: RepositorySource) -> tuple[TestCode, ..
 def find_named_tests(
     names: Iterable[str], source: RepositorySource, *, files: Iterable[str] = ()
 ) -> tuple[TestCode, ...]:
-    """The first `MAX_TESTS` tests with these names; `files` are searched if a name does not tell its file.
+    """The first `MAX_TESTS` tests with these names; `files` are searched if a name does not say which file it is in.
 
     Raises:
         RepositoryError: a test's file differs from what was indexed.

@@ -30,7 +30,7 @@ from msgspec.structs import replace
 
 PieceKind = Literal["symbol", "head", "part", "imports", "comment", "code"]
 CONTAINER_LINES = 60
-"""A class up to this long is one piece; a longer one is its head, its members and what stands between them."""
+"""A class up to this long is one piece; a longer one is its head, its members and what is between them."""
 CODE_LINES = 80
 """Code outside of definitions is split at blank lines into pieces of about this length."""
 IMPORTS_GAP = 5

@@ -232,7 +232,7 @@ def _etc(policy: Policy, data: Callable[[bytes], int]) -> list[_Step]:
 
 def _memory(policy: Policy) -> list[_Step]:
     size = str(policy.scratch_bytes)
-    open_to_all = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - they are made anew
+    open_to_all = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - the sandbox mounts its own
     steps = [
         _Step(at=path, arguments=("--perms", "1777", "--size", size, "--tmpfs", str(path)))
         for path in open_to_all

@@ -11,7 +11,7 @@ LICENCE_FILE = re.compile(r"(?i)(?:un)?licen[cs]e|copying")
 ALLOWED = ("MIT", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", "ISC", "0BSD", "Unlicense", "PSF-2.0", "Zlib")
 """Licences that let anybody learn from the code and pass it on, by their SPDX names."""
 
-# Each by words that all of its copies hold; the first that fits counts, so the more special stands before the more general.
+# Each by words that all of its copies hold; the first that fits counts, so special ones come before general ones.
 TEXTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(pattern, re.IGNORECASE))
     for name, pattern in (

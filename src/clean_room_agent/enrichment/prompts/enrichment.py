@@ -61,7 +61,7 @@ Word = Annotated[str, bounds(maxLength=NAME_CHARS)]
 
 
 class EnrichmentAnswer(BaseModel):
-    """A description. Keys stand in alphabetical order, because some servers sort them."""
+    """A description. Keys are in alphabetical order, because some servers sort them."""
 
     model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
 

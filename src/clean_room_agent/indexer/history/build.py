@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from clean_room_agent.indexer.history.rows import Counts, Scope
 
 COUNTED_AT_ONCE = 1000
-"""Commits that stand in one command line."""
+"""Commits that are named in one command line."""
 
 
 class HistoryChange(Struct, frozen=True, kw_only=True):

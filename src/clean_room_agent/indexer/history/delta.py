@@ -1,4 +1,4 @@
-"""Compares two histories: commits added, commits removed, and where they stand in the order.
+"""Compares two histories: commits added, commits removed, and their places in the order.
 
 `git log` walks the graph: it emits the newest commit (by date) of those it can reach, and then its parents can be
 reached too. Dates may be wrong or equal, so the order cannot be derived from dates alone. But once both walks have
@@ -18,7 +18,7 @@ from clean_room_agent.errors import GitError
 from clean_room_agent.git.log import Answer, LogEntry, parents_between, read_log, walk
 
 MANY = 500
-"""Beyond so many commits that go, reading everything anew is as quick."""
+"""If more commits than this are removed, reading the whole history again is as quick."""
 
 
 class HistoryDelta(Struct, frozen=True, kw_only=True):

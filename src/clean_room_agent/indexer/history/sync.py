@@ -44,7 +44,7 @@ class HistorySync:
     """One update of the stored history.
 
     `stale` collects the files whose history changed; `_renewed`, those of them whose co-change counts must be computed
-    anew because they cannot be adjusted by adding and subtracting.
+    again because they cannot be adjusted by adding and subtracting.
     """
 
     def __init__(self, conn: Connection, scope: Scope, reader: Reader) -> None:

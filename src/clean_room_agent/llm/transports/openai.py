@@ -182,7 +182,7 @@ class OpenAiTransport:
             raise server_errors.no_model(self._target(tag), tuple(sorted(models)))
         model = models[name]
         meta = model.meta or _Meta()
-        # vLLM tells the window with the model, but not with its adapters.
+        # vLLM states the window for the model, but not for its adapters.
         lengths = (each.max_model_len for each in (model, *models.values()))
         served = meta.n_ctx or next((length for length in lengths if length), None)
         trained = meta.n_ctx_train
