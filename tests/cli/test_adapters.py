@@ -26,7 +26,7 @@ from clean_room_agent.training.dataset_formats import FORMATS
 from clean_room_agent.workspace import Workspace
 
 NOW = "2026-01-02T03:04:05Z"
-COUNTS: Mapping[Split, int] = {"train": 10, "validation": 60, "test": 210}
+COUNTS: Mapping[Split, int] = {"train": 10, "validation": 30, "test": 210}
 MONTHS: Mapping[Split, int] = {"train": 1, "validation": 2, "test": 3}
 OLLAMA_TAG = "thinker:4b-scope_judgment-v1"
 OPENAI_TAG = "thinker:4b+scope_judgment-v1"

@@ -22,7 +22,7 @@ from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import EventKind, RunStatus
 from clean_room_agent.cli.main import run
 from clean_room_agent.cli.mcp_server import Calls, make_server
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.prompts.plans import META_PLAN
 
 pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 
@@ -75,14 +75,14 @@ def status(project: Project) -> RunStatus:
 
 
 class Held:
-    """Answers as the script does, but takes its time over the first edit."""
+    """Answers as the script does, but takes its time over the plan."""
 
     def __init__(self, script: Script) -> None:
         self._script = script
         self.reached = False
 
     def __call__(self, call: ChatCall) -> Answer | str:
-        if call.title != IMPLEMENT.title or self.reached:
+        if call.title != META_PLAN.title or self.reached:
             return self._script(call)
         self.reached = True
         return Answer(text=text_of(self._script(call)), pause_seconds=0.5)
@@ -170,7 +170,7 @@ def test_a_cancelled_solve_ends_as_by_ctrl_c_and_goes_on(till: Project) -> None:
     async def say(client: mcp.Client) -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(client.call_tool, "solve", {"task": till.task})
-            await anyio.to_thread.run_sync(lambda: wait_until(lambda: held.reached, "the first edit"))
+            await anyio.to_thread.run_sync(lambda: wait_until(lambda: held.reached, "the plan"))
             group.cancel_scope.cancel()
         await anyio.to_thread.run_sync(
             lambda: wait_until(lambda: status(till) is not RunStatus.RUNNING, "the end of the run")
@@ -207,7 +207,7 @@ def test_no_command_outlives_its_client(till: Project, ending: str) -> None:
             assert process.stdout is not None
             process.stdin.write("".join(json.dumps(line) + "\n" for line in lines).encode())
             process.stdin.flush()
-            wait_until(lambda: held.reached, "the first edit")
+            wait_until(lambda: held.reached, "the plan")
             if ending == "deaf":
                 process.stdout.close()
             if ending == "signal":
