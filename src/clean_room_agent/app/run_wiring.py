@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,8 +18,11 @@ from clean_room_agent.artifacts.context import Role
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.cancellation import Interrupts
 from clean_room_agent.db.raw.runs import append_time_span
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.prompts.plans import META_PLAN, PART_PLAN
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.llm.config import ModelsConfig, host_of, is_loopback
+from clean_room_agent.llm.prompt import prepare
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.journal import Journal, seconds_used
@@ -27,6 +31,7 @@ from clean_room_agent.orchestrator.setup import Models, Origin, RunParts
 from clean_room_agent.orchestrator.spending import Budget, Timed, TimeLog
 from clean_room_agent.orchestrator.task import Hint, Hints, RunLimits, Task
 from clean_room_agent.orchestrator.testing.worktrees import RunnerSetup, SandboxInputs, WorktreePool
+from clean_room_agent.retrieval.prompts import TASK_ANALYSIS
 from clean_room_agent.version import VERSION
 
 if TYPE_CHECKING:  # only a run that has a sandbox pays for it
@@ -34,6 +39,7 @@ if TYPE_CHECKING:  # only a run that has a sandbox pays for it
 
 NEEDED = ("models", "budget", "stages", "solve", "testing")
 """The tables that a run cannot do without."""
+FIRST_PROMPTS = (TASK_ANALYSIS, META_PLAN, PART_PLAN, IMPLEMENT)
 SHOWN_ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
 
 
@@ -74,6 +80,8 @@ def run_parts(
     meanwhile.
     """
     settings, interrupts = services.settings, interrupts or Interrupts()
+    # Git and the tests are waited for before the first question.
+    threading.Thread(target=prepare, args=(FIRST_PROMPTS,), name="prepare prompts", daemon=True).start()
     place = worktree_place(services.workspace, settings, task.task_id)
     with (
         times.connected(lambda row: services.record.post(append_time_span, row)),

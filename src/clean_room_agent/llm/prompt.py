@@ -2,9 +2,9 @@
 
 import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from msgspec import Struct, structs
 
@@ -142,6 +142,12 @@ class Prompt(Struct, Generic[InputsT, AnswerT], frozen=True, kw_only=True):
     def schema(self) -> JsonSchema | None:
         """The schema that an answer to any inputs must follow; None for free text."""
         return self.answer.schema
+
+
+def prepare(prompts: Iterable[Prompt[Any, Any]]) -> None:
+    """Compile the prompts' templates, which takes long the first time, ahead of their first `render`."""
+    for prompt in prompts:
+        _compiled(prompt.template)
 
 
 @functools.cache
