@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-SMALL = 6_000
+SMALL = 20_000
 """Characters: enough for a time that can be compared."""
 TIMES = 6
 """How many times as long the longer text is."""

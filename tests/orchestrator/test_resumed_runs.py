@@ -68,5 +68,8 @@ def test_an_attempt_that_was_kept_is_known_when_the_run_goes_on(till: MemoryTill
     assert (told.ending[0], told.recorded.outcomes) == ("interrupted", ["applied_and_passed"])
     again = till.resume(answerer)
     assert again.recorded.outcomes == ["applied_and_passed", "applied_and_passed"]
+    assert len(again.memory.runner.commands_run) == 1, (
+        "the new attempt; neither the baseline nor what was kept"
+    )
     assert again.ending == ("complete", "")
     assert till.replay().recorded.outcomes == again.recorded.outcomes
