@@ -118,24 +118,6 @@ def test_a_reader_that_goes_away_is_no_bug(till: Project) -> None:
     assert told == b""
 
 
-@pytest.mark.parametrize(("words", "code", "stream"), [(["help", "solve"], 0, "out"), (["sovle"], 2, "err")])
-def test_the_end_of_the_process_loses_no_output_and_no_exit_function(
-    tmp_path: Path, words: list[str], code: int, stream: str
-) -> None:
-    program = (
-        "import atexit, pathlib; from clean_room_agent.cli.main import main;"
-        "atexit.register(pathlib.Path('left').write_text, 'yes');"
-        f"main({words!r})"
-    )
-    with (tmp_path / "out").open("w") as out, (tmp_path / "err").open("w") as err:
-        done = subprocess.run(
-            [sys.executable, "-c", program], cwd=tmp_path, stdout=out, stderr=err, check=False
-        )
-    assert done.returncode == code
-    assert (tmp_path / stream).read_text().endswith("\n")
-    assert (tmp_path / "left").read_text() == "yes"
-
-
 def test_without_a_terminal_there_are_no_colours(till: Project) -> None:
     told = till.cra_process("check")
     assert "\x1b" not in told.out + told.err

@@ -1,18 +1,15 @@
 """The `cra` command: commands by name, imported when they are used, and the only handler of uncaught errors."""
 
-import atexit
-import contextlib
 import errno
 import gc
 import importlib
 import os
 import signal
 import sys
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 from msgspec import Struct
@@ -146,18 +143,7 @@ def main(args: Sequence[str] | None = None) -> None:
     # The parent may have left it ignored or blocked; the exit status of children would then be lost.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
-    _leave(run(args))
-
-
-def _leave(code: int) -> NoReturn:
-    """End the process. What it holds is left to the system: freed object by object, it would take 10 ms."""
-    if threading.active_count() == 1:
-        atexit._run_exitfuncs()  # noqa: SLF001 - what `sys.exit` runs, too
-        with contextlib.suppress(OSError, ValueError):  # Python itself says what is wrong with a stream
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
-    sys.exit(code)
+    sys.exit(run(args))
 
 
 def run(args: Sequence[str] | None = None) -> int:

@@ -22,4 +22,23 @@ def main() -> None:
         return
     from clean_room_agent.cli.main import main as run_command
 
-    run_command()
+    try:
+        run_command()
+    except SystemExit as end:
+        if isinstance(end.code, int):
+            _leave(end.code)
+        raise
+
+
+def _leave(code: int) -> None:
+    """End the process, unless a thread is left: freeing what it holds object by object would take Python 10 ms."""
+    import atexit
+    import contextlib
+    import threading
+
+    if threading.active_count() == 1:
+        atexit._run_exitfuncs()  # noqa: SLF001 - what Python runs itself
+        with contextlib.suppress(OSError, ValueError):  # Python says what is wrong with a stream
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
