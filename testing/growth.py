@@ -35,7 +35,6 @@ def growth(read: Callable[[str], Any], unit: str, *, small: int = SMALL) -> floa
 
 def _seconds(read: Callable[[str], Any], text: str) -> float:
     # A collection looks at all that the tests' own process holds, and comes the sooner the longer the text is.
-    gc.collect()
     gc.disable()
     try:
         started = time.process_time()
