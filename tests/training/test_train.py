@@ -157,12 +157,12 @@ def test_what_is_not_whole_is_not_registered(
     assert not (bench.top / "out").exists()
 
 
-def test_a_broken_training_goes_on_where_it_is_the_same(bench: Bench) -> None:
+def test_an_interrupted_training_continues_if_it_is_the_same(bench: Bench) -> None:
     machine = bench.fake("breaks")
     job = bench.job(machine)
     with pytest.raises(CommandError):
         bench.train(machine, job)
-    with pytest.raises(UsageError, match="was broken off"):
+    with pytest.raises(UsageError, match="an interrupted training"):
         bench.train(machine, job)
     with pytest.raises(UsageError, match="another job"):
         bench.train(machine, bench.job(machine, seed=7), resume=True)
