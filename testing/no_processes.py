@@ -5,12 +5,15 @@ Hooks of pytest's, for a `conftest.py` to import. No mark says which tests these
 
 import sys
 from collections.abc import Generator
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 import pytest
 
-STARTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"})
-"""Events that Python audits before there is a process more."""
+STARTS = frozenset(
+    {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "multiprocessing"}
+)
+"""Events before there is a process more: all but the last are audited by Python."""
 REASON = "it starts a process"
 
 
@@ -21,6 +24,13 @@ class NoProcesses:
         self._is_test = False
         self._has_started = False
         sys.addaudithook(self._hear)
+        start = BaseProcess.start
+
+        def start_heard(process: BaseProcess) -> None:  # what multiprocessing spawns is no audited event
+            self._hear("multiprocessing", None)
+            start(process)
+
+        BaseProcess.start = start_heard  # type: ignore[method-assign, assignment]
 
     def _hear(self, event: str, _: object) -> None:
         if self._is_test and event in STARTS:

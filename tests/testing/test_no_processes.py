@@ -6,7 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 CONFTEST = "from testing.no_processes import pytest_addoption, pytest_configure\n"
 TESTS = """\
-import subprocess, threading
+import multiprocessing, subprocess, threading
 import pytest
 
 @pytest.fixture
@@ -20,6 +20,10 @@ def test_in_a_thread():
     thread = threading.Thread(target=subprocess.run, args=(["true"],))
     thread.start()
     thread.join()
+def test_spawns():
+    process = multiprocessing.get_context("spawn").Process(target=print)
+    process.start()
+    process.join()
 def test_fails(): assert False
 """
 
@@ -46,6 +50,7 @@ def test_what_starts_a_process_is_skipped_and_the_rest_runs(tmp_path: Path) -> N
         "starts": "SKIPPED",
         "by_fixture": "SKIPPED",
         "in_a_thread": "PASSED",
+        "spawns": "SKIPPED",
         "fails": "FAILED",
     }
 

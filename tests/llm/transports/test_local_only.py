@@ -44,7 +44,9 @@ def redirecting() -> Iterator[tuple[str, str, list[str]]]:
 
     other = http.server.HTTPServer(("127.0.0.1", 0), Other)
     first = http.server.HTTPServer(("127.0.0.1", 0), First)
-    threads = [threading.Thread(target=one.serve_forever, daemon=True) for one in (other, first)]
+    threads = [
+        threading.Thread(target=one.serve_forever, args=(0.02,), daemon=True) for one in (other, first)
+    ]
     for thread in threads:
         thread.start()
     yield f"http://127.0.0.1:{first.server_port}", f"http://127.0.0.1:{other.server_port}", asked

@@ -49,7 +49,7 @@ class _Kept(socketserver.StreamRequestHandler):
 @pytest.fixture
 def proxy() -> Iterator[Proxy]:
     with Proxy() as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield server
         server.shutdown()
 
