@@ -76,7 +76,7 @@ def _of_run(runner: TestRunner, key: str, run: TestRun) -> Iterator[Finding]:
         yield Finding(name=key, text=text)
     if red:
         more = f" and {len(red) - SHOWN} more" if len(red) > SHOWN else ""
-        named = f"fail before any change, and may go on failing: {', '.join(red[:SHOWN])}{more}"
+        named = f"already fail before any change, and may keep failing: {', '.join(red[:SHOWN])}{more}"
         yield Finding(name="failing tests", text=named)
     missing = _missing(run, runner.tree.repo_top)
     if missing:

@@ -24,7 +24,7 @@ COLOURS = {"complete": "green", "partial": "yellow", "failed": "red"}
 MAX_PATHS = 5
 
 
-WORDS: Mapping[str, str] = {EventKind.RESTORED_SKIPPED: "tests as before the run, not run once more"}
+WORDS: Mapping[str, str] = {EventKind.RESTORED_SKIPPED: "not run again with the original tests"}
 
 
 UNTOLD = frozenset(
