@@ -1,4 +1,4 @@
-"""`pytest --no-processes`: a test is skipped as soon as it starts a process. The others run in under a minute.
+"""`pytest --no-processes`: a test is skipped as soon as it starts a process. The others run in about a minute.
 
 Hooks of pytest's, for a `conftest.py` to import. No mark says which tests these are, so none can be wrong.
 """

@@ -14,7 +14,11 @@ FLAT: Final = "flat"
 
 
 def to_plain(value: object) -> Any:
-    """The value in lists, tuples, dicts and scalars: structs by field, enumerations by value, paths as text."""
+    """The value in lists, tuples, dicts and scalars: structs by field, enumerations by value.
+
+    Raises:
+        NotImplementedError: it holds what has no form in JSON, such as a path.
+    """
     return msgspec.to_builtins(value, enc_hook=_plain)
 
 

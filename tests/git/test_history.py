@@ -117,3 +117,19 @@ def test_a_reader_sees_no_names_of_objects_and_no_binary_patch(tmp_path: Path) -
         "diff --git a/b.png b/b.png\nBinary files differ\n"
         "diff --git a/c.py b/c.py\nnew file mode 100644\n--- /dev/null\n+++ b/c.py\n@@ -0,0 +1 @@\n+y = 1\n"
     )
+
+
+def test_every_kind_of_change_is_called_as_git_calls_it(tmp_path: Path) -> None:
+    top = make_repository(
+        tmp_path / "r", {"a.py": "a\n", "run.sh": "r\n", "old.py": "o\n", "odd \u00e9\n.py": "1\n"}
+    )
+    repo = open_repository(top)
+    (top / "a.py").unlink()
+    (top / "a.py").symlink_to("run.sh")
+    (top / "run.sh").chmod(0o755)
+    (top / "old.py").unlink()
+    after = commit(top, {"new/b.py": "b\n", "odd \u00e9\n.py": "2\n"}, "change")
+    said = git(top, "diff-tree", "-r", "-z", "--name-status", "--no-renames", repo.head, after).split("\0")
+    pairs = sorted(zip(said[1::2], said[0::2], strict=False))
+    assert [(one.path, one.status) for one in changed_paths(repo, repo.head, after)] == pairs
+    assert {status for _, status in pairs} == {"A", "D", "M", "T"}

@@ -10,7 +10,6 @@ from testing.runs.memory_run import MemoryProject, memory_project
 from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchEdit, Stub
 from clean_room_agent.cancellation import Interrupts
 from clean_room_agent.git.commits import FileChange
-from clean_room_agent.git.history import changed_paths
 from clean_room_agent.git.refs import list_refs
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.orchestrator.commits import NO_SCAFFOLD, RunCommits, Scaffold, without_rewritten
@@ -83,23 +82,6 @@ def test_what_the_run_changed_is_read_for_prompts_and_for_people(commits: RunCom
     assert [one.path for one in commits.changed(commits.base, commits.head)] == ["a.py"]
     assert "+a = 1" in commits.readable_diff()
     assert "index " in commits.diff(commits.base, commits.head)
-
-
-def test_what_differs_between_two_commits_is_what_git_says(commits: RunCommits) -> None:
-    before = commits.commit({"odd \u00e9\n.py": FileChange(data=b"1", mode="100644")}, "message")
-    files: dict[str, FileChange | None] = {
-        "a.py": FileChange(data=b"a.lnk", mode="120000"),
-        "win.py": FileChange(data=b"w = 0\r\n", mode="100755"),
-        "logo.png": None,
-        "new/b.py": FileChange(data=b"b\n", mode="100644"),
-        "odd \u00e9\n.py": FileChange(data=b"2", mode="100644"),
-    }
-    after = commits.commit(files, "message", parent=before)
-    said = commits.changed(before, after)
-    assert said == changed_paths(commits.repo, before, after)
-    assert {(one.path, one.status) for one in said} == {
-        ("a.py", "T"), ("win.py", "M"), ("logo.png", "D"), ("new/b.py", "A"), ("odd \u00e9\n.py", "M")
-    }  # fmt: skip
 
 
 def test_what_undoes_a_change_is_the_bases_own_file(commits: RunCommits) -> None:

@@ -86,6 +86,9 @@ class Settings(Struct, frozen=True, kw_only=True, dict=True):
     source: str
     data: Mapping[str, Any]
 
+    def __repr__(self) -> str:
+        return f"Settings(source={self.source!r})"  # its values may be somebody's secrets
+
     def require(self, *tables: str) -> None:
         """Check that each of these tables has all required values.
 

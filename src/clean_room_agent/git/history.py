@@ -104,10 +104,18 @@ def diff_stat(repo: Repository, base: str, commit: str) -> tuple[FileStat, ...]:
 
 def changed_paths(repo: Repository, base: str, commit: str) -> tuple[ChangedPath, ...]:
     """The files, links and submodules that differ, sorted by path; a rename is a deletion and an addition."""
-    fields = names(_diff_list(repo, "name-status", base, commit))
-    pairs = zip(fields[0::2], fields[1::2], strict=True)
-    changed = (ChangedPath(path=path, status=status) for status, path in pairs)
-    return tuple(sorted(changed, key=lambda entry: entry.path))
+    old, new = list_tree(repo, base), list_tree(repo, commit)
+    return tuple(
+        ChangedPath(path=path, status=_status(old.get(path), new.get(path)))
+        for path in sorted({*old, *new})
+        if old.get(path) != new.get(path)
+    )
+
+
+def _status(before: TreeEntry | None, after: TreeEntry | None) -> str:
+    if before is None or after is None:
+        return "A" if before is None else "D"
+    return "M" if before.mode[:3] == after.mode[:3] else "T"
 
 
 def has_commit(repo: Repository, commit: str) -> bool:
@@ -170,12 +178,6 @@ def _called_binary(
 
 def _number(text: bytes) -> int | None:
     return None if text == b"-" else int(text)
-
-
-def _diff_list(repo: Repository, form: str, base: str, commit: str) -> bytes:
-    return _read(
-        repo, (base, commit), "diff-tree", "-r", "-z", f"--{form}", *PLAIN, "--end-of-options", base, commit
-    )
 
 
 def _read(repo: Repository, objects: tuple[str, ...], *arguments: str) -> bytes:

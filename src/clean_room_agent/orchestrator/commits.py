@@ -13,7 +13,7 @@ from clean_room_agent.cancellation import Interrupts
 from clean_room_agent.git.commits import FileChange, commit_files
 from clean_room_agent.git.history import (
     ChangedPath,
-    TreeEntry,
+    changed_paths,
     diff,
     has_commit,
     list_tree,
@@ -107,13 +107,6 @@ class Tree(Struct, frozen=True, kw_only=True, dict=True):
         return FileChange(data=self.read(path).encode(text), mode=self.mode(path) or "100644")
 
 
-def _status(before: TreeEntry | None, after: TreeEntry | None) -> str:
-    """Git's letter for the change from one to the other."""
-    if before is None or after is None:
-        return "A" if before is None else "D"
-    return "M" if before.mode[:3] == after.mode[:3] else "T"
-
-
 class RunCommits:
     """The commits of one run, and the only place where it writes to git.
 
@@ -149,12 +142,7 @@ class RunCommits:
 
     def changed(self, before: str, after: str) -> tuple[ChangedPath, ...]:
         """The paths that differ between two commits, sorted."""
-        old, new = list_tree(self.repo, before), list_tree(self.repo, after)
-        return tuple(
-            ChangedPath(path=path, status=_status(old.get(path), new.get(path)))
-            for path in sorted({*old, *new})
-            if old.get(path) != new.get(path)
-        )
+        return changed_paths(self.repo, before, after)
 
     def diff(self, before: str, after: str) -> str:
         """The unified diff between two commits."""

@@ -1,9 +1,12 @@
-"""Code as a step's prompts show it: what changes, its test, what it uses, who calls it, and what is green."""
+"""Code as a step's prompts show it: what changes, its test, what it uses, who calls it, and what is green; and inputs of
+prompts with it."""
 
 from msgspec.structs import replace
 from testing.packages import shown_file, shown_symbol
 
 from clean_room_agent.artifacts.context import section_texts
+from clean_room_agent.execute.prompts.implement import FailedAttempt, ImplementInputs
+from clean_room_agent.execute.prompts.scaffold import ScaffoldInputs
 
 CODE = shown_file("src/calc.py", "def add(a, b):\n    return a - b\n")
 TEST = shown_symbol(
@@ -27,4 +30,38 @@ STEP_CONTEXT = section_texts(
         replace(LINE, section="callers"),
         replace(GREEN, section="green"),
     )
+)
+IMPLEMENT_INPUTS = ImplementInputs(
+    context=STEP_CONTEXT,
+    diff="",
+    task="add() subtracts.",
+    part="Let add() add.",
+    constraints="Keep the signature.",
+    evidence="Failing test: tests/test_calc.py::test_add\n  expected: 3\n  actual: -1",
+    step="Return the sum.",
+    targets=("modify src/calc.py",),
+    symbols=("add",),
+    unshown=("src/calc.py::add",),
+    failures=(
+        FailedAttempt(
+            number=1, edits="", feedback="tests_failed: newly failing: tests/test_calc.py::test_sub"
+        ),
+        FailedAttempt(
+            number=2, edits='<delete file="src/calc.py"/>', feedback="Result: refused. Not planned."
+        ),
+    ),
+    hint="",
+)
+SCAFFOLD_INPUTS = ScaffoldInputs(
+    context=STEP_CONTEXT,
+    diff="",
+    evidence="Failing test: tests/test_calc.py::test_mul\n  error: ImportError: cannot import name 'mul'",
+    task="Add mul().",
+    part="",
+    constraints="",
+    step="Add mul() beside add().",
+    targets=("modify src/calc.py",),
+    symbols=("mul",),
+    rejected="",
+    faults=("src/calc.py, line 5: the body of mul is no stub",),
 )

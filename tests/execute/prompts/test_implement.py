@@ -1,30 +1,8 @@
 from inline_snapshot import snapshot
 from msgspec.structs import replace
-from tests.execute.prompts.step_context import STEP_CONTEXT
+from tests.execute.prompts.step_context import IMPLEMENT_INPUTS
 
-from clean_room_agent.execute.prompts.implement import IMPLEMENT, FailedAttempt, ImplementInputs
-
-IMPLEMENT_INPUTS = ImplementInputs(
-    context=STEP_CONTEXT,
-    diff="",
-    task="add() subtracts.",
-    part="Let add() add.",
-    constraints="Keep the signature.",
-    evidence="Failing test: tests/test_calc.py::test_add\n  expected: 3\n  actual: -1",
-    step="Return the sum.",
-    targets=("modify src/calc.py",),
-    symbols=("add",),
-    unshown=("src/calc.py::add",),
-    failures=(
-        FailedAttempt(
-            number=1, edits="", feedback="tests_failed: newly failing: tests/test_calc.py::test_sub"
-        ),
-        FailedAttempt(
-            number=2, edits='<delete file="src/calc.py"/>', feedback="Result: refused. Not planned."
-        ),
-    ),
-    hint="",
-)
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
 
 
 def test_stubs_are_named_and_one_that_is_asked_for_alone_stands_alone() -> None:

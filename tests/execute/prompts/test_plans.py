@@ -4,10 +4,10 @@ import pytest
 from inline_snapshot import snapshot
 from msgspec.structs import replace
 from testing.packages import shown_file, shown_symbol
-from tests.execute.prompts.step_context import CODE, STEP_CONTEXT, TEST
+from tests.execute.prompts.step_context import CODE, IMPLEMENT_INPUTS, SCAFFOLD_INPUTS, TEST
 
 from clean_room_agent.artifacts.context import section_texts
-from clean_room_agent.execute.prompts.implement import IMPLEMENT, FailedAttempt, ImplementInputs
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.plans import (
     ADJUSTMENT,
     META_PLAN,
@@ -16,7 +16,7 @@ from clean_room_agent.execute.prompts.plans import (
     MetaPlanInputs,
     PartPlanInputs,
 )
-from clean_room_agent.execute.prompts.scaffold import SCAFFOLD, ScaffoldInputs
+from clean_room_agent.execute.prompts.scaffold import SCAFFOLD
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.prompt import Prompt
 
@@ -56,40 +56,6 @@ ADJUSTMENT_INPUTS = AdjustmentInputs(
     max_steps=15,
     rejected="",
     faults=(),
-)
-IMPLEMENT_INPUTS = ImplementInputs(
-    context=STEP_CONTEXT,
-    diff="",
-    task="add() subtracts.",
-    part="Let add() add.",
-    constraints="Keep the signature.",
-    evidence="Failing test: tests/test_calc.py::test_add\n  expected: 3\n  actual: -1",
-    step="Return the sum.",
-    targets=("modify src/calc.py",),
-    symbols=("add",),
-    unshown=("src/calc.py::add",),
-    failures=(
-        FailedAttempt(
-            number=1, edits="", feedback="tests_failed: newly failing: tests/test_calc.py::test_sub"
-        ),
-        FailedAttempt(
-            number=2, edits='<delete file="src/calc.py"/>', feedback="Result: refused. Not planned."
-        ),
-    ),
-    hint="",
-)
-SCAFFOLD_INPUTS = ScaffoldInputs(
-    context=STEP_CONTEXT,
-    diff="",
-    evidence="Failing test: tests/test_calc.py::test_mul\n  error: ImportError: cannot import name 'mul'",
-    task="Add mul().",
-    part="",
-    constraints="",
-    step="Add mul() beside add().",
-    targets=("modify src/calc.py",),
-    symbols=("mul",),
-    rejected="",
-    faults=("src/calc.py, line 5: the body of mul is no stub",),
 )
 PROMPTS: list[tuple[Prompt[Any, Any], Any]] = [
     (META_PLAN, META_INPUTS),

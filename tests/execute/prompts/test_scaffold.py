@@ -1,21 +1,7 @@
 from inline_snapshot import snapshot
-from tests.execute.prompts.step_context import STEP_CONTEXT
+from tests.execute.prompts.step_context import SCAFFOLD_INPUTS
 
-from clean_room_agent.execute.prompts.scaffold import SCAFFOLD, ScaffoldInputs
-
-SCAFFOLD_INPUTS = ScaffoldInputs(
-    context=STEP_CONTEXT,
-    diff="",
-    evidence="Failing test: tests/test_calc.py::test_mul\n  error: ImportError: cannot import name 'mul'",
-    task="Add mul().",
-    part="",
-    constraints="",
-    step="Add mul() beside add().",
-    targets=("modify src/calc.py",),
-    symbols=("mul",),
-    rejected="",
-    faults=("src/calc.py, line 5: the body of mul is no stub",),
-)
+from clean_room_agent.execute.prompts.scaffold import SCAFFOLD
 
 
 def test_the_scaffold_prompt_reads_so() -> None:
