@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clean_room_agent.app.settings import Overrides, load_settings, user_config_file
+from clean_room_agent.app.settings import Overrides, Settings, load_settings, user_config_file
 from clean_room_agent.errors import ConfigError, UsageError
 
 BUDGET = "[budget]\ncontext_window = 8192\nreserved_tokens = 2048\n"
@@ -57,3 +57,8 @@ def test_a_file_is_needed_unless_flags_are_enough(tmp_path: Path, monkeypatch: p
     assert load_settings(tmp_path / "absent.toml", Overrides(samples=2), optional=True).data["solve"] == {
         "samples": 2
     }
+
+
+def test_settings_in_a_message_tell_no_value() -> None:
+    settings = Settings(source="config.toml", data={"models": {"extra_body": {"token": "my own"}}})
+    assert repr(settings) == "Settings(source='config.toml')"
