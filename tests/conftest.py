@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -68,3 +68,15 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_xdist_auto_num_workers() -> int:
     """One more than there are processors, as tests wait for servers, git and the disk."""
     return len(os.sched_getaffinity(0)) + 1
+
+
+@pytest.fixture(autouse=True)
+def environment_kept() -> Iterator[None]:
+    """A test that changes the environment for those after it fails itself, not one of them."""
+    before = _environment()
+    yield
+    assert _environment() == before, "the test left the environment changed: patch it for a block"
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, cast
+from unittest.mock import patch
 
 from testing.faults.figures import Effort, Figure
 from testing.foreground import restore_signals
@@ -57,11 +58,11 @@ def main() -> int:
     options = parser.parse_args()
     restore_signals()
     measured: dict[str, tuple[Figure, ...]] = {}
-    with tempfile.TemporaryDirectory() as temporary:
+    with (
+        tempfile.TemporaryDirectory() as temporary,
+        patch.dict(os.environ, XDG_STATE_HOME=f"{temporary}/state"),  # folders made here are noted there
+    ):
         work = options.work or Path(temporary)
-        os.environ["XDG_STATE_HOME"] = (
-            f"{temporary}/state"  # folders that are made here are noted nowhere else
-        )
         for name in options.parts or PARTS:
             started = time.monotonic()
             folder = work / name

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from pathlib import Path
 from typing import get_args
+from unittest.mock import patch
 
 from msgspec import Struct
 
@@ -52,8 +53,10 @@ def measure(number: int, left_out: str) -> Row:
     """The pathology of that number in the zoo, without the row."""
     sick = ZOO[number]
     rules = None if left_out == ALL else tuple(rule for rule in RULES if rule != left_out)
-    with tempfile.TemporaryDirectory(prefix="cra-zoo-") as folder:
-        os.environ["XDG_STATE_HOME"] = str(Path(folder) / "state")
+    with (
+        tempfile.TemporaryDirectory(prefix="cra-zoo-") as folder,
+        patch.dict(os.environ, XDG_STATE_HOME=f"{folder}/state"),
+    ):
         lived = live_through(sick, Path(folder), rules=rules)
     recorded = lived.told.recorded
     status, reason = recorded.ending

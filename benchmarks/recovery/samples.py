@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
+from unittest.mock import patch
 
 from msgspec import Struct
 from testing.runs.solving import MONEY_TESTS, TILL, Script, edit, make_project
@@ -68,8 +69,10 @@ class Outcome(Struct, frozen=True, kw_only=True):
 def measure(number: int, division: tuple[int, int], seed: int) -> Outcome:
     """A run of the coder of that number."""
     attempts, samples = division
-    with tempfile.TemporaryDirectory(prefix="cra-samples-") as folder:
-        os.environ["XDG_STATE_HOME"] = str(Path(folder) / "state")
+    with (
+        tempfile.TemporaryDirectory(prefix="cra-samples-") as folder,
+        patch.dict(os.environ, XDG_STATE_HOME=f"{folder}/state"),
+    ):
         files = {**TILL, "tests/test_money.py": MONEY_TESTS + EVENLY}
         project = make_project(Path(folder), files)
         right = Script(project.oracle)

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
+from unittest.mock import patch
 
 from msgspec import Struct
 from testing.oracle.scaffold import scaffold_of
@@ -279,8 +280,10 @@ class Outcome(Struct, frozen=True, kw_only=True):
 def measure(number: int, way: str, seed: int) -> Outcome:
     """A run of the coder of that number."""
     coder = CODERS[number]
-    with tempfile.TemporaryDirectory(prefix="cra-scaffolds-") as folder:
-        os.environ["XDG_STATE_HOME"] = str(Path(folder) / "state")
+    with (
+        tempfile.TemporaryDirectory(prefix="cra-scaffolds-") as folder,
+        patch.dict(os.environ, XDG_STATE_HOME=f"{folder}/state"),
+    ):
         files = {
             **TILL,
             "tests/test_money.py": "import unittest\n",
