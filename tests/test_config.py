@@ -1,19 +1,31 @@
 from pathlib import Path
+from typing import Annotated, Literal
 
 import pytest
-from pydantic import Field
+from msgspec import Meta, field
 
-from clean_room_agent.config import ConfigSlice, load_slice, read_toml, refuse_unknown_tables, with_entry
+from clean_room_agent.config import (
+    ConfigSlice,
+    NonEmpty,
+    check_slice,
+    keys_of,
+    load_slice,
+    read_toml,
+    refuse_unknown_tables,
+    with_entry,
+)
 from clean_room_agent.errors import ConfigError
 
 
-class Inner(ConfigSlice):
-    seconds: float = Field(default=1.0, gt=0)
+class Inner(ConfigSlice, frozen=True, kw_only=True):
+    seconds: Annotated[float, Meta(gt=0, description="of waiting")] = 1.0
 
 
-class Outer(ConfigSlice):
-    command: str
-    limits: Inner = Field(default_factory=Inner)
+class Outer(ConfigSlice, frozen=True, kw_only=True):
+    command: NonEmpty
+    limits: Inner = field(default_factory=Inner)
+    ways: tuple[Literal["each", "batch"], ...] = ()
+    place: Path | None = None
 
 
 def test_a_missing_file_names_the_remedy(tmp_path: Path) -> None:
@@ -43,13 +55,49 @@ def test_defaults_stand_where_the_table_says_nothing() -> None:
             r"limits.second: unknown key \(did you mean 'seconds'\?\)",
         ),
         ({}, r"\[t\] command: required"),
-        ({"command": "x", "limits": {"seconds": -1}}, r"limits.seconds: .*greater than 0"),
+        ({"command": "x", "limits": {"seconds": -1}}, r"limits.seconds: expected float > 0"),
+        (
+            {"command": "", "limits": 3},
+            r"command: expected str of length >= 1; \[t\] limits: expected a table, got int",
+        ),
+        (
+            {"command": "x", "ways": ["each", "al"]},
+            r"ways\[1\]: invalid enum value 'al': write 'each' or 'batch'",
+        ),
+        ({"command": "x", "place": 3}, r"place: expected a path"),
         ("text", r"\[t\] must be a table"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_key(table: object, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         load_slice({"t": table}, "t", Outer, source="f")
+
+
+def test_every_fault_of_a_table_is_named_and_missing_ones_only_where_they_are_needed() -> None:
+    table = {"comand": "x", "limits": {"seconds": "3"}}
+    with pytest.raises(ConfigError) as caught:
+        load_slice({"t": table}, "t", Outer, source="f")
+    assert [part.partition(": ")[0] for part in caught.value.message.removeprefix("f: ").split("; ")] == [
+        "[t] command",
+        "[t] limits.seconds",
+        "[t] comand",
+    ]
+    with pytest.raises(ConfigError) as caught:
+        check_slice({"t": table}, "t", Outer, source="f")
+    assert "required" not in caught.value.message
+    check_slice({"t": {"limits": {"seconds": 3}}}, "t", Outer, source="f")
+
+
+def test_a_path_is_read_from_its_text() -> None:
+    assert load_slice({"t": {"command": "x", "place": "/a"}}, "t", Outer, source="f").place == Path("/a")
+
+
+def test_a_key_is_described_with_its_default() -> None:
+    keys = keys_of(Outer)
+    assert [key.name for key in keys.values() if key.required] == ["command"]
+    assert (keys["limits"].table, keys["limits"].default) == (Inner, Inner())
+    assert keys_of(Inner)["seconds"].description == "of waiting"
+    assert keys["place"].default is None
 
 
 def test_an_unknown_table_suggests_the_nearest() -> None:

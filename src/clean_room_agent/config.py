@@ -1,29 +1,82 @@
 """Reads `config.toml`: a generic loader; each part of the program declares its own table."""
 
 import difflib
+import functools
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+import msgspec
+from msgspec import NODEFAULT, Meta, Struct, structs
 
 from clean_room_agent.errors import ConfigError
 
 
-class ConfigSlice(BaseModel):
+class ConfigSlice(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One table of `config.toml`. Every field is required, or optional with its default written at the field.
 
-    A field's `description` is the comment next to it in the file that `cra init` writes.
+    A field is annotated with its bounds and a `description`, the comment next to it in the file that `cra init` writes.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+class Key(Struct, frozen=True, kw_only=True):
+    """One key of a table."""
+
+    name: str
+    kind: Any
+    """Its type, with its bounds."""
+    description: str
+    required: bool
+    default: Any
+    """None if it is required."""
+    table: type[ConfigSlice] | None
+    """The table of its own that it is, if it is one with fixed keys."""
 
 
 WRONG = "fix it in the file; `cra init --print` shows every key with its comment"
+MISSING = "required, but missing"
+NonEmpty = Annotated[str, Meta(min_length=1)]
+Positive = Annotated[int, Meta(gt=0)]
 SliceT = TypeVar("SliceT", bound=ConfigSlice)
+ValueT = TypeVar("ValueT")
+
+
+@functools.cache
+def keys_of(kind: type[ConfigSlice]) -> Mapping[str, Key]:
+    """The keys of a table, by name, in the order of the written file."""
+    kinds = get_type_hints(kind, include_extras=True)
+    return {name: _key(name, kinds[name], default) for name, default in _defaults(kind)}
+
+
+def _defaults(kind: type[ConfigSlice]) -> Iterator[tuple[str, Any]]:
+    """The names of the fields, each with its default, or `NODEFAULT`."""
+    for field in structs.fields(kind):
+        made = field.default_factory is not NODEFAULT
+        yield field.name, field.default_factory() if made else field.default
+
+
+def _key(name: str, kind: Any, default: Any) -> Key:
+    parts = [*_parts(kind)]
+    tables = [part for part in parts if isinstance(part, type) and issubclass(part, ConfigSlice)]
+    described = [part.description for part in parts if isinstance(part, Meta) and part.description]
+    return Key(
+        name=name,
+        kind=kind,
+        description=described[0] if described else "",
+        required=default is NODEFAULT,
+        default=None if default is NODEFAULT else default,
+        table=tables[0] if tables else None,
+    )
+
+
+def _parts(kind: Any) -> Iterator[Any]:
+    """The type, and those that it is composed of, with what annotates them."""
+    yield kind
+    for part in (*get_args(kind), *(kind.__metadata__ if get_origin(kind) is Annotated else ())):
+        yield from _parts(part)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -121,9 +174,14 @@ def load_slice(data: Mapping[str, Any], table: str, kind: type[SliceT], *, sourc
     if not isinstance(section, Mapping):
         raise ConfigError(f"{source}: [{table}] must be a table")
     try:
-        return kind.model_validate(dict(section))
-    except ValidationError as exc:
-        raise ConfigError(_explain(exc, table, kind, source), hint=_remedy(exc)) from exc
+        return _converted(dict(section), kind)
+    except msgspec.ValidationError as exc:
+        faults = [*_faults(section, kind)]
+        missing = any(words == MISSING for _, words in faults)
+        hint = (
+            "add it to the file, or run `cra init` to have every required value written" if missing else WRONG
+        )
+        raise ConfigError(_explain(faults, table, source), hint=hint) from exc
 
 
 def check_slice(data: Mapping[str, Any], table: str, kind: type[ConfigSlice], *, source: str) -> None:
@@ -136,11 +194,21 @@ def check_slice(data: Mapping[str, Any], table: str, kind: type[ConfigSlice], *,
     if not isinstance(section, Mapping):
         raise ConfigError(f"{source}: [{table}] must be a table")
     try:
-        kind.model_validate(dict(section))
-    except ValidationError as exc:
-        if any(error["type"] != "missing" for error in exc.errors()):
-            wrong = _explain(exc, table, kind, source, missing=False)
-            raise ConfigError(wrong, hint=WRONG) from exc
+        _converted(dict(section), kind)
+    except msgspec.ValidationError as exc:
+        faults = [(key, words) for key, words in _faults(section, kind) if words != MISSING]
+        if faults:
+            raise ConfigError(_explain(faults, table, source), hint=WRONG) from exc
+
+
+def _converted(value: Any, kind: type[ValueT]) -> ValueT:
+    return msgspec.convert(value, kind, dec_hook=_as_path)
+
+
+def _as_path(kind: type, value: Any) -> Path:
+    if kind is not Path or not isinstance(value, str):
+        raise TypeError("Expected a path")
+    return Path(value)
 
 
 def laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -166,41 +234,43 @@ def refuse_unknown_tables(data: Mapping[str, Any], known: Iterable[str], *, sour
             raise ConfigError(f"{source}: unknown table [{name}]{_suggest(name, names)}")
 
 
-def _explain(
-    exc: ValidationError, table: str, kind: type[ConfigSlice], source: str, *, missing: bool = True
-) -> str:
-    lines = []
-    for error in exc.errors():
-        if error["type"] == "missing" and not missing:
-            continue
-        key = ".".join(str(part) for part in error["loc"]) or table
-        where = f"[{table}] {key}"
-        if error["type"] == "extra_forbidden":
-            *tables, last = map(str, error["loc"])
-            lines.append(f"{where}: unknown key{_suggest(last, _keys_at(kind, tables))}")
-        elif error["type"] == "missing":
-            lines.append(f"{where}: required, but missing")
+def _explain(faults: Iterable[tuple[str, str]], table: str, source: str) -> str:
+    return f"{source}: " + "; ".join(f"[{table}] {key}: {words}" for key, words in faults)
+
+
+def _faults(
+    section: Mapping[str, Any], kind: type[ConfigSlice], within: str = ""
+) -> Iterator[tuple[str, str]]:
+    """Each wrong key of a table, and what is wrong with it."""
+    keys = keys_of(kind)
+    for key in keys.values():
+        value, name = section.get(key.name), f"{within}{key.name}"
+        if key.name not in section:
+            if key.required:
+                yield name, MISSING
+        elif key.table is not None and isinstance(value, Mapping):
+            yield from _faults(value, key.table, f"{name}.")
         else:
-            lines.append(f"{where}: {error['msg']}")
-    return f"{source}: " + "; ".join(lines)
+            try:
+                _converted(value, key.kind)
+            except msgspec.ValidationError as exc:
+                yield _located(name, str(exc), key.kind)
+    for name in section:
+        if name not in keys:
+            yield f"{within}{name}", f"unknown key{_suggest(name, keys)}"
 
 
-def _keys_at(kind: type[ConfigSlice], tables: Iterable[str]) -> Iterable[str]:
-    """The keys of the table that the names lead to from `kind`; none if they lead to something else."""
-    for name in tables:
-        annotation = kind.model_fields[name].annotation
-        inner = [each for each in (annotation, *get_args(annotation)) if isinstance(each, type)]
-        found = [each for each in inner if issubclass(each, ConfigSlice)]
-        if not found:
-            return ()
-        kind = found[0]
-    return kind.model_fields
-
-
-def _remedy(exc: ValidationError) -> str:
-    if any(error["type"] == "missing" for error in exc.errors()):
-        return "add it to the file, or run `cra init` to have every required value written"
-    return WRONG
+def _located(key: str, fault: str, kind: Any) -> tuple[str, str]:
+    """The key with the place of the fault in its value, and the fault in words."""
+    words, _, place = fault.partition(" - at `$")
+    if words.startswith("Invalid enum value"):
+        allowed = [
+            repr(word) for part in _parts(kind) if get_origin(part) is Literal for word in get_args(part)
+        ]
+        words += f": write {', '.join(allowed[:-1])} or {allowed[-1]}"
+    for theirs, ours in (("`object`", "a table"), ("`array`", "a list"), ("`", "")):
+        words = words.replace(theirs, ours)
+    return key + place.rstrip("`"), words[:1].lower() + words[1:]
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:

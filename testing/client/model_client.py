@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct, field
 from pydantic import BaseModel
 
@@ -85,7 +86,7 @@ class Waits(Struct):
 def models_config(base_url: str = "http://127.0.0.1:11434", **fields: Any) -> ModelsConfig:
     """`[models]` for the stand-in server's models; no retries unless asked for."""
     given = {"base_url": base_url, "coding": "coder:3b", "reasoning": "thinker:4b", "retries": 0} | fields
-    return ModelsConfig.model_validate(given)
+    return msgspec.convert(given, ModelsConfig)
 
 
 def budget_config(window: int = WINDOW) -> BudgetConfig:

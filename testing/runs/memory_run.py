@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
 from msgspec import Struct, field
 
 from clean_room_agent.artifacts.context import (
@@ -241,7 +242,7 @@ class MemoryProject(Struct, kw_only=True):
         """A runner of its own, which holds the commit `base`."""
         worktree = Worktree(path=PLACE / "tree", git_dir=PLACE / ".git", repo=REPOSITORY, submodules=())
         return MemoryRunner(
-            config=TestingConfig.model_validate({"test_command": "pytest", **testing}),
+            config=msgspec.convert({"test_command": "pytest", **testing}, TestingConfig),
             tree=TestWorktree(worktree=worktree, clean_at=base),
             inherited={},
             report=PLACE / "results.xml",
@@ -282,10 +283,10 @@ def limits_of(**tables: Mapping[str, Any]) -> RunLimits:
     """The limits of a run: three attempts at a step, one refinement, else what the configuration has by default."""
     solve = {"max_attempts": 3, "max_refinement_loops": 1, **tables.get("solve", {})}
     return RunLimits(
-        solve=SolveConfig.model_validate(solve),
-        orchestrator=OrchestratorConfig.model_validate(tables.get("orchestrator", {})),
-        edit=EditConfig.model_validate(tables.get("edit", {})),
-        recovery=RecoveryConfig.model_validate(tables.get("recovery", {})),
+        solve=msgspec.convert(solve, SolveConfig),
+        orchestrator=msgspec.convert(tables.get("orchestrator", {}), OrchestratorConfig),
+        edit=msgspec.convert(tables.get("edit", {}), EditConfig),
+        recovery=msgspec.convert(tables.get("recovery", {}), RecoveryConfig),
     )
 
 

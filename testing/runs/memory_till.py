@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct, field
 from rich.console import Console
 
@@ -169,7 +170,7 @@ class MemoryTill(MemoryProject, kw_only=True):
         place = self.folder / f"tree-{self._runners}"
         worktree = Worktree(path=place, git_dir=place / ".git", repo=REPOSITORY, submodules=())
         runner = UnittestRunner(
-            config=TestingConfig.model_validate({"test_command": self.test_command, **testing}),
+            config=msgspec.convert({"test_command": self.test_command, **testing}, TestingConfig),
             tree=FolderOfTexts(worktree=worktree, files=lambda commit: self.history.files[commit]),
             inherited={},
             report=self.folder / f"reports-{self._runners}" / "results.xml",

@@ -21,6 +21,7 @@ from clean_room_agent.app.new_config import write_config
 from clean_room_agent.app.settings import TABLES, Overrides, load_settings
 from clean_room_agent.artifacts.context import ContextRequest, TaskQuery
 from clean_room_agent.artifacts.names import relative_pass
+from clean_room_agent.config import keys_of
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.config import JudgmentsConfig
@@ -164,10 +165,7 @@ def test_parts_are_done_in_the_order_of_their_needs_and_not_of_the_answer(tmp_pa
 def required_values() -> list[tuple[str, str]]:
     """(table, key) of everything that a solve cannot do without and that has no default."""
     return [
-        (table, key)
-        for table in ALL_TABLES
-        for key, field in TABLES[table].model_fields.items()
-        if field.is_required()
+        (table, name) for table in ALL_TABLES for name, key in keys_of(TABLES[table]).items() if key.required
     ]
 
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from clean_room_agent.config import load_slice
+from clean_room_agent.config import keys_of, load_slice
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 
@@ -127,7 +127,7 @@ def test_a_window_must_be_positive_and_a_reserve_not_negative(fields: dict[str, 
 
 def test_every_field_says_what_it_is_for() -> None:
     for kind in (ModelsConfig, BudgetConfig):
-        assert all(field.description for field in kind.model_fields.values())
+        assert all(key.description for key in keys_of(kind).values())
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import importlib.util
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 from testing.servers.llama_server import MODEL, PROGRAM, TAG, running
@@ -69,7 +70,7 @@ def test_each_request_has_the_adapter_that_its_tag_names_and_no_other(tmp_path: 
     files = [adapter_at(tmp_path / name, zero=name == "zero-v2") for name in ("random-v1", "zero-v2")]
     more = ("--lora", ",".join(map(str, files)), "--lora-init-without-apply")
     with running(tmp_path / "log", *more, threads=1) as server:
-        transport = connect(ModelsConfig.model_validate({**server.models_table, "parallel": 1}))
+        transport = connect(msgspec.convert({**server.models_table, "parallel": 1}, ModelsConfig))
         base, random, again = (likely(transport, tag) for tag in (TAG, f"{TAG}+random-v1", TAG))
         zero, cold = likely(transport, f"{TAG}+zero-v2"), likely(transport, f"{TAG}+random-v1")
     assert base == again == pytest.approx(zero, abs=1e-3)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import model_client
@@ -34,7 +35,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
 @pytest.mark.parametrize("prompt", PROMPTS, ids=lambda prompt: prompt.name)
 def test_an_answer_has_its_form_and_an_end(server: RealServer, prompt: Prompt[Any, Any]) -> None:
     sink = MemorySink()
-    config = ModelsConfig.model_validate(server.models_table | {"grammar": server.is_binary})
+    config = msgspec.convert(server.models_table | {"grammar": server.is_binary}, ModelsConfig)
     client = model_client(connect(config), sink, config=config, window=WINDOW)
     reply = client.ask(prompt, INPUTS[prompt.name], pass_id="t:p", repair=False)
     assert sink.asked()[0].ending.finish == reply.finish

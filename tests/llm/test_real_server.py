@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 import pytest
 from pydantic import BaseModel
 from testing.client.memory_sink import MemorySink
@@ -68,7 +69,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
 
 
 def asking(server: RealServer, sink: MemorySink, **fields: object) -> ModelClient:
-    config = ModelsConfig.model_validate(server.models_table | fields)
+    config = msgspec.convert(server.models_table | fields, ModelsConfig)
     return model_client(connect(config), sink, config=config, window=WINDOW)
 
 
@@ -86,7 +87,7 @@ def test_an_answer_is_in_the_shape_that_was_asked_for(server: RealServer, thing:
 
 def sent(server: RealServer, text: str, **fields: object) -> RawAnswer:
     """The answer to a request that nobody looked at before it was sent."""
-    config = ModelsConfig.model_validate(server.models_table | fields)
+    config = msgspec.convert(server.models_table | fields, ModelsConfig)
     request = ChatRequest(
         identity=CallIdentity(pass_id="p", prompt="say", item="", attempt=0),
         model=ModelRouter(config, budget_config(WINDOW)).resolve("coding", "say"),

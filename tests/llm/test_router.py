@@ -1,5 +1,6 @@
 from typing import Any
 
+import msgspec
 import pytest
 from testing.client.model_client import models_config
 
@@ -12,7 +13,7 @@ SMALL = {"context_window": 2048, "reserved_tokens": 512}
 
 def router(budget: dict[str, Any] | None = None, **models: Any) -> ModelRouter:
     fields = {"context_window": 8192, "reserved_tokens": 2048} | (budget or {})
-    return ModelRouter(models_config(**models), BudgetConfig.model_validate(fields))
+    return ModelRouter(models_config(**models), msgspec.convert(fields, BudgetConfig))
 
 
 def test_an_override_of_the_prompt_wins_over_its_stage_and_its_role() -> None:

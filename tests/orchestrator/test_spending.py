@@ -3,6 +3,7 @@
 import itertools
 from concurrent.futures import ThreadPoolExecutor
 
+import msgspec
 import pytest
 
 from clean_room_agent.artifacts.outcomes import TimeKind
@@ -50,7 +51,9 @@ def test_a_reading_less_an_earlier_one_is_what_came_between() -> None:
 def test_a_budget_that_is_spent_names_its_bound(limits: dict[str, float], said: str) -> None:
     meter = Meter()
     seconds = iter([0.0, 100.0])
-    budget = Budget(OrchestratorConfig.model_validate(limits), meter, lambda: next(seconds), used_before=20.0)
+    budget = Budget(
+        msgspec.convert(limits, OrchestratorConfig), meter, lambda: next(seconds), used_before=20.0
+    )
     meter.add(prompt_tokens=400, completion_tokens=100, latency_ms=1, window=1000)
     assert budget.spent() == said
 

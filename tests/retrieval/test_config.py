@@ -1,11 +1,11 @@
+import msgspec
 import pytest
-from pydantic import ValidationError
 
 from clean_room_agent.retrieval.config import JudgmentsConfig, StagesConfig, split_stages
 
 
 def judgments(**values: object) -> JudgmentsConfig:
-    return JudgmentsConfig.model_validate(values)
+    return msgspec.convert(values, JudgmentsConfig)
 
 
 def test_stages_are_named_with_commas_and_blanks_do_not_count() -> None:
@@ -58,5 +58,5 @@ def test_without_a_model_everything_is_one_question() -> None:
 
 @pytest.mark.parametrize("values", [{"top_k": 0}, {"threshold": 1.5}, {"route": "some"}])
 def test_values_that_make_no_sense_are_refused(values: dict[str, object]) -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(msgspec.ValidationError):
         judgments(**values)

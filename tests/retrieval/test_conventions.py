@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 from tests.retrieval.shop import IMPORTS, SHOP
 from tests.retrieval.world import TASK, World, context_request
@@ -34,7 +35,7 @@ Ask.
 
 
 def ranges(world: World, **config: object) -> list[tuple[str, int, int]]:
-    found, _ = find_conventions(world.source(), ConventionsConfig.model_validate(config))
+    found, _ = find_conventions(world.source(), msgspec.convert(config, ConventionsConfig))
     return [(one.path, one.start_line, one.end_line) for one in found]
 
 

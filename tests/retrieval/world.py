@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 from testing.client.scripted_transport import Scripted, ScriptedTransport
 
@@ -126,7 +127,7 @@ class World(Struct, kw_only=True):
         self, *, stages: tuple[str, ...] = ("scope", "precision"), use_model: bool = True, **judgments: object
     ) -> Retriever:
         """One question for many, unless `judgments` says otherwise."""
-        chosen = JudgmentsConfig.model_validate({"route": "batch", **judgments})
+        chosen = msgspec.convert({"route": "batch", **judgments}, JudgmentsConfig)
         config = RetrievalConfig(stages=stages, judgments=chosen, use_model=use_model)
         return Retriever(
             kb=KnowledgeBase(self.index), root=self.root, models=self.models, record=self.record,

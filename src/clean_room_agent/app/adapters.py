@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
@@ -110,7 +110,7 @@ class OpenAdapters(Struct, frozen=True, kw_only=True):
         """The prompt, answered by this model whatever the configuration says."""
         from clean_room_agent.training.evaluation import Arm
 
-        models = self.settings.models.model_copy(update={"overrides": {prompt.name: tag}})
+        models = structs.replace(self.settings.models, overrides={prompt.name: tag})
         router = ModelRouter(models, self.settings.budget)
         sink = RecordSink(self.record, Meter(), router)
         client = ModelClient(router, transport, sink, utc_now, proofs=RecordedProofs(self.record))

@@ -6,10 +6,9 @@ from types import MappingProxyType
 from typing import Any
 
 import tomli_w
-from pydantic.fields import FieldInfo
 
 from clean_room_agent.app.settings import TABLES
-from clean_room_agent.config import ConfigSlice
+from clean_room_agent.config import ConfigSlice, Key, keys_of
 
 COMMENT_WIDTH = 100
 COMMENT_COLUMN = 44
@@ -38,65 +37,51 @@ def _table(
 ) -> list[str]:
     lines = [f"[{name}]"]
     nested: list[str] = []
-    for key, field in kind.model_fields.items():
-        inner = _slice_of(field)
-        if inner is not None:
-            nested.extend(_nested(f"{name}.{key}", inner, field, values.get(key), below.get(key)))
-        elif _is_table(field):
-            nested.extend(_free_table(f"{name}.{key}", field, values.get(key)))
+    for key in keys_of(kind).values():
+        if key.table is not None:
+            nested.extend(_nested(f"{name}.{key.name}", key, key.table, values, below))
+        elif isinstance(key.default, dict):
+            nested.extend(_free_table(f"{name}.{key.name}", key, values.get(key.name)))
         else:
-            lines.append(_entry(key, field, values, below))
+            lines.append(_entry(key, values, below))
     return ["\n".join(lines) + "\n", *nested]
 
 
-def _nested(name: str, kind: type[ConfigSlice], field: FieldInfo, values: Any, below: Any) -> list[str]:
-    if values is None and field.get_default(call_default_factory=True) is None:
-        keys = "".join(f"#   {key}: {inner.description or ''}\n" for key, inner in kind.model_fields.items())
-        return [f"# [{name}]    # {field.description or 'optional'}\n{keys}"]
-    head, *rest = _table(name, kind, values or {}, below or {})
-    described = f"    # {field.description}" if field.description else ""
+def _nested(
+    name: str, key: Key, kind: type[ConfigSlice], values: Mapping[str, Any], below: Mapping[str, Any]
+) -> list[str]:
+    given = values.get(key.name)
+    if given is None and key.default is None:
+        keys = "".join(f"#   {inner.name}: {inner.description}\n" for inner in keys_of(kind).values())
+        return [f"# [{name}]    # {key.description or 'optional'}\n{keys}"]
+    head, *rest = _table(name, kind, given or {}, below.get(key.name) or {})
+    described = f"    # {key.description}" if key.description else ""
     return [head.replace("]", f"]{described}", 1), *rest]
 
 
-def _free_table(name: str, field: FieldInfo, values: Mapping[str, Any] | None) -> list[str]:
+def _free_table(name: str, key: Key, values: Mapping[str, Any] | None) -> list[str]:
     whole: dict[str, Any] = dict(values or {})
     for part in reversed(name.split(".")):
         whole = {part: whole}
     body = tomli_w.dumps(whole).replace(f"[{name}]\n", "", 1)
-    return [f"[{name}]    # {field.description or ''}\n{body}"]
+    return [f"[{name}]    # {key.description}\n{body}"]
 
 
-def _entry(key: str, field: FieldInfo, values: Mapping[str, Any], below: Mapping[str, Any]) -> str:
-    value = values.get(key, below.get(key, _default(field)))
-    line = f"# {key} =" if value is None else tomli_w.dumps({key: _plain(value)}).strip()
-    if key in below and value == below[key] and "\n" not in line:
+def _entry(key: Key, values: Mapping[str, Any], below: Mapping[str, Any]) -> str:
+    value = values.get(key.name, below.get(key.name, key.default))
+    line = f"# {key.name} =" if value is None else tomli_w.dumps({key.name: _plain(value)}).strip()
+    if key.name in below and value == below[key.name] and "\n" not in line:
         line = f"# {line}"
-    if not field.description:
+    if not key.description:
         return line
     if (
         "\n" not in line
         and len(line) < COMMENT_COLUMN
-        and len(field.description) + COMMENT_COLUMN < COMMENT_WIDTH + 20
+        and len(key.description) + COMMENT_COLUMN < COMMENT_WIDTH + 20
     ):
-        return f"{line:<{COMMENT_COLUMN}}# {field.description}"
-    comment = "\n".join(f"# {part}" for part in textwrap.wrap(field.description, COMMENT_WIDTH))
+        return f"{line:<{COMMENT_COLUMN}}# {key.description}"
+    comment = "\n".join(f"# {part}" for part in textwrap.wrap(key.description, COMMENT_WIDTH))
     return f"{comment}\n{line}"
-
-
-def _default(field: FieldInfo) -> Any:
-    return None if field.is_required() else field.get_default(call_default_factory=True)
-
-
-def _slice_of(field: FieldInfo) -> type[ConfigSlice] | None:
-    candidates = (field.annotation, *getattr(field.annotation, "__args__", ()))
-    return next(
-        (kind for kind in candidates if isinstance(kind, type) and issubclass(kind, ConfigSlice)),
-        None,
-    )
-
-
-def _is_table(field: FieldInfo) -> bool:
-    return isinstance(_default(field), dict)
 
 
 def _plain(value: Any) -> Any:

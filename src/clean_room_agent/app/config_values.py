@@ -6,14 +6,14 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from msgspec import Struct
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.settings import TABLES, check_tables, read_user_config, user_config_file
 from clean_room_agent.atomic_write import atomic_write
-from clean_room_agent.config import ConfigSlice, laid_over, read_toml
+from clean_room_agent.config import ConfigSlice, keys_of, laid_over, read_toml
 from clean_room_agent.errors import ConfigError, UsageError
 from clean_room_agent.workspace import Workspace, hold, private_folder
 
@@ -117,34 +117,33 @@ def _values(
     needed: bool = True,
 ) -> Iterator[ConfiguredValue]:
     """The values of a table; only a table that is `needed` or present has required values."""
-    for key, field in kind.model_fields.items():
-        full, inner = f"{name}.{key}", _slice_in(field.annotation)
-        default = None if field.is_required() else field.get_default(call_default_factory=True)
-        if inner is not None:
-            given = user.get(key) or {}, own.get(key) or {}
-            yield from _values(full, inner, *given, needed=field.is_required() or any(given))
-        elif isinstance(default, dict):
+    for key in keys_of(kind).values():
+        full = f"{name}.{key.name}"
+        if key.table is not None:
+            given = user.get(key.name) or {}, own.get(key.name) or {}
+            yield from _values(full, key.table, *given, needed=key.required or any(given))
+        elif isinstance(key.default, dict):
             merged = {
-                **dict.fromkeys(user.get(key, {}), "user"),
-                **dict.fromkeys(own.get(key, {}), "repository"),
+                **dict.fromkeys(user.get(key.name, {}), "user"),
+                **dict.fromkeys(own.get(key.name, {}), "repository"),
             }
             for each, source in sorted(merged.items()):
-                value = (own if source == "repository" else user)[key][each]
+                value = (own if source == "repository" else user)[key.name][each]
                 yield ConfiguredValue(
                     key=f"{full}.{each}",
                     value=value,
                     source="repository" if source == "repository" else "user",
                     required=False,
-                    description=field.description or "",
+                    description=key.description,
                 )
         else:
-            source, value = _given(key, user, own, plain_value(default))
+            source, value = _given(key.name, user, own, plain_value(key.default))
             yield ConfiguredValue(
                 key=full,
                 value=value,
                 source=source,
-                required=needed and field.is_required(),
-                description=field.description or "",
+                required=needed and key.required,
+                description=key.description,
             )
 
 
@@ -164,13 +163,6 @@ def plain_value(value: Any) -> Any:
         each = [plain_value(item) for item in value]
         return sorted(each) if isinstance(value, frozenset | set) else each
     return str(value) if isinstance(value, Path) else value
-
-
-def _slice_in(annotation: Any) -> type[ConfigSlice] | None:
-    for kind in (annotation, *get_args(annotation)):
-        if isinstance(kind, type) and issubclass(kind, ConfigSlice):
-            return kind
-    return None
 
 
 def _readings(text: str) -> tuple[Any, ...]:
@@ -217,15 +209,14 @@ def _exists(tables: tuple[str, ...], name: str) -> bool:
         return False
     kind: type[ConfigSlice] = TABLES[tables[0]]
     for place, table in enumerate(tables[1:], start=1):
-        field = kind.model_fields.get(table)
-        if field is None:
+        key = keys_of(kind).get(table)
+        if key is None:
             return False
-        inner = _slice_in(field.annotation)
-        if inner is None:
-            return place == len(tables) - 1 and isinstance(field.get_default(call_default_factory=True), dict)
-        kind = inner
-    known = kind.model_fields.get(name)
-    return known is not None and _slice_in(known.annotation) is None
+        if key.table is None:
+            return place == len(tables) - 1 and isinstance(key.default, dict)
+        kind = key.table
+    known = keys_of(kind).get(name)
+    return known is not None and known.table is None
 
 
 def _has(data: Mapping[str, Any], tables: list[str], name: str) -> bool:

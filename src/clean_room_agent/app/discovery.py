@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
 from msgspec import Struct
 
 from clean_room_agent import safe_open
@@ -172,7 +173,7 @@ def _places(wanted: Wanted) -> Iterator[dict[str, Any]]:
 
 
 def _open(table: dict[str, Any]) -> ModelServer:
-    return open_server(ModelsConfig.model_validate({**table, "coding": "none", "reasoning": "none"}))
+    return open_server(msgspec.convert({**table, "coding": "none", "reasoning": "none"}, ModelsConfig))
 
 
 def suggest_models(models: tuple[ServedModel, ...]) -> tuple[str, str] | None:

@@ -5,14 +5,14 @@ import os
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct, structs
-from pydantic import Field
+from msgspec import Meta, Struct, structs
 
 from clean_room_agent.config import (
     ConfigSlice,
     check_slice,
+    keys_of,
     laid_over,
     load_slice,
     read_toml,
@@ -42,12 +42,12 @@ FLAGS = {
 }
 
 
-class EnrichmentConfig(ConfigSlice):
+class EnrichmentConfig(ConfigSlice, frozen=True, kw_only=True):
     """When `cra enrich` gives up."""
 
-    max_unreadable: int = Field(
-        default=5, ge=1, description="unreadable answers in a row after which `cra enrich` stops"
-    )
+    max_unreadable: Annotated[
+        int, Meta(ge=1, description="unreadable answers in a row after which `cra enrich` stops")
+    ] = 5
 
 
 TABLES: dict[str, type[ConfigSlice]] = {
@@ -103,7 +103,7 @@ class Settings(Struct, frozen=True, kw_only=True, dict=True):
         missing: dict[str, str] = {}
         for (section, key), flag in FLAGS.items():
             absent = section == table and key not in self.data.get(section, {})
-            if absent and kind.model_fields[key].is_required():
+            if absent and keys_of(kind)[key].required:
                 missing[key] = flag
         if missing:
             keys, flags = " and ".join(missing), " and ".join(missing.values())
@@ -249,9 +249,8 @@ def _lay_over(data: dict[str, Any], overrides: Overrides) -> None:
         if window is not None or reserved is not None:
             raise UsageError("--budget-config excludes --context-window and --reserved-tokens")
         given = read_toml(overrides.budget_config)
-        data["budget"] = load_slice(
-            {"budget": given}, "budget", BudgetConfig, source=str(overrides.budget_config)
-        ).model_dump(exclude_none=True)
+        load_slice({"budget": given}, "budget", BudgetConfig, source=str(overrides.budget_config))
+        data["budget"] = given
     flags: dict[tuple[str, str], object] = {
         ("budget", "context_window"): window,
         ("budget", "reserved_tokens"): reserved,

@@ -2,13 +2,13 @@
 
 import ipaddress
 import re
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator, model_validator
+from msgspec import Meta, field, structs
 
 from clean_room_agent.artifacts.context import Role
-from clean_room_agent.config import ConfigSlice
+from clean_room_agent.config import ConfigSlice, NonEmpty, Positive
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.llm.token_estimator import START_FACTOR
 
@@ -38,7 +38,7 @@ _NAME = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?")
 _NUMERIC = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)(?:\.(?:0x[0-9a-f]*|[0-9]+))*\.?")
 
 
-class PerRole(ConfigSlice, Generic[ValueT]):
+class PerRole(ConfigSlice, Generic[ValueT], frozen=True, kw_only=True):
     """One value for each role."""
 
     coding: ValueT
@@ -50,170 +50,167 @@ class PerRole(ConfigSlice, Generic[ValueT]):
         return {"coding": self.coding, "reasoning": self.reasoning, "classifier": self.classifier}[role]
 
 
-class Temperatures(PerRole[float]):
+class Temperatures(PerRole[float], frozen=True, kw_only=True):
     """`[models.temperature]`."""
 
-    coding: float = Field(default=0.0, ge=0, le=2, description="0 takes the likeliest token each time")
-    reasoning: float = Field(default=0.0, ge=0, le=2, description="0 takes the likeliest token each time")
-    classifier: float = Field(default=0.0, ge=0, le=2, description="0 takes the likeliest token each time")
+    coding: Annotated[float, Meta(ge=0, le=2, description="0 takes the likeliest token each time")] = 0.0
+    reasoning: Annotated[float, Meta(ge=0, le=2, description="0 takes the likeliest token each time")] = 0.0
+    classifier: Annotated[float, Meta(ge=0, le=2, description="0 takes the likeliest token each time")] = 0.0
 
 
-class AnswerLimits(PerRole[int | None]):
+class AnswerLimits(PerRole[int | None], frozen=True, kw_only=True):
     """`[models.max_tokens]`."""
 
-    coding: int | None = Field(
-        default=None, gt=0, description="longest answer in tokens; default: each prompt's own"
-    )
-    reasoning: int | None = Field(
-        default=None, gt=0, description="longest answer in tokens; default: each prompt's own"
-    )
-    classifier: int | None = Field(
-        default=None, gt=0, description="longest answer in tokens; default: each prompt's own"
-    )
+    coding: Annotated[
+        Positive | None, Meta(description="longest answer in tokens; default: each prompt's own")
+    ] = None
+    reasoning: Annotated[
+        Positive | None, Meta(description="longest answer in tokens; default: each prompt's own")
+    ] = None
+    classifier: Annotated[
+        Positive | None, Meta(description="longest answer in tokens; default: each prompt's own")
+    ] = None
 
 
-class Escalation(PerRole[tuple[str, ...]]):
+class Escalation(PerRole[tuple[str, ...]], frozen=True, kw_only=True):
     """`[models.escalation]`."""
 
-    coding: tuple[str, ...] = Field(
-        default=(), description="stronger models, asked in this order about a step that the coder cannot do"
-    )
-    reasoning: tuple[str, ...] = Field(
-        default=(), description="stronger models, in order: the first is the doctor"
-    )
-    classifier: tuple[str, ...] = Field(
-        default=(), description="stronger models, in order; nothing in this version asks them"
-    )
+    coding: Annotated[
+        tuple[str, ...],
+        Meta(description="stronger models, asked in this order about a step that the coder cannot do"),
+    ] = ()
+    reasoning: Annotated[
+        tuple[str, ...], Meta(description="stronger models, in order: the first is the doctor")
+    ] = ()
+    classifier: Annotated[
+        tuple[str, ...], Meta(description="stronger models, in order; nothing in this version asks them")
+    ] = ()
 
 
-class Timeouts(ConfigSlice):
+class Timeouts(ConfigSlice, frozen=True, kw_only=True):
     """`[models.timeouts]`, in seconds."""
 
-    connect: float = Field(default=5.0, gt=0, description="until the server accepts the connection")
-    first_byte: float = Field(
-        default=600.0, gt=0, description="until the answer begins: queue, loading, reading the prompt"
-    )
-    idle: float = Field(default=120.0, gt=0, description="between two pieces of an answer")
-    total: float = Field(default=1800.0, gt=0, description="for a whole answer")
+    connect: Annotated[float, Meta(gt=0, description="until the server accepts the connection")] = 5.0
+    first_byte: Annotated[
+        float, Meta(gt=0, description="until the answer begins: queue, loading, reading the prompt")
+    ] = 600.0
+    idle: Annotated[float, Meta(gt=0, description="between two pieces of an answer")] = 120.0
+    total: Annotated[float, Meta(gt=0, description="for a whole answer")] = 1800.0
 
 
-class ModelsConfig(ConfigSlice):
+class ModelsConfig(ConfigSlice, frozen=True, kw_only=True):
     """`[models]`."""
 
-    provider: Provider = Field(
-        default="ollama", description='"openai": vLLM, llama-server, LM Studio and all that speak its API'
+    provider: Annotated[
+        Provider, Meta(description='"openai": vLLM, llama-server, LM Studio and all that speak its API')
+    ] = "ollama"
+    base_url: Annotated[str, Meta(description="the model server; another machine needs allow_remote = true")]
+    coding: Annotated[NonEmpty, Meta(description="writes the edits")]
+    reasoning: Annotated[NonEmpty, Meta(description="plans and judges")]
+    classifier: Annotated[
+        NonEmpty | None, Meta(description="yes/no judgments; default: the reasoning model")
+    ] = None
+    overrides: Annotated[dict[str, str], Meta(description="another model for one prompt or stage")] = field(
+        default_factory=dict
     )
-    base_url: str = Field(description="the model server; another machine needs allow_remote = true")
-    coding: str = Field(min_length=1, description="writes the edits")
-    reasoning: str = Field(min_length=1, description="plans and judges")
-    classifier: str | None = Field(
-        default=None, min_length=1, description="yes/no judgments; default: the reasoning model"
+    escalation: Annotated[Escalation, Meta(description="stronger models, by role")] = field(
+        default_factory=Escalation
     )
-    overrides: dict[str, str] = Field(
-        default_factory=dict, description="another model for one prompt or stage"
-    )
-    escalation: Escalation = Field(default_factory=Escalation, description="stronger models, by role")
-    temperature: Temperatures = Field(default_factory=Temperatures, description="by role")
-    max_tokens: AnswerLimits = Field(default_factory=AnswerLimits, description="by role")
-    timeouts: Timeouts = Field(default_factory=Timeouts, description="seconds")
-    parallel: int = Field(
-        default=2, gt=0, description="requests at a time; more than the server's slots only queue there"
-    )
-    retries: int = Field(
-        default=3,
-        ge=0,
-        description="after a refused connection, a full queue or a break before the first token",
-    )
-    verdict_schema: bool = Field(
-        default=False,
-        description="true asks again for yes or no with a schema if the free answer could not be read",
-    )
-    repair_temperature: float = Field(
-        default=0.6,
-        ge=0,
-        le=2,
-        description="of the answer that is asked for after an unreadable one; 0 may give the same again",
-    )
-    repair_seed: int = Field(default=2, ge=0, description="of that answer, so that it is the same each time")
-    keep_alive: str = Field(default="30m", description="how long the server keeps a model loaded")
-    token_factor: float = Field(
-        default=START_FACTOR,
-        ge=1,
-        description="tokens per counted piece of text, until enough calls of a model are known",
-    )
-    allow_remote: bool = Field(
-        default=False, description="true lets prompts, with your code, leave this machine"
-    )
-    allow_truncating_server: bool = Field(
-        default=False, description="true accepts a server that silently truncates long prompts"
-    )
-    schema_dialect: Literal["json_schema", "json_object", "structured_outputs"] = Field(
-        default="json_schema",
-        description="openai: how the format of answers is enforced; llama-cpp-python supports json_object, vLLM all",
-    )
-    grammar: bool = Field(
-        default=False,
-        description="openai: true constrains edits and verdicts by a grammar, which llama-server supports",
-    )
-    logprobs: bool = Field(
-        default=True, description="openai: false for a server that refuses to give token probabilities"
-    )
-    streaming: bool = Field(
-        default=True,
-        description="openai: false for llama-cpp-python, whose streams have no counts and hide errors",
-    )
-    api_key_env: str | None = Field(
-        default=None, description="openai: the NAME of the environment variable that holds the key"
-    )
-    extra_body: dict[str, Any] = Field(
-        default_factory=dict, description="openai: additional fields of each request"
+    temperature: Annotated[Temperatures, Meta(description="by role")] = field(default_factory=Temperatures)
+    max_tokens: Annotated[AnswerLimits, Meta(description="by role")] = field(default_factory=AnswerLimits)
+    timeouts: Annotated[Timeouts, Meta(description="seconds")] = field(default_factory=Timeouts)
+    parallel: Annotated[
+        int, Meta(gt=0, description="requests at a time; more than the server's slots only queue there")
+    ] = 2
+    retries: Annotated[
+        int,
+        Meta(ge=0, description="after a refused connection, a full queue or a break before the first token"),
+    ] = 3
+    verdict_schema: Annotated[
+        bool,
+        Meta(description="true asks again for yes or no with a schema if the free answer could not be read"),
+    ] = False
+    repair_temperature: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=2,
+            description="of the answer that is asked for after an unreadable one; 0 may give the same again",
+        ),
+    ] = 0.6
+    repair_seed: Annotated[
+        int, Meta(ge=0, description="of that answer, so that it is the same each time")
+    ] = 2
+    keep_alive: Annotated[str, Meta(description="how long the server keeps a model loaded")] = "30m"
+    token_factor: Annotated[
+        float,
+        Meta(ge=1, description="tokens per counted piece of text, until enough calls of a model are known"),
+    ] = START_FACTOR
+    allow_remote: Annotated[
+        bool, Meta(description="true lets prompts, with your code, leave this machine")
+    ] = False
+    allow_truncating_server: Annotated[
+        bool, Meta(description="true accepts a server that silently truncates long prompts")
+    ] = False
+    schema_dialect: Annotated[
+        Literal["json_schema", "json_object", "structured_outputs"],
+        Meta(
+            description="openai: how the format of answers is enforced; llama-cpp-python supports json_object, vLLM all"
+        ),
+    ] = "json_schema"
+    grammar: Annotated[
+        bool,
+        Meta(
+            description="openai: true constrains edits and verdicts by a grammar, which llama-server supports"
+        ),
+    ] = False
+    logprobs: Annotated[
+        bool, Meta(description="openai: false for a server that refuses to give token probabilities")
+    ] = True
+    streaming: Annotated[
+        bool,
+        Meta(description="openai: false for llama-cpp-python, whose streams have no counts and hide errors"),
+    ] = True
+    api_key_env: Annotated[
+        str | None, Meta(description="openai: the NAME of the environment variable that holds the key")
+    ] = None
+    extra_body: Annotated[dict[str, Any], Meta(description="openai: additional fields of each request")] = (
+        field(default_factory=dict)
     )
 
-    @field_validator("api_key_env")
-    @classmethod
-    def _only_a_name(cls, name: str | None) -> str | None:
-        if name is not None and not _VARIABLE.fullmatch(name):
+    def __post_init__(self) -> None:
+        if self.api_key_env is not None and not _VARIABLE.fullmatch(self.api_key_env):
             # Not shown: it may be the key itself.
             raise ConfigError(
                 "[models] api_key_env is not the name of an environment variable",
                 hint='write the variable\'s name, such as "MODEL_SERVER_KEY"; the key itself stays in the environment',
             )
-        return name
-
-    @field_validator("extra_body")
-    @classmethod
-    def _only_more(cls, extra: dict[str, Any]) -> dict[str, Any]:
-        for key in sorted(OWN_FIELDS & extra.keys()):
+        for key in sorted(OWN_FIELDS & self.extra_body.keys()):
             raise ConfigError(
                 f"[models.extra_body] {key}: cra sets this field itself",
                 hint="extra_body is for what the server knows beyond the usual, such as chat_template_kwargs",
             )
-        return extra
-
-    @field_validator("base_url")
-    @classmethod
-    def _plain_url(cls, url: str) -> str:
-        if not _is_server_address(url):
+        if not _is_server_address(self.base_url):
             raise ConfigError(
-                f"[models] base_url: {url!r} is not the address of a server",
+                f"[models] base_url: {self.base_url!r} is not the address of a server",
                 hint='write it like "http://127.0.0.1:11434"',
             )
-        return url.rstrip("/")
+        structs.force_setattr(self, "base_url", self.base_url.rstrip("/"))
+        if not self.allow_remote:
+            self._require_local()
 
-    @model_validator(mode="after")
-    def _local(self) -> Self:
-        for tag in () if self.allow_remote else self.tags():
+    def _require_local(self) -> None:
+        for tag in self.tags():
             if is_cloud_tag(tag):
                 raise ConfigError(
                     f"[models] {tag}: Ollama forwards prompts for this model to its cloud, and prompts hold your code",
                     hint="use a model that runs on this machine, or set allow_remote = true in [models]",
                 )
-        if not self.allow_remote and not is_loopback(self.base_url):
+        if not is_loopback(self.base_url):
             raise ConfigError(
                 f"[models] base_url: {self.base_url} is not this machine, and prompts hold your code",
                 hint="use a server on 127.0.0.1, or set allow_remote = true in [models]",
             )
-        return self
 
     def tags(self) -> tuple[str, ...]:
         """Every model that is named, without duplicates."""
@@ -222,32 +219,30 @@ class ModelsConfig(ConfigSlice):
         return tuple(dict.fromkeys((*roles, *self.overrides.values(), *stronger)))
 
 
-class RoleBudget(ConfigSlice):
+class RoleBudget(ConfigSlice, frozen=True, kw_only=True):
     """A window, and how much of it is reserved from content."""
 
-    context_window: int = Field(gt=0, description="tokens for the prompt and the answer")
-    reserved_tokens: int = Field(
-        ge=0, description="of these, kept for instructions, task, retry details and the answer"
-    )
+    context_window: Annotated[int, Meta(gt=0, description="tokens for the prompt and the answer")]
+    reserved_tokens: Annotated[
+        int, Meta(ge=0, description="of these, kept for instructions, task, retry details and the answer")
+    ]
 
-    @model_validator(mode="after")
-    def _reserve_within_window(self) -> Self:
+    def __post_init__(self) -> None:
         if self.reserved_tokens >= self.context_window:
             raise ConfigError(
                 f"[budget] reserved_tokens: {self.reserved_tokens} leaves nothing of context_window = {self.context_window}",
                 hint="a quarter of the window is a good reserve",
             )
-        return self
 
 
-class BudgetConfig(RoleBudget):
+class BudgetConfig(RoleBudget, frozen=True, kw_only=True):
     """`[budget]`, with a table of its own for a role whose model has a different window."""
 
-    coding: RoleBudget | None = Field(default=None, description="where the coding model's window differs")
-    reasoning: RoleBudget | None = Field(
-        default=None, description="where the reasoning model's window differs"
-    )
-    classifier: RoleBudget | None = Field(default=None, description="where the classifier's window differs")
+    coding: Annotated[RoleBudget | None, Meta(description="where the coding model's window differs")] = None
+    reasoning: Annotated[
+        RoleBudget | None, Meta(description="where the reasoning model's window differs")
+    ] = None
+    classifier: Annotated[RoleBudget | None, Meta(description="where the classifier's window differs")] = None
 
     def of(self, role: Role) -> RoleBudget:
         """The role's budget."""

@@ -3,11 +3,12 @@ repository's commands.
 """
 
 from pathlib import Path
-from typing import ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal, get_args
 
-from pydantic import Field, field_validator
+from msgspec import Meta
 
-from clean_room_agent.config import ConfigSlice
+from clean_room_agent.config import ConfigSlice, NonEmpty
+from clean_room_agent.errors import ConfigError
 
 Rule = Literal[
     "refine",
@@ -62,215 +63,245 @@ DEFAULT_PROTECTED = (
 )
 
 
-class SolveConfig(ConfigSlice):
+class SolveConfig(ConfigSlice, frozen=True, kw_only=True):
     """[solve]: how hard a step is tried."""
 
-    max_attempts: int = Field(ge=1, description="attempts at one step before it is given up")
-    max_refinement_loops: int = Field(
-        ge=0, description="how often a step may ask retrieval for what its context lacked"
-    )
-    samples: int = Field(
-        default=1,
-        ge=1,
-        description="answers that an attempt draws from its prompt, until one turns all goal tests green and loses nothing; "
-        "else the best of them counts",
-    )
-    scaffold: Literal["auto", "always", "never"] = Field(
-        default="auto",
-        description="whether a step that creates a file of code, or names several new symbols, begins with imports, signatures and "
-        'docstrings, which are proven to parse and to import before the bodies are written. "auto": once an answer was cut off',
-    )
-    scaffold_symbols: int = Field(
-        default=3,
-        ge=1,
-        description="from so many new symbols on, a step that creates no file begins like that, too",
-    )
+    max_attempts: Annotated[int, Meta(ge=1, description="attempts at one step before it is given up")]
+    max_refinement_loops: Annotated[
+        int, Meta(ge=0, description="how often a step may ask retrieval for what its context lacked")
+    ]
+    samples: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="answers that an attempt draws from its prompt, until one turns all goal tests green and loses nothing; "
+            "else the best of them counts",
+        ),
+    ] = 1
+    scaffold: Annotated[
+        Literal["auto", "always", "never"],
+        Meta(
+            description="whether a step that creates a file of code, or names several new symbols, begins with imports, signatures and "
+            'docstrings, which are proven to parse and to import before the bodies are written. "auto": once an answer was cut off'
+        ),
+    ] = "auto"
+    scaffold_symbols: Annotated[
+        int,
+        Meta(
+            ge=1, description="from so many new symbols on, a step that creates no file begins like that, too"
+        ),
+    ] = 3
 
 
-class OrchestratorConfig(ConfigSlice):
+class OrchestratorConfig(ConfigSlice, frozen=True, kw_only=True):
     """[orchestrator]: limits of a plan and of a whole run; reaching one ends the run as partial."""
 
-    max_parts: int = Field(default=10, ge=1, description="parts of a plan")
-    max_steps_per_part: int = Field(default=15, ge=1, description="steps of a part")
-    max_adjustment_rounds: int = Field(
-        default=1, ge=0, description="times that what remains of a part may be revised after one step"
-    )
-    planning: Literal["one-call", "decomposed"] = Field(
-        default="one-call",
-        description="one-call: the model writes a plan in one answer; decomposed: small questions, put together by the program",
-    )
-    adjusting: Literal["one-call", "decomposed"] = Field(
-        default="one-call", description="the same for what remains of a part after a step"
-    )
-    max_change_points: int = Field(
-        default=8,
-        ge=1,
-        le=12,
-        description="decomposed: places that a task or a part changes; each two of them may be a question",
-    )
-    max_failure_signals: int = Field(
-        default=3,
-        ge=1,
-        description="decomposed: failures of a step that are examined; each with each step may be a question",
-    )
-    plan_fallback: bool = Field(
-        default=True,
-        description="if there is no valid plan: the task as one part, a part as one step, over the files in scope",
-    )
-    max_calls: int = Field(default=400, ge=1, description="model calls of a run")
-    max_tokens: int = Field(default=4_000_000, ge=1, description="prompt and answer tokens of a run")
-    max_minutes: float = Field(default=240.0, gt=0, description="minutes of a run")
-    max_untracked_bytes: int = Field(
-        default=2_000_000, ge=0, description="an untracked file larger than this stays out of the snapshot"
-    )
+    max_parts: Annotated[int, Meta(ge=1, description="parts of a plan")] = 10
+    max_steps_per_part: Annotated[int, Meta(ge=1, description="steps of a part")] = 15
+    max_adjustment_rounds: Annotated[
+        int, Meta(ge=0, description="times that what remains of a part may be revised after one step")
+    ] = 1
+    planning: Annotated[
+        Literal["one-call", "decomposed"],
+        Meta(
+            description="one-call: the model writes a plan in one answer; decomposed: small questions, put together by the program"
+        ),
+    ] = "one-call"
+    adjusting: Annotated[
+        Literal["one-call", "decomposed"],
+        Meta(description="the same for what remains of a part after a step"),
+    ] = "one-call"
+    max_change_points: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=12,
+            description="decomposed: places that a task or a part changes; each two of them may be a question",
+        ),
+    ] = 8
+    max_failure_signals: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="decomposed: failures of a step that are examined; each with each step may be a question",
+        ),
+    ] = 3
+    plan_fallback: Annotated[
+        bool,
+        Meta(
+            description="if there is no valid plan: the task as one part, a part as one step, over the files in scope"
+        ),
+    ] = True
+    max_calls: Annotated[int, Meta(ge=1, description="model calls of a run")] = 400
+    max_tokens: Annotated[int, Meta(ge=1, description="prompt and answer tokens of a run")] = 4_000_000
+    max_minutes: Annotated[float, Meta(gt=0, description="minutes of a run")] = 240.0
+    max_untracked_bytes: Annotated[
+        int, Meta(ge=0, description="an untracked file larger than this stays out of the snapshot")
+    ] = 2_000_000
 
 
-class RecoveryConfig(ConfigSlice):
+class RecoveryConfig(ConfigSlice, frozen=True, kw_only=True):
     """[recovery]: what is done about a step that does not work; planning/pipeline.md has the table."""
 
-    rules: tuple[Rule, ...] = Field(
-        default=get_args(Rule), description="the rows that may decide; one that is left out never does"
-    )
-    redraw: int = Field(
-        default=0,
-        ge=0,
-        description="answers drawn from the unchanged prompt after a first attempt that was tested and failed, before one is "
-        "shown what failed; the round counts as one attempt",
-    )
-    likeness: float = Field(
-        default=0.8, gt=0, le=1, description="from this share on, two normalised errors count as the same"
-    )
-    min_message: int = Field(default=30, ge=1, description="characters; shorter errors are not compared")
-    replans_per_part: int = Field(default=1, ge=0, description="times a part is planned again")
-    replans_per_run: int = Field(default=5, ge=0, description="times parts of a run are planned again")
-    fatal_categories: tuple[Category, ...] = Field(
-        default=("wrong_tech_stack", "schema_mismatch", "api_contract_wrong"),
-        description="kinds of failure after which the part is planned again at once",
-    )
-    doctor: Literal["stronger", "always", "never"] = Field(
-        default="stronger",
-        description='which model to ask why a step fails if the rules do not know: "stronger": only '
-        '[models.escalation] reasoning; "always": the reasoning model first',
-    )
-    diagnoses_per_step: int = Field(default=2, ge=0, description="times a model is asked why a step fails")
-    diagnoses_per_run: int = Field(default=10, ge=0, description="likewise, in a run")
-    strong_diagnoses_per_run: int = Field(default=5, ge=0, description="of these, by the stronger model")
-    infrastructure_per_run: int = Field(
-        default=3, ge=0, description="times a test command that gives no result is tried again"
-    )
-    high_risk: tuple[Category, ...] = Field(
-        default=("import", "name", "logic", "patch"),
-        description="kinds of failure for which the stronger model is asked at once",
-    )
-    strong_after: int = Field(default=4, ge=1, description="attempts after which it is asked")
-    strong_from: float = Field(
-        default=0.8, gt=0, le=1, description="share of a run's budget from which it is asked"
-    )
-    doubt: float = Field(default=0.7, ge=0, le=1, description="below this confidence, it is asked next")
-    no_progress: int = Field(
-        default=2, ge=2, description="attempts in a row that change nothing, before another strategy"
-    )
-    nearly_spent: float = Field(
-        default=0.9,
-        gt=0,
-        le=1,
-        description="share of a run's budget from which a step of several files is cut down",
-    )
-    escalation_attempts: int = Field(
-        default=1, ge=1, description="attempts of each stronger model in [models.escalation]"
-    )
+    rules: Annotated[
+        tuple[Rule, ...], Meta(description="the rows that may decide; one that is left out never does")
+    ] = get_args(Rule)
+    redraw: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="answers drawn from the unchanged prompt after a first attempt that was tested and failed, before one is "
+            "shown what failed; the round counts as one attempt",
+        ),
+    ] = 0
+    likeness: Annotated[
+        float, Meta(gt=0, le=1, description="from this share on, two normalised errors count as the same")
+    ] = 0.8
+    min_message: Annotated[int, Meta(ge=1, description="characters; shorter errors are not compared")] = 30
+    replans_per_part: Annotated[int, Meta(ge=0, description="times a part is planned again")] = 1
+    replans_per_run: Annotated[int, Meta(ge=0, description="times parts of a run are planned again")] = 5
+    fatal_categories: Annotated[
+        tuple[Category, ...],
+        Meta(description="kinds of failure after which the part is planned again at once"),
+    ] = ("wrong_tech_stack", "schema_mismatch", "api_contract_wrong")
+    doctor: Annotated[
+        Literal["stronger", "always", "never"],
+        Meta(
+            description='which model to ask why a step fails if the rules do not know: "stronger": only '
+            '[models.escalation] reasoning; "always": the reasoning model first'
+        ),
+    ] = "stronger"
+    diagnoses_per_step: Annotated[int, Meta(ge=0, description="times a model is asked why a step fails")] = 2
+    diagnoses_per_run: Annotated[int, Meta(ge=0, description="likewise, in a run")] = 10
+    strong_diagnoses_per_run: Annotated[int, Meta(ge=0, description="of these, by the stronger model")] = 5
+    infrastructure_per_run: Annotated[
+        int, Meta(ge=0, description="times a test command that gives no result is tried again")
+    ] = 3
+    high_risk: Annotated[
+        tuple[Category, ...],
+        Meta(description="kinds of failure for which the stronger model is asked at once"),
+    ] = ("import", "name", "logic", "patch")
+    strong_after: Annotated[int, Meta(ge=1, description="attempts after which it is asked")] = 4
+    strong_from: Annotated[
+        float, Meta(gt=0, le=1, description="share of a run's budget from which it is asked")
+    ] = 0.8
+    doubt: Annotated[float, Meta(ge=0, le=1, description="below this confidence, it is asked next")] = 0.7
+    no_progress: Annotated[
+        int, Meta(ge=2, description="attempts in a row that change nothing, before another strategy")
+    ] = 2
+    nearly_spent: Annotated[
+        float,
+        Meta(
+            gt=0, le=1, description="share of a run's budget from which a step of several files is cut down"
+        ),
+    ] = 0.9
+    escalation_attempts: Annotated[
+        int, Meta(ge=1, description="attempts of each stronger model in [models.escalation]")
+    ] = 1
 
 
-class TestingConfig(ConfigSlice):
+class TestingConfig(ConfigSlice, frozen=True, kw_only=True):
     """[testing]: the repository's own commands, run in the worktree by the shell."""
 
     __test__: ClassVar[bool] = False  # its name must not make pytest collect it
 
-    test_command: str = Field(
-        min_length=1, description="runs all tests; judges the state at the start and the result"
-    )
-    step_test_command: str | None = Field(
-        default=None, min_length=1, description="a quicker command that judges each attempt at a step"
-    )
-    lint_command: str | None = Field(default=None, min_length=1, description="for information only")
-    type_check_command: str | None = Field(default=None, min_length=1, description="for information only")
-    timeout: float = Field(
-        default=120.0, gt=0, description="seconds for each of these commands; after that it is killed"
-    )
-    parallel: int = Field(
-        default=1,
-        ge=1,
-        le=16,
-        description="candidates of an attempt (see [solve] samples) that are drawn and tested at a time, each in a worktree of "
-        "its own; at most as many as this machine has cores",
-    )
-    output_bound: int = Field(
-        default=1_000_000,
-        ge=2_000,
-        description="bytes kept of each of a command's two streams; of longer ones, the beginning and the end",
-    )
-    accept: Accept = Field(
-        default="all-pass",
-        description='when a result is complete: "all-pass", "no-new-failures" where the tests were red before, or "untested" '
-        "where there are none",
-    )
+    test_command: Annotated[
+        NonEmpty, Meta(description="runs all tests; judges the state at the start and the result")
+    ]
+    step_test_command: Annotated[
+        NonEmpty | None, Meta(description="a quicker command that judges each attempt at a step")
+    ] = None
+    lint_command: Annotated[NonEmpty | None, Meta(description="for information only")] = None
+    type_check_command: Annotated[NonEmpty | None, Meta(description="for information only")] = None
+    timeout: Annotated[
+        float, Meta(gt=0, description="seconds for each of these commands; after that it is killed")
+    ] = 120.0
+    parallel: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=16,
+            description="candidates of an attempt (see [solve] samples) that are drawn and tested at a time, each in a worktree of "
+            "its own; at most as many as this machine has cores",
+        ),
+    ] = 1
+    output_bound: Annotated[
+        int,
+        Meta(
+            ge=2_000,
+            description="bytes kept of each of a command's two streams; of longer ones, the beginning and the end",
+        ),
+    ] = 1_000_000
+    accept: Annotated[
+        Accept,
+        Meta(
+            description='when a result is complete: "all-pass", "no-new-failures" where the tests were red before, or "untested" '
+            "where there are none"
+        ),
+    ] = "all-pass"
 
 
-class WorktreeConfig(ConfigSlice):
+class WorktreeConfig(ConfigSlice, frozen=True, kw_only=True):
     """[worktree]: where a task's own copy of the tree is, and what tests need in it besides the tracked files."""
 
-    root: Path | None = Field(
-        default=None,
-        description="folder for worktrees, outside the repository; by default in the user's cache",
-    )
-    link: tuple[str, ...] = Field(
-        default=(".venv", "venv", "node_modules"),
-        description="ignored folders that tests need, brought into the worktree",
-    )
-    in_sandbox: FolderModeInside = Field(
-        default="mount",
-        description='"mount" those folders read-only, or "copy" them for tools that write there',
-    )
-    without_sandbox: FolderMode = Field(
-        default="copy",
-        description='"copy" those folders, or "link" to yours, which tests could then change',
-    )
+    root: Annotated[
+        Path | None,
+        Meta(description="folder for worktrees, outside the repository; by default in the user's cache"),
+    ] = None
+    link: Annotated[
+        tuple[str, ...], Meta(description="ignored folders that tests need, brought into the worktree")
+    ] = (".venv", "venv", "node_modules")
+    in_sandbox: Annotated[
+        FolderModeInside,
+        Meta(description='"mount" those folders read-only, or "copy" them for tools that write there'),
+    ] = "mount"
+    without_sandbox: Annotated[
+        FolderMode,
+        Meta(description='"copy" those folders, or "link" to yours, which tests could then change'),
+    ] = "copy"
 
 
-class SandboxConfig(ConfigSlice):
+class SandboxConfig(ConfigSlice, frozen=True, kw_only=True):
     """[sandbox]: how the repository's commands are isolated while they run model-written code."""
 
-    mode: SandboxMode = Field(
-        default="auto",
-        description='"bwrap": inside bubblewrap, or not at all; "none": with your privileges, as each run says; "auto": '
-        "bubblewrap where it works, else none, as each run says",
+    mode: Annotated[
+        SandboxMode,
+        Meta(
+            description='"bwrap": inside bubblewrap, or not at all; "none": with your privileges, as each run says; "auto": '
+            "bubblewrap where it works, else none, as each run says"
+        ),
+    ] = "auto"
+    read: Annotated[
+        tuple[str, ...],
+        Meta(description='more that the commands may read: absolute paths, or "~/" and what follows'),
+    ] = ()
+    environment: Annotated[
+        tuple[str, ...], Meta(description="names of more environment variables that the commands are given")
+    ] = ()
+    memory_mb: Annotated[int, Meta(ge=0, description="held by all processes of a command; 0: no bound")] = (
+        4096
     )
-    read: tuple[str, ...] = Field(
-        default=(), description='more that the commands may read: absolute paths, or "~/" and what follows'
-    )
-    environment: tuple[str, ...] = Field(
-        default=(), description="names of more environment variables that the commands are given"
-    )
-    memory_mb: int = Field(default=4096, ge=0, description="held by all processes of a command; 0: no bound")
-    processes: int = Field(default=2048, ge=0, description="with threads, at a time; 0: no bound")
-    file_mb: int = Field(default=2048, ge=0, description="of each file written; 0: no bound")
-    scratch_mb: int = Field(
-        default=512, ge=1, description="in each of the temporary folders, which live in memory"
-    )
+    processes: Annotated[int, Meta(ge=0, description="with threads, at a time; 0: no bound")] = 2048
+    file_mb: Annotated[int, Meta(ge=0, description="of each file written; 0: no bound")] = 2048
+    scratch_mb: Annotated[
+        int, Meta(ge=1, description="in each of the temporary folders, which live in memory")
+    ] = 512
 
-    @field_validator("read")
-    @classmethod
-    def _names_a_place(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for path in value:
+    def __post_init__(self) -> None:
+        for path in self.read:
             if not path.startswith(("/", "~/")) or ".." in Path(path).parts:
-                raise ValueError(f"{path!r} is neither absolute nor begins with ~/")
-        return value
+                raise ConfigError(
+                    f"[sandbox] read: {path!r} is neither absolute nor begins with ~/",
+                    hint="name the whole path, without `..`",
+                )
 
 
-class EditConfig(ConfigSlice):
+class EditConfig(ConfigSlice, frozen=True, kw_only=True):
     """[edit]: what no edit may touch."""
 
-    protected: tuple[str, ...] = Field(
-        default=DEFAULT_PROTECTED,
-        description="glob patterns of files that are never edited; a pattern without a slash matches names in any folder",
-    )
+    protected: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="glob patterns of files that are never edited; a pattern without a slash matches names in any folder"
+        ),
+    ] = DEFAULT_PROTECTED

@@ -1,10 +1,9 @@
 """The tables `[stages]`, `[judgments]` and `[conventions]` of `config.toml`, and a retriever's configuration."""
 
 from collections.abc import Sequence
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from msgspec import Struct, field
-from pydantic import Field
+from msgspec import Meta, Struct, field, structs
 
 from clean_room_agent.config import ConfigSlice
 
@@ -19,43 +18,47 @@ class Bound(Struct, frozen=True, kw_only=True):
     """Why no more are; recorded for each that is not."""
 
 
-class StagesConfig(ConfigSlice):
+class StagesConfig(ConfigSlice, frozen=True, kw_only=True):
     """Which retrieval stages run, and in which order."""
 
-    default: str = Field(default="scope,precision", description="retrieval stages in order, by comma")
+    default: Annotated[str, Meta(description="retrieval stages in order, by comma")] = "scope,precision"
 
     def names(self) -> tuple[str, ...]:
         """The names of the stages, without surrounding spaces."""
         return split_stages(self.default)
 
 
-class JudgmentsConfig(ConfigSlice):
+class JudgmentsConfig(ConfigSlice, frozen=True, kw_only=True):
     """How candidates are judged."""
 
-    route: Route = Field(
-        default="each", description="each: one yes-or-no question a candidate; batch: one question for many"
+    route: Annotated[
+        Route, Meta(description="each: one yes-or-no question a candidate; batch: one question for many")
+    ] = "each"
+    scope_route: Annotated[Route | None, Meta(description="for files, where it differs from route")] = None
+    precision_route: Annotated[Route | None, Meta(description="for symbols, where it differs from route")] = (
+        None
     )
-    scope_route: Route | None = Field(default=None, description="for files, where it differs from route")
-    precision_route: Route | None = Field(
-        default=None, description="for symbols, where it differs from route"
-    )
-    top_k: int = Field(default=20, ge=1, description="files judged, best first")
-    max_symbols: int = Field(default=20, ge=1, description="symbols judged, best first")
-    batch_size: int = Field(default=30, ge=1, description="candidates in one batch question at most")
-    each_files: int = Field(default=5, ge=1, description="files asked about one by one, best first")
-    each_symbols: int = Field(default=5, ge=1, description="symbols asked about one by one, best first")
-    each_share: float = Field(
-        default=0.25,
-        ge=0,
-        le=1,
-        description="one by one, candidates below this share of the best score are not asked about",
-    )
-    threshold: float = Field(
-        default=0.5,
-        ge=0,
-        le=1,
-        description="probability from which a yes counts; without a model, the score from which a file is included",
-    )
+    top_k: Annotated[int, Meta(ge=1, description="files judged, best first")] = 20
+    max_symbols: Annotated[int, Meta(ge=1, description="symbols judged, best first")] = 20
+    batch_size: Annotated[int, Meta(ge=1, description="candidates in one batch question at most")] = 30
+    each_files: Annotated[int, Meta(ge=1, description="files asked about one by one, best first")] = 5
+    each_symbols: Annotated[int, Meta(ge=1, description="symbols asked about one by one, best first")] = 5
+    each_share: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=1,
+            description="one by one, candidates below this share of the best score are not asked about",
+        ),
+    ] = 0.25
+    threshold: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=1,
+            description="probability from which a yes counts; without a model, the score from which a file is included",
+        ),
+    ] = 0.5
 
     @property
     def files_in_one_question(self) -> bool:
@@ -81,17 +84,17 @@ class JudgmentsConfig(ConfigSlice):
 
     def sorting(self) -> Self:
         """The same with batch questions everywhere, for when scores replace the model."""
-        return self.model_copy(update={"route": "batch", "scope_route": None, "precision_route": None})
+        return structs.replace(self, route="batch", scope_route=None, precision_route=None)
 
 
-class ConventionsConfig(ConfigSlice):
+class ConventionsConfig(ConfigSlice, frozen=True, kw_only=True):
     """Which of the repository's instructions for agents are shown."""
 
-    files: tuple[str, ...] = Field(
-        default=("AGENTS.md", "CLAUDE.md", ".github/copilot-instructions.md", ".cursorrules"),
-        description="the first of these that exists is shown to the models that plan and write code",
-    )
-    max_tokens: int = Field(default=400, ge=0, description="tokens of it that are shown; 0: none")
+    files: Annotated[
+        tuple[str, ...],
+        Meta(description="the first of these that exists is shown to the models that plan and write code"),
+    ] = ("AGENTS.md", "CLAUDE.md", ".github/copilot-instructions.md", ".cursorrules")
+    max_tokens: Annotated[int, Meta(ge=0, description="tokens of it that are shown; 0: none")] = 400
 
 
 class RetrievalConfig(Struct, frozen=True, kw_only=True):

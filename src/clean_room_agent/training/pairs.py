@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.evidence import Evidence
@@ -141,7 +141,7 @@ def make_pairs(
     """
     task_id = task_of_commit(name)
     calls = _Calls()
-    alone = config.models.model_copy(update={"parallel": 1})
+    alone = structs.replace(config.models, parallel=1)
     models = _GoldClient(ModelRouter(alone, config.budget), GoldTransport(gold), calls)
     with (
         Record.in_memory(state.root.parent / "record.lock", clock=lambda: EPOCH) as record,
@@ -377,7 +377,7 @@ class _Run:
 
 def one_by_one(judgments: JudgmentsConfig) -> JudgmentsConfig:
     """The same configuration with one question per candidate everywhere."""
-    return judgments.model_copy(update={"route": "each", "scope_route": None, "precision_route": None})
+    return structs.replace(judgments, route="each", scope_route=None, precision_route=None)
 
 
 def _without_end(text: str | None) -> str | None:

@@ -80,16 +80,18 @@ class Making(Struct, frozen=True, kw_only=True):
         said = {
             "version": VERSION,
             "columns": COLUMNS,
-            "models": config.models.model_dump(
-                mode="json", exclude={"base_url", "timeouts", "parallel", "api_key_env"}
-            ),
-            "budget": config.budget.model_dump(mode="json"),
+            "models": {
+                name: value
+                for name, value in to_plain(config.models).items()
+                if name not in {"base_url", "timeouts", "parallel", "api_key_env"}
+            },
+            "budget": to_plain(config.budget),
             "stages": config.stages,
-            "judgments": config.judgments.model_dump(mode="json"),
-            "conventions": config.conventions.model_dump(mode="json"),
-            "orchestrator": config.orchestrator.model_dump(mode="json"),
-            "edit": config.edit.model_dump(mode="json"),
-            "index": self.index.model_dump(mode="json"),
+            "judgments": to_plain(config.judgments),
+            "conventions": to_plain(config.conventions),
+            "orchestrator": to_plain(config.orchestrator),
+            "edit": to_plain(config.edit),
+            "index": to_plain(self.index),
             "licences": self.licences,
             "prompts": self.prompts,
         }

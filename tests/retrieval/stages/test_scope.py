@@ -1,5 +1,6 @@
 from collections.abc import Callable
 
+import msgspec
 from tests.retrieval.shop import IMPORTS, SHOP
 from tests.retrieval.world import World, context_request
 
@@ -19,7 +20,7 @@ def candidate(path: str, tier: int, score: float) -> Candidate:
 def narrowed(
     world: World, *candidates: Candidate, threshold: float = 0.5, **judgments: object
 ) -> StageContext:
-    config = JudgmentsConfig.model_validate({"route": "batch", **judgments})
+    config = msgspec.convert({"route": "batch", **judgments}, JudgmentsConfig)
     context = StageContext(request=context_request(), available_tokens=1000, candidates=candidates)
     judge = ThresholdJudge(threshold=threshold)
     return ScopeStage(config).run(context, world.source(), TaskQuery(), judge)
