@@ -2,6 +2,7 @@
 changing each text in a value.
 """
 
+import json
 from enum import Enum
 from typing import Any, Final, TypeVar
 
@@ -39,16 +40,32 @@ def from_plain(plain: object, kind: type[ValueT]) -> ValueT:
         raise ValueError(str(exc)) from exc
 
 
-def from_json(text: str, kind: type[ValueT]) -> ValueT:
-    """The inverse of `to_json`.
+def from_json(text: str | bytes, kind: type[ValueT]) -> ValueT:
+    """The inverse of `to_json`. Numbers that JSON lacks, and some programs write, are read, too: NaN and Infinity.
 
     Raises:
         ValueError: the text is not JSON, or not that of a `kind`; the message says where and why.
     """
     try:
         return msgspec.json.decode(text, type=kind, strict=False, dec_hook=_typed)
-    except msgspec.DecodeError as exc:
+    except msgspec.ValidationError as exc:
         raise ValueError(str(exc)) from exc
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as exc:
+        plain = _with_odd_numbers(text)
+        if plain is None:
+            raise ValueError(str(exc)) from exc
+    return from_plain(plain, kind)
+
+
+def _with_odd_numbers(text: str | bytes) -> Any:
+    """The value of a text with NaN or Infinity in it; None if it is not even that."""
+    odd = (b"NaN", b"Infinity") if isinstance(text, bytes) else ("NaN", "Infinity")
+    if not any(word in text for word in odd):  # type: ignore[operator]
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _plain(value: Any) -> Any:

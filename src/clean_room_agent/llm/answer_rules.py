@@ -21,10 +21,12 @@ import json
 import math
 import zlib
 from collections.abc import Collection, Iterator, Mapping
-from typing import Annotated, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
 
 from msgspec import Struct, structs
-from pydantic import BaseModel, Field
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 JsonSchema = Mapping[str, Any]
 NOISE = frozenset(("title", "description", "default"))
@@ -66,15 +68,13 @@ SHOWN_CHARS = 60
 
 def bounds(**limits: int | str) -> Any:
     """Limits of a value, in terms of JSON schema, for an annotation; no answer is rejected for exceeding them."""
+    from pydantic import Field
+
     return Field(json_schema_extra=dict(limits))
 
 
-Numbers = Annotated[list[Annotated[int, bounds(minimum=1, maximum=MAX_NUMBER)]], bounds(maxItems=MAX_NUMBER)]
-"""Numbers of a list of candidates, from 1."""
-
-
 @functools.cache
-def strict_schema(model: type[BaseModel]) -> JsonSchema:
+def strict_schema(model: "type[BaseModel]") -> JsonSchema:
     """The model's schema: every key required, in the order of the model, and no others."""
     # Cached: building takes milliseconds, and every call needs it three times.
     schema: JsonSchema = _strict(model.model_json_schema())
@@ -265,7 +265,7 @@ def without_copies(value: Any) -> Checked:
     taken = tuple(text for text in _texts(value) if mentions(text))
     if not taken:
         return Checked(value, ())
-    if not isinstance(value, BaseModel):
+    if not _is_model(value):
         return Checked(None, taken)
     lists = {
         name: tuple(entry for entry in entries if not (isinstance(entry, str) and mentions(entry)))
@@ -276,6 +276,12 @@ def without_copies(value: Any) -> Checked:
     if not any(lists.values()) or any(map(mentions, _texts(kept))):
         return Checked(None, taken)
     return Checked(kept, taken)
+
+
+def _is_model(value: Any) -> "TypeGuard[BaseModel]":
+    from pydantic import BaseModel
+
+    return isinstance(value, BaseModel)
 
 
 def describe(taken: tuple[str, ...]) -> str:
@@ -289,7 +295,7 @@ def describe(taken: tuple[str, ...]) -> str:
 def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    elif isinstance(value, BaseModel):
+    elif _is_model(value):
         yield from _texts([getattr(value, name) for name in type(value).model_fields])
     elif isinstance(value, Struct):
         yield from _texts(structs.astuple(value))

@@ -7,13 +7,15 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator
-from typing import ClassVar, Final, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, Literal, Protocol, TypeVar
 
 from msgspec import Struct
-from pydantic import BaseModel, ValidationError
 
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, sourced
 from clean_room_agent.llm.answer_rules import JsonSchema, strict_schema
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 BadKind = Literal["empty", "truncated", "repeated", "copied", "not_json", "schema", "not_a_verdict", "format"]
 YES_NO_TOKENS = 3
@@ -28,7 +30,7 @@ MAX_FAULTS = 5
 """Schema faults named to the model; more would drown the first."""
 AnswerT = TypeVar("AnswerT")
 AnswerT_co = TypeVar("AnswerT_co", covariant=True)
-ModelT = TypeVar("ModelT", bound=BaseModel)
+ModelT = TypeVar("ModelT", bound="BaseModel")
 _THINKING = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
 _DECORATION = " \t\r\n\"'`*_.,:;!-([{\u2581\u0120\u010a"
 """What may surround the word in a token; the last three are how some vocabularies write blank and line end."""
@@ -139,6 +141,8 @@ class JsonAnswer(Struct, Generic[ModelT], frozen=True):
         return first_fault or BadAnswer(kind="not_json", fault=_why_not_json(shown))
 
     def _validate(self, candidate: str) -> ModelT | BadAnswer:
+        from pydantic import ValidationError
+
         try:
             return self.model.model_validate_json(candidate.encode("utf-8", "replace"))
         except ValidationError as exc:

@@ -6,16 +6,19 @@ from msgspec import Struct
 from pydantic import BaseModel, Field
 
 from clean_room_agent.llm.answer_rules import (
+    MAX_NUMBER,
     NAME_CHARS,
     PATH_CHARS,
     SENTENCE_CHARS,
-    Numbers,
     bounds,
     numbers_to,
 )
 from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice, JsonAnswer, OneWord
 from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt
 from clean_room_agent.retrieval.stage import BatchInputs, SingleInputs
+
+Numbers = Annotated[list[Annotated[int, bounds(minimum=1, maximum=MAX_NUMBER)]], bounds(maxItems=MAX_NUMBER)]
+"""Numbers of a list of candidates, from 1."""
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 MAX_AREAS = 5

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from pydantic import BaseModel
+from msgspec import Struct
 
 from clean_room_agent.errors import ModelError, ServerFailed, ServerUnreachable, UsageError
 from clean_room_agent.llm.config import ModelsConfig
@@ -32,11 +32,11 @@ CREATE_SECONDS = 1800.0
 CHUNK = 1 << 20
 
 
-class _Version(BaseModel):
+class _Version(Struct, frozen=True, kw_only=True):
     version: str
 
 
-class _Shown(BaseModel):
+class _Shown(Struct, frozen=True, kw_only=True):
     template: str = ""
     parameters: str = ""
     system: str = ""
@@ -182,7 +182,7 @@ def digest_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-class _Props(BaseModel):
+class _Props(Struct, frozen=True, kw_only=True):
     model_path: str = ""
 
 

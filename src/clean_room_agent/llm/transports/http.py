@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any, Protocol, TypeVar
 
 import httpx
-from pydantic import BaseModel, Field, ValidationError
+from msgspec import Meta
 
 from clean_room_agent.errors import ModelError
+from clean_room_agent.json_values import from_json
 from clean_room_agent.llm.answer_rules import CopyGuard, RepetitionGuard
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.config import Timeouts
@@ -28,9 +29,9 @@ MAX_ANSWER_BYTES = 256_000_000
 """Of a streamed answer, log probabilities included."""
 PLAIN_BYTES = {"accept-encoding": "identity"}
 STREAM_HEADERS = {"content-type": "application/json", "accept-encoding": "identity", "connection": "close"}
-Count = Annotated[int, Field(ge=0, lt=2**53)]
+Count = Annotated[int, Meta(ge=0, lt=2**53)]
 """A number of tokens as reported by a server, limited to what databases and JSON represent exactly."""
-ReplyT = TypeVar("ReplyT", bound=BaseModel)
+ReplyT = TypeVar("ReplyT")
 
 
 class LineTooLongError(ValueError):
@@ -230,8 +231,8 @@ class HttpServer:
             there = known() if status == httpx.codes.NOT_FOUND else ()
             raise server_errors.reported(target, status, self._clean(text), known=there)[0]
         try:
-            return kind.model_validate_json(content)
-        except ValidationError as exc:
+            return from_json(content, kind)
+        except ValueError as exc:
             raise server_errors.not_the_protocol(target, f"{path} answered {text[:200]!r}") from exc
 
     def ask_if_there(self, path: str, kind: type[ReplyT], target: Target) -> ReplyT | None:
@@ -245,8 +246,8 @@ class HttpServer:
             said = content[:MAX_ERROR_BYTES].decode("utf-8", "replace")
             raise server_errors.reported(target, status, self._clean(said))[0]
         try:
-            return kind.model_validate_json(content) if status == httpx.codes.OK else None
-        except ValidationError:
+            return from_json(content, kind) if status == httpx.codes.OK else None
+        except ValueError:
             return None
 
     def tell(

@@ -8,10 +8,11 @@ from functools import partial
 from typing import Any
 
 import httpx
+from msgspec import Struct, field
 from msgspec.structs import replace
-from pydantic import BaseModel, Field, ValidationError
 
 from clean_room_agent.errors import ModelError
+from clean_room_agent.json_values import from_json
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.router import ModelConfig
@@ -37,21 +38,21 @@ LOADED_AS = {"shift": False}
 """What a model is loaded with, apart from the options."""
 
 
-class _Likely(BaseModel):
+class _Likely(Struct, frozen=True, kw_only=True):
     token: str
     logprob: float
 
 
-class _Token(_Likely):
-    top_logprobs: list[_Likely] = Field(default_factory=list)
+class _Token(_Likely, frozen=True, kw_only=True):
+    top_logprobs: tuple[_Likely, ...] = ()
 
 
-class _Message(BaseModel):
+class _Message(Struct, frozen=True, kw_only=True):
     content: str | None = None
     thinking: str | None = None
 
 
-class _ChatLine(Forwarding):
+class _ChatLine(Forwarding, frozen=True, kw_only=True):
     message: _Message | None = None
     done: bool = False
     done_reason: str | None = None
@@ -61,24 +62,24 @@ class _ChatLine(Forwarding):
     error: Any = None
 
 
-class _Version(BaseModel):
+class _Version(Struct, frozen=True, kw_only=True):
     version: str
 
 
-class _Served(Forwarding):
+class _Served(Forwarding, frozen=True, kw_only=True):
     name: str
     digest: str = ""
     size: Count = 0
     context_length: Count | None = None
 
 
-class _Models(BaseModel):
-    models: list[_Served] = Field(default_factory=list)
+class _Models(Struct, frozen=True, kw_only=True):
+    models: tuple[_Served, ...] = ()
 
 
-class _Show(Forwarding):
-    model_info: dict[str, Any] = Field(default_factory=dict)
-    capabilities: list[str] = Field(default_factory=list)
+class _Show(Forwarding, frozen=True, kw_only=True):
+    model_info: dict[str, Any] = field(default_factory=dict)
+    capabilities: tuple[str, ...] = ()
 
 
 class _Collected:
@@ -120,8 +121,8 @@ class _Collected:
     def take(self, line: bytes) -> ModelError | None:
         """Add one line of the stream; return the error that it reports."""
         try:
-            parsed = _ChatLine.model_validate_json(line)
-        except ValidationError:
+            parsed = from_json(line, _ChatLine)
+        except ValueError:
             return server_errors.not_the_protocol(
                 self._target, f"it sent {line[:200].decode('utf-8', 'replace')!r}"
             )

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
-from pydantic import BaseModel, Field
+from msgspec import Struct, field
 
 from clean_room_agent.errors import ModelError, ModelNotFound, ServerFailed
 from clean_room_agent.llm.answer_rules import JsonSchema
@@ -32,12 +32,12 @@ TEMPLATE_KWARGS = {"enable_thinking": False}
 """Switches thinking off, in the way that chat templates know."""
 
 
-class _Meta(BaseModel):
+class _Meta(Struct, frozen=True, kw_only=True):
     n_ctx: Count | None = None
     n_ctx_train: Count | None = None
 
 
-class _Served(BaseModel):
+class _Served(Struct, frozen=True, kw_only=True):
     id: str
     owned_by: str = ""
     max_model_len: Count | None = None
@@ -46,33 +46,33 @@ class _Served(BaseModel):
     loaded_context_length: Count | None = None
 
 
-class _Models(BaseModel):
+class _Models(Struct, frozen=True, kw_only=True):
     data: list[_Served]
 
 
-class _Settings(BaseModel):
+class _Settings(Struct, frozen=True, kw_only=True):
     n_ctx: Count | None = None
 
 
-class _Props(BaseModel):
-    default_generation_settings: _Settings = Field(default_factory=_Settings)
+class _Props(Struct, frozen=True, kw_only=True):
+    default_generation_settings: _Settings = field(default_factory=_Settings)
     build_info: str = ""
     total_slots: Count | None = None
 
 
-class _Version(BaseModel):
+class _Version(Struct, frozen=True, kw_only=True):
     version: str
 
 
-class _Count(BaseModel):
+class _Count(Struct, frozen=True, kw_only=True):
     count: Count
 
 
-class _Whole(BaseModel):
+class _Whole(Struct, frozen=True, kw_only=True):
     prompt: str
 
 
-class _Tokens(BaseModel):
+class _Tokens(Struct, frozen=True, kw_only=True):
     tokens: list[int]
 
 

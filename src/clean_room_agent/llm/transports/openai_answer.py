@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx
-from pydantic import BaseModel, Field, ValidationError
+from msgspec import Struct
 
 from clean_room_agent.errors import ModelError
+from clean_room_agent.json_values import from_json
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer, Refusal
 from clean_room_agent.llm.transports import server_errors
@@ -17,53 +18,53 @@ END = b"[DONE]"
 ENDINGS = ("stop", "length")
 
 
-class _Likely(BaseModel):
+class _Likely(Struct, frozen=True, kw_only=True):
     token: str
     logprob: float | None = None
 
 
-class _Token(_Likely):
+class _Token(_Likely, frozen=True, kw_only=True):
     top_logprobs: list[_Likely] | None = None
 
 
-class _Probabilities(BaseModel):
+class _Probabilities(Struct, frozen=True, kw_only=True):
     content: list[_Token] | None = None
 
 
-class _Message(BaseModel):
+class _Message(Struct, frozen=True, kw_only=True):
     content: str | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
 
 
-class _Choice(BaseModel):
+class _Choice(Struct, frozen=True, kw_only=True):
     delta: _Message | None = None
     message: _Message | None = None
     finish_reason: str | None = None
     logprobs: _Probabilities | None = None
 
 
-class _OfPrompt(BaseModel):
+class _OfPrompt(Struct, frozen=True, kw_only=True):
     cached_tokens: Count | None = None
 
 
-class _Usage(BaseModel):
+class _Usage(Struct, frozen=True, kw_only=True):
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None
     prompt_tokens_details: _OfPrompt | None = None
 
 
-class _Timings(BaseModel):
+class _Timings(Struct, frozen=True, kw_only=True):
     """What llama-server reports about the work in addition to the usage."""
 
     cache_n: Count | None = None
 
 
-class _Chunk(BaseModel):
+class _Chunk(Struct, frozen=True, kw_only=True):
     """A piece of a stream, or a complete answer; servers report errors under one of two names."""
 
     object: str = ""
-    choices: list[_Choice] = Field(default_factory=list)
+    choices: tuple[_Choice, ...] = ()
     usage: _Usage | None = None
     timings: _Timings | None = None
     error: Any = None
@@ -154,8 +155,8 @@ class Collected:
 
     def _add(self, text: bytes) -> ModelError | None:
         try:
-            chunk = _Chunk.model_validate_json(text)
-        except ValidationError:
+            chunk = from_json(text, _Chunk)
+        except ValueError:
             return self._foreign(text)
         if chunk.error is not None or chunk.object == "error":
             return self.refused(httpx.codes.OK, text.decode("utf-8", "replace"))

@@ -16,8 +16,7 @@ from collections.abc import Callable
 from pathlib import PurePath
 from typing import Annotated, Any
 
-from msgspec import Struct
-from pydantic import BaseModel, Field, RootModel
+from msgspec import Meta, Struct
 
 from clean_room_agent.errors import ModelError, ModelNotFound
 from clean_room_agent.llm.config import CLOUD, is_cloud_tag
@@ -27,10 +26,10 @@ from clean_room_agent.llm.transports.server_errors import Target
 MARK = "+"
 
 
-class LoadedAdapter(BaseModel):
+class LoadedAdapter(Struct, frozen=True, kw_only=True):
     """One adapter, as llama-server lists it."""
 
-    id: Annotated[int, Field(ge=0, lt=2**31)]
+    id: Annotated[int, Meta(ge=0, lt=2**31)]
     path: str
 
     @property
@@ -39,8 +38,8 @@ class LoadedAdapter(BaseModel):
         return PurePath(self.path).stem
 
 
-class AdapterList(RootModel[list[LoadedAdapter]]):
-    """What `/lora-adapters` answers."""
+AdapterList = tuple[LoadedAdapter, ...]
+"""What `/lora-adapters` answers."""
 
 
 class _Found(Struct, frozen=True, kw_only=True):
@@ -105,7 +104,7 @@ class LoraTags:
         if answer is None:
             return None
         model, loaded = answer
-        numbers = {each.name: each.id for each in loaded.root}
+        numbers = {each.name: each.id for each in loaded}
         name = tag.partition(MARK)[2]
         if name and name not in numbers:
             there = f"it has {', '.join(sorted(numbers))}" if numbers else "it has none"
@@ -118,7 +117,7 @@ class LoraTags:
         return _Found(model=model, scales=scales)
 
 
-class Forwarding(BaseModel):
+class Forwarding(Struct, frozen=True, kw_only=True):
     """What Ollama says about a model that it forwards, in any of its answers."""
 
     remote_host: str | None = None

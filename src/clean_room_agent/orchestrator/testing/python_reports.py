@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable
 from itertools import zip_longest
 from pathlib import Path
 
-from msgspec import structs
-from pydantic import BaseModel, ConfigDict, ValidationError
+from msgspec import Struct, structs
 
 from clean_room_agent.artifacts.evidence import StackFrame
+from clean_room_agent.json_values import from_json
 from clean_room_agent.orchestrator.testing.results import (
     RED,
     Failure,
@@ -54,10 +54,8 @@ WORDS: dict[str, Outcome] = {
 }
 
 
-class Record(BaseModel):
+class Record(Struct, frozen=True, kw_only=True):
     """One failure as the guard wrote it; nothing of it is normalised."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
 
     operator: str
     left: str
@@ -74,8 +72,8 @@ def read_records(lines: Iterable[str | bytes]) -> tuple[Record, ...]:
     found = []
     for line in lines:
         try:
-            found.append(Record.model_validate_json(line))
-        except ValidationError:
+            found.append(from_json(line, Record))
+        except ValueError:
             continue
     return tuple(found)
 
