@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from msgspec import Struct
 
@@ -35,9 +35,11 @@ from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.indexer.workers import Channel, WorkerPool
 from clean_room_agent.orchestrator.events import IndexProgress, Observer
 from clean_room_agent.orchestrator.spending import Timed, untimed
-from clean_room_agent.retrieval.retriever import Retriever
 from clean_room_agent.trust import forget
 from clean_room_agent.workspace import Workspace, private_folder
+
+if TYPE_CHECKING:
+    from clean_room_agent.retrieval.retriever import Retriever
 
 DONE = "done"
 """The last message of a job; earlier ones are (files done, number of files)."""
@@ -217,7 +219,7 @@ class IndexCopy:
         self._connections.close()
 
     @cached_property
-    def source(self) -> Retriever:
+    def source(self) -> "Retriever":
         """A retriever over the index as it is now. It knows one state of the index, so a refresh replaces it."""
         services = self._services
         root = worktree_place(services.workspace, services.settings, self._task_id)

@@ -18,11 +18,8 @@ from clean_room_agent.artifacts.context import Role
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.cancellation import Interrupts
 from clean_room_agent.db.raw.runs import append_time_span
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import META_PLAN, PART_PLAN
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.llm.config import ModelsConfig, host_of, is_loopback
-from clean_room_agent.llm.prompt import prepare
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.journal import Journal, seconds_used
@@ -31,7 +28,6 @@ from clean_room_agent.orchestrator.setup import Models, Origin, RunParts
 from clean_room_agent.orchestrator.spending import Budget, Timed, TimeLog
 from clean_room_agent.orchestrator.task import Hint, Hints, RunLimits, Task
 from clean_room_agent.orchestrator.testing.worktrees import RunnerSetup, SandboxInputs, WorktreePool
-from clean_room_agent.retrieval.prompts import TASK_ANALYSIS
 from clean_room_agent.version import VERSION
 
 if TYPE_CHECKING:  # only a run that has a sandbox pays for it
@@ -39,7 +35,6 @@ if TYPE_CHECKING:  # only a run that has a sandbox pays for it
 
 NEEDED = ("models", "budget", "stages", "solve", "testing")
 """The tables that a run cannot do without."""
-FIRST_PROMPTS = (TASK_ANALYSIS, META_PLAN, PART_PLAN, IMPLEMENT)
 SHOWN_ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
 
 
@@ -80,8 +75,7 @@ def run_parts(
     meanwhile.
     """
     settings, interrupts = services.settings, interrupts or Interrupts()
-    # Git and the tests are waited for before the first question.
-    threading.Thread(target=prepare, args=(FIRST_PROMPTS,), name="prepare prompts", daemon=True).start()
+    threading.Thread(target=_prepare, name="prepare questions", daemon=True).start()
     place = worktree_place(services.workspace, settings, task.task_id)
     with (
         times.connected(lambda row: services.record.post(append_time_span, row)),
@@ -104,6 +98,18 @@ def run_parts(
                 runner_setup(settings, repo, place), task.task_id, observer, interrupts, times.timed
             ),
         )
+
+
+def _prepare() -> None:
+    """Load what asks the questions, and compile the first prompts, while git and the tests are waited for."""
+    from clean_room_agent.execute.prompts.implement import IMPLEMENT
+    from clean_room_agent.execute.prompts.plans import META_PLAN, PART_PLAN
+    from clean_room_agent.llm.prompt import prepare
+    from clean_room_agent.orchestrator import solve  # noqa: F401 - for the import alone
+    from clean_room_agent.retrieval import retriever  # noqa: F401 - likewise
+    from clean_room_agent.retrieval.prompts import TASK_ANALYSIS
+
+    prepare((TASK_ANALYSIS, META_PLAN, PART_PLAN, IMPLEMENT))
 
 
 def _journal(

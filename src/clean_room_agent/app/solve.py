@@ -32,7 +32,6 @@ from clean_room_agent.orchestrator.events import Event, Note, Observer, PassFini
 from clean_room_agent.orchestrator.finishing import BRANCHES, Solved
 from clean_room_agent.orchestrator.journal import seconds_used
 from clean_room_agent.orchestrator.setup import opened_run
-from clean_room_agent.orchestrator.solve import solve
 from clean_room_agent.orchestrator.spending import TimeLog
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.report.live import Broadcast
@@ -172,6 +171,8 @@ def run_solve(
             _says_how_to_go_on(task_id),
             opened_run(parts) as run,
         ):
+            from clean_room_agent.orchestrator.solve import solve  # `_prepare` loads it meanwhile
+
             solved = solve(run, given)
         return _ended(services, repo, request, solved, interrupts, (fullest.value, started))
 

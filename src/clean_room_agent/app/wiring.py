@@ -3,9 +3,9 @@
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -36,11 +36,11 @@ from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.token_estimator import TokenEstimator
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer, Transport
 from clean_room_agent.orchestrator.spending import Meter, spent_of
-from clean_room_agent.query.knowledge import KnowledgeBase
-from clean_room_agent.retrieval.config import RetrievalConfig
-from clean_room_agent.retrieval.registry import STAGES
-from clean_room_agent.retrieval.retriever import Retriever
+from clean_room_agent.retrieval.config import RetrievalConfig, StagesConfig
 from clean_room_agent.workspace import Workspace, private_folder, trusted_workspace
+
+if TYPE_CHECKING:
+    from clean_room_agent.retrieval.retriever import Retriever
 
 PLAIN_WINDOW = 32_768
 """Tokens of the window that is assumed if no model is used and none is configured."""
@@ -156,6 +156,7 @@ def router_of(settings: Settings, learned: Mapping[str, TokenEstimator] | None =
     router = ModelRouter(settings.models, settings.budget, learned)
     if settings.models.overrides:
         from clean_room_agent.app.prompts import PROMPTS
+        from clean_room_agent.retrieval.registry import STAGES
 
         router.check(((prompt.name, prompt.role) for prompt in PROMPTS), STAGES)
     return router
@@ -164,18 +165,25 @@ def router_of(settings: Settings, learned: Mapping[str, TokenEstimator] | None =
 def retrieval_config(settings: Settings, *, use_model: bool = True) -> RetrievalConfig:
     """The configuration of the retriever."""
     names = settings.stages.names()
-    unknown = [name for name in names if name not in STAGES]
-    if unknown:
-        raise ConfigError(
-            f"{settings.source}: [stages] default names {unknown[0]!r}, which is not a stage",
-            hint=f"stages: {', '.join(STAGES)}",
-        )
+    if names != StagesConfig().names():
+        _require_stages(names, settings.source)
     return RetrievalConfig(
         stages=names,
         judgments=settings.judgments,
         conventions=settings.conventions,
         use_model=use_model,
     )
+
+
+def _require_stages(names: Sequence[str], source: str) -> None:
+    from clean_room_agent.retrieval.registry import STAGES
+
+    unknown = [name for name in names if name not in STAGES]
+    if unknown:
+        raise ConfigError(
+            f"{source}: [stages] default names {unknown[0]!r}, which is not a stage",
+            hint=f"stages: {', '.join(STAGES)}",
+        )
 
 
 class RecordedState(Struct, frozen=True, kw_only=True):
@@ -334,8 +342,13 @@ def _resumed(record: Record, task_id: str) -> OrchestratorRunRow:
     return record.write(resumable, task_id)
 
 
-def retriever_over(services: Services, index: Connection, root: Path, *, use_model: bool = True) -> Retriever:
+def retriever_over(
+    services: Services, index: Connection, root: Path, *, use_model: bool = True
+) -> "Retriever":
     """Retrieval that reads the index through `index` (read-only) and the files below `root`."""
+    from clean_room_agent.query.knowledge import KnowledgeBase
+    from clean_room_agent.retrieval.retriever import Retriever
+
     return Retriever(
         kb=KnowledgeBase(index),
         root=root,

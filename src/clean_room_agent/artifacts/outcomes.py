@@ -3,10 +3,14 @@ and the results that use them.
 """
 
 from enum import StrEnum
+from typing import Literal
 
 from msgspec import Struct
 
 from clean_room_agent.errors import BudgetSpent, CraError, Interrupted
+
+DoctorDecision = Literal["retry_with_fix", "replan", "skip_step", "fatal_error", "rollback_provider"]
+"""The doctor's decisions about a failing step."""
 
 
 class AttemptOutcome(StrEnum):

@@ -12,8 +12,6 @@ FORMAT_VERSION = 1
 FileRole = Literal["modify", "create", "delete"]
 ChangeAction = Literal["modify", "add", "delete", "rename"]
 FailureCategory = Literal["compile_error", "test_failure", "patch_failure", "runtime_error", "unknown"]
-DoctorDecision = Literal["retry_with_fix", "replan", "skip_step", "fatal_error", "rollback_provider"]
-"""The doctor's decisions about a failing step."""
 MAX_MESSAGE = 500
 """Characters of a failure's message."""
 

@@ -17,8 +17,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from clean_room_agent.artifacts.context import RefinementRequest
-from clean_room_agent.artifacts.outcomes import AttemptOutcome
-from clean_room_agent.artifacts.plans import DoctorDecision
+from clean_room_agent.artifacts.outcomes import AttemptOutcome, DoctorDecision
 from clean_room_agent.orchestrator.config import Category, RecoveryConfig
 
 BY_OUTCOME: dict[AttemptOutcome, Category] = {

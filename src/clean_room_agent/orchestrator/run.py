@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct, field
 
 from clean_room_agent.artifacts.context import ContextPackage, ContextRequest, RefinementRequest
 from clean_room_agent.artifacts.names import part_plan_pass, relative_pass
 from clean_room_agent.artifacts.outcomes import TimeKind
-from clean_room_agent.artifacts.plans import FailureSignal, PlanStep
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import Window
 from clean_room_agent.orchestrator.commits import RunCommits
@@ -20,6 +19,9 @@ from clean_room_agent.orchestrator.task import RunLimits, Task
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.test_runner import TestRunner
 from clean_room_agent.orchestrator.testing.worktrees import WorktreePool
+
+if TYPE_CHECKING:
+    from clean_room_agent.artifacts.plans import FailureSignal, PlanStep
 
 CONTEXT = "room"
 """The key in the session, unchanged so that earlier runs can be resumed."""
@@ -131,7 +133,7 @@ class StepDone(Struct, frozen=True, kw_only=True):
     """An accepted step."""
 
     part_id: str
-    step: PlanStep
+    step: "PlanStep"
     commit: str
 
 
@@ -139,11 +141,11 @@ class StepFailed(Struct, frozen=True, kw_only=True):
     """A step that was given up, or never begun because one that it needs was given up."""
 
     part_id: str
-    step: PlanStep
+    step: "PlanStep"
     why: str
     cut_off: bool = False
     """Whether an answer for it was cut off."""
-    failures: tuple[FailureSignal, ...] = ()
+    failures: "tuple[FailureSignal, ...]" = ()
     """What went wrong in the last attempt; empty if there was none."""
     replan: bool = False
     """Whether its part should be replanned."""

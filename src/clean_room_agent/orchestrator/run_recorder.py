@@ -1,12 +1,12 @@
 """Writes a run into the record, event by event, before anything depends on it."""
 
 import json
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from clean_room_agent.artifacts.context import Judgment, RefinementRequest, Role
 from clean_room_agent.artifacts.outcomes import EventKind, PassResult, PassType, RunStatus
-from clean_room_agent.artifacts.plans import Artifact, PlanVerdict
 from clean_room_agent.db.raw import calls, passes, runs
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.json_values import to_plain
@@ -14,6 +14,9 @@ from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.orchestrator.events import Note, Observer, PassFinished, PassStarted
 from clean_room_agent.orchestrator.recovery_facts import Action
 from clean_room_agent.orchestrator.spending import Meter, Spent, Timed, spent_of, untimed
+
+if TYPE_CHECKING:
+    from clean_room_agent.artifacts.plans import Artifact, PlanVerdict
 
 RESUMABLE = frozenset({RunStatus.INTERRUPTED, RunStatus.NEEDS_HUMAN, RunStatus.RUNNING})
 
@@ -287,7 +290,7 @@ class RunRecorder:
             ),
         )
 
-    def plan_fallback(self, pass_id: str, faults: tuple[str, ...], plan: Artifact) -> None:
+    def plan_fallback(self, pass_id: str, faults: tuple[str, ...], plan: "Artifact") -> None:
         """Record that there was no valid plan, why, and what is followed instead."""
         self._record.write(
             passes.append_recovery_decision,
@@ -301,7 +304,7 @@ class RunRecorder:
             ),
         )
 
-    def plan_decisions(self, pass_id: str, verdicts: tuple[PlanVerdict, ...]) -> None:
+    def plan_decisions(self, pass_id: str, verdicts: "tuple[PlanVerdict, ...]") -> None:
         """Record the decisions that led to a plan."""
         rows = tuple(
             passes.PlanDecisionRow(

@@ -1,10 +1,14 @@
 """What the user asked for: the task's words, given plans, hints added since, and the configured limits."""
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 
 from clean_room_agent.artifacts.names import relative_pass
-from clean_room_agent.artifacts.plans import MetaPlan, PartPlan
 from clean_room_agent.orchestrator.config import EditConfig, OrchestratorConfig, RecoveryConfig, SolveConfig
+
+if TYPE_CHECKING:
+    from clean_room_agent.artifacts.plans import MetaPlan, PartPlan
 
 
 class Hint(Struct, frozen=True, kw_only=True):
@@ -43,8 +47,8 @@ class Hints:
 class PlanGiven(Struct, frozen=True, kw_only=True):
     """What the user gives in addition to the task: a reviewed plan (both None: the run plans by itself), or hints."""
 
-    meta_plan: MetaPlan | None = None
-    single: PartPlan | None = None
+    meta_plan: "MetaPlan | None" = None
+    single: "PartPlan | None" = None
     """A plan followed as one atomic step."""
     hints: tuple[Hint, ...] = ()
 

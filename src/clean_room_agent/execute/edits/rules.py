@@ -8,15 +8,18 @@ import tomllib
 import unicodedata
 from collections.abc import Mapping
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from clean_room_agent import globs
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
-from clean_room_agent.artifacts.plans import FileRole, TargetFile
 from clean_room_agent.execute.edits.format import is_prose
 from clean_room_agent.path_kinds import is_test_configuration, is_test_path
+
+if TYPE_CHECKING:
+    from clean_room_agent.artifacts.plans import FileRole, TargetFile
 
 MAX_PATH = 4096
 MAX_SEGMENT_BYTES = 255
@@ -124,7 +127,7 @@ def _plain(segment: str) -> str:
 class EditRules(Struct, frozen=True, kw_only=True):
     """The rules for one step's edits."""
 
-    targets: tuple[TargetFile, ...]
+    targets: "tuple[TargetFile, ...]"
     """Of the step."""
     planned: tuple[str, ...] = ()
     """Other paths that the plan names; tests and test configuration among them may be edited if the context showed
@@ -137,7 +140,7 @@ class EditRules(Struct, frozen=True, kw_only=True):
     uneditable: Mapping[str, str] = field(default_factory=dict)
     """Files that exist and are not text that survives a round trip, or are links: why, by path."""
 
-    def role(self, path: str) -> FileRole | None:
+    def role(self, path: str) -> "FileRole | None":
         """What the step has to do with `path`; None if it is not a target."""
         return next((target.role for target in self.targets if target.path == path), None)
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Struct
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from clean_room_agent.artifacts.plans import DoctorDecision
+from clean_room_agent.artifacts.outcomes import DoctorDecision
 from clean_room_agent.execute.prompts.plans import TASK, Sentence, Sentences
 from clean_room_agent.llm.answer_rules import bounds
 from clean_room_agent.llm.answers import JsonAnswer
