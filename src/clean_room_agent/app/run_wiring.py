@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -35,6 +36,7 @@ if TYPE_CHECKING:  # only a run that has a sandbox pays for it
 
 NEEDED = ("models", "budget", "stages", "solve", "testing")
 """The tables that a run cannot do without."""
+SWITCH_SECONDS = 0.0002
 SHOWN_ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
 
 
@@ -101,7 +103,19 @@ def run_parts(
 
 
 def _prepare() -> None:
-    """Load what asks the questions, and compile the first prompts, while git and the tests are waited for."""
+    """Load what asks the questions, and compile the first prompts, while git and the tests are waited for.
+
+    The main thread meanwhile does many short things; each time it wants to go on, it waits at most a switch interval.
+    """
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_SECONDS)
+    try:
+        _load_questions()
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def _load_questions() -> None:
     from clean_room_agent.execute.prompts.implement import IMPLEMENT
     from clean_room_agent.execute.prompts.plans import META_PLAN, PART_PLAN
     from clean_room_agent.llm.prompt import prepare
