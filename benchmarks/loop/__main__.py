@@ -142,7 +142,7 @@ class Loop(Struct, frozen=True, kw_only=True):
         return number
 
     def train(self, number: int) -> Path:
-        """The adapter's folder; a training that was broken off goes on."""
+        """The adapter's folder; a training that was interrupted goes on."""
         folder = self.project / ".clean_room" / "adapters" / f"{self.settings.prompt}-v1"
         begun = folder.with_name(f"{folder.name}.training").exists()
         self.stages.cra(

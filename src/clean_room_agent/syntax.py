@@ -83,7 +83,7 @@ def parse(source: bytes, grammar: str) -> Tree:
         return parser.parse(source)
     steps = _Steps(most=FREE_STEPS + len(source) * STEPS_PER_KILOBYTE // 1000)
     try:
-        # A parse of bytes cannot be broken off, one that asks for its bytes can.
+        # A parse of given bytes cannot be cancelled, one that asks for its bytes can.
         tree = parser.parse(lambda place, _: source[place:], encoding="utf8", progress_callback=steps)
     except ValueError as exc:
         raise ParseGivenUp(steps.reason()) from exc

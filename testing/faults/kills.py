@@ -72,7 +72,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     name: str
     make: Callable[[Path], Project]
     mind: Callable[[Project], Answerer]
-    """The model's side: what it answers depends on the call alone, so that a run may be broken off anywhere."""
+    """The model's side: what it answers depends on the call alone, so that a run may be interrupted anywhere."""
     models: Mapping[str, Any] = field(default_factory=dict)
     """Configured."""
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

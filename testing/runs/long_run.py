@@ -124,7 +124,7 @@ def _steps(prompt: str) -> list[dict[str, Any]]:
 
 
 class Story(Struct, frozen=True, kw_only=True):
-    """Everything of a run's result and record that must not depend on how often it was broken off."""
+    """Everything of a run's result and record that must not depend on how often it was interrupted."""
 
     status: str
     reason: str

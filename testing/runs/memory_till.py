@@ -1,6 +1,6 @@
 """Whole runs of the small project of `solving` in memory: its own tests and the oracle, but no git, process, server or index.
 
-A run can be broken off, gone on with, and repeated from its record, as `cra solve`, `--resume` and `cra replay` do.
+A run can be interrupted, gone on with, and repeated from its record, as `cra solve`, `--resume` and `cra replay` do.
 """
 
 import contextlib

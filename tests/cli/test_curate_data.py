@@ -152,7 +152,7 @@ def test_a_server_that_is_gone_ends_with_3_and_the_record_says_so(shop: Project)
     assert code == 3, err
     ((success, detail),) = rows(shop, "SELECT success, detail FROM task_runs WHERE mode = 'train_plan'")
     assert success == 0
-    assert detail.startswith("broken off")
+    assert detail.startswith("stopped")
 
 
 def test_a_missing_extra_is_named_with_the_command_that_installs_it(

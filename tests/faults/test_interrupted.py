@@ -26,7 +26,7 @@ def check_interrupted(told: Told) -> None:
     assert told.recorded.run is not None
     assert told.recorded.run.completed_at is None
     assert all(each.completed_at for each in told.recorded.passes)
-    assert told.recorded.passes[-1].detail == "broken off: interrupted"
+    assert told.recorded.passes[-1].detail == "stopped: interrupted"
     assert len(told.sessions) == 1
 
 

@@ -1,4 +1,4 @@
-"""Runs that were broken off go on: with what they had, and with what the user says since."""
+"""Runs that were interrupted go on: with what they had, and with what the user says since."""
 
 import contextlib
 import json

@@ -1,5 +1,5 @@
 """What a run does about a step that does not work, beyond trying it again, in whole runs in memory; and that such runs go on where
-they were broken off, and replay.
+they were interrupted, and replay.
 """
 
 import json
@@ -193,7 +193,7 @@ def script_of(project: MemoryTill, case: Case) -> Answerer:
 
 
 def story(told: MemoryTold) -> list[Any]:
-    """What must not depend on whether the run was broken off."""
+    """What must not depend on whether the run was interrupted."""
     recorded = told.recorded
     return [
         recorded.ending,

@@ -1,4 +1,4 @@
-"""Runs that were broken off go on with what they had, in whole runs in memory."""
+"""Runs that were interrupted go on with what they had, in whole runs in memory."""
 
 from collections.abc import Iterator
 from pathlib import Path

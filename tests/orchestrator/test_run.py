@@ -64,7 +64,7 @@ def test_ctrl_c_is_heard_while_the_index_is_waited_for(
     monkeypatch.setattr(memory.index, "described", memory.run.journal.interrupts.ask)
     with pytest.raises(KeyboardInterrupt):
         memory.run.context.follow_head()
-    assert memory.index._described == "", "it was broken off before anything was done with the index"
+    assert memory.index._described == "", "it was interrupted before anything was done with the index"
 
 
 def test_a_part_is_planned_again_as_often_as_its_limit_and_the_runs_allow(

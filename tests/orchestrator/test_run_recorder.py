@@ -51,7 +51,7 @@ def test_a_run_that_ends_closes_the_passes_under_way(project: MemoryProject) -> 
     recorder.ended(RunStatus.INTERRUPTED, reason="interrupted")
     row = project.record.write(get_task_run, STEP.pass_id)
     assert row is not None
-    assert (row.success, row.detail) == (False, "broken off: interrupted")
+    assert (row.success, row.detail) == (False, "stopped: interrupted")
     run = project.record.write(get_orchestrator_run, TASK_ID)
     assert run is not None
     assert (run.status, run.completed_at) == (RunStatus.INTERRUPTED, None)

@@ -3,7 +3,7 @@
 The scripts in `completion_scripts/` send the words of the line, the one under the cursor last (bash: the line as it
 stands, and the characters at which bash begins a new word). The answer's first line says how to go on:
 
-    words   a line for each: the whole word, a tab, what it stands for
+    words   a line for each: the whole word, a tab, what it means
     open    the same, and the word goes on: no blank after it
     files   names of files; `folders`: of folders alone
 """

@@ -52,7 +52,7 @@ class Descriptions(Struct, frozen=True, kw_only=True):
 
     files: tuple[Described, ...]
     gave_up: bool
-    """Whether it was broken off because too many answers in a row could not be read."""
+    """Whether it stopped because too many answers in a row could not be read."""
 
 
 class DueFiles(Struct, frozen=True, kw_only=True):

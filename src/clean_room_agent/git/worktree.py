@@ -195,7 +195,7 @@ def _notes(repo: Repository) -> tuple[Path, ...]:
 def _is_about(folder: Path, where: Path) -> bool:
     try:
         link = Path(os.fsdecode((folder / "gitdir").read_bytes()).rstrip("\n"))
-    except OSError:  # git was ended before it wrote where the work tree is to be; it is named like the folder
+    except OSError:  # git was killed before it wrote the worktree's path; its folder has the same name
         return folder.name == where.name
     return link.parent.resolve() == where.resolve()
 

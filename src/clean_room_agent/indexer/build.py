@@ -72,19 +72,19 @@ def index_repository(
     """Bring the repository's `curated.sqlite` up to date with its files and its git history.
 
     Args:
-        repo_path: any folder of the work tree.
+        repo_path: any folder of the working tree.
         config: limits on files and history.
         jobs: number of processes that parse files.
         full: rebuild from scratch.
         continue_on_error: leave out a file that cannot be read, and name it in the summary.
         line_counts: count the lines that each commit changed, from now on.
-        listing: the work tree as git lists it, if the caller already has it.
+        listing: the working tree as git lists it, if the caller already has it.
         digest: of the configuration that `config` was read from; `bounds.recall` looks it up.
         progress: called with the number of files read so far and the total.
         clock_ns: nanoseconds since 1970 UTC.
 
     Raises:
-        RepositoryError: there is no repository with a work tree.
+        RepositoryError: there is no repository with a working tree.
         IndexingError: a file cannot be read or decoded; nothing was changed.
         RecordError: another process has been indexing this repository for longer than `config.lock_timeout`.
     """

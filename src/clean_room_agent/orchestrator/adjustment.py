@@ -51,7 +51,7 @@ def _adjusted(
     try:
         planned = _revise(run, part, outcomes, left, pass_id)
     except WindowExceeded as error:
-        # The plan stands without it; that it does is decided once, also for a run that is resumed.
+        # The plan is kept unchanged; a resumed run does not decide that again.
         run.recorder.note(f"{error.message}; the remaining steps stay as they were")
         return PassEnd(success=False, detail=f"kept as it was: {error.message}")
     note_planned(run, pass_id, planned)

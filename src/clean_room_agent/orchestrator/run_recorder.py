@@ -141,7 +141,7 @@ class RunRecorder:
     def ended(self, status: RunStatus, *, reason: str = "", branch: str = "", commit: str = "") -> None:
         """Record how the run ended; passes that are still open end with it."""
         for opened in tuple(self._open):
-            self._finish(opened, PassEnd(success=False, detail=f"broken off: {reason}"))
+            self._finish(opened, PassEnd(success=False, detail=f"stopped: {reason}"))
         self._write_outcome(status, reason=reason, branch=branch, commit=commit)
 
     def _write_outcome(

@@ -63,7 +63,7 @@ class ContextFiles:
         """The file at `path` (relative, forward slashes), which the index knows with `indexed_hash`.
 
         Raises:
-            GitError: the whole work tree is gone.
+            GitError: the whole working tree is gone.
             RepositoryError: the file is gone or differs from what was indexed, so that its symbols' lines would be wrong.
         """
         known = self._read.get(path)

@@ -300,7 +300,7 @@ ATTEMPTS: dict[str, Callable[[], object]] = {
     "read git's credentials": lambda: read("/run/cra-git/credentials"),
     "read included configuration of git's": lambda: read("/run/cra-git/config.more"),
     "read a submodule's configuration": lambda: read("/run/cra-git/modules/m/config"),
-    "read another work tree's configuration": lambda: read("/run/cra-git/worktrees/o/config.worktree"),
+    "read another worktree's configuration": lambda: read("/run/cra-git/worktrees/o/config.worktree"),
     "search git's folder": lambda: search("/run/cra-git"),
     "read a secret variable": lambda: os.environ["CRA_SECRET"],
     "read variables of other processes": search_environment,

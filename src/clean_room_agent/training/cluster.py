@@ -60,7 +60,7 @@ def call_on_ray(function: Callable[[ItemT], ResultT], items: Sequence[ItemT], jo
 
 @contextlib.contextmanager
 def _cluster(ray: Any) -> Iterator[None]:
-    # Ray prints what becomes of workers to stdout, where an answer stands: its callers send that to stderr.
+    # Ray reports on workers on stdout, which is for answers: callers redirect that to stderr.
     started = not ray.is_initialized()
     if started:
         ray.init(log_to_driver=False, include_dashboard=False)

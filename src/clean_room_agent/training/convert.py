@@ -93,7 +93,7 @@ def prove_conversion(base_gguf: Path, folder: Path, adapter_gguf: Path) -> None:
     """
     base = _read_base(base_gguf)
     apart = adapter_gguf.with_name(f".{secrets.token_hex(4)}.proof")
-    apart.mkdir()  # transformers takes an `adapter_config.json` beside a model for its own
+    apart.mkdir()  # beside the model, transformers would take an `adapter_config.json` for the model's own
     merged = apart / "merged.gguf"
     try:
         scale, deltas = _read_adapter(adapter_gguf)
@@ -172,7 +172,7 @@ def read_deltas(folder: Path, base: Base) -> tuple[float, Mapping[str, Delta]]:
     for name, parts in halves.items():
         wide, high = (
             int(size) for size in tensors[name].shape[:2]
-        )  # GGUF tells the innermost dimension first
+        )  # GGUF lists the innermost dimension first
         if parts["A"].shape[1] != wide or parts["B"].shape[0] != high:
             raise UsageError(f"{folder}: {name} has another shape in the base: is it another model?")
         deltas[name] = Delta(a=parts["A"], b=_reordered(parts["B"], name, base))

@@ -77,7 +77,7 @@ class Pipeline(Struct, frozen=True, kw_only=True):
         try:
             yield outcome
         except BaseException as error:
-            self._finish(row_id, Outcome(detail=f"broken off: {error or type(error).__name__}"))
+            self._finish(row_id, Outcome(detail=f"stopped: {error or type(error).__name__}"))
             raise
         self._finish(row_id, outcome)
         self.session.archive(self.record)

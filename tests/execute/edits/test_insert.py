@@ -309,7 +309,7 @@ def test_a_name_that_is_defined_twice_is_ambiguous() -> None:
     applied = apply(insert("after", "A.x", METHOD), text=text)
     (report,) = applied.result.reports
     assert (report.code.value, report.matches, report.lines) == ("AMBIGUOUS", 2, (2, 6))
-    assert "The name stands for more than one definition." in describe(applied.result)
+    assert "The name matches more than one definition." in describe(applied.result)
     assert "It matched 2 times, at lines 2, 6." in describe(applied.result)
 
 

@@ -117,7 +117,7 @@ def test_what_a_round_drew_from_the_unchanged_prompt_counts_for_the_redraw(
 
 
 def story(told: MemoryTold) -> list[Any]:
-    """What must not depend on whether the run was broken off."""
+    """What must not depend on whether the run was interrupted."""
     recorded = told.recorded
     return [
         recorded.ending,
@@ -129,7 +129,7 @@ def story(told: MemoryTold) -> list[Any]:
 
 
 def ended(project: MemoryTill, answerer: Answerer, *, breaks: bool, **tables: Any) -> list[Any]:
-    """The story of a run that went on where it was broken off, and replays."""
+    """The story of a run that went on where it was interrupted, and replays."""
     told = project.solve(answerer, **tables)
     if breaks:
         assert told.error is not None

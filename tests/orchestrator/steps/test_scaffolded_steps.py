@@ -1,5 +1,5 @@
 """Steps that create a file, in whole runs in memory: declarations first, proven, then bodies; what becomes of those that are not
-proven; and runs that go on where they were broken off.
+proven; and runs that go on where they were interrupted.
 """
 
 import json

@@ -323,7 +323,7 @@ class ReexportRow(Struct, frozen=True, kw_only=True):
     file: FileRow
     """The file that defines it, however many modules pass it on."""
     symbol: SymbolRow | None
-    """The symbol of that name; None if the name stands for the whole file."""
+    """The symbol of that name; None if the name means the whole file."""
 
 
 def list_reexports(conn: sqlite3.Connection, file_id: int) -> tuple[ReexportRow, ...]:

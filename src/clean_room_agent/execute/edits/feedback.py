@@ -26,7 +26,7 @@ ADVICE: dict[EditCode, str] = {
 }
 ADVICE_ON_SYMBOLS: dict[EditCode, str] = {
     EditCode.NO_MATCH: "There is no such place. Name a function, method or class of the file as it is shown.",
-    EditCode.AMBIGUOUS: "The name stands for more than one definition.",
+    EditCode.AMBIGUOUS: "The name matches more than one definition.",
     EditCode.NO_CHANGE: "The new code is what stands there. Leave this edit out or change something.",
 }
 """Advice for edits that name a symbol instead of a search text."""

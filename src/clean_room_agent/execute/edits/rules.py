@@ -237,7 +237,7 @@ def _editable(rules: EditRules, package: ContextPackage) -> list[str]:
 
 
 def elided_line(path: str, new: str, *, old: str, file_text: str) -> str:
-    """The first line of `new` that stands for omitted text and that the file does not have; "" if there is none.
+    """The first line of `new` that is a placeholder for omitted text and not in the file; "" if there is none.
 
     `old` is what `new` replaces. A bare `...` is Python if it is the whole body of a stub, a class or a block; it is an
     elision if the file has a body for the function of that name.
@@ -259,7 +259,7 @@ def elided_line(path: str, new: str, *, old: str, file_text: str) -> str:
 
 
 def elided_search(search: str, file_text: str) -> str:
-    """The first line of a search text that stands for omitted text and that the file does not have."""
+    """The first line of a search text that is a placeholder for omitted text and not in the file."""
     known = {line.strip() for line in file_text.split("\n")}
     for line in search.split("\n"):
         if (_is_marked(line) or BARE.match(line.strip())) and line.strip() not in known:

@@ -196,7 +196,7 @@ def begin_history(
     """Start git on whatever history the index lacks, and return without waiting for it.
 
     Args:
-        root: top of the work tree.
+        root: the top folder of the working tree.
         config: limits.
         head: the commit that is checked out, if any.
         state: what the index holds; None if it is empty.

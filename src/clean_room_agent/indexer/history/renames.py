@@ -35,7 +35,7 @@ class Places(dict[str, int]):
         return place
 
     def follow(self, renames: Renames) -> None:
-        """From here on (that is, in older commits), treat each old path as what its new path stands for."""
+        """From here on (that is, in older commits), treat each old path as the file of its new path."""
         self.update([(old, self[new]) for old, new in renames])
 
 

@@ -139,7 +139,7 @@ class Evaluator(ABC):
         held = self.held(value)
         if held is None or held.kind != "c":
             if held is not None and held.kind == "o" and step == ":":
-                return held  # a type that stands for an object
+                return held  # a type used as an object
             return held if step == "[]" and held is not None and held.kind == "x" else None
         if step == "[]":
             return held._replace(place=-1)
@@ -327,7 +327,7 @@ class Evaluator(ABC):
         return names
 
     def _whole(self, path: str) -> Value | None:
-        """The value that stands for the whole module (`module.exports = …`), if there is one."""
+        """The value that is the whole module (`module.exports = …`), if there is one."""
         interface = self.interface(path)
         self.trace.add((path, f"{EXPORT}{WHOLE}"))
         has = interface is not None and interface.exports is not None and WHOLE in interface.exports
@@ -355,7 +355,7 @@ class Evaluator(ABC):
         return None if entry is None else Value(entry[1], path, name, 1.0, entry[0])
 
     def _alias(self, path: str, entry: Written, sure: float) -> Value | None:
-        """What an alias stands for, or the alias itself if that is outside the repository."""
+        """What an alias refers to, or the alias itself if that is outside the repository."""
         meant = str(entry[2]) if len(entry) > 2 else ""
         found = self.evaluate(path, meant) if meant else None
         if found is None or found.kind == "x":

@@ -15,7 +15,7 @@ EXPORTS = f"{EXPORT}{STAR}"
 DEFAULT = "default"
 """The name of JavaScript's default export."""
 WHOLE = "="
-"""The export that stands for the module itself: what `module.exports` and TypeScript's `export =` are set to."""
+"""The export that is the module itself: what `module.exports` and TypeScript's `export =` are set to."""
 ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 

@@ -15,7 +15,7 @@ definitions (place, kind, type), imports, star imports, `__all__`; and the names
     shop/cart.py   {"Cart": [0, "c"], "Cart.first": [1, "f", "Item:"]}, {"Item": [[".items", "Item"]]}
     app.py         0 (total) uses: Cart   Cart:|.first(   Cart:.first()|.price(   ?|.price(
 
-`cart` is a parameter and says nothing; but it is annotated, so that in tokens `Cart:`, an object of `Cart`, stands for it.
+`cart` is a parameter and says nothing; but it is annotated, so that it is resolved as `Cart:`, an object of `Cart`.
 What stands before the bar is evaluated, what stands behind it is referred to. A scan for names has found `.price(` behind
 a bracket, where it cannot tell what that closes, hence the token that begins with `?`, which means anything.
 

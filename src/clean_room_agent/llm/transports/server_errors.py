@@ -100,13 +100,13 @@ class Dialect(Struct, frozen=True, kw_only=True):
     log: str
     """Where its own log is."""
     missing: str
-    """How to get a missing model; `{tag}` stands for the model."""
+    """How to get a missing model; `{tag}` is replaced by the model's name."""
     queue: str
     """How to make its queue longer."""
     forbidden: str
     """What to do if it answers 401 or 403."""
     bad_request: str
-    """What to do if it answers 400 or 422; `{tag}` stands for the model."""
+    """What to do if it answers 400 or 422; `{tag}` is replaced by the model's name."""
     silent: str = ""
     """What else to do if it breaks off before the first token."""
 

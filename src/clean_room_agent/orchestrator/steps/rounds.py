@@ -181,7 +181,7 @@ def draw_round(run: Run, job: StepJob, history: History, action: Action) -> Roun
         begins = len(drawn) % parallel == 0
         if begins and (ends or (drawn and not known and run.journal.budget.spent())):
             break
-        # Those that are made at a time end there, also where a run was broken off among them.
+        # A batch ends there, even if the run was interrupted within it.
         end = min(size, (len(drawn) // parallel + 1) * parallel)
         numbers = [number] if known else list(range(number, first + end))
         made = _make(run, job, history, action, first, numbers)

@@ -116,7 +116,7 @@ def _written(binds: Binds, node: Node) -> str:
 
 
 def _alias(binds: Binds, place: int, node: Node | None) -> tuple[str, str | list[str]]:
-    """An object type is a class without a name; any other alias stands for what it refers to."""
+    """An object type is a class without a name; any other alias means what it refers to."""
     value = None if node is None else node.child_by_field_name("value")
     if value is None:
         return "v", ""

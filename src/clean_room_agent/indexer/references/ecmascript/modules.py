@@ -22,7 +22,7 @@ EXPORT_NAME = re.compile(rf"export\s*(default\b|=)\s*({WORD}(?:\.{WORD})*+)\s*;?
 
 
 class Taken(NamedTuple):
-    """A bound name, and the module and name that it stands for."""
+    """A bound name, and the module and name that it refers to."""
 
     name: str
     """As it is called here; `ALL` for every name of the module."""
