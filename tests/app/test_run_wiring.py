@@ -1,4 +1,5 @@
 import contextlib
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +8,12 @@ from testing.client.model_client import models_config
 from testing.runs.memory_commits import REPOSITORY
 from testing.runs.solving import make_project
 
-from clean_room_agent.app.run_wiring import _prompts_go_to, runner_setup, task_of
+from clean_room_agent.app.run_wiring import _prepare, _prompts_go_to, runner_setup, task_of
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import find_task, list_time_spans
+from clean_room_agent.llm.prompt import _compiled
 from clean_room_agent.orchestrator.task import Hint
 
 
@@ -75,3 +77,11 @@ def test_what_a_run_does_is_timed(tmp_path: Path) -> None:
         ("git", "branch"),
         ("git", "worktree removal"),
     }
+
+
+def test_what_is_prepared_is_compiled_and_threads_then_take_turns_as_before() -> None:
+    interval = sys.getswitchinterval()
+    _compiled.cache_clear()
+    _prepare()
+    assert sys.getswitchinterval() == interval
+    assert _compiled.cache_info().currsize >= 4
