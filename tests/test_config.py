@@ -62,7 +62,7 @@ def test_defaults_stand_where_the_table_says_nothing() -> None:
         ),
         (
             {"command": "x", "ways": ["each", "al"]},
-            r"ways\[1\]: invalid enum value 'al': write 'each' or 'batch'",
+            r"ways\[1\]: invalid value 'al': write 'each' or 'batch'",
         ),
         ({"command": "x", "place": 3}, r"place: expected a path"),
         ("text", r"\[t\] must be a table"),

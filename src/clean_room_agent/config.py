@@ -264,6 +264,7 @@ def _located(key: str, fault: str, kind: Any) -> tuple[str, str]:
     """The key with the place of the fault in its value, and the fault in words."""
     words, _, place = fault.partition(" - at `$")
     if words.startswith("Invalid enum value"):
+        words = words.replace("enum ", "")
         allowed = [
             repr(word) for part in _parts(kind) if get_origin(part) is Literal for word in get_args(part)
         ]
