@@ -7,9 +7,9 @@ import msgspec
 from msgspec import Struct, field
 from pydantic import BaseModel
 
+from clean_room_agent.artifacts.model_calls import CallSink, CallWatcher, unwatched
 from clean_room_agent.llm.answer_rules import CopyMemory
 from clean_room_agent.llm.answers import YES_OR_NO, Choice, JsonAnswer, TextAnswer
-from clean_room_agent.llm.call_events import CallSink, CallWatcher, unwatched
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.probes import BiasStore, ProofStore

@@ -21,10 +21,10 @@ from testing.client.model_client import (
 from testing.client.scripted_transport import ScriptedTransport
 from testing.patience import PATIENCE
 
+from clean_room_agent.artifacts.model_calls import CallEvent, CallFinished, CallStarted, CallUnreadable
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.answer_rules import at_most
 from clean_room_agent.llm.answers import YES_OR_NO
-from clean_room_agent.llm.call_events import CallEvent, CallFinished, CallStarted, CallUnreadable
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import Window
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer, Sampling

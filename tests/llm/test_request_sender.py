@@ -14,11 +14,11 @@ from testing.client.scripted_transport import ScriptedTransport
 from testing.servers.ollama_script import Answer, busy
 from testing.servers.ollama_server import OllamaServer
 
+from clean_room_agent.artifacts.model_calls import CallEvent, CallFinished
 from clean_room_agent.errors import (
     ServerBusy,
     WindowExceeded,
 )
-from clean_room_agent.llm.call_events import CallEvent, CallFinished
 from clean_room_agent.llm.transport import RawAnswer
 from clean_room_agent.llm.transports.ollama import connect
 

@@ -1,6 +1,6 @@
 """The line that moves, without a terminal."""
 
-from clean_room_agent.llm.call_events import CallEvent, CallFinished, CallProgress, CallStarted
+from clean_room_agent.artifacts.model_calls import CallEvent, CallFinished, CallProgress, CallStarted
 from clean_room_agent.orchestrator import events
 from clean_room_agent.report.live import LiveLine, clock
 

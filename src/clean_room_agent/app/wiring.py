@@ -20,6 +20,7 @@ from clean_room_agent.app.model_records import (
 )
 from clean_room_agent.app.model_server import open_server, require_all
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
+from clean_room_agent.artifacts.model_calls import CallWatcher, unwatched
 from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import RunStatus, status_of
 from clean_room_agent.db.connection import remove_database
@@ -30,7 +31,6 @@ from clean_room_agent.db.rows import Connection
 from clean_room_agent.db.session import Session, has_session, restore_session
 from clean_room_agent.errors import ConfigError, UsageError
 from clean_room_agent.git.repository import find_top
-from clean_room_agent.llm.call_events import CallWatcher, unwatched
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.token_estimator import TokenEstimator

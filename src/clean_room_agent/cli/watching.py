@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from clean_room_agent.artifacts.model_calls import CallFinished, CallUnreadable
 from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.cli import output
 from clean_room_agent.cli.display import current_display
 from clean_room_agent.cli.safe_console import RedactedView, SanitizedView
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.passes import DecisionRow, list_decisions
-from clean_room_agent.llm.call_events import CallFinished, CallUnreadable
 from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.orchestrator.events import Event, Observer, PassFinished
 from clean_room_agent.report.live import Broadcast, EventStream, TerminalView

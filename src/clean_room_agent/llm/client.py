@@ -11,12 +11,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import Role
-from clean_room_agent.artifacts.model_calls import AnswerReading, CallSite
+from clean_room_agent.artifacts.model_calls import (
+    AnswerReading,
+    CallSink,
+    CallSite,
+    CallUnreadable,
+    CallWatcher,
+    unwatched,
+)
 from clean_room_agent.artifacts.prompt_sources import compose
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.answer_rules import COPIED, CopyMemory, brief, describe_repetition
 from clean_room_agent.llm.answers import VERDICT_SCHEMA_TOKENS, AnswerT, BadAnswer, Choice, repair_prompt
-from clean_room_agent.llm.call_events import CallSink, CallUnreadable, CallWatcher, unwatched
 from clean_room_agent.llm.probes import ABOUT_NOTHING, PROBE_NAME, BiasStore, ProofStore, WindowProbe
 from clean_room_agent.llm.prompt import InputsT, Prompt, Shape
 from clean_room_agent.llm.request_sender import (

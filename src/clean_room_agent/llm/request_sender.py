@@ -14,20 +14,18 @@ from clean_room_agent.artifacts.model_calls import (
     CallCost,
     CalledModel,
     CallEnding,
+    CallFinished,
+    CallProgress,
     CallRequest,
+    CallSink,
     CallSite,
+    CallStarted,
+    CallWatcher,
     ModelCall,
+    unwatched,
 )
 from clean_room_agent.artifacts.prompt_sources import SourcedText, plain_text
 from clean_room_agent.errors import ModelError, ServerBusy, ServerUnreachable, WindowExceeded
-from clean_room_agent.llm.call_events import (
-    CallFinished,
-    CallProgress,
-    CallSink,
-    CallStarted,
-    CallWatcher,
-    unwatched,
-)
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.probes import (
     PROBE_NAME,

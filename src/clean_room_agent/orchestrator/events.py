@@ -4,9 +4,9 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from clean_room_agent.artifacts.model_calls import CallEvent
 from clean_room_agent.artifacts.outcomes import OrchestratorResult, PassType
 from clean_room_agent.git.generated import Generated
-from clean_room_agent.llm.call_events import CallEvent
 
 
 class RunStarted(Struct, frozen=True, kw_only=True):

@@ -15,9 +15,9 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.status import Status
 from rich.text import Text
 
+from clean_room_agent.artifacts.model_calls import CallFinished, CallProgress, CallStarted, CallUnreadable
 from clean_room_agent.git.generated import generated_words
 from clean_room_agent.json_values import to_plain
-from clean_room_agent.llm.call_events import CallFinished, CallProgress, CallStarted, CallUnreadable
 from clean_room_agent.orchestrator import events
 
 BETWEEN = " · "
