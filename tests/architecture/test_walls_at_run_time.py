@@ -91,7 +91,7 @@ def test_the_coder_is_asked_in_eight_hops(watched: Watched) -> None:
         entry
         for entry in watched.connections()
         if "execute.implement:implement" in entry.stack
-        and "llm.transports.served_models" not in entry.modules
+        and "llm.transports.connections:ForwardGuard.refusal" not in entry.stack
     ]
     assert asked
     for entry in asked:

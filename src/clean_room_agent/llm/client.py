@@ -25,13 +25,7 @@ from clean_room_agent.llm.answer_rules import COPIED, CopyMemory, brief, describ
 from clean_room_agent.llm.answers import VERDICT_SCHEMA_TOKENS, AnswerT, BadAnswer, Choice, repair_prompt
 from clean_room_agent.llm.probes import ABOUT_NOTHING, PROBE_NAME, BiasStore, ProofStore, WindowProbe
 from clean_room_agent.llm.prompt import InputsT, Prompt, Shape
-from clean_room_agent.llm.request_sender import (
-    Exchanged,
-    Question,
-    RequestSender,
-    Timing,
-    request_tokens,
-)
+from clean_room_agent.llm.request_sender import Exchanged, Question, RequestSender, Timing, request_tokens
 from clean_room_agent.llm.router import ModelConfig, ModelRouter, Window
 from clean_room_agent.llm.transport import RawAnswer, Sampling, Transport
 

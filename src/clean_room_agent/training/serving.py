@@ -22,7 +22,7 @@ from clean_room_agent.db.raw.training import AdapterRow
 from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.transport import ModelServer
-from clean_room_agent.llm.transports.served_models import MARK
+from clean_room_agent.llm.transports.loaded_adapters import MARK
 from clean_room_agent.workspace import Workspace, private_folder
 
 Convert = Callable[[Path, Path], None]

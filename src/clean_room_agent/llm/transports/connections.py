@@ -1,6 +1,10 @@
-"""Connections to a model server: only to this machine if so configured, and with a deadline for a whole exchange, even
-while headers, informational responses or trailers trickle in. httpcore's timeout applies to each read, and it returns
-nothing meanwhile, so a read timeout does not limit an answer.
+"""Connections to a model server: only to this machine if so configured, and with a deadline for a whole exchange.
+
+A deadline holds even while headers, informational responses or trailers trickle in. httpcore's timeout applies to each
+read, and it returns nothing meanwhile, so a read timeout does not limit an answer.
+
+A server on this machine may not run a model itself but forward prompts, as Ollama does to its cloud. So where prompts may
+not leave the machine, the server is asked about each model, and its answers are checked too.
 """
 
 import contextlib
@@ -10,8 +14,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import httpx
+from msgspec import Struct
 
-from clean_room_agent.llm.config import ModelsConfig, is_loopback, is_loopback_address
+from clean_room_agent.errors import ModelError
+from clean_room_agent.llm.config import CLOUD, ModelsConfig, is_cloud_tag, is_loopback, is_loopback_address
+from clean_room_agent.llm.transports import server_errors
+from clean_room_agent.llm.transports.server_errors import Target
 
 CONNECTED = "connection.connect_tcp.complete"
 """The event of httpcore's `trace` extension that has the connection."""
@@ -123,6 +131,46 @@ def _stay_here(event: str, info: Mapping[str, Any]) -> None:
     if not is_loopback_address(address):
         stream.close()
         raise httpx.ConnectError(f"its name resolves to {address} here, which is not this machine")
+
+
+class Forwarding(Struct, frozen=True, kw_only=True):
+    """What Ollama says about a model that it forwards, in any of its answers."""
+
+    remote_host: str | None = None
+    remote_model: str | None = None
+
+    def destination(self, tag: str) -> str:
+        """The machine that prompts for the model are forwarded to; "" for none."""
+        cloud = CLOUD if self.remote_model or is_cloud_tag(tag) else ""
+        return self.remote_host or cloud
+
+
+class ForwardGuard:
+    """Refuses models that a server forwards; each is asked about once, before its first prompt."""
+
+    def __init__(self, destination: Callable[[str], str], *, allowed: bool) -> None:
+        """`destination` asks the server where a model's prompts are forwarded to; "" for nowhere."""
+        self._destination = destination
+        self._local: set[str] = set()
+        self._allowed = allowed
+
+    def refusal(self, target: Target) -> ModelError | None:
+        """The error for a model whose prompts would leave this machine, or for which that cannot be found out."""
+        if self._allowed or target.tag in self._local:
+            return None
+        try:
+            host = CLOUD if is_cloud_tag(target.tag) else self._destination(target.tag)
+        except ModelError as error:
+            return error
+        if host:
+            return server_errors.forwarded(target, host)
+        self._local.add(target.tag)
+        return None
+
+    def seen(self, target: Target, said: Forwarding) -> ModelError | None:
+        """The error for an answer that says it came from elsewhere, since the name may refer to another model by now."""
+        host = said.destination(target.tag)
+        return server_errors.forwarded(target, host) if host and not self._allowed else None
 
 
 class LoadRequest:

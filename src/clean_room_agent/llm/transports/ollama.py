@@ -26,9 +26,14 @@ from clean_room_agent.llm.transport import (
     ServedModel,
 )
 from clean_room_agent.llm.transports import server_errors
-from clean_room_agent.llm.transports.connections import Deadline, LoadRequest, open_client
+from clean_room_agent.llm.transports.connections import (
+    Deadline,
+    ForwardGuard,
+    Forwarding,
+    LoadRequest,
+    open_client,
+)
 from clean_room_agent.llm.transports.http import AnswerPieces, Count, HttpServer, ReplyT
-from clean_room_agent.llm.transports.served_models import ForwardGuard, Forwarding
 from clean_room_agent.llm.transports.server_errors import OLLAMA, Target
 
 LIKELY_TOKENS = 20

@@ -15,16 +15,10 @@ from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.router import ModelConfig
 from clean_room_agent.llm.transport import ChatRequest, ModelDetails, ModelLoad, RawAnswer, ServedModel
 from clean_room_agent.llm.transports import server_errors
-from clean_room_agent.llm.transports.connections import open_client
+from clean_room_agent.llm.transports.connections import ForwardGuard, Forwarding, open_client
 from clean_room_agent.llm.transports.http import Count, HttpServer, ReplyT
+from clean_room_agent.llm.transports.loaded_adapters import MARK, AdapterList, LoraTags
 from clean_room_agent.llm.transports.openai_answer import Collected
-from clean_room_agent.llm.transports.served_models import (
-    MARK,
-    AdapterList,
-    ForwardGuard,
-    Forwarding,
-    LoraTags,
-)
 from clean_room_agent.llm.transports.server_errors import OPENAI, Target
 
 LIKELY_TOKENS = 20

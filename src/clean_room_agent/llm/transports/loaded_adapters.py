@@ -1,10 +1,9 @@
-"""What is behind the names of the models that a local server lists: adapters of llama-server, and models that the
-server does not run itself but forwards prompts to, as Ollama does to its cloud.
+"""The adapters that llama-server has loaded: which of them a model's name means, and what a request must say about them.
 
-llama-server loads adapters when it starts (`--lora FILE`) and numbers them. A request gives the scale of each; if it
-names none, all that are loaded apply at full scale, even after `--lora-init-without-apply`. So each request to such a
-server names all of them, even for the base. Example, with adapters 0 and 1 loaded: the base is asked with 0 and 1 at
-scale 0, adapter 1 with 0 at scale 0 and 1 at scale 1.
+It loads them when it starts (`--lora FILE`) and numbers them. A request gives the scale of each; if it names none, all
+that are loaded apply at full scale, even after `--lora-init-without-apply`. So each request to such a server names all
+of them, even for the base. Example, with adapters 0 and 1 loaded: the base is asked with 0 and 1 at scale 0, adapter 1
+with 0 at scale 0 and 1 at scale 1.
 
 The server caches earlier prompts in slots, and may reuse that cache for another adapter although it was computed with
 the first (llama.cpp#26207). So a request after one with another adapter must not use the cache; and if several requests
@@ -18,10 +17,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from clean_room_agent.errors import ModelError, ModelNotFound
-from clean_room_agent.llm.config import CLOUD, is_cloud_tag
-from clean_room_agent.llm.transports import server_errors
-from clean_room_agent.llm.transports.server_errors import Target
+from clean_room_agent.errors import ModelNotFound
 
 MARK = "+"
 
@@ -115,43 +111,3 @@ class LoraTags:
         chosen = numbers.get(name)
         scales = tuple((number, float(number == chosen)) for number in sorted(numbers.values()))
         return _Found(model=model, scales=scales)
-
-
-class Forwarding(Struct, frozen=True, kw_only=True):
-    """What Ollama says about a model that it forwards, in any of its answers."""
-
-    remote_host: str | None = None
-    remote_model: str | None = None
-
-    def destination(self, tag: str) -> str:
-        """The machine that prompts for the model are forwarded to; "" for none."""
-        cloud = CLOUD if self.remote_model or is_cloud_tag(tag) else ""
-        return self.remote_host or cloud
-
-
-class ForwardGuard:
-    """Refuses models that a server forwards; each is asked about once, before its first prompt."""
-
-    def __init__(self, destination: Callable[[str], str], *, allowed: bool) -> None:
-        """`destination` asks the server where a model's prompts are forwarded to; "" for nowhere."""
-        self._destination = destination
-        self._local: set[str] = set()
-        self._allowed = allowed
-
-    def refusal(self, target: Target) -> ModelError | None:
-        """The error for a model whose prompts would leave this machine, or for which that cannot be found out."""
-        if self._allowed or target.tag in self._local:
-            return None
-        try:
-            host = CLOUD if is_cloud_tag(target.tag) else self._destination(target.tag)
-        except ModelError as error:
-            return error
-        if host:
-            return server_errors.forwarded(target, host)
-        self._local.add(target.tag)
-        return None
-
-    def seen(self, target: Target, said: Forwarding) -> ModelError | None:
-        """The error for an answer that says it came from elsewhere, since the name may refer to another model by now."""
-        host = said.destination(target.tag)
-        return server_errors.forwarded(target, host) if host and not self._allowed else None
