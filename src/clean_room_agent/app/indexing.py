@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.progress import Progress
 from clean_room_agent.db.raw.indexing import IndexRunRow, append_index_run
 from clean_room_agent.db.raw.single_event import write_event
 from clean_room_agent.git.repository import list_work_tree
@@ -27,7 +26,12 @@ def processors() -> int:
 
 
 def index_work_tree(
-    repo: Path, *, full: bool, continue_on_error: bool, line_counts: bool, progress: Progress
+    repo: Path,
+    *,
+    full: bool,
+    continue_on_error: bool,
+    line_counts: bool,
+    progress: Callable[[int, int], None],
 ) -> IndexSummary:
     """Bring the index of the repository at `repo` up to date, with a row in its record.
 
@@ -60,7 +64,11 @@ def index_work_tree(
 
 
 def refresh_index(
-    workspace: Workspace, bounds: Bounds, record: "Record", *, progress: Progress = lambda _done, _total: None
+    workspace: Workspace,
+    bounds: Bounds,
+    record: "Record",
+    *,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> IndexSummary:
     """Bring the repository's index up to date, with a row in the record."""
     workspace.create()

@@ -1,10 +1,6 @@
-"""Progress callbacks of long operations."""
+"""The progress line of a long operation."""
 
-from collections.abc import Callable
 from typing import Protocol
-
-Progress = Callable[[int, int], None]
-"""Called with the amount done, and the total amount."""
 
 
 class Bar(Protocol):

@@ -5,7 +5,7 @@ run waits for that process as late as possible, and does not import the indexer.
 import contextlib
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Protocol, Self
 from msgspec import Struct
 
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.progress import Progress
 from clean_room_agent.app.wiring import (
     RecordedState,
     Services,
@@ -41,6 +40,8 @@ from clean_room_agent.workspace import Workspace, private_folder
 if TYPE_CHECKING:
     from clean_room_agent.retrieval.retriever import Retriever
 
+Progress = Callable[[int, int], None]
+"""Called with the number of files done, and the number of files."""
 DONE = "done"
 """The last message of a job; earlier ones are (files done, number of files)."""
 RUN_COMMIT_KEY = "run_commit"
@@ -141,7 +142,7 @@ class IndexProcess:
                 self._listener.join()
 
     def wait(self, progress: Progress) -> None:
-        """Wait for the first job; `progress` is called meanwhile with files done and the number of files.
+        """Wait for the first job; `progress` is called meanwhile.
 
         Raises:
             IndexingError: a file cannot be read.
