@@ -13,7 +13,7 @@ from tests.db.raw.samples import NOW, call
 from clean_room_agent.app.model_records import RecordedProofs, RecordSink
 from clean_room_agent.artifacts.model_calls import AnswerReading
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw import model_measurements
+from clean_room_agent.db.raw import calls
 from clean_room_agent.db.raw.calls import append_call
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.llm.probes import ProbedServer
@@ -39,7 +39,7 @@ class MemoryRecord:
 
     def write(self, _event: Callable[..., Any], *rows: Any, **named: Any) -> Any:
         if named:
-            found = [row for row in self.written if isinstance(row, model_measurements.WindowProofRow)]
+            found = [row for row in self.written if isinstance(row, calls.WindowProofRow)]
             return found[-1] if found else None
         self.written += rows
         return len(self.written)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
 from clean_room_agent.artifacts.names import task_of
-from clean_room_agent.db.raw import calls, model_measurements
+from clean_room_agent.db.raw import calls
 from clean_room_agent.db.raw.calls import copying_models, get_call
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.rows import Connection
@@ -77,7 +77,7 @@ class RecordedProofs:
     def newest(self, server: ProbedServer) -> str | None:
         """When the server last passed the probe; None if it never did."""
         row = self._record.write(
-            model_measurements.newest_proof,
+            calls.newest_proof,
             provider=server.provider,
             base_url=server.base_url,
             model=server.model,
@@ -88,7 +88,7 @@ class RecordedProofs:
 
     def keep(self, server: ProbedServer, call_id: int) -> None:
         """Store the proof."""
-        row = model_measurements.WindowProofRow(
+        row = calls.WindowProofRow(
             provider=server.provider,
             base_url=server.base_url,
             model=server.model,
@@ -97,7 +97,7 @@ class RecordedProofs:
             call_id=call_id,
             timestamp=self._record.now(),
         )
-        self._record.write(model_measurements.append_proof, row)
+        self._record.write(calls.append_proof, row)
 
 
 class RecordedBiases:
@@ -109,7 +109,7 @@ class RecordedBiases:
     def newest(self, key: BiasKey, now: str) -> ModelCall | None:
         """The newest measurement under this key; None if there is none, or it may have been of another model."""
         row = self._record.write(
-            model_measurements.newest_bias,
+            calls.newest_bias,
             base_url=key.base_url,
             model=key.model,
             model_digest=key.model_digest,
@@ -122,7 +122,7 @@ class RecordedBiases:
 
     def keep(self, key: BiasKey, call_id: int, choice: Choice) -> None:
         """Store the measurement."""
-        row = model_measurements.AnswerBiasRow(
+        row = calls.AnswerBiasRow(
             base_url=key.base_url,
             model=key.model,
             model_digest=key.model_digest,
@@ -132,7 +132,7 @@ class RecordedBiases:
             call_id=call_id,
             timestamp=self._record.now(),
         )
-        self._record.write(model_measurements.append_bias, row)
+        self._record.write(calls.append_bias, row)
 
 
 class RecordedCopies:
@@ -168,7 +168,7 @@ def learned_estimators(record: Record, tags: Iterable[str]) -> dict[str, FittedE
     """
     found = {}
     for tag in tags:
-        known = record.write(model_measurements.newest_calibration, tag)
+        known = record.write(calls.newest_calibration, tag)
         if _is_due(record, tag, known):
             known = _calibrate(record, tag) or known
         if known is not None and (estimator := _estimator(known)) is not None:
@@ -178,10 +178,10 @@ def learned_estimators(record: Record, tags: Iterable[str]) -> dict[str, FittedE
 
 def read_estimators(conn: Connection, task_id: str) -> dict[str, TokenEstimator] | None:
     """The estimators that the task used, by model; None if none are stored."""
-    rows = model_measurements.list_task_estimators(conn, task_id)
+    rows = calls.list_task_estimators(conn, task_id)
     found: dict[str, TokenEstimator] = {}
     for row in rows:
-        known = row.calibration_id and model_measurements.get_calibration(conn, row.calibration_id)
+        known = row.calibration_id and calls.get_calibration(conn, row.calibration_id)
         found[row.model] = (known and _estimator(known)) or InitialEstimator(factor=row.start_factor)
     return found if rows else None
 
@@ -200,7 +200,7 @@ def note_estimators(
         if isinstance(estimator, FittedEstimator)
     }
     rows = tuple(
-        model_measurements.TaskEstimatorRow(
+        calls.TaskEstimatorRow(
             task_id=task_id,
             model=tag,
             calibration_id=ids.get(tag),
@@ -209,25 +209,25 @@ def note_estimators(
         )
         for tag in tags
     )
-    record.write(model_measurements.append_task_estimators, rows)
+    record.write(calls.append_task_estimators, rows)
 
 
-def _is_due(record: Record, tag: str, known: model_measurements.CalibrationRow | None) -> bool:
+def _is_due(record: Record, tag: str, known: calls.CalibrationRow | None) -> bool:
     after = known.newest_call_id if known else 0
     wanted = LEAST_PAIRS if known is None else STEP if known.pairs < FULL_PAIRS else LATER_STEP
-    return record.write(model_measurements.count_pairs_since, tag, after) >= wanted
+    return record.write(calls.count_pairs_since, tag, after) >= wanted
 
 
-def _calibrate(record: Record, tag: str) -> model_measurements.CalibrationRow | None:
+def _calibrate(record: Record, tag: str) -> calls.CalibrationRow | None:
     from clean_room_agent.llm.calibration import MOST_PAIRS, Pair, calibrate
 
-    logged = record.write(model_measurements.list_pairs, tag, limit=MOST_PAIRS)
+    logged = record.write(calls.list_pairs, tag, limit=MOST_PAIRS)
     fitted = calibrate(
         [Pair(system=pair.system_prompt, prompt=pair.prompt, counted=pair.prompt_tokens) for pair in logged]
     )
     if fitted is None:
         return None
-    row = model_measurements.CalibrationRow(
+    row = calls.CalibrationRow(
         model=tag,
         model_digest=logged[-1].model_digest,
         pairs=fitted.pairs,
@@ -237,11 +237,11 @@ def _calibrate(record: Record, tag: str) -> model_measurements.CalibrationRow | 
         words=fitted.words,
         timestamp=record.now(),
     )
-    row_id = record.write(model_measurements.append_calibration, row)
-    return record.write(model_measurements.get_calibration, row_id)
+    row_id = record.write(calls.append_calibration, row)
+    return record.write(calls.get_calibration, row_id)
 
 
-def _estimator(row: model_measurements.CalibrationRow) -> FittedEstimator | None:
+def _estimator(row: calls.CalibrationRow) -> FittedEstimator | None:
     """The row as an estimator; None if another version of the program, with other kinds of pieces, made it."""
     if len(row.weights) != len(KINDS):
         return None

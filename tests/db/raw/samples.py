@@ -10,7 +10,7 @@ from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, TimeKind
-from clean_room_agent.db.raw import calls, indexing, model_measurements, passes, runs, training
+from clean_room_agent.db.raw import calls, indexing, passes, runs, training
 from clean_room_agent.db.rows import Table
 
 NOW = "2026-01-02T03:04:05Z"
@@ -167,8 +167,8 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
         passes.RecoveryRow(task_id=PASS, state="{}", rule="retry", action="retry", timestamp=NOW),
     ),
     (
-        model_measurements.CALIBRATIONS,
-        model_measurements.CalibrationRow(
+        calls.CALIBRATIONS,
+        calls.CalibrationRow(
             model="coder:3b",
             model_digest="",
             pairs=50,
@@ -180,8 +180,8 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
         ),
     ),
     (
-        model_measurements.TASK_ESTIMATORS,
-        model_measurements.TaskEstimatorRow(
+        calls.TASK_ESTIMATORS,
+        calls.TaskEstimatorRow(
             task_id=TASK, model="coder:3b", calibration_id=1, start_factor=1.3, timestamp=NOW
         ),
     ),
@@ -202,8 +202,8 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
         ),
     ),
     (
-        model_measurements.ANSWER_BIASES,
-        model_measurements.AnswerBiasRow(
+        calls.ANSWER_BIASES,
+        calls.AnswerBiasRow(
             base_url="http://127.0.0.1:11434",
             model="coder:3b",
             model_digest="",
@@ -215,8 +215,8 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
         ),
     ),
     (
-        model_measurements.WINDOW_PROOFS,
-        model_measurements.WindowProofRow(
+        calls.WINDOW_PROOFS,
+        calls.WindowProofRow(
             provider="ollama",
             base_url="http://127.0.0.1:11434",
             model="coder:3b",
