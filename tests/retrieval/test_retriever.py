@@ -1,14 +1,25 @@
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from tests.retrieval.shop import CART, IMPORTS, SHOP, choose, large_module, relevant
 from tests.retrieval.world import TASK, World, context_request, numbers_of
 
+from clean_room_agent.artifacts.context import BudgetAccount, ContextPackage, TaskQuery
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
-from clean_room_agent.errors import ConfigError, RepositoryError, UsageError
+from clean_room_agent.db.session import Session
+from clean_room_agent.errors import ConfigError, RecordError, RepositoryError, UsageError
+from clean_room_agent.retrieval import retriever
+from clean_room_agent.retrieval.stage import Candidate, Selection, StageContext, StageOutputs
 
 Make = Callable[..., World]
+STEP = f"{TASK}:impl:p1:s1"
+FILE = Candidate(path="a.py", file_id=1, tier=0, score=1.0, reasons=("named",))
+SELECTION = Selection(
+    path="a.py", symbol=None, start_line=1, end_line=2, detail="primary", tier=0, score=1.0, reason="named"
+)
+QUERY = TaskQuery(symbols=("f",), keywords=("cart",))
 
 
 def test_a_file_named_by_the_plan_is_shown_whole(make: Make) -> None:
@@ -312,3 +323,69 @@ def test_a_second_pass_with_the_same_question_asks_for_no_verdict_again(make: Ma
         for step in ("s1", "s2")
     ]
     assert passes == [{"task_analysis", "scope_batch", "precision_batch"}, {"task_analysis"}]
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    with Session.open(tmp_path, TASK, clock=lambda: "2026-01-01T00:00:00Z") as opened:
+        yield opened
+
+
+def remember(session: Session, pass_id: str, query: TaskQuery = QUERY) -> ContextPackage:
+    package = ContextPackage(
+        pass_id=pass_id,
+        task="Fix it",
+        items=(),
+        budget=BudgetAccount(context_window=10, reserved_tokens=2, used_tokens=0),
+    )
+    states = session.for_pass(pass_id)
+    context = StageContext(
+        request=context_request(),
+        available_tokens=8,
+        candidates=(FILE,),
+        files=(FILE,),
+        selections=(SELECTION,),
+    )
+    retriever.remember_query(states, query)
+    retriever.remember_outputs(states, context)
+    retriever.remember_package(states, package)
+    return package
+
+
+def test_what_was_remembered_is_recalled(session: Session) -> None:
+    package = remember(session, STEP)
+    found = retriever.recall(session, STEP)
+    assert (found.pass_id, found.query, found.package) == (STEP, QUERY, package)
+    assert found.outputs == StageOutputs(files=(FILE,), selections=(SELECTION,))
+
+
+def test_an_attempt_goes_on_from_the_newest_before_it(session: Session) -> None:
+    remember(session, STEP)
+    remember(session, f"{STEP}:retry_1")
+    assert retriever.recall(session, f"{STEP}:retry_3").pass_id == f"{STEP}:retry_1"
+
+
+def test_without_a_package_there_is_nothing_to_go_on_from(session: Session) -> None:
+    retriever.remember_query(session.for_pass(STEP), QUERY)
+    with pytest.raises(RecordError, match="holds no context for pass"):
+        retriever.recall(session, STEP)
+
+
+def test_a_damaged_package_is_an_error_that_names_the_pass(session: Session) -> None:
+    remember(session, STEP)
+    session.for_pass(STEP).set_state("final_context", {"items": 3})
+    with pytest.raises(RecordError, match=f"pass {STEP} cannot be read"):
+        retriever.recall(session, STEP)
+
+
+def test_a_query_with_keys_of_an_earlier_version_is_read(session: Session) -> None:
+    remember(session, STEP)
+    states = session.for_pass(STEP)
+    states.set_state("task_query", {"task": "Fix it", "focus": "", "symbols": ["f"], "keywords": ["cart"]})
+    assert retriever.recall(session, STEP).query == QUERY
+
+
+def test_changes_of_all_planning_passes_of_the_task_come_together(session: Session) -> None:
+    retriever.remember_changes(session.for_pass(f"{TASK}:meta_plan"), {("a.py", "f")})
+    retriever.remember_changes(session.for_pass(f"{TASK}:part_plan:p1"), {("b.py", "g"), ("a.py", "f")})
+    assert retriever.recall_changes(session, TASK) == {("a.py", "f"), ("b.py", "g")}

@@ -17,7 +17,7 @@ from clean_room_agent.db.raw.training import append_training_plan, get_training_
 from clean_room_agent.errors import ConfigError, UsageError
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.retrieval.config import split_stages
-from clean_room_agent.retrieval.pass_memory import DecisionLog
+from clean_room_agent.retrieval.stage import DecisionLog
 from clean_room_agent.training.logs import LogAnalysisAPI
 from clean_room_agent.training.pipeline import Pipeline
 from clean_room_agent.training.stage_source import LogSource

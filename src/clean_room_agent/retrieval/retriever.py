@@ -1,27 +1,42 @@
-"""A retrieval from end to end: task analysis, candidates, the stages in order, assembly."""
+"""A retrieval from end to end: task analysis, candidates, the stages in order, assembly; and what it leaves in the
+session, from which a refinement starts.
+"""
 
+from collections.abc import Collection
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.context import ContextPackage, ContextRequest, RefinementRequest
+from clean_room_agent.artifacts.context import ContextPackage, ContextRequest, RefinementRequest, TaskQuery
+from clean_room_agent.artifacts.names import attempts_up_to
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.session import Session
-from clean_room_agent.errors import UsageError
+from clean_room_agent.db.session import Session, States
+from clean_room_agent.errors import RecordError, UsageError
+from clean_room_agent.json_values import from_plain, to_plain
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import Window
 from clean_room_agent.query.knowledge import KnowledgeBase
-from clean_room_agent.retrieval import pass_memory
 from clean_room_agent.retrieval.analysis import Analysis, add_model_hints, analyse, note_no_model
 from clean_room_agent.retrieval.assembly import assemble
 from clean_room_agent.retrieval.candidates import find_candidates
 from clean_room_agent.retrieval.config import RetrievalConfig
 from clean_room_agent.retrieval.judges import ModelJudge, ThresholdJudge, question_text
-from clean_room_agent.retrieval.pass_memory import DecisionLog
 from clean_room_agent.retrieval.registry import build_stages
-from clean_room_agent.retrieval.stage import Candidate, Judge, Selection, StageContext
+from clean_room_agent.retrieval.stage import (
+    Candidate,
+    DecisionLog,
+    Judge,
+    Remembered,
+    Selection,
+    StageContext,
+    StageOutputs,
+)
 from clean_room_agent.retrieval.stage_source import ContextFiles, FileText, RepositorySource
+
+CHANGES = "to_change"
+Changes = tuple[tuple[str, str], ...]
+"""(path, name) of each."""
 
 
 class Retrieved(Struct, frozen=True, kw_only=True):
@@ -81,7 +96,7 @@ class Retriever:
         states = self._session.for_pass(request.pass_id)
         analysis = self._analysis(request, source)
         self._decisions.post(request.pass_id, analysis.decisions)
-        pass_memory.remember_query(states, analysis.query)
+        remember_query(states, analysis.query)
         candidates, notes = find_candidates(request, analysis.query, source)
         self._decisions.post(request.pass_id, notes)
         judge = self._judge(request)
@@ -90,7 +105,7 @@ class Retriever:
             available_tokens=self._available_tokens(request),
             candidates=candidates,
             files=tuple(entry for entry in candidates if entry.tier <= 1),
-            to_change=pass_memory.recall_changes(self._session, self._session.task_id),
+            to_change=recall_changes(self._session, self._session.task_id),
         )
         for stage in self._stages:
             before = len(context.decisions)
@@ -135,7 +150,7 @@ class Retriever:
 
         source = self._source(request)
         states = self._session.for_pass(request.pass_id)
-        earlier = pass_memory.recall(self._session, request.pass_id)
+        earlier = recall(self._session, request.pass_id)
         judge = self._judge(request, refinement)
         merged = merge_request(
             refinement,
@@ -146,18 +161,18 @@ class Retriever:
             config=self._judgments,
             available_tokens=self._available_tokens(request),
         )
-        pass_memory.remember_query(states, merged.query)
+        remember_query(states, merged.query)
         self._decisions.post(request.pass_id, merged.context.decisions)
         return self._assemble(merged.context, source, judge)
 
     def _assemble(self, context: StageContext, source: RepositorySource, judge: Judge) -> ContextPackage:
         request = context.request
         states = self._session.for_pass(request.pass_id)
-        pass_memory.remember_outputs(states, context)
-        pass_memory.remember_changes(states, _to_change(context))
+        remember_outputs(states, context)
+        remember_changes(states, _to_change(context))
         assembled = assemble(context, source, self._window(request), judge)
         self._decisions.write(request.pass_id, assembled.decisions)
-        pass_memory.remember_package(states, assembled.package)
+        remember_package(states, assembled.package)
         return assembled.package
 
     def _source(self, request: ContextRequest) -> RepositorySource:
@@ -225,3 +240,55 @@ def _whole_files(context: StageContext, source: RepositorySource) -> tuple[Selec
             )
             selections.append(selection)
     return tuple(selections)
+
+
+def remember_query(states: States, query: TaskQuery) -> None:
+    """Store the analysed task."""
+    states.set_state("task_query", to_plain(query))
+
+
+def remember_outputs(states: States, context: StageContext) -> None:
+    """Store what the stages decided."""
+    outputs = StageOutputs(files=context.files, selections=context.selections)
+    states.set_state("stage_outputs", to_plain(outputs))
+
+
+def remember_package(states: States, package: ContextPackage) -> None:
+    """Store the package."""
+    states.set_state("final_context", to_plain(package))
+
+
+def remember_changes(states: States, changes: Collection[tuple[str, str]]) -> None:
+    """Store (path, name) of the pieces that the pass judged to be changed."""
+    states.set_state(CHANGES, [list(change) for change in sorted(changes)])
+
+
+def recall_changes(session: Session, task_id: str) -> frozenset[tuple[str, str]]:
+    """(path, name) of the pieces that the task's planning passes judged to be changed."""
+    keys = [key for key in session.list_keys(f"{task_id}:") if key.endswith(f"/{CHANGES}")]
+    return frozenset(change for key in keys for change in from_plain(session.get_state(key), Changes))
+
+
+def recall(session: Session, pass_id: str) -> Remembered:
+    """The retrieval of the pass or, failing that, of the latest attempt before it (`…:retry_2`, `…:retry_1`, `…`).
+
+    Raises:
+        RecordError: none of them stored a package in the session, or what is there cannot be read.
+    """
+    for earlier in reversed(attempts_up_to(pass_id)):
+        states = session.for_pass(earlier)
+        kept = {key: states.get_state(key) for key in ("task_query", "stage_outputs", "final_context")}
+        if None in kept.values():
+            continue
+        try:
+            return Remembered(
+                pass_id=earlier,
+                query=from_plain(kept["task_query"], TaskQuery),
+                outputs=from_plain(kept["stage_outputs"], StageOutputs),
+                package=from_plain(kept["final_context"], ContextPackage),
+            )
+        except ValueError as exc:
+            raise RecordError(f"the session's context of pass {earlier} cannot be read: {exc}") from exc
+    raise RecordError(
+        f"the session holds no context for pass {pass_id}", hint="retrieve it before it is refined"
+    )

@@ -1,16 +1,28 @@
-"""The Protocol of a retrieval stage, and the types that pass from one stage to the next.
+"""The Protocol of a retrieval stage, the types that pass from one stage to the next, and the log of their decisions.
 
 A stage narrows the context: it gets the context so far, its data source, the analysed task and a judge, and returns the
 context for the next stage. It keeps no state. To add one: write `stages/<name>.py`, add its line to `registry.py`,
 and add `tests/retrieval/stages/test_<name>.py`.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from clean_room_agent.artifacts.context import ContextRequest, Detail, Section, Subject, TaskQuery
+from clean_room_agent.artifacts.context import (
+    ContextPackage,
+    ContextRequest,
+    Detail,
+    Judgment,
+    Section,
+    Subject,
+    TaskQuery,
+)
+from clean_room_agent.db.raw.passes import DecisionRow, append_decisions, list_decisions_of_pass
+from clean_room_agent.db.raw.record import Record
 
 if TYPE_CHECKING:  # what a query without a model does not need, and 200 ms to import
     from clean_room_agent.llm.answers import Choice
@@ -114,6 +126,22 @@ class StageContext(Struct, frozen=True, kw_only=True):
     """Of all stages so far, in order."""
 
 
+class StageOutputs(Struct, frozen=True, kw_only=True):
+    """What the stages decided: enough to assemble the package again."""
+
+    files: tuple[Candidate, ...]
+    selections: tuple[Selection, ...]
+
+
+class Remembered(Struct, frozen=True, kw_only=True):
+    """What the session keeps of a finished retrieval."""
+
+    pass_id: str
+    query: TaskQuery
+    outputs: StageOutputs
+    package: ContextPackage
+
+
 class Option(Struct, frozen=True, kw_only=True):
     """One thing to be judged."""
 
@@ -202,3 +230,63 @@ class RetrievalStage(Protocol[SourceT_contra]):
         self, context: StageContext, source: SourceT_contra, query: TaskQuery, judge: Judge
     ) -> StageContext:
         """Return the context after this stage, with this stage's decisions appended."""
+
+
+class DecisionLog:
+    """Writes the decisions of a task's passes to the record."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self._from_earlier_try: dict[str, Counter[DecisionRow]] = {}
+        """By pass: the rows that an interrupted try left in the record and this one has not come to yet."""
+
+    def post(self, pass_id: str, decisions: Iterable[Decision]) -> None:
+        """Queue the decisions for the record, in order."""
+        rows = self._new_rows(pass_id, decisions)
+        if rows:
+            self._record.post(append_decisions, rows)
+
+    def write(self, pass_id: str, decisions: Iterable[Decision]) -> None:
+        """Commit the decisions, and all that were posted before them."""
+        self._record.write(append_decisions, self._new_rows(pass_id, decisions))
+
+    def _new_rows(self, pass_id: str, decisions: Iterable[Decision]) -> tuple[DecisionRow, ...]:
+        if pass_id not in self._from_earlier_try:
+            known = self._record.write(list_decisions_of_pass, pass_id)
+            self._from_earlier_try[pass_id] = Counter(replace(row, id=0, timestamp="") for row in known)
+        known_rows = self._from_earlier_try[pass_id]
+        now = self._record.now()
+        new = []
+        for decision in decisions:
+            row = _decision_row(pass_id, decision)
+            if known_rows[row] > 0:
+                known_rows[row] -= 1
+            else:
+                new.append(replace(row, timestamp=now))
+        return tuple(new)
+
+
+def _decision_row(pass_id: str, decision: Decision) -> DecisionRow:
+    return DecisionRow(
+        task_id=pass_id,
+        stage=decision.stage,
+        subject=decision.subject,
+        included=decision.included,
+        detail=decision.detail,
+        reason=decision.reason,
+        judgment=_judgment(decision.verdict),
+        timestamp="",
+    )
+
+
+def _judgment(verdict: Verdict | None) -> Judgment:
+    if verdict is None:
+        return Judgment()
+    weight = verdict.weight
+    return Judgment(
+        call_id=verdict.call_id,
+        confidence=verdict.confidence,
+        probability=weight.probability if weight else None,
+        neutral=weight.neutral if weight else None,
+        calibrated=weight.calibrated if weight else None,
+    )

@@ -41,10 +41,9 @@ from clean_room_agent.orchestrator.planning import (
 from clean_room_agent.orchestrator.steps.missing_context import unshown_targets
 from clean_room_agent.orchestrator.steps.rounds import step_request
 from clean_room_agent.query.knowledge import KnowledgeBase
-from clean_room_agent.retrieval import pass_memory
 from clean_room_agent.retrieval.config import ConventionsConfig, JudgmentsConfig, RetrievalConfig
 from clean_room_agent.retrieval.prompts import PIECE_JUDGMENT, SCOPE_JUDGMENT, TASK_ANALYSIS
-from clean_room_agent.retrieval.retriever import Retrieved, Retriever
+from clean_room_agent.retrieval.retriever import Retrieved, Retriever, recall
 from clean_room_agent.retrieval.stage_source import ContextFiles, RepositorySource
 from clean_room_agent.training.commit_answers import NO_EDITS, Gold, GoldTransport
 from clean_room_agent.training.near_miss_questions import LivePass, more_file_questions, more_piece_questions
@@ -283,7 +282,7 @@ class _Run:
     def _ask_more(self, pass_id: str, found: Retrieved, source: RepositorySource) -> None:
         live = LivePass(
             request=meta_plan_request(self._models, pass_id, self._gold.task, Evidence()),
-            query=pass_memory.recall(self._session, pass_id).query,
+            query=recall(self._session, pass_id).query,
             found=found,
             source=source,
             gold=self._gold,

@@ -23,9 +23,8 @@ from clean_room_agent.db.session import Session
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.spending import Meter
 from clean_room_agent.retrieval.judges import ModelJudge, question_text
-from clean_room_agent.retrieval.pass_memory import DecisionLog
 from clean_room_agent.retrieval.registry import stages_named
-from clean_room_agent.retrieval.stage import Candidate, Decision, StageContext
+from clean_room_agent.retrieval.stage import Candidate, Decision, DecisionLog, StageContext
 from clean_room_agent.training.registry import TRAINING_STAGES
 from clean_room_agent.training.stage_source import LogSource, TrainingStageConfig
 
