@@ -120,6 +120,7 @@ def _load_questions() -> None:
     from clean_room_agent.execute.prompts.plans import META_PLAN, PART_PLAN
     from clean_room_agent.llm.prompt import prepare
     from clean_room_agent.orchestrator import solve  # noqa: F401 - for the import alone
+    from clean_room_agent.report import summary  # noqa: F401 - likewise
     from clean_room_agent.retrieval import retriever  # noqa: F401 - likewise
     from clean_room_agent.retrieval.prompts import TASK_ANALYSIS
 

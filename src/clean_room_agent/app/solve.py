@@ -5,7 +5,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field, structs
 
@@ -15,7 +15,7 @@ from clean_room_agent.app.model_server import first_model, loading
 from clean_room_agent.app.run_index import IndexProcess, Refresh
 from clean_room_agent.app.run_wiring import begin_timing, run_parts, task_of
 from clean_room_agent.app.settings import Overrides, Settings, flags_text
-from clean_room_agent.artifacts.names import new_task_id, short_id
+from clean_room_agent.artifacts.names import BRANCHES, new_task_id, short_id
 from clean_room_agent.artifacts.outcomes import EventKind, OrchestratorResult, RunStatus, TimeKind
 from clean_room_agent.atomic_write import read_given
 from clean_room_agent.cancellation import Interrupts, interruptible
@@ -29,15 +29,17 @@ from clean_room_agent.git.repository import Repository, list_files, open_reposit
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Event, Note, Observer, PassFinished
-from clean_room_agent.orchestrator.finishing import BRANCHES, Solved
 from clean_room_agent.orchestrator.journal import seconds_used
 from clean_room_agent.orchestrator.setup import opened_run
 from clean_room_agent.orchestrator.spending import TimeLog
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.report.live import Broadcast
-from clean_room_agent.report.summary import Ending, RunSummary, TestCounts, touched_of, turned_green
 from clean_room_agent.version import VERSION
 from clean_room_agent.workspace import Workspace
+
+if TYPE_CHECKING:
+    from clean_room_agent.orchestrator.finishing import Solved
+    from clean_room_agent.report.summary import Ending, RunSummary
 
 EXIT_CODES = {RunStatus.COMPLETE: 0, RunStatus.FAILED: 1, RunStatus.PARTIAL: 4, RunStatus.NEEDS_HUMAN: 4}
 
@@ -127,7 +129,7 @@ def run_solve(
     transport: Callable[[Settings], Transport] = wiring.live_transport,
     task_id: str | None = None,
     entered_at: str = "",
-) -> tuple[int, RunSummary]:
+) -> "tuple[int, RunSummary]":
     """Run the request: its exit code and summary. `entered_at`: when Enter was pressed (UTC, ISO 8601); "" if unknown."""
     task_id = task_id or new_task_id()
     times = begin_timing(settings, transport, task_id, entered_at)
@@ -189,10 +191,10 @@ def _ended(
     services: wiring.Services,
     repo: Repository,
     request: SolveRequest,
-    solved: Solved,
+    solved: "Solved",
     interrupts: Interrupts,
     measured: tuple[tuple[int, int], float],
-) -> tuple[int, RunSummary]:
+) -> "tuple[int, RunSummary]":
     """The exit code and the final summary of a run that has just ended; its result is applied if requested.
 
     `measured` is the fullest prompt (tokens, and of what window) and when the run began (monotonic seconds).
@@ -259,8 +261,10 @@ def _says_how_to_go_on(task_id: str) -> Iterator[None]:
 
 
 def _summary(
-    services: wiring.Services, repo: Repository, solved: Solved, fullest: tuple[int, int], seconds: float
-) -> RunSummary:
+    services: wiring.Services, repo: Repository, solved: "Solved", fullest: tuple[int, int], seconds: float
+) -> "RunSummary":
+    from clean_room_agent.report.summary import RunSummary, TestCounts, touched_of, turned_green
+
     spent, tests = services.meter.read(), solved.tests
     row = services.record.write(get_orchestrator_run, solved.result.task_id)
     files = diff_stat(repo, solved.base_commit, solved.result_commit) if solved.result_commit else ()
@@ -283,8 +287,10 @@ def _summary(
     )
 
 
-def _ending(services: wiring.Services, result: OrchestratorResult) -> Ending:
+def _ending(services: wiring.Services, result: OrchestratorResult) -> "Ending":
     """Why the run is not complete; empty if it is."""
+    from clean_room_agent.report.summary import Ending
+
     if result.status is RunStatus.COMPLETE:
         return Ending()
     from clean_room_agent.report.causes import ending_of
@@ -293,7 +299,7 @@ def _ending(services: wiring.Services, result: OrchestratorResult) -> Ending:
 
 
 def _apply(
-    repo: Repository, services: wiring.Services, solved: Solved
+    repo: Repository, services: wiring.Services, solved: "Solved"
 ) -> tuple[tuple[str, ...] | None, RepositoryError | None]:
     """Apply the result; returns the applied paths (None if the result is not complete or changed nothing), and the
     refusal.
@@ -310,7 +316,7 @@ def _apply(
         return None, error
 
 
-def as_object(summary: RunSummary) -> dict[str, Any]:
+def as_object(summary: "RunSummary") -> dict[str, Any]:
     """The run as `--json` answers it."""
     result = summary.result
     return {

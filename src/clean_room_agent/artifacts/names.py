@@ -20,8 +20,8 @@ SHORT_LENGTH = 8
 NEWEST_RUN = "@"
 """Used instead of an id; `@~1` is the run before."""
 RUN_BY_AGE = re.compile(r"@(?:~([0-9]{1,9}))?")
-BRANCHES = "cra/"
-"""The prefix of the branches of results."""
+BRANCHES = "cra"
+"""The folder of the branches of results."""
 CALL = re.compile(r"call:(?P<call>[0-9]+)(?::(?P<line>[0-9]+))?")
 RETRY = ":retry_"
 SEPARATOR = " :: "
@@ -117,7 +117,7 @@ def short_id(task_id: str) -> str:
 
 def parse_run(text: str) -> RunReference:
     """The run that a person means by `text`."""
-    text = text.removeprefix(BRANCHES)
+    text = text.removeprefix(f"{BRANCHES}/")
     by_age = RUN_BY_AGE.fullmatch(text)
     if by_age is not None:
         return RunReference(prefix="", age=int(by_age[1] or 0))
@@ -126,7 +126,7 @@ def parse_run(text: str) -> RunReference:
 
 def split_place(text: str) -> tuple[str, str]:
     """`RUN[/PLACE]` as the run and the place in it, "" for the whole run. Example: `cra/1f3a/part/step`."""
-    run, _, place = text.removeprefix(BRANCHES).partition("/")
+    run, _, place = text.removeprefix(f"{BRANCHES}/").partition("/")
     return run, place
 
 

@@ -14,7 +14,6 @@ from clean_room_agent.cli import options, output
 from clean_room_agent.cli.safe_console import sanitized
 from clean_room_agent.cli.watching import watching
 from clean_room_agent.errors import UsageError
-from clean_room_agent.report.summary import render
 
 
 @click.command()
@@ -88,5 +87,7 @@ def command(
     if as_json:
         output.answer_json(as_object(summary))
     else:
+        from clean_room_agent.report.summary import render
+
         output.console().print(render(sanitized(summary)), highlight=False, soft_wrap=True)
     return code

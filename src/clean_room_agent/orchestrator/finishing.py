@@ -14,7 +14,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.names import short_id
+from clean_room_agent.artifacts.names import BRANCHES, short_id
 from clean_room_agent.artifacts.outcomes import EventKind, OrchestratorResult, RunStatus
 from clean_room_agent.execute.edits.rules import tool_settings
 from clean_room_agent.git.commits import FileChange
@@ -58,8 +58,6 @@ TAMPERING = re.compile(
 )
 LANDED = frozenset({RunStatus.COMPLETE, RunStatus.PARTIAL, RunStatus.NEEDS_HUMAN})
 """The statuses of runs whose accepted steps are put on a branch."""
-BRANCHES = "cra"
-"""The prefix of the branches of results."""
 
 
 class Touched(Struct, frozen=True, kw_only=True):
