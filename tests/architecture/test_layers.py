@@ -20,7 +20,7 @@ FORBIDDEN = {
     "report/live.py": "import click",
     "query/knowledge.py": "import tree_sitter",
     "execute/prompt_fitting.py": "import clean_room_agent.sandbox.policy",
-    "orchestrator/steps/step.py": "from rich.console import Console",
+    "orchestrator/steps/rounds.py": "from rich.console import Console",
     "execute/implement.py": "def peek():\n    from clean_room_agent.query.knowledge import KnowledgeBase",
     "artifacts/names.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import clean_room_agent.proc",
     "llm/token_estimator.py": "import clean_room_agent.llm.client",

@@ -55,7 +55,7 @@ def hops(modules: Sequence[str]) -> tuple[str, ...]:
 
 def test_the_wall_is_broken_by_whoever_opens_the_index_without_the_port() -> None:
     opening = ("db.connection:connect_file", "db.connection:_open")
-    above = ("cli.main:main", "orchestrator.solve:solve", "orchestrator.steps.step:run_step")
+    above = ("cli.main:main", "orchestrator.solve:solve", "orchestrator.solve:run_step")
     port = ("orchestrator.run:RunContext.retrieve", "retrieval.retriever:Retriever.retrieve")
     assert breach(("cli.main:main", "app.run_wiring:run_parts", *opening)) == ""
     assert breach((*above, *port, *opening)) == ""
@@ -100,7 +100,6 @@ def test_the_coder_is_asked_in_eight_hops(watched: Watched) -> None:
             "cli.solve",
             "app.solve",
             "orchestrator.solve",
-            "orchestrator.steps.step",
             "orchestrator.steps.rounds",
             "orchestrator.steps.attempt",
             "execute.implement",

@@ -17,8 +17,8 @@ from testing.runs.solving import MENDED_MONEY, TILL, edit
 
 from clean_room_agent.db.raw.passes import AttemptRow, list_attempts, list_recovery_decisions
 from clean_room_agent.orchestrator.full_tests import run_baseline
+from clean_room_agent.orchestrator.solve import run_step
 from clean_room_agent.orchestrator.steps.attempt import StepJob
-from clean_room_agent.orchestrator.steps.step import run_step
 from clean_room_agent.orchestrator.testing.results import Outcome
 
 MONEY = "till/money.py"

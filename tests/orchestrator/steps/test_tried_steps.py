@@ -9,8 +9,8 @@ from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.orchestrator.full_tests import run_baseline
+from clean_room_agent.orchestrator.solve import StepEnd, run_step
 from clean_room_agent.orchestrator.steps.attempt import StepJob
-from clean_room_agent.orchestrator.steps.step import StepEnd, run_step
 
 JOB = StepJob(part=part("p1", "a.py"), step=step("s1", "a.py"), constraints="")
 RIGHT = replacing("a.py", "a = 0", "a = 1")
