@@ -35,7 +35,7 @@ def judgment(run: Watched) -> tuple[str, ...]:
     stacks = (
         entry.stack
         for entry in run.connections()
-        if "retrieval.stages.scope:ScopeStage.run" in entry.stack and TRANSPORT in entry.stack
+        if "retrieval.scope_stage:ScopeStage.run" in entry.stack and TRANSPORT in entry.stack
     )
     stack = next(stack for stack in stacks if not any("_probed_server" in frame for frame in stack))
     return stack[stack.index("cli.main:main") : stack.index(TRANSPORT) + 1]

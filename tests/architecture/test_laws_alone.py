@@ -26,8 +26,8 @@ from clean_room_agent.errors import ConfigError
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.judges import ThresholdJudge
+from clean_room_agent.retrieval.scope_stage import ScopeStage
 from clean_room_agent.retrieval.stage import BatchInputs, Candidate, Option, SortedT, StageContext, Verdict
-from clean_room_agent.retrieval.stages.scope import ScopeStage
 from clean_room_agent.workspace import Workspace
 
 ROOT = Path(__file__).parents[2]

@@ -9,9 +9,9 @@ from clean_room_agent.artifacts.context import ContextRequest, Detail, Refinemen
 from clean_room_agent.db.curated.symbols import SymbolRow
 from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.mentions import unique
+from clean_room_agent.retrieval.precision_stage import PrecisionStage
 from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Remembered, Selection, StageContext
 from clean_room_agent.retrieval.stage_source import FileText, RepositorySource
-from clean_room_agent.retrieval.stages.precision import PrecisionStage
 
 STAGE = "refinement_merge"
 NAMED_SCORE = 1.0

@@ -6,10 +6,10 @@ from typing import TypeVar
 
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.retrieval.config import JudgmentsConfig
+from clean_room_agent.retrieval.precision_stage import PrecisionStage
+from clean_room_agent.retrieval.scope_stage import ScopeStage
 from clean_room_agent.retrieval.stage import RetrievalStage
 from clean_room_agent.retrieval.stage_source import RepositorySource
-from clean_room_agent.retrieval.stages.precision import PrecisionStage
-from clean_room_agent.retrieval.stages.scope import ScopeStage
 
 ConfigT = TypeVar("ConfigT")
 StageT = TypeVar("StageT")

@@ -1,8 +1,8 @@
 """The Protocol of a retrieval stage, the types that pass from one stage to the next, and the log of their decisions.
 
 A stage narrows the context: it gets the context so far, its data source, the analysed task and a judge, and returns the
-context for the next stage. It keeps no state. To add one: write `stages/<name>.py`, add its line to `registry.py`,
-and add `tests/retrieval/stages/test_<name>.py`.
+context for the next stage. It keeps no state. To add one: write `<name>_stage.py`, add its line to `registry.py`,
+and add `tests/retrieval/test_<name>_stage.py`.
 """
 
 from collections import Counter

@@ -20,10 +20,10 @@ from clean_room_agent.retrieval.failing_tests import find_tests
 from clean_room_agent.retrieval.judges import frame_option
 from clean_room_agent.retrieval.pieces import OTHER_KINDS
 from clean_room_agent.retrieval.retriever import Retrieved
+from clean_room_agent.retrieval.scope_stage import describe_file
 from clean_room_agent.retrieval.scored_pieces import ScoredPiece, read_view, weighted_terms
 from clean_room_agent.retrieval.stage import Candidate, Option, SingleInputs
 from clean_room_agent.retrieval.stage_source import NotEditable, RepositorySource
-from clean_room_agent.retrieval.stages.scope import describe_file
 from clean_room_agent.training.commit_answers import Gold
 
 ThingT = TypeVar("ThingT")

@@ -12,6 +12,7 @@ from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.retrieval.stage import StageContext
 from clean_room_agent.training.credit import Waterfall
+from clean_room_agent.training.log_analysis_stage import OTHERWISE
 from clean_room_agent.training.pipeline import Pipeline
 from clean_room_agent.training.plan import (
     MIN_FAILURES,
@@ -25,7 +26,6 @@ from clean_room_agent.training.plan import (
 )
 from clean_room_agent.training.prompts.train_plan import TRAIN_PLAN, TrainPlanAnswer, TrainPlanInputs
 from clean_room_agent.training.stage_source import LogSource, TrainingStageConfig
-from clean_room_agent.training.stages.log_analysis import OTHERWISE
 
 TASK = "Choose the prompt whose adapter would win the most tasks, and plan its training."
 TRIES = 2

@@ -13,10 +13,10 @@ from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.artifacts.context import TaskQuery
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.retrieval.stage import Candidate, StageContext, Verdict
+from clean_room_agent.training.log_analysis_stage import LogAnalysisStage, refusal
 from clean_room_agent.training.logs import LogAnalysisAPI
 from clean_room_agent.training.plan import DataCriteria
 from clean_room_agent.training.stage_source import LogSource, TrainingStageConfig
-from clean_room_agent.training.stages.log_analysis import LogAnalysisStage, refusal
 
 
 class Judge:
