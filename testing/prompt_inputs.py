@@ -5,21 +5,25 @@ from typing import Any
 from clean_room_agent.artifacts.context import ContextRequest, section_texts
 from clean_room_agent.enrichment.prompts.enrichment import EnrichmentInputs
 from clean_room_agent.execute.edits.format import Editable
-from clean_room_agent.execute.prompts.adjustment_finalize import FinalizeInputs
-from clean_room_agent.execute.prompts.adjustment_new_step import NewStepInputs
-from clean_room_agent.execute.prompts.adjustment_root_cause import RootCauseInputs
-from clean_room_agent.execute.prompts.adjustment_step_viability import StepViabilityInputs
-from clean_room_agent.execute.prompts.change_points import ChangePointsInputs
+from clean_room_agent.execute.prompts.adjustments import (
+    FinalizeInputs,
+    GoalCheckInputs,
+    NewStepInputs,
+    RootCauseInputs,
+    StepViabilityInputs,
+)
+from clean_room_agent.execute.prompts.decomposed_plans import (
+    ChangePointsInputs,
+    PartDependencyInputs,
+    SamePartInputs,
+    StepDependencyInputs,
+    StepDesignInputs,
+    SymbolTargetsInputs,
+)
 from clean_room_agent.execute.prompts.doctor import DoctorInputs
-from clean_room_agent.execute.prompts.goal_check import GoalCheckInputs
 from clean_room_agent.execute.prompts.implement import ImplementInputs
-from clean_room_agent.execute.prompts.part_dependency import PartDependencyInputs
 from clean_room_agent.execute.prompts.plans import AdjustmentInputs, MetaPlanInputs, PartPlanInputs
-from clean_room_agent.execute.prompts.same_part import SamePartInputs
 from clean_room_agent.execute.prompts.scaffold import ScaffoldInputs
-from clean_room_agent.execute.prompts.step_dependency import StepDependencyInputs
-from clean_room_agent.execute.prompts.step_design import StepDesignInputs
-from clean_room_agent.execute.prompts.symbol_targets import SymbolTargetsInputs
 from clean_room_agent.retrieval.judges import question_text
 from clean_room_agent.retrieval.prompts import TaskAnalysisInputs
 from clean_room_agent.retrieval.stage import BatchInputs, SingleInputs

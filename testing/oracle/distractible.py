@@ -18,12 +18,10 @@ from msgspec.structs import replace
 
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.parse import parse_edits, render_edits
-from clean_room_agent.execute.prompts.adjustment_finalize import ADJUSTMENT_FINALIZE
-from clean_room_agent.execute.prompts.change_points import CHANGE_POINTS
+from clean_room_agent.execute.prompts.adjustments import ADJUSTMENT_FINALIZE
+from clean_room_agent.execute.prompts.decomposed_plans import CHANGE_POINTS, STEP_DESIGN, SYMBOL_TARGETS
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.plans import ADJUSTMENT, META_PLAN, PART_PLAN
-from clean_room_agent.execute.prompts.step_design import STEP_DESIGN
-from clean_room_agent.execute.prompts.symbol_targets import SYMBOL_TARGETS
 from testing.oracle.noisy import TURNED, is_choice, misspelled, turned, wrong_plan
 from testing.oracle.oracle import judged, options, piece_of
 from testing.servers.ollama_script import Answer, Answerer, ChatCall

@@ -11,20 +11,24 @@ from pathlib import PurePosixPath
 
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.parse import render_edits
-from clean_room_agent.execute.prompts.adjustment_finalize import ADJUSTMENT_FINALIZE
-from clean_room_agent.execute.prompts.adjustment_new_step import ADJUSTMENT_NEW_STEP
-from clean_room_agent.execute.prompts.adjustment_root_cause import ADJUSTMENT_ROOT_CAUSE
-from clean_room_agent.execute.prompts.adjustment_step_viability import ADJUSTMENT_STEP_VIABILITY
-from clean_room_agent.execute.prompts.change_points import CHANGE_POINTS
-from clean_room_agent.execute.prompts.goal_check import GOAL_CHECK
+from clean_room_agent.execute.prompts.adjustments import (
+    ADJUSTMENT_FINALIZE,
+    ADJUSTMENT_NEW_STEP,
+    ADJUSTMENT_ROOT_CAUSE,
+    ADJUSTMENT_STEP_VIABILITY,
+    GOAL_CHECK,
+)
+from clean_room_agent.execute.prompts.decomposed_plans import (
+    CHANGE_POINTS,
+    PART_DEPENDENCY,
+    SAME_PART,
+    STEP_DEPENDENCY,
+    STEP_DESIGN,
+    SYMBOL_TARGETS,
+)
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.part_dependency import PART_DEPENDENCY
 from clean_room_agent.execute.prompts.plans import ADJUSTMENT, META_PLAN, PART_PLAN
-from clean_room_agent.execute.prompts.same_part import SAME_PART
 from clean_room_agent.execute.prompts.scaffold import SCAFFOLD
-from clean_room_agent.execute.prompts.step_dependency import STEP_DEPENDENCY
-from clean_room_agent.execute.prompts.step_design import STEP_DESIGN
-from clean_room_agent.execute.prompts.symbol_targets import SYMBOL_TARGETS
 from clean_room_agent.execute.scaffold_bodies import WRITTEN_APART
 from clean_room_agent.llm.prompt import INSTRUCTIONS
 from clean_room_agent.retrieval.prompts import (

@@ -27,11 +27,14 @@ from clean_room_agent.execute.plan_drafts import (
     unreadable_draft,
 )
 from clean_room_agent.execute.prompt_fitting import PromptContents, all_contents, fit
-from clean_room_agent.execute.prompts.adjustment_finalize import ADJUSTMENT_FINALIZE, FinalizeInputs
-from clean_room_agent.execute.prompts.adjustment_new_step import ADJUSTMENT_NEW_STEP, NewStepInputs
-from clean_room_agent.execute.prompts.adjustment_root_cause import ADJUSTMENT_ROOT_CAUSE, RootCauseInputs
-from clean_room_agent.execute.prompts.adjustment_step_viability import (
+from clean_room_agent.execute.prompts.adjustments import (
+    ADJUSTMENT_FINALIZE,
+    ADJUSTMENT_NEW_STEP,
+    ADJUSTMENT_ROOT_CAUSE,
     ADJUSTMENT_STEP_VIABILITY,
+    FinalizeInputs,
+    NewStepInputs,
+    RootCauseInputs,
     StepViabilityInputs,
 )
 from clean_room_agent.llm.client import ModelClient

@@ -39,10 +39,15 @@ from clean_room_agent.execute.plan_drafts import (
 )
 from clean_room_agent.execute.plan_validation import only_match
 from clean_room_agent.execute.prompt_fitting import PromptContents, fit, planner_contents
-from clean_room_agent.execute.prompts.change_points import CHANGE_POINTS, ChangePointsInputs
-from clean_room_agent.execute.prompts.part_dependency import PART_DEPENDENCY, PartDependencyInputs
+from clean_room_agent.execute.prompts.decomposed_plans import (
+    CHANGE_POINTS,
+    PART_DEPENDENCY,
+    SAME_PART,
+    ChangePointsInputs,
+    PartDependencyInputs,
+    SamePartInputs,
+)
 from clean_room_agent.execute.prompts.plans import ChangePointsAnswer
-from clean_room_agent.execute.prompts.same_part import SAME_PART, SamePartInputs
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.probes import NOTHING
 

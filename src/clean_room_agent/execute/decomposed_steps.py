@@ -38,10 +38,15 @@ from clean_room_agent.execute.plan_drafts import (
 )
 from clean_room_agent.execute.plan_validation import only_match
 from clean_room_agent.execute.prompt_fitting import PromptContents, all_contents, fit, planner_contents
+from clean_room_agent.execute.prompts.decomposed_plans import (
+    STEP_DEPENDENCY,
+    STEP_DESIGN,
+    SYMBOL_TARGETS,
+    StepDependencyInputs,
+    StepDesignInputs,
+    SymbolTargetsInputs,
+)
 from clean_room_agent.execute.prompts.plans import StepDesignAnswer, SymbolTargetsAnswer
-from clean_room_agent.execute.prompts.step_dependency import STEP_DEPENDENCY, StepDependencyInputs
-from clean_room_agent.execute.prompts.step_design import STEP_DESIGN, StepDesignInputs
-from clean_room_agent.execute.prompts.symbol_targets import SYMBOL_TARGETS, SymbolTargetsInputs
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.probes import NOTHING
 

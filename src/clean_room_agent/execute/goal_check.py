@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from clean_room_agent.artifacts.plans import PlanStep, PlanVerdict
 from clean_room_agent.execute.judgments import YesNo
 from clean_room_agent.execute.plan_drafts import Revision
-from clean_room_agent.execute.prompts.goal_check import GOAL_CHECK, GoalCheckInputs
+from clean_room_agent.execute.prompts.adjustments import GOAL_CHECK, GoalCheckInputs
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.probes import NOTHING
 from clean_room_agent.unified_diff import newest_hunks
