@@ -27,9 +27,9 @@ from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.prompt import SYSTEM, Prompt, prompt_environment
 from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.judges import ThresholdJudge, question_text
-from clean_room_agent.retrieval.registry import STAGES
+from clean_room_agent.retrieval.retriever import STAGES
 from clean_room_agent.retrieval.stage import RetrievalStage, StageContext
-from clean_room_agent.training.registry import TRAINING_STAGES
+from clean_room_agent.training.pipeline import TRAINING_STAGES
 from clean_room_agent.training.stage_source import TrainingStageConfig
 
 BUILT: dict[str, RetrievalStage[Any]] = {

@@ -11,7 +11,9 @@ from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFram
 from clean_room_agent.db.session import Session
 from clean_room_agent.errors import ConfigError, RecordError, RepositoryError, UsageError
 from clean_room_agent.retrieval import retriever
-from clean_room_agent.retrieval.stage import Candidate, Selection, StageContext, StageOutputs
+from clean_room_agent.retrieval.config import JudgmentsConfig, StagesConfig
+from clean_room_agent.retrieval.retriever import STAGES
+from clean_room_agent.retrieval.stage import Candidate, Selection, StageContext, StageOutputs, stages_named
 
 Make = Callable[..., World]
 STEP = f"{TASK}:impl:p1:s1"
@@ -389,3 +391,22 @@ def test_changes_of_all_planning_passes_of_the_task_come_together(session: Sessi
     retriever.remember_changes(session.for_pass(f"{TASK}:meta_plan"), {("a.py", "f")})
     retriever.remember_changes(session.for_pass(f"{TASK}:part_plan:p1"), {("b.py", "g"), ("a.py", "f")})
     assert retriever.recall_changes(session, TASK) == {("a.py", "f"), ("b.py", "g")}
+
+
+@pytest.mark.parametrize("name", sorted(STAGES))
+def test_a_stage_has_the_name_that_it_is_registered_under(name: str) -> None:
+    assert STAGES[name](JudgmentsConfig()).name == name
+
+
+def test_the_callers_order_counts() -> None:
+    stages = stages_named(("precision", "scope"), STAGES, JudgmentsConfig())
+    assert [stage.name for stage in stages] == ["precision", "scope"]
+
+
+def test_an_unknown_name_is_answered_with_the_nearest() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'scope'"):
+        stages_named(("scop",), STAGES, JudgmentsConfig())
+
+
+def test_the_default_stages_exist() -> None:
+    assert stages_named(StagesConfig().names(), STAGES, JudgmentsConfig())

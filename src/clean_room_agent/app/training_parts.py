@@ -88,7 +88,7 @@ def stage_names(given: str | None, default: str) -> tuple[str, ...]:
     Raises:
         ConfigError: one of them does not exist.
     """
-    from clean_room_agent.training.registry import TRAINING_STAGES
+    from clean_room_agent.training.pipeline import TRAINING_STAGES
 
     names = split_stages(default if given is None else given)
     unknown = [name for name in names if name not in TRAINING_STAGES]

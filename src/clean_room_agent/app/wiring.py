@@ -156,7 +156,7 @@ def router_of(settings: Settings, learned: Mapping[str, TokenEstimator] | None =
     router = ModelRouter(settings.models, settings.budget, learned)
     if settings.models.overrides:
         from clean_room_agent.app.prompts import PROMPTS
-        from clean_room_agent.retrieval.registry import STAGES
+        from clean_room_agent.retrieval.retriever import STAGES
 
         router.check(((prompt.name, prompt.role) for prompt in PROMPTS), STAGES)
     return router
@@ -176,7 +176,7 @@ def retrieval_config(settings: Settings, *, use_model: bool = True) -> Retrieval
 
 
 def _require_stages(names: Sequence[str], source: str) -> None:
-    from clean_room_agent.retrieval.registry import STAGES
+    from clean_room_agent.retrieval.retriever import STAGES
 
     unknown = [name for name in names if name not in STAGES]
     if unknown:

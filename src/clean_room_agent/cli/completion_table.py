@@ -14,7 +14,7 @@ from clean_room_agent.app.config_values import known_keys
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.cli.main import COMMANDS, cra
 from clean_room_agent.cli.options import Known
-from clean_room_agent.retrieval.registry import STAGES
+from clean_room_agent.retrieval.retriever import STAGES
 
 
 def table() -> str:

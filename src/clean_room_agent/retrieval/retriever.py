@@ -2,7 +2,7 @@
 session, from which a refinement starts.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -20,20 +20,28 @@ from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.analysis import Analysis, add_model_hints, analyse, note_no_model
 from clean_room_agent.retrieval.assembly import assemble
 from clean_room_agent.retrieval.candidates import find_candidates
-from clean_room_agent.retrieval.config import RetrievalConfig
+from clean_room_agent.retrieval.config import JudgmentsConfig, RetrievalConfig
 from clean_room_agent.retrieval.judges import ModelJudge, ThresholdJudge, question_text
-from clean_room_agent.retrieval.registry import build_stages
+from clean_room_agent.retrieval.precision_stage import PrecisionStage
+from clean_room_agent.retrieval.scope_stage import ScopeStage
 from clean_room_agent.retrieval.stage import (
     Candidate,
     DecisionLog,
     Judge,
     Remembered,
+    RetrievalStage,
     Selection,
     StageContext,
     StageOutputs,
+    stages_named,
 )
 from clean_room_agent.retrieval.stage_source import ContextFiles, FileText, RepositorySource
 
+STAGES: Mapping[str, Callable[[JudgmentsConfig], RetrievalStage[RepositorySource]]] = {
+    "scope": ScopeStage,
+    "precision": PrecisionStage,
+}
+"""By name, as configured; the default order is that of `[stages]`. A new stage is one line here."""
 CHANGES = "to_change"
 Changes = tuple[tuple[str, str], ...]
 """(path, name) of each."""
@@ -75,7 +83,7 @@ class Retriever:
             ConfigError: a stage is unknown.
         """
         self._judgments = config.judgments if config.use_model else config.judgments.sorting()
-        self._stages = build_stages(config.stages, self._judgments)
+        self._stages = stages_named(config.stages, STAGES, self._judgments)
         self._kb = kb
         self._root = root
         self._models = models

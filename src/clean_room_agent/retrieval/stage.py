@@ -1,12 +1,13 @@
 """The Protocol of a retrieval stage, the types that pass from one stage to the next, and the log of their decisions.
 
 A stage narrows the context: it gets the context so far, its data source, the analysed task and a judge, and returns the
-context for the next stage. It keeps no state. To add one: write `<name>_stage.py`, add its line to `registry.py`,
+context for the next stage. It keeps no state. To add one: write `<name>_stage.py`, add its line to `STAGES` in `retriever.py`,
 and add `tests/retrieval/test_<name>_stage.py`.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from msgspec import Struct
@@ -23,11 +24,14 @@ from clean_room_agent.artifacts.context import (
 )
 from clean_room_agent.db.raw.passes import DecisionRow, append_decisions, list_decisions_of_pass
 from clean_room_agent.db.raw.record import Record
+from clean_room_agent.errors import ConfigError
 
 if TYPE_CHECKING:  # what a query without a model does not need, and 200 ms to import
     from clean_room_agent.llm.answers import Choice
     from clean_room_agent.llm.prompt import Prompt
 
+ConfigT = TypeVar("ConfigT")
+StageT = TypeVar("StageT")
 SourceT_contra = TypeVar("SourceT_contra", contravariant=True)
 
 
@@ -224,12 +228,32 @@ class RetrievalStage(Protocol[SourceT_contra]):
 
     @property
     def name(self) -> str:
-        """Its name in the registry, in `--stages` and in the record."""
+        """Its name in `STAGES`, in `--stages` and in the record."""
 
     def run(
         self, context: StageContext, source: SourceT_contra, query: TaskQuery, judge: Judge
     ) -> StageContext:
         """Return the context after this stage, with this stage's decisions appended."""
+
+
+def stages_named(
+    names: Sequence[str], known: Mapping[str, Callable[[ConfigT], StageT]], config: ConfigT
+) -> tuple[StageT, ...]:
+    """Build the named ones of the `known` stages, in the given order.
+
+    Raises:
+        ConfigError: a name is unknown or appears twice, or there is none.
+    """
+    if not names:
+        raise ConfigError("no stage is named", hint=f"stages: {', '.join(known)}")
+    for place, name in enumerate(names):
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            meant = f" (did you mean {near[0]!r}?)" if near else ""
+            raise ConfigError(f"unknown stage {name!r}{meant}", hint=f"stages: {', '.join(known)}")
+        if name in names[:place]:
+            raise ConfigError(f"stage {name!r} is named twice")
+    return tuple(known[name](config) for name in names)
 
 
 class DecisionLog:

@@ -1,7 +1,7 @@
 """The pass behind `cra train-plan` and `cra curate-data`: recorded, budgeted, and narrowed by stages."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -23,13 +23,25 @@ from clean_room_agent.db.session import Session
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.spending import Meter
 from clean_room_agent.retrieval.judges import ModelJudge, question_text
-from clean_room_agent.retrieval.registry import stages_named
-from clean_room_agent.retrieval.stage import Candidate, Decision, DecisionLog, StageContext
-from clean_room_agent.training.registry import TRAINING_STAGES
+from clean_room_agent.retrieval.stage import (
+    Candidate,
+    Decision,
+    DecisionLog,
+    RetrievalStage,
+    StageContext,
+    stages_named,
+)
+from clean_room_agent.training.data_selection_stage import DataSelectionStage
+from clean_room_agent.training.log_analysis_stage import LogAnalysisStage
 from clean_room_agent.training.stage_source import LogSource, TrainingStageConfig
 
 ASSEMBLY = "assembly"
 BATCH_SIZE = 30
+TRAINING_STAGES: Mapping[str, Callable[[TrainingStageConfig], RetrievalStage[LogSource]]] = {
+    "log_analysis": LogAnalysisStage,
+    "data_selection": DataSelectionStage,
+}
+"""By name. A new stage is one line here."""
 
 
 class Outcome(Struct, kw_only=True):

@@ -3,8 +3,8 @@
 import pytest
 
 from clean_room_agent.app.training_parts import stage_names
+from clean_room_agent.training.pipeline import TRAINING_STAGES
 from clean_room_agent.training.plan import DataCriteria
-from clean_room_agent.training.registry import TRAINING_STAGES
 from clean_room_agent.training.stage_source import TrainingStageConfig
 
 
