@@ -3,7 +3,7 @@
 from typing import Any
 
 from clean_room_agent.artifacts.context import ContextRequest, section_texts
-from clean_room_agent.enrichment.prompts.enrichment import EnrichmentInputs
+from clean_room_agent.enrichment.prompt import EnrichmentInputs
 from clean_room_agent.execute.edits.format import Editable
 from clean_room_agent.execute.prompts.adjustments import (
     FinalizeInputs,
@@ -27,7 +27,7 @@ from clean_room_agent.execute.prompts.scaffold import ScaffoldInputs
 from clean_room_agent.retrieval.judges import question_text
 from clean_room_agent.retrieval.prompts import TaskAnalysisInputs
 from clean_room_agent.retrieval.stage import BatchInputs, SingleInputs
-from clean_room_agent.training.prompts.train_plan import TrainPlanInputs
+from clean_room_agent.training.prompts import TrainPlanInputs
 from testing.packages import shown_file
 
 PATH = "src/till.py"

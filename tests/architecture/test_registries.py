@@ -15,7 +15,7 @@ import jinja2.meta
 import pytest
 from msgspec import Struct, structs
 
-import clean_room_agent.enrichment.prompts
+import clean_room_agent.enrichment.prompt
 import clean_room_agent.execute.prompts
 import clean_room_agent.retrieval.prompts
 import clean_room_agent.training.prompts
@@ -38,7 +38,7 @@ BUILT: dict[str, RetrievalStage[Any]] = {
 }
 ROOT = Path(__file__).parents[2]
 FOLDERS = (
-    clean_room_agent.enrichment.prompts,
+    clean_room_agent.enrichment.prompt,
     clean_room_agent.retrieval.prompts,
     clean_room_agent.execute.prompts,
     clean_room_agent.training.prompts,

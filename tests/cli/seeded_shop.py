@@ -12,9 +12,7 @@ from testing.servers.ollama_script import ChatCall
 from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.training.prompts.curate_data import CURATE_DATA
-from clean_room_agent.training.prompts.target_judgment import TARGET_JUDGMENT
-from clean_room_agent.training.prompts.train_plan import TRAIN_PLAN
+from clean_room_agent.training.prompts import CURATE_DATA, TARGET_JUDGMENT, TRAIN_PLAN
 from clean_room_agent.workspace import Workspace
 
 COUNTS = {"retrieval": 5, "scope": 205, "format": 6, "implement": 4, "unknown": 2}

@@ -20,7 +20,7 @@ from clean_room_agent.training.dataset import Entry, Message, Row, write_dataset
 from clean_room_agent.training.dataset_filters import jaccard
 from clean_room_agent.training.dataset_formats import FORMATS
 from clean_room_agent.training.plan import TrainingPlan, row_of
-from clean_room_agent.training.prompts.curate_data import CURATE_DATA
+from clean_room_agent.training.prompts import CURATE_DATA
 from clean_room_agent.workspace import Workspace
 
 

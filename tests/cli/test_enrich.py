@@ -24,7 +24,7 @@ from testing.servers.ollama_server import OllamaServer
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.calls import CALLS, READINGS
 from clean_room_agent.db.raw.indexing import ENRICHMENT_OUTPUTS, EnrichmentRow
-from clean_room_agent.enrichment.prompts.enrichment import ENRICHMENT
+from clean_room_agent.enrichment.prompt import ENRICHMENT
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.workspace import Workspace, hold
 

@@ -9,8 +9,7 @@ from testing.runs.solving import Project, project_at
 from testing.seeded_record import seed_record
 from tests.cli.seeded_shop import GOOD_PLAN, Mind, rows, run
 
-from clean_room_agent.training.prompts.target_judgment import TARGET_JUDGMENT
-from clean_room_agent.training.prompts.train_plan import TRAIN_PLAN
+from clean_room_agent.training.prompts import TARGET_JUDGMENT, TRAIN_PLAN
 from clean_room_agent.workspace import Workspace
 
 

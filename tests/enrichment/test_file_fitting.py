@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from clean_room_agent.db.curated.files import FileRow
 from clean_room_agent.enrichment.file_facts import Definition, FileFacts
 from clean_room_agent.enrichment.file_fitting import brief, fit
-from clean_room_agent.enrichment.prompts.enrichment import ENRICHMENT, EnrichmentInputs
+from clean_room_agent.enrichment.prompt import ENRICHMENT, EnrichmentInputs
 from clean_room_agent.llm.token_estimator import estimate
 
 SOURCE = '''\

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from clean_room_agent.enrichment.prompts.enrichment import ENRICHMENT, EnrichmentAnswer, EnrichmentInputs
+from clean_room_agent.enrichment.prompt import ENRICHMENT, EnrichmentAnswer, EnrichmentInputs
 from clean_room_agent.llm.answers import BadAnswer
 
 INPUTS = EnrichmentInputs(

@@ -1,8 +1,14 @@
-"""The prompt that plans a training."""
-
 import pytest
 
-from clean_room_agent.training.prompts.train_plan import TRAIN_PLAN, TrainPlanAnswer, TrainPlanInputs
+from clean_room_agent.llm.answers import Choice
+from clean_room_agent.retrieval.stage import SingleInputs
+from clean_room_agent.training.prompts import (
+    CURATE_DATA,
+    TARGET_JUDGMENT,
+    TRAIN_PLAN,
+    TrainPlanAnswer,
+    TrainPlanInputs,
+)
 
 INPUTS = TrainPlanInputs(
     candidates="scope_batch: 210 failed",
@@ -39,3 +45,21 @@ def test_an_answer_out_of_bounds_is_refused(field: str, value: float) -> None:
     answer = {"reason": "r", "target": "scope_batch", "expected": 0.5, "epochs": 2, field: value}
     with pytest.raises(ValueError, match=field):
         TrainPlanAnswer.model_validate(answer)
+
+
+def test_whether_a_prompt_is_worth_an_adapter_is_answered_by_one_word() -> None:
+    inputs = SingleInputs(question="## Task\nMend it", option="asked about: a.py", others=("implement",))
+    text = TARGET_JUDGMENT.render(inputs)
+    assert text.index("Mend it") < text.index("asked about: a.py")
+    value = TARGET_JUDGMENT.parse("No.")
+    assert isinstance(value, Choice)
+    assert value.word == "no"
+
+
+def test_whether_an_answer_is_a_good_example_is_answered_by_one_word() -> None:
+    inputs = SingleInputs(question="## Task\nMend it", option="asked about: a.py", others=())
+    text = CURATE_DATA.render(inputs)
+    assert text.index("Mend it") < text.index("asked about: a.py")
+    value = CURATE_DATA.parse("No.")
+    assert isinstance(value, Choice)
+    assert value.word == "no"

@@ -17,7 +17,7 @@ from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.indexing import list_descriptions, mark_promoted
 from clean_room_agent.enrichment.describe import Describer, Descriptions, DueFiles, Watcher, find_due_files
 from clean_room_agent.enrichment.promotion import promote
-from clean_room_agent.enrichment.prompts.enrichment import ENRICHMENT
+from clean_room_agent.enrichment.prompt import ENRICHMENT
 from clean_room_agent.enrichment.workers import Stop
 from clean_room_agent.errors import CraError, Interrupted
 from clean_room_agent.query.knowledge import KnowledgeBase

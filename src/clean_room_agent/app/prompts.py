@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from clean_room_agent.enrichment.prompts.enrichment import ENRICHMENT
+from clean_room_agent.enrichment.prompt import ENRICHMENT
 from clean_room_agent.execute.prompts.adjustments import (
     ADJUSTMENT_FINALIZE,
     ADJUSTMENT_NEW_STEP,
@@ -32,9 +32,7 @@ from clean_room_agent.retrieval.prompts import (
     SCOPE_JUDGMENT,
     TASK_ANALYSIS,
 )
-from clean_room_agent.training.prompts.curate_data import CURATE_DATA
-from clean_room_agent.training.prompts.target_judgment import TARGET_JUDGMENT
-from clean_room_agent.training.prompts.train_plan import TRAIN_PLAN
+from clean_room_agent.training.prompts import CURATE_DATA, TARGET_JUDGMENT, TRAIN_PLAN
 
 PROMPTS: tuple[Prompt[Any, Any], ...] = (
     ENRICHMENT,

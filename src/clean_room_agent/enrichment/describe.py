@@ -16,7 +16,7 @@ from clean_room_agent.db.raw.indexing import DescriptionRow, EnrichmentRow, appe
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.enrichment.file_facts import FileFacts, read_facts
 from clean_room_agent.enrichment.file_fitting import brief, fit
-from clean_room_agent.enrichment.prompts.enrichment import ENRICHMENT, EnrichmentAnswer, EnrichmentInputs
+from clean_room_agent.enrichment.prompt import ENRICHMENT, EnrichmentAnswer, EnrichmentInputs
 from clean_room_agent.enrichment.workers import Stop, Workers
 from clean_room_agent.errors import DegenerateOutput, ModelError, ServerFailed, ServerTimeout, WindowExceeded
 from clean_room_agent.llm.client import ModelClient, Reply

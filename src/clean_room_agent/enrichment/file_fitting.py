@@ -7,7 +7,7 @@ from textwrap import indent
 from msgspec.structs import replace
 
 from clean_room_agent.enrichment.file_facts import Definition, FileFacts
-from clean_room_agent.enrichment.prompts.enrichment import EnrichmentInputs
+from clean_room_agent.enrichment.prompt import EnrichmentInputs
 
 NEIGHBOURS = 20
 """Imported and importing files that a prompt names, first by path; of the rest it gives the number."""

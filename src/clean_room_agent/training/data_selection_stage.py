@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from clean_room_agent.artifacts.context import Subject, TaskQuery
 from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Option, StageContext, Verdict
 from clean_room_agent.training.examples import Example
-from clean_room_agent.training.prompts.curate_data import CURATE_DATA
+from clean_room_agent.training.prompts import CURATE_DATA
 from clean_room_agent.training.stage_source import LogSource, TrainingStageConfig
 
 KEEP = "yes"

@@ -6,7 +6,7 @@ from clean_room_agent.artifacts.context import Subject, TaskQuery
 from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Option, Selection, StageContext
 from clean_room_agent.training.credit import STAGES, Waterfall
 from clean_room_agent.training.plan import MIN_FAILURES
-from clean_room_agent.training.prompts.target_judgment import TARGET_JUDGMENT
+from clean_room_agent.training.prompts import TARGET_JUDGMENT
 from clean_room_agent.training.stage_source import LogSource, TrainingStageConfig
 
 TRAIN = "yes"

@@ -24,7 +24,7 @@ from clean_room_agent.training.plan import (
     examples_to_see,
     row_of,
 )
-from clean_room_agent.training.prompts.train_plan import TRAIN_PLAN, TrainPlanAnswer, TrainPlanInputs
+from clean_room_agent.training.prompts import TRAIN_PLAN, TrainPlanAnswer, TrainPlanInputs
 from clean_room_agent.training.stage_source import LogSource, TrainingStageConfig
 
 TASK = "Choose the prompt whose adapter would win the most tasks, and plan its training."

@@ -1,4 +1,4 @@
-"""The prompt `train_plan`: which prompt should be trained, and what should that gain?"""
+"""The prompts of training: which prompt is worth an adapter, what that should gain, and which answers are good examples."""
 
 from typing import Annotated
 
@@ -6,8 +6,9 @@ from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field
 
 from clean_room_agent.llm.answer_rules import NAME_CHARS, SENTENCES_CHARS, JsonSchema, bounds
-from clean_room_agent.llm.answers import JsonAnswer
+from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice, JsonAnswer
 from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.retrieval.stage import SingleInputs
 
 
 class TrainPlanAnswer(BaseModel):
@@ -34,7 +35,7 @@ class TrainPlanInputs(Struct, frozen=True, kw_only=True):
     faults: tuple[str, ...]
 
 
-TEMPLATE = """\
+TRAIN_PLAN_TEMPLATE = """\
 {{ heading }}
 
 A coding agent asks small language models narrow questions. You plan the training of an adapter for one kind of question. \
@@ -82,10 +83,79 @@ TRAIN_PLAN: Prompt[TrainPlanInputs, TrainPlanAnswer] = Prompt(
     title="Plan the training of an adapter",
     system="You are a precise assistant for engineers who train models. You answer in the form that is asked for, "
     "with nothing around it.",
-    template=TEMPLATE,
+    template=TRAIN_PLAN_TEMPLATE,
     answer=JsonAnswer(TrainPlanAnswer),
     max_answer_tokens=400,
     example='{"reason": "Most failed tasks lost a quokka that was judged out.", "target": "quokka_judgment", '
     '"expected": 0.9, "epochs": 2}',
     narrow=_of_candidates,
+)
+
+
+TARGET_JUDGMENT_TEMPLATE = """\
+{{ question | figures }}
+
+{{ heading }}
+
+A coding agent asks small language models narrow questions. You decide whether a model should be trained for one kind of \
+question. You get figures from the record of its runs.
+
+Rules:
+- Say yes if many failed tasks are charged to the question, and fewer would fail if its answers were better.
+- Say no if hardly a task would be won even with perfect answers.
+- Say no if the figures show that other stages lose the same tasks anyway.
+- Answer with one word: yes or no.
+
+## Questions that may be trained
+{% for other in others %}
+- {{ other | line | candidate }}
+{% endfor %}
+
+## Figures
+{{ option | candidate }}
+Is it worth training a model for this question? Answer yes or no.
+"""
+
+TARGET_JUDGMENT: Prompt[SingleInputs, Choice] = Prompt(
+    name="target_judgment",
+    role="reasoning",
+    title="Judge whether a prompt is worth an adapter",
+    system="You are a precise assistant for engineers who train models. You answer in the form that is asked for, "
+    "with nothing around it.",
+    template=TARGET_JUDGMENT_TEMPLATE,
+    answer=YES_OR_NO,
+    max_answer_tokens=YES_NO_TOKENS,
+    example="yes",
+)
+
+
+CURATE_DATA_TEMPLATE = """\
+{{ question | figures }}
+
+{{ heading }}
+
+A coding agent asked a model a narrow question, and the task was solved afterwards. You decide whether the answer is a good \
+example to train a model with. It let in something that was not changed in the end.
+
+Rules:
+- Say yes if what it let in has to be read to write the change.
+- Say no if what it let in only has a similar name or topic.
+- Say no if you cannot tell.
+- Answer with one word: yes or no.
+
+## Example
+{{ option | candidate }}
+Is the answer a good example? Answer yes or no.
+"""
+
+CURATE_DATA: Prompt[SingleInputs, Choice] = Prompt(
+    name="curate_data",
+    role="reasoning",
+    title="Judge whether an answer is a good example",
+    system="You are a precise assistant for engineers who train models. You answer in the form that is asked for, "
+    "with nothing around it.",
+    template=CURATE_DATA_TEMPLATE,
+    answer=YES_OR_NO,
+    max_answer_tokens=YES_NO_TOKENS,
+    example="no",
 )
