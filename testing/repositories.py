@@ -189,9 +189,31 @@ def _git_folders(top: Path) -> tuple[Path, Path]:
 
 
 def _ref_marks(top: Path, refs: tuple[str, ...]) -> dict[str, str]:
-    lines = git(top, "for-each-ref", "--format=%(refname) %(objectname)").splitlines()
-    pairs = (line.partition(" ") for line in lines)
-    return {f"ref:{name}": value for name, _, value in pairs if not name.startswith(refs)}
+    return {f"ref:{name}": value for name, value in list_refs(top).items() if not name.startswith(refs)}
+
+
+def list_refs(top: Path) -> dict[str, str]:
+    """Name -> object of each ref, sorted. Read from git's files where they hold all refs: a process each time adds up."""
+    git_dir, common = _git_folders(top)
+    if git_dir != common or (common / "reftable").exists():
+        lines = git(top, "for-each-ref", "--format=%(refname) %(objectname)").splitlines()
+        return {name: value for name, _, value in (line.partition(" ") for line in lines)}
+    packed, found = common / "packed-refs", dict[str, str]()
+    for line in packed.read_text().splitlines() if packed.is_file() else ():
+        if not line.startswith(("#", "^")):
+            value, _, name = line.partition(" ")
+            found[name] = value
+    for path in (common / "refs").rglob("*"):
+        if path.is_file() and path.suffix != ".lock":
+            found[path.relative_to(common).as_posix()] = path.read_text().strip()
+    return {name: found.get(value.removeprefix("ref: "), value) for name, value in sorted(found.items())}
+
+
+def list_worktrees(top: Path) -> list[str]:
+    """The folders of the work trees that git knows beside the repository's own."""
+    _, common = _git_folders(top)
+    pointers = (common / "worktrees").glob("*/gitdir")
+    return [os.path.normpath(path.parent / path.read_text().strip() / "..") for path in pointers]
 
 
 def _blob(top: Path, name: str) -> bytes:

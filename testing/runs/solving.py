@@ -299,14 +299,14 @@ class Project(Struct, frozen=True, kw_only=True):
     def _branches(self) -> tuple[str, ...]:
         if not (self.top / ".git").exists():
             return ()
-        listed = repositories.git(self.top, "for-each-ref", "--format=%(refname:short)", "refs/heads/cra/")
-        return tuple(listed.split())
+        heads = "refs/heads/"
+        refs = repositories.list_refs(self.top)
+        return tuple(name.removeprefix(heads) for name in refs if name.startswith(f"{heads}cra/"))
 
     def _worktrees(self) -> tuple[str, ...]:
         if not (self.top / ".git").exists():
             return ()
-        listed = repositories.git(self.top, "worktree", "list", "--porcelain").splitlines()
-        known = [line.removeprefix("worktree ") for line in listed if line.startswith("worktree ")][1:]
+        known = repositories.list_worktrees(self.top)
         folders = [str(path) for path in (self.home / "cache").glob("cra/worktrees/*/*/.git")]
         return tuple(sorted({*known, *folders}))
 
