@@ -14,7 +14,7 @@ import shutil
 import sys
 import threading
 import unittest
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import cast
@@ -120,7 +120,8 @@ def _as_process_in(folder: Path) -> Iterator[io.StringIO]:
             True,
         )  # two texts can have one time and size
         # The project may have a package with the name of one that is loaded.
-        _forget_modules(folder)
+        own = {entry.stem for entry in folder.iterdir()}
+        _forget_modules(modules, own)
         importlib.invalidate_caches()
         linecache.clearcache()
         out = io.StringIO()
@@ -131,12 +132,13 @@ def _as_process_in(folder: Path) -> Iterator[io.StringIO]:
                 yield out
         finally:
             os.chdir(here)
-            _forget_modules(folder)
+            _forget_modules(sys.modules.keys() - modules.keys(), own)
             sys.modules.update(modules)
             sys.path[:], sys.argv, sys.dont_write_bytecode = path, arguments, writes
 
 
-def _forget_modules(folder: Path) -> None:
-    own = {entry.stem for entry in folder.iterdir()}
-    for name in [one for one in sys.modules if one.partition(".")[0] in own]:
-        del sys.modules[name]
+def _forget_modules(names: Iterable[str], own: set[str]) -> None:
+    """Those of `names` that are, or lie below, a package in `own`."""
+    for name in names:
+        if name.partition(".")[0] in own:
+            sys.modules.pop(name, None)
