@@ -14,7 +14,7 @@ from testing.patience import PATIENCE
 from testing.repositories import fingerprint
 from testing.runs.solving import USERS_REFS, make_project, serving, text_of
 from testing.servers.ollama_script import ChatCall
-from tests.architecture.syntax_trees import nodes
+from tests.architecture.syntax_trees import nodes, sources_with
 
 from clean_room_agent import proc
 from clean_room_agent.app.new_config import write_config
@@ -44,7 +44,7 @@ ALL_TABLES = ("models", "budget", "stages", "solve", "testing")
 
 def sql_texts() -> Iterator[tuple[str, str]]:
     """(file, text) of every string in the sources that holds a query; f-strings with their values left out."""
-    for path in sorted(SOURCES.rglob("*.py")):
+    for path in sources_with(SOURCES, "LIMIT"):
         for node in nodes(path):
             parts = node.values if isinstance(node, ast.JoinedStr) else [node]
             words = [

@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-from tests.architecture.syntax_trees import nodes
+from tests.architecture.syntax_trees import nodes, sources_with
 
 SOURCE = Path(__file__).parents[2] / "src/clean_room_agent"
 OPENS = frozenset(
@@ -90,7 +90,10 @@ def opened(path: Path) -> list[str]:
 
 
 def test_files_that_others_named_are_opened_beneath_their_folder() -> None:
-    modules = {path.relative_to(SOURCE).as_posix(): path for path in sorted(SOURCE.rglob("*.py"))}
+    words = "|".join(sorted(OPENS | COPIES))
+    modules = {
+        path.relative_to(SOURCE).as_posix(): path for path in sources_with(SOURCE, rf"\b(?:{words})\b")
+    }
     found = {name: calls for name, path in modules.items() if (calls := opened(path))}
     assert {name: calls for name, calls in found.items() if name not in OWN_NAMES} == {}
     assert sorted(OWN_NAMES.keys() - found.keys()) == [], "no longer opens anything: take it off the list"
