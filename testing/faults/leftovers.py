@@ -21,6 +21,7 @@ from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Sandbox, working_bub
 from clean_room_agent.sandbox.policy import Policy
 from clean_room_agent.sandbox.tool_mounts import interpreter_places
 from testing.faults.figures import Effort, Figure
+from testing.patience import stop_once_begun
 from testing.repositories import commit
 from testing.runs.solving import TASK, Project, Script, make_project
 from testing.servers.ollama_server import OllamaServer
@@ -194,17 +195,30 @@ def _run_alone(folder: Path, mode: Mode, arguments: Sequence[str]) -> None:
     (tree / "trick.py").write_text(TRICKS)
     command = (sys.executable, "trick.py", *arguments)
     if mode == "none":
-        _require_ran(proc.run(command, cwd=tree, env=dict(os.environ), timeout=2.0, check=False))
+
+        def run(seconds: float) -> proc.Completed:
+            return proc.run(command, cwd=tree, env=dict(os.environ), timeout=seconds, check=False)
+
+        _require_ran(stop_once_begun(run, _has_run))
         return
     found = working_bubblewrap()
     assert isinstance(found, Bubblewrap)
     read = tuple(interpreter_places(Path(sys.prefix)))
     policy = Policy(tree=tree, at=tree, home=folder / "home", read=(*read, Path(sys.prefix)))
-    _require_ran(Sandbox(bubblewrap=found, policy=policy).run(command, env=dict(os.environ), timeout=3.0))
+    sandbox = Sandbox(bubblewrap=found, policy=policy)
+
+    def run_inside(seconds: float) -> proc.Completed:
+        return sandbox.run(command, env=dict(os.environ), timeout=seconds)
+
+    _require_ran(stop_once_begun(run_inside, _has_run))
+
+
+def _has_run(done: proc.Completed) -> bool:
+    return b"OK" in done.stderr
 
 
 def _require_ran(done: proc.Completed) -> None:
-    if b"OK" not in done.stderr:
+    if not _has_run(done):
         raise SystemExit(f"the trick did not run: {done}")
 
 
