@@ -18,10 +18,7 @@ from testing.no_processes import pytest_addoption, pytest_configure
 __all__ = ["pytest_addoption", "pytest_configure"]
 
 # A busy machine must not fail a test that asks about values: how long things take is measured by benchmarks.
-# Parsers and edits ask for more examples: testing/examples.py.
-settings.register_profile(
-    "values", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+settings.register_profile("values", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("values")
 
 # Tests write to memory, as each record syncs what it commits to disk. Not where memory for files is short (containers have

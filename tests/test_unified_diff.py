@@ -1,6 +1,5 @@
 from hypothesis import given
 from hypothesis import strategies as st
-from testing.examples import MANY
 
 from clean_room_agent.unified_diff import diff_of_file, join_hunks, split_hunks, unquoted
 
@@ -35,7 +34,6 @@ def test_what_is_left_keeps_the_header_of_its_file() -> None:
     assert text.endswith("@@ -9 +9 @@\n-@@ z\n+w\n")
 
 
-@MANY
 @given(st.lists(st.sampled_from(DIFF.splitlines())).map("\n".join))
 def test_splitting_loses_nothing(diff: str) -> None:
     assert join_hunks(split_hunks(diff)).replace("\n", "") in {diff.replace("\n", ""), _merged(diff)}

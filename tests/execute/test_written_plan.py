@@ -3,7 +3,6 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from testing.examples import MANY
 
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanArtifact, PlanStep, TargetFile
 from clean_room_agent.errors import ArtifactError
@@ -195,7 +194,6 @@ def test_a_plan_whose_files_are_not_those_of_its_steps_cannot_be_written_as_step
 WORDS = st.text(min_size=1).filter(lambda text: bool(text.strip()) and "\r" not in text)
 
 
-@MANY
 @given(task=WORDS, description=WORDS, rationale=st.text().filter(lambda text: "\r" not in text))
 def test_any_words_survive(task: str, description: str, rationale: str) -> None:
     data = {

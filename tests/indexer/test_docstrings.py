@@ -3,7 +3,6 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from testing.examples import MANY
 
 from clean_room_agent.indexer.docstrings import read_docstring
 
@@ -148,7 +147,6 @@ PIECES = [
 ]
 
 
-@MANY
 @given(st.lists(st.sampled_from(PIECES), max_size=25), st.booleans())
 def test_no_text_is_too_odd(pieces: list[str], is_jsdoc: bool) -> None:
     kind, fields = read_docstring(" ".join(pieces), is_jsdoc=is_jsdoc)

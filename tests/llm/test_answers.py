@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 from pydantic import BaseModel
-from testing.examples import MANY
 
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, sourced
 from clean_room_agent.llm.answers import (
@@ -80,14 +79,12 @@ def test_only_the_first_faults_are_named() -> None:
     assert answer.fault.endswith("; and 4 more")
 
 
-@MANY
 @given(st.text())
 def test_any_text_is_an_answer_or_a_fault(text: str) -> None:
     assert isinstance(READER.read(text), Plan | BadAnswer)
     assert isinstance(YES_OR_NO.read(text), Choice | BadAnswer)
 
 
-@MANY
 @given(st.text(), st.lists(st.integers()), st.text(alphabet="abc \n`"), st.text(alphabet="abc \n`"))
 def test_an_object_survives_any_dress(summary: str, steps: list[int], before: str, after: str) -> None:
     text = json.dumps({"summary": summary, "steps": steps})

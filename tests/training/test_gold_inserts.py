@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from testing.examples import MANY
 from testing.packages import package, shown_file
 
 from clean_room_agent.artifacts.plans import TargetFile
@@ -123,7 +122,6 @@ TWINS = "\n\n".join(
     .replace("beta_two", "alpha_one", 1)
     .replace("three(x):\n    return 1", "three(x):\n    value = [1, 2, 3]\n\n    return value"),
 )
-@MANY
 @given(before=FILES, after=FILES)
 def test_edits_of_all_forms_give_exactly_what_the_commit_made(before: str, after: str) -> None:
     edits = edits_for(gold(after, before), (whole(before),))
@@ -138,7 +136,6 @@ def test_edits_of_all_forms_give_exactly_what_the_commit_made(before: str, after
     assert applied.texts == {"a.py": after}
 
 
-@MANY
 @given(
     functions=FUNCTIONS,
     extra=st.builds(function, st.just("added_last"), DECORATOR, BODY),

@@ -1,7 +1,6 @@
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from testing.examples import MANY
 from testing.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.artifacts.context import ContextPackage
@@ -337,7 +336,6 @@ def test_only_usable_paths_are_read() -> None:
 LINES = st.lists(st.text("abc =#\t", min_size=1, max_size=8), min_size=1, max_size=12)
 
 
-@MANY
 @given(LINES, st.data(), st.sampled_from(["\n", "\r\n"]), st.booleans())
 def test_bytes_outside_the_span_survive(lines: list[str], data: st.DataObject, eol: str, final: bool) -> None:
     original = (eol.join(lines) + (eol if final else "")).encode()
@@ -377,7 +375,6 @@ SOME_EDITS = st.builds(
 )
 
 
-@MANY
 @given(st.lists(SOME_EDITS, max_size=4), st.sampled_from([CONTEXT, NARROW]))
 def test_any_edits_are_judged_without_an_exception_and_all_or_none(
     edits: list[PatchEdit], shown: ContextPackage

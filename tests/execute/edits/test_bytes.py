@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from testing.examples import MANY
 from testing.packages import package, shown_file
 
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
@@ -28,7 +27,6 @@ FORMS = (
 TEXT = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=12)
 
 
-@MANY
 @given(
     form=st.sampled_from(FORMS),
     before=st.lists(st.tuples(TEXT, st.sampled_from(("\n", "\r\n", "\r"))), max_size=5),

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from testing.examples import MANY
 from testing.packages import shown_file
 from testing.prompt_inputs import INPUTS
 
@@ -252,13 +251,11 @@ def edits(draw: st.DrawFn) -> PatchEdit:
     return PatchEdit(kind="delete", file_path="a.py")
 
 
-@MANY
 @given(st.lists(edits(), min_size=1, max_size=4))
 def test_rendered_edits_are_accepted(given_edits: list[PatchEdit]) -> None:
     assert accepts(ANY_FILE, "".join(map(render_edit, given_edits)).rstrip("\n"))
 
 
-@MANY
 @given(LINES)
 def test_what_is_accepted_is_one_edit_with_the_very_lines(content: str) -> None:
     text = f'<edit file="a.py">\n<search>\n{content}\n</search>\n<replacement>\nx\n</replacement>\n</edit>'

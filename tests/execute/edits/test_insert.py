@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from testing.examples import MANY
 from testing.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.artifacts.context import ContextPackage
@@ -356,7 +355,6 @@ def test_without_a_final_newline_there_is_none_afterwards() -> None:
     )
 
 
-@MANY
 @given(
     place=st.sampled_from(("after", "before", "in")),
     target=st.sampled_from(("Box", "Box.open", "Box.close", "main")),

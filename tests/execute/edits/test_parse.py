@@ -3,7 +3,6 @@ import time
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from testing.examples import MANY
 from testing.growth import QUADRATIC, growth
 
 from clean_room_agent.artifacts.edits import PatchEdit
@@ -251,7 +250,6 @@ def test_many_tags_are_read_in_time_linear_in_their_number() -> None:
     assert fault_of('<edit file="a">\n<search>\n' * 1_000).kind == "truncated"
 
 
-@MANY
 @given(st.one_of(st.text(), st.lists(PIECES).map("\n".join), st.lists(PIECES).map("".join)))
 @example("<search></search>")
 def test_reading_never_raises(text: str) -> None:
@@ -262,13 +260,11 @@ def test_reading_never_raises(text: str) -> None:
         assert read.fault
 
 
-@MANY
 @given(st.lists(EDITS, min_size=1, max_size=4))
 def test_what_is_rendered_reads_back(edits: list[PatchEdit]) -> None:
     assert render_edits(edits)
 
 
-@MANY
 @given(st.lists(EDITS, min_size=1, max_size=3))
 def test_line_ends_of_the_answer_do_not_matter(edits: list[PatchEdit]) -> None:
     text = render_edits(edits)

@@ -1,7 +1,6 @@
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from testing.examples import MANY
 
 from clean_room_agent.execute.edits.search_replace import (
     Match,
@@ -127,7 +126,6 @@ def test_a_shift_moves_lines_that_are_not_blank(shift: Shift, text: str, result:
     assert shift.applied(text) == result
 
 
-@MANY
 @given(LINES, st.data())
 def test_any_run_of_lines_that_stands_once_is_found_in_the_file_at_its_place(
     lines: list[str], data: st.DataObject
@@ -142,7 +140,6 @@ def test_any_run_of_lines_that_stands_once_is_found_in_the_file_at_its_place(
     assert (match.tier, [(hit.start, hit.end) for hit in match.hits]) == (2, [(start, start + len(snippet))])
 
 
-@MANY
 @given(LINES, st.text("ab =()\t\n", max_size=20))
 def test_every_hit_says_the_same_as_the_search_but_for_white_space(lines: list[str], search: str) -> None:
     text = "\n".join(lines)
@@ -150,7 +147,6 @@ def test_every_hit_says_the_same_as_the_search_but_for_white_space(lines: list[s
         assert text[hit.start : hit.end].split() == search.split()
 
 
-@MANY
 @given(LINES.filter(lambda lines: any(line.strip() for line in lines)), st.sampled_from(["  ", "    ", "\t"]))
 def test_a_constant_shift_is_found_both_ways(lines: list[str], added: str) -> None:
     text = "\n".join(lines)
@@ -174,7 +170,6 @@ def test_a_blank_line_that_is_quoted_tells_places_apart(search: str, lines: list
     assert [text.count("\n", 0, hit.start) + 1 for hit in find_exact(text, search)] == lines
 
 
-@MANY
 @given(LETTERS, LETTERS, LETTERS, LETTERS)
 def test_the_core_of_a_change_is_the_same_change(before: str, old: str, new: str, after: str) -> None:
     whole = before + old + after

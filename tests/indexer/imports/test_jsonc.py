@@ -3,7 +3,6 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from testing.examples import MANY
 
 from clean_room_agent.indexer.imports.jsonc import read_object, read_packages
 
@@ -14,7 +13,6 @@ VALUES = st.recursive(
 )
 
 
-@MANY
 @given(st.dictionaries(st.text("/*, a}"), VALUES, max_size=4))
 def test_comments_and_commas_do_not_change_what_is_read(value: dict[str, object]) -> None:
     said = json.dumps(value, indent=1)

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from testing.client.model_client import models_config
-from testing.examples import MANY
 from tests.llm.transports.test_ollama import mocked, request
 
 from clean_room_agent.errors import ServerFailed, ServerUnreachable
@@ -25,7 +24,6 @@ def split(chunks: list[bytes]) -> list[bytes]:
     return lines + splitter.end()
 
 
-@MANY
 @given(st.lists(st.text()), st.lists(st.integers(min_value=0)), st.booleans())
 def test_lines_survive_any_division_into_chunks(texts: list[str], cuts: list[int], ended: bool) -> None:
     lines = [json.dumps({"t": text}, ensure_ascii=False).encode() for text in texts]
