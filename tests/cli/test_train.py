@@ -12,9 +12,9 @@ from testing.runs.solving import Project, project_at
 from tests.training.test_deployment import NOW, trained
 from tests.training.test_train import FAKE, dataset_at
 
+from clean_room_agent.app.train_adapter import held_version
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import append_dataset, get_dataset, list_adapters
-from clean_room_agent.training.adapter_versions import held_version
 from clean_room_agent.workspace import Workspace
 
 

@@ -1,5 +1,11 @@
-"""Trains an adapter on a recorded dataset."""
+"""Trains an adapter on a recorded dataset, under a version number that is unique even if several of a prompt are trained
+at a time.
+"""
 
+import contextlib
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,11 +14,14 @@ from clean_room_agent.app.progress import Bar
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import get_dataset, get_training_plan, list_adapters
-from clean_room_agent.errors import UsageError
-from clean_room_agent.workspace import Workspace, private_folder
+from clean_room_agent.errors import RecordError, UsageError
+from clean_room_agent.workspace import Workspace, hold, private_folder
 
 if TYPE_CHECKING:
     from clean_room_agent.training.train import Machine, Trained
+
+WORK = ".training"
+"""The suffix of a training's folder, which is removed when the adapter is complete."""
 
 
 def train_adapter(
@@ -32,7 +41,6 @@ def train_adapter(
     Raises:
         UsageError: there is no such dataset.
     """
-    from clean_room_agent.training.adapter_versions import WORK, held_version
     from clean_room_agent.training.plan import plan_of
     from clean_room_agent.training.serving import tag_for
     from clean_room_agent.training.train import job_for, train
@@ -97,3 +105,32 @@ def machine_of(
         micro_batch=micro_batch,
         gradient_checkpointing=checkpointing,
     )
+
+
+@contextlib.contextmanager
+def held_version(adapters: Path, prompt: str, taken: Callable[[], AbstractSet[int]]) -> Iterator[int]:
+    """Reserve a version number for the prompt's next adapter.
+
+    An interrupted training below `adapters` keeps its number and comes first; numbers of running ones are skipped.
+    `taken` returns the numbers in the registry, which may grow at any time.
+    """
+    place = f"{prompt}-v"
+    broken_off = sorted(
+        int(number) for path in adapters.glob(f"{place}*{WORK}")
+        if (number := path.name.removeprefix(place).removesuffix(WORK)).isdecimal()
+    )  # fmt: skip
+    newer = count(1 + max(taken(), default=0))
+    for version in chain(broken_off, newer):
+        folder, lock = adapters / f"{place}{version}", adapters / f"{place}{version}.lock"
+        begun = folder.with_name(folder.name + WORK).exists()
+        if folder.exists() and not begun:
+            continue
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(hold(lock, timeout=0))
+            except RecordError:
+                continue
+            stack.callback(lock.unlink)
+            if version not in taken():
+                yield version
+                return
