@@ -205,7 +205,7 @@ def story(told: MemoryTold) -> list[Any]:
 
 
 def lived(folder: Path, case: Case, *, broken: bool) -> list[Any]:
-    """The story of the case's run, which replays; `broken`: it goes on after its server died."""
+    """The story of the case's run; `broken`: it goes on after its server died, and replays."""
     with memory_till(folder, changed=case.changed, task=TWO_FILES_TASK) as project:
         script = script_of(project, case)
         answerer = dying(script, *case.dies_at) if broken else script
@@ -215,7 +215,8 @@ def lived(folder: Path, case: Case, *, broken: bool) -> list[Any]:
             told = project.resume(answerer)
         assert told.ending == ("complete", "")
         assert case.action in told.recorded.actions
-        assert story(project.replay()) == story(told)
+        if broken:
+            assert story(project.replay()) == story(told)
     return story(told)
 
 
