@@ -29,9 +29,18 @@ def read(out: str) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
     return {line["id"]: line for line in lines}, last["summary"]
 
 
-def test_tasks_are_solved_side_by_side_and_known_at_a_second_start(till: Project) -> None:
+def test_a_task_that_fails_is_begun_anew_beside_another_and_both_are_known_at_the_next_start(
+    till: Project,
+) -> None:
     words = till.top.parent / "issue.md"
     words.write_text(f"{TASK}\n")
+    path = write(till, {"task": TASK, "id": "first"})
+    till.configure("http://127.0.0.1:9")
+    code, out, _ = till.run_here("batch", str(path), "--json")
+    tasks, summary = read(out)
+    assert code == summary["exit_code"] == 3
+    assert tasks["first"]["status"] == "error"
+    assert tasks["first"]["hint"]
     path = write(till, {"task": TASK, "id": "first"}, "", {"issue": "issue.md", "repo": "till"})
     with serving(till) as server:
         till.configure(server.base_url)
@@ -90,21 +99,6 @@ def test_an_empty_file_is_refused(till: Project) -> None:
     code, _, err = till.run_here("batch", str(write(till, "", "")))
     assert code == 2
     assert "contains no task" in err
-
-
-def test_a_task_that_fails_leaves_the_others_and_the_gravest_code_counts(till: Project) -> None:
-    path = write(till, {"task": TASK, "id": "one"})
-    till.configure("http://127.0.0.1:9")
-    code, out, _ = till.run_here("batch", str(path), "--json")
-    tasks, summary = read(out)
-    assert code == summary["exit_code"] == 3
-    assert tasks["one"]["status"] == "error"
-    assert tasks["one"]["hint"]
-    with serving(till) as server:
-        till.configure(server.base_url)
-        code, out, _ = till.run_here("batch", str(path), "--json")
-    assert code == 0
-    assert read(out)[0]["one"]["how"] == "new"
 
 
 class Stopping(Script):
