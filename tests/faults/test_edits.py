@@ -25,6 +25,7 @@ def test_a_refused_edit_is_explained_to_the_next_attempt(till: Project) -> None:
     assert (attempt.patch_applied, attempt.diff, attempt.commit_hash) == (False, "", "")
     assert "WRONG_FILE" in told.recorded.calls_of("implement")[1].request.prompt
     assert "insufficient context: edit 1 (" in told.err
+    assert "refused (" not in told.out
     assert till.branch_file("till/money.py") == MENDED_MONEY.encode()
 
 

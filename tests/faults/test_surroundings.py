@@ -36,10 +36,13 @@ os.execv(sys.executable, [sys.executable, "-m", "clean_room_agent", *sys.argv[1:
 def test_a_parent_that_ignored_and_blocked_the_signal_of_children_is_no_hindrance(till: Project) -> None:
     with serving(till) as server:
         till.configure(server.base_url)
-        command = (sys.executable, "-c", DEAF, "solve", TASK)
+        command = (sys.executable, "-c", DEAF, "solve", TASK, "--json")
         done = proc.run(command, cwd=till.top, env=till.environment(), timeout=PATIENCE, check=False)
     assert (done.returncode, done.timed_out) == (0, False), done.stderr
-    assert b"complete: the tests pass" in done.stdout
+    answer = json.loads(done.stdout)  # of a process of its own, and alone on standard output
+    assert (answer["status"], answer["tests"]["after"]["failed"]) == ("complete", 0)
+    assert b"baseline tests" in done.stderr
+    assert b"\x1b" not in done.stderr
 
 
 def test_json_answers_with_one_object_whatever_the_end(till: Project) -> None:

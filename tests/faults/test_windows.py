@@ -14,21 +14,18 @@ from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.plans import PART_PLAN
 
 
-def test_a_server_that_refuses_long_prompts_is_asked_once_per_model(till: Project) -> None:
-    with serving(till, overflow="plain") as server:
-        told = till.solve(server)
-    assert (told.code, told.traces) == (0, {})
-    assert [probe.model.tag for probe in told.recorded.probes] == ["thinker:4b", "coder:3b"]
-    assert {probe.ending.finish for probe in told.recorded.probes} == {"error:WindowExceeded"}
-
-
 def probes_sent(server: OllamaServer) -> int:
     return sum(request["messages"][-1]["content"].startswith(PROBE) for request in server.requests)
 
 
-def test_a_later_run_does_not_probe_the_same_server_and_a_check_does(till: Project) -> None:
-    with serving(till) as server:
-        till.solve(server)
+def test_a_server_that_refuses_long_prompts_is_asked_once_per_model_and_again_by_a_check(
+    till: Project,
+) -> None:
+    with serving(till, overflow="plain") as server:
+        told = till.solve(server)
+        assert (told.code, told.traces) == (0, {})
+        assert [probe.model.tag for probe in told.recorded.probes] == ["thinker:4b", "coder:3b"]
+        assert {probe.ending.finish for probe in told.recorded.probes} == {"error:WindowExceeded"}
         later = till.solve(server)
         assert (later.code, later.recorded.probes) == (0, ())
         before = probes_sent(server)
