@@ -1,6 +1,7 @@
 """What a real model server does wrong and a run survives: it is solved, and the record says what happened."""
 
-from testing.runs.solving import Project, Script, Spoil, Told, serving
+import pytest
+from testing.runs.solving import Project, Script, Spoil, Told, make_project, serving
 from testing.servers.ollama_script import Answer, ChatCall
 
 from clean_room_agent.app.prompts import PROMPTS
@@ -56,17 +57,6 @@ def text_with_accents(till: Project, call: ChatCall) -> str:
     return f"Voilà, größer — 変更:\n{right}" if call.title == TITLES["implement"] else right
 
 
-def test_a_request_that_gave_no_token_is_sent_again_and_both_are_recorded(till: Project) -> None:
-    told = till.solve_scripted({TITLES["implement"]: [Answer(close="before_token")]})
-    check_solved(told)
-    first, second = told.recorded.calls_of("implement")
-    assert (first.ending.finish, first.site.attempt) == ("error:ServerUnreachable", 0)
-    assert (second.ending.finish, second.site.attempt) == ("stop", 1)
-    assert first.request.prompt == second.request.prompt
-    assert told.recorded.outcomes == ["applied_and_passed"]
-    assert told.recorded.attempts[0].call_id == second.id
-
-
 UNREADABLE: dict[str, tuple[Spoil, str]] = {
     "task_analysis": (cut, "the answer was cut off after"),
     "scope_batch": (lambda *_: "I would look at the money module.", "no JSON"),
@@ -76,9 +66,30 @@ UNREADABLE: dict[str, tuple[Spoil, str]] = {
 """By prompt, an answer that cannot be read, and words of why."""
 
 
-def test_unreadable_answers_are_repaired_once(till: Project) -> None:
-    told = till.solve_scripted({TITLES[name]: [spoil] for name, (spoil, _) in UNREADABLE.items()})
+@pytest.fixture(scope="module")
+def stumbled(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """A run in which each prompt goes wrong once: edits before their first token, the others by what cannot be read."""
+    spoiled: dict[str, list[Answer | Spoil]] = {
+        TITLES[name]: [spoil] for name, (spoil, _) in UNREADABLE.items()
+    }
+    spoiled[TITLES["implement"]] = [Answer(close="before_token")]
+    told = make_project(tmp_path_factory.mktemp("stumbled")).solve_scripted(spoiled)
     check_solved(told)
+    return told
+
+
+def test_a_request_that_gave_no_token_is_sent_again_and_both_are_recorded(stumbled: Told) -> None:
+    told = stumbled
+    first, second = told.recorded.calls_of("implement")
+    assert (first.ending.finish, first.site.attempt) == ("error:ServerUnreachable", 0)
+    assert (second.ending.finish, second.site.attempt) == ("stop", 1)
+    assert first.request.prompt == second.request.prompt
+    assert told.recorded.outcomes == ["applied_and_passed"]
+    assert told.recorded.attempts[0].call_id == second.id
+
+
+def test_unreadable_answers_are_repaired_once(stumbled: Told) -> None:
+    told = stumbled
     for name, (spoil, said) in UNREADABLE.items():
         first, second = told.recorded.calls_of(name)[:2]
         reading, why = told.recorded.reading_of(first)
@@ -90,13 +101,25 @@ def test_unreadable_answers_are_repaired_once(till: Project) -> None:
         assert first.ending.finish == ("length" if spoil is cut else "stop")
 
 
-def test_retrieval_goes_on_without_answers_that_stay_unreadable(till: Project) -> None:
-    names = ("task_analysis", "scope_batch")
-    told = till.solve_scripted({TITLES[name]: ["No.", "Still no."] for name in names})
+def test_retrieval_goes_on_and_plans_are_done_without_answers_that_stay_unreadable(till: Project) -> None:
+    names, plans = ("task_analysis", "scope_batch"), ("meta_plan", "part_plan")
+    told = till.solve_scripted({TITLES[name]: ["No plan."] * 9 for name in (*names, *plans)})
     check_solved(told)
     for name in names:
         readings = [told.recorded.reading_of(call)[0] for call in told.recorded.calls_of(name)[:2]]
         assert readings == ["unreadable"] * 2
+    assert told.recorded.run is not None
+    shown = till.cra("show", told.recorded.run.task_id)
+    for pass_id, instead in (
+        ("meta_plan", "one part in its place: till/money.py"),
+        ("part_plan:p1", "one step in its place: till/money.py"),
+    ):
+        said = f"no valid plan: the answer holds no JSON object; {instead}"
+        assert said in told.err
+        assert said in shown.out
+        if pass_id == "meta_plan":  # the first is the one to look at
+            assert f"plan    {pass_id}: {said}" in told.out
+    assert told.recorded.actions == ["fallback"] * 2
 
 
 def test_without_a_fallback_a_plan_that_stays_unreadable_fails_the_run(till: Project) -> None:
@@ -112,23 +135,6 @@ def test_without_a_fallback_a_plan_that_stays_unreadable_fails_the_run(till: Pro
     }
     assert any(event.kind == "plan_fault" for event in told.recorded.events)
     assert told.recorded.attempts == ()
-
-
-def test_plans_that_stay_unreadable_are_done_without(till: Project) -> None:
-    told = till.solve_scripted({TITLES[name]: ["No plan."] * 9 for name in ("meta_plan", "part_plan")})
-    check_solved(told)
-    assert told.recorded.run is not None
-    shown = till.cra("show", told.recorded.run.task_id)
-    for pass_id, instead in (
-        ("meta_plan", "one part in its place: till/money.py"),
-        ("part_plan:p1", "one step in its place: till/money.py"),
-    ):
-        said = f"no valid plan: the answer holds no JSON object; {instead}"
-        assert said in told.err
-        assert said in shown.out
-        if pass_id == "meta_plan":  # the first is the one to look at
-            assert f"plan    {pass_id}: {said}" in told.out
-    assert told.recorded.actions == ["fallback"] * 2
 
 
 def test_an_edit_that_was_cut_is_a_truncated_attempt_and_the_next_one_is_told(till: Project) -> None:
