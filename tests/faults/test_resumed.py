@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from testing import repositories
 from testing.patience import wait_until
 from testing.runs.long_run import GOLD, Mind, long_project, newest_run, story_of
-from testing.runs.solving import PROBE, Project, Script, Told, make_project, serving
+from testing.runs.solving import PROBE, TILL, Project, Script, Told, make_project, project_at, serving
 from testing.servers.ollama_script import Answer, Answerer, ChatCall
 from testing.servers.ollama_server import OllamaServer
 
@@ -121,6 +121,24 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, int]
     return project, len(mind.asked)
 
 
+@pytest.fixture(scope="module")
+def died_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[BrokenOff, int]:
+    """The long run whose server died at the third step, and how many questions it had asked."""
+    with long_broken_off(tmp_path_factory.mktemp("died"), dead, 3) as run:
+        return run, len(run.mind.asked)
+
+
+@pytest.fixture
+def died(tmp_path: Path, died_once: tuple[BrokenOff, int]) -> Iterator[BrokenOff]:
+    """A copy of it, whose server is there again."""
+    made = died_once[0]
+    project = project_at(repositories.copy_repository(made.project.top, tmp_path / "till"), TILL, GOLD)
+    mind = Faulty(Mind(project), dead, 0)
+    with OllamaServer(mind) as server:
+        configured(project, server)
+        yield BrokenOff(project=project, mind=mind, server=server, told=made.told)
+
+
 def check_same(project: Project, undisturbed: tuple[Project, int], told: Told) -> None:
     reference, mine = newest_run(undisturbed[0]), newest_run(project)
     assert reference is not None
@@ -146,27 +164,25 @@ def test_ctrl_c_says_how_to_go_on_and_what_follows_is_as_if_it_had_not_been(
 
 
 def test_a_server_that_died_is_asked_again_and_the_partial_branch_goes_on(
-    tmp_path: Path, undisturbed: tuple[Project, int]
+    died: BrokenOff, died_once: tuple[BrokenOff, int], undisturbed: tuple[Project, int]
 ) -> None:
-    with long_broken_off(tmp_path, dead, 3) as run:
-        branch = f"cra/{run.short}"
-        assert (run.told.code, run.told.recorded.ending[0], run.told.branches) == (4, "partial", (branch,))
-        assert f"cra solve --resume {run.short}" in run.told.out
-        told = run.resume()
+    run, branch = died, f"cra/{died.short}"
+    assert (run.told.code, run.told.recorded.ending[0], run.told.branches) == (4, "partial", (branch,))
+    assert f"cra solve --resume {run.short}" in run.told.out
+    told = run.resume()
     assert told.recorded.ending == ("complete", ""), told.err
     assert (told.code, told.traces, told.branches) == (0, {}, (branch,))
     tree = repositories.read_tree(run.project.top, branch)
     assert {path: tree[path].decode() for path in GOLD} == GOLD
-    assert len(run.mind.asked) == undisturbed[1] + 1
+    assert died_once[1] + len(run.mind.asked) == undisturbed[1] + 1
 
 
-def test_a_branch_that_the_user_is_on_is_left_where_it_is(tmp_path: Path) -> None:
-    with long_broken_off(tmp_path, dead, 3) as run:
-        top, branch = run.project.top, f"cra/{run.short}"
-        repositories.git(top, "stash", "-u")
-        repositories.git(top, "switch", "-q", branch)
-        tip = repositories.git(top, "rev-parse", branch)
-        told = run.resume()
+def test_a_branch_that_the_user_is_on_is_left_where_it_is(died: BrokenOff) -> None:
+    top, branch = died.project.top, f"cra/{died.short}"
+    repositories.git(top, "stash", "-u")
+    repositories.git(top, "switch", "-q", branch)
+    tip = repositories.git(top, "rev-parse", branch)
+    told = died.resume()
     assert (told.code, told.traces, told.branches) == (0, {}, (branch, f"{branch}-2")), told.err
     assert repositories.git(top, "rev-parse", branch) == tip
     assert told.recorded.run is not None
