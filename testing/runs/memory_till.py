@@ -28,6 +28,7 @@ from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.llm.transports.replay import RecordThenLive, ReplayTransport
 from clean_room_agent.orchestrator.config import TestingConfig
+from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.solve import solve
 from clean_room_agent.orchestrator.spending import Meter, spent_of
 from clean_room_agent.orchestrator.task import Hint, PlanGiven
@@ -191,7 +192,7 @@ class MemoryTill(MemoryProject, kw_only=True):
         error: BaseException | None = None
         solved = None
         try:
-            solved = solve(memory.run, PlanGiven(hints=hints))
+            solved = solve(memory.run, PlanGiven(hints=hints), run_baseline(memory.run))
         except (CraError, KeyboardInterrupt) as exc:
             error = exc
             memory.run.recorder.ended(status_of(exc), reason=reason_of(exc))

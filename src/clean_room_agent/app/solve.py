@@ -29,6 +29,7 @@ from clean_room_agent.git.repository import Repository, list_files, open_reposit
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Event, Note, Observer, PassFinished
+from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.journal import seconds_used
 from clean_room_agent.orchestrator.setup import opened_run
 from clean_room_agent.orchestrator.spending import TimeLog
@@ -171,11 +172,13 @@ def run_solve(
                 interrupts=interrupts,
             ) as parts,
             _says_how_to_go_on(task_id),
-            opened_run(parts) as run,
+            opened_run(parts, given) as run,
         ):
-            from clean_room_agent.orchestrator.solve import solve  # `_prepare` loads it meanwhile
+            baseline = run_baseline(run)
+            # Loaded while the tests ran.
+            from clean_room_agent.orchestrator.solve import solve
 
-            solved = solve(run, given)
+            solved = solve(run, given, baseline)
         return _ended(services, repo, request, solved, interrupts, (fullest.value, started))
 
 

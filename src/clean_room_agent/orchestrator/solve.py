@@ -1,4 +1,4 @@
-"""The run's passes in order: baseline tests, plan of parts, then for each part its plan, steps and adjustments; final tests.
+"""The run's passes in order: plan of parts, then for each part its plan, steps and adjustments; final tests.
 A step is tried until an attempt passes, or until the recovery rules say to stop.
 """
 
@@ -13,7 +13,6 @@ from clean_room_agent.execute.plan_drafts import StepOutcome
 from clean_room_agent.execute.plan_validation import in_order
 from clean_room_agent.orchestrator.adjustment import adjust_part
 from clean_room_agent.orchestrator.finishing import Solved, finish
-from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.planning import FailedPlan, plan_part, plan_parts
 from clean_room_agent.orchestrator.recovery_facts import ENDS_RUN, Action
 from clean_room_agent.orchestrator.run import Run, StepDone, StepFailed
@@ -22,7 +21,7 @@ from clean_room_agent.orchestrator.steps.checked_attempt import candidate
 from clean_room_agent.orchestrator.steps.missing_context import is_new
 from clean_room_agent.orchestrator.steps.rounds import History, Round, draw_round, has_attempt
 from clean_room_agent.orchestrator.task import PlanGiven
-from clean_room_agent.orchestrator.testing.results import evidence_of
+from clean_room_agent.orchestrator.testing.results import TestRun, evidence_of
 
 FIRST = Action(kind="retry", rule="first attempt")
 ENDS_STEP = ENDS_RUN | {"replan", "reduce_scope"}
@@ -42,8 +41,9 @@ class StepEnd(Struct, frozen=True, kw_only=True):
     """The last decision."""
 
 
-def solve(run: Run, given: PlanGiven) -> Solved:
-    """Carry out the task as far as possible; everything is recorded, and the result is a branch.
+def solve(run: Run, given: PlanGiven, baseline: TestRun) -> Solved:
+    """Carry out the task, whose tests at the base are `baseline`, as far as possible; everything is recorded, and the result is
+    a branch.
 
     A model server that fails ends the run; the steps accepted before are tested and kept as a partial result.
 
@@ -51,8 +51,6 @@ def solve(run: Run, given: PlanGiven) -> Solved:
         ModelError: the server failed before a step was accepted.
         ConfigError: a test command cannot be started.
     """
-    _note_given(run, given)
-    baseline = run_baseline(run)
     try:
         if given.single is not None:
             _follow(run, given.single)
@@ -64,16 +62,6 @@ def solve(run: Run, given: PlanGiven) -> Solved:
         run.progress.stop.reason = error.message
         run.recorder.note(f"{error.message} ({error.hint})")
     return finish(run, baseline, given)
-
-
-def _note_given(run: Run, given: PlanGiven) -> None:
-    """Record the plans that the user gave, so that a replay has them."""
-    for kind, plan in (
-        (EventKind.PLAN_GIVEN, given.single),
-        (EventKind.META_PLAN_GIVEN, given.meta_plan),
-    ):
-        if plan is not None:
-            run.recorder.event(run.task.task_id, kind, plan.model_dump_json())
 
 
 def _follow(run: Run, plan: PartPlan) -> None:
