@@ -1,14 +1,14 @@
 import contextlib
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from testing.client.model_client import models_config
+from testing.patience import wait_until
 from testing.runs.memory_commits import REPOSITORY
 from testing.runs.solving import make_project
 
-from clean_room_agent.app.run_wiring import _prepare, _prompts_go_to, runner_setup, task_of
+from clean_room_agent.app.run_wiring import _prompts_go_to, prepare_questions, runner_setup, task_of
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.db.connection import get_connection
@@ -79,9 +79,7 @@ def test_what_a_run_does_is_timed(tmp_path: Path) -> None:
     }
 
 
-def test_what_is_prepared_is_compiled_and_threads_then_take_turns_as_before() -> None:
-    interval = sys.getswitchinterval()
+def test_the_first_prompts_are_compiled_meanwhile() -> None:
     _compiled.cache_clear()
-    _prepare()
-    assert sys.getswitchinterval() == interval
-    assert _compiled.cache_info().currsize >= 4
+    prepare_questions()
+    wait_until(lambda: _compiled.cache_info().currsize >= 4, "the prompts")

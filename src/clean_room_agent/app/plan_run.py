@@ -8,7 +8,7 @@ from msgspec import Struct
 from clean_room_agent.app import wiring
 from clean_room_agent.app.model_server import first_model, loading
 from clean_room_agent.app.run_index import IndexProcess, Refresh
-from clean_room_agent.app.run_wiring import begin_timing, run_parts, task_of
+from clean_room_agent.app.run_wiring import begin_timing, prepare_questions, run_parts, task_of
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.solve import read_text
 from clean_room_agent.artifacts.names import new_task_id, short_id
@@ -84,6 +84,7 @@ def _make(parts: RunParts, model: str) -> PlanMade:
     """Make the plan, and leave nothing of the run in git."""
     repo = parts.origin.repo
     try:
+        prepare_questions()
         with opened_run(parts) as run:
             return make_plan(run, model)
     finally:

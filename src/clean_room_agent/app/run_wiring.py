@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -36,7 +35,6 @@ if TYPE_CHECKING:  # only a run that has a sandbox pays for it
 
 NEEDED = ("models", "budget", "stages", "solve", "testing")
 """The tables that a run cannot do without."""
-SWITCH_SECONDS = 0.0002
 SHOWN_ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
 
 
@@ -77,7 +75,6 @@ def run_parts(
     meanwhile.
     """
     settings, interrupts = services.settings, interrupts or Interrupts()
-    threading.Thread(target=_prepare, name="prepare questions", daemon=True).start()
     place = worktree_place(services.workspace, settings, task.task_id)
     with (
         times.connected(lambda row: services.record.post(append_time_span, row)),
@@ -102,17 +99,11 @@ def run_parts(
         )
 
 
-def _prepare() -> None:
-    """Load what asks the questions, and compile the first prompts, while git and the tests are waited for.
-
-    The main thread meanwhile does many short things; each time it wants to go on, it waits at most a switch interval.
+def prepare_questions() -> None:
+    """Load what asks the questions, and compile the first prompts, in a thread: what the caller does next must leave the
+    interpreter to it, as waiting for tests does.
     """
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH_SECONDS)
-    try:
-        _load_questions()
-    finally:
-        sys.setswitchinterval(interval)
+    threading.Thread(target=_load_questions, name="prepare questions", daemon=True).start()
 
 
 def _load_questions() -> None:

@@ -13,7 +13,7 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.leftovers import reap
 from clean_room_agent.app.model_server import first_model, loading
 from clean_room_agent.app.run_index import IndexProcess, Refresh
-from clean_room_agent.app.run_wiring import begin_timing, run_parts, task_of
+from clean_room_agent.app.run_wiring import begin_timing, prepare_questions, run_parts, task_of
 from clean_room_agent.app.settings import Overrides, Settings, flags_text
 from clean_room_agent.artifacts.names import BRANCHES, new_task_id, short_id
 from clean_room_agent.artifacts.outcomes import EventKind, OrchestratorResult, RunStatus, TimeKind
@@ -174,6 +174,7 @@ def run_solve(
             _says_how_to_go_on(task_id),
             opened_run(parts, given) as run,
         ):
+            prepare_questions()
             baseline = run_baseline(run)
             # Loaded while the tests ran.
             from clean_room_agent.orchestrator.solve import solve
