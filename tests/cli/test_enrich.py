@@ -97,9 +97,9 @@ TAKEN_SECONDS = 0.3
 """In which the main thread takes a signal, also on a busy machine; a worker goes on with the answer at once."""
 
 
-def press(_: ChatCall, right: str) -> str:
-    """Ctrl-C while the model writes."""
-    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+def press(_: ChatCall, right: str, number: signal.Signals = signal.SIGINT) -> str:
+    """Ctrl-C while the model writes, or another signal; it has been taken when the answer comes."""
+    signal.pthread_kill(threading.main_thread().ident or 0, number)
     time.sleep(TAKEN_SECONDS)
     return right
 
@@ -295,9 +295,8 @@ def test_after_ctrl_c_answers_under_way_are_kept_and_none_is_begun(till: Project
 
 
 def test_a_kill_ends_as_ctrl_c_does(till: Project) -> None:
-    def terminate(_: ChatCall, right: str) -> str:
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
-        return right
+    def terminate(call: ChatCall, right: str) -> str:
+        return press(call, right, signal.SIGTERM)
 
     told = enrich(till, DescribingModel({MONEY_PATH: terminate}))
     assert told.code == 130
