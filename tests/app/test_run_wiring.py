@@ -13,8 +13,11 @@ from clean_room_agent.app.settings import Settings
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import find_task, list_time_spans
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.prompts.plans import META_PLAN, PART_PLAN
 from clean_room_agent.llm.prompt import _compiled
 from clean_room_agent.orchestrator.task import Hint
+from clean_room_agent.retrieval.prompts import TASK_ANALYSIS
 
 
 def settings(**tables: Any) -> Settings:
@@ -83,3 +86,7 @@ def test_the_first_prompts_are_compiled_meanwhile() -> None:
     _compiled.cache_clear()
     prepare_questions()
     wait_until(lambda: _compiled.cache_info().currsize >= 4, "the prompts")
+    for prompt in (TASK_ANALYSIS, META_PLAN, PART_PLAN, IMPLEMENT):
+        found = _compiled.cache_info().hits
+        _compiled(prompt.template)
+        assert _compiled.cache_info().hits == found + 1, prompt.name
