@@ -4,15 +4,13 @@ from typing import Any
 
 from clean_room_agent.artifacts.context import ContextRequest, section_texts
 from clean_room_agent.enrichment.prompt import EnrichmentInputs
-from clean_room_agent.execute.edits.format import Editable
-from clean_room_agent.execute.prompts.adjustments import (
+from clean_room_agent.execute.decomposed_adjustment_prompts import (
     FinalizeInputs,
-    GoalCheckInputs,
     NewStepInputs,
     RootCauseInputs,
     StepViabilityInputs,
 )
-from clean_room_agent.execute.prompts.decomposed_plans import (
+from clean_room_agent.execute.decomposed_plan_prompts import (
     ChangePointsInputs,
     PartDependencyInputs,
     SamePartInputs,
@@ -20,10 +18,12 @@ from clean_room_agent.execute.prompts.decomposed_plans import (
     StepDesignInputs,
     SymbolTargetsInputs,
 )
-from clean_room_agent.execute.prompts.doctor import DoctorInputs
-from clean_room_agent.execute.prompts.implement import ImplementInputs
-from clean_room_agent.execute.prompts.plans import AdjustmentInputs, MetaPlanInputs, PartPlanInputs
-from clean_room_agent.execute.prompts.scaffold import ScaffoldInputs
+from clean_room_agent.execute.diagnose import DoctorInputs
+from clean_room_agent.execute.edits.format import Editable
+from clean_room_agent.execute.goal_check import GoalCheckInputs
+from clean_room_agent.execute.implement import ImplementInputs
+from clean_room_agent.execute.plan_prompts import AdjustmentInputs, MetaPlanInputs, PartPlanInputs
+from clean_room_agent.execute.scaffold import ScaffoldInputs
 from clean_room_agent.retrieval.judges import question_text
 from clean_room_agent.retrieval.prompts import TaskAnalysisInputs
 from clean_room_agent.retrieval.stage import BatchInputs, SingleInputs

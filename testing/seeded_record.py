@@ -13,7 +13,7 @@ from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunSta
 from clean_room_agent.db.connection import get_connection, transaction
 from clean_room_agent.db.raw import calls, passes, runs
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.llm.prompt import CONTEXT
 from clean_room_agent.retrieval.prompts import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.stage import SingleInputs

@@ -23,7 +23,7 @@ from testing.servers.ollama_server import DEFAULT_MODELS, OllamaServer
 from clean_room_agent.app.new_config import write_config
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.calls import list_calls
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.training.gold_edits import GoldFile
 from clean_room_agent.workspace import Workspace
 

@@ -46,8 +46,8 @@ from benchmarks.oracle.page import (
     summary,
 )
 from benchmarks.results import write_section
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.scaffold import SCAFFOLD
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.scaffold import SCAFFOLD
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 

@@ -30,7 +30,7 @@ from benchmarks.results import table, write_section
 from clean_room_agent.artifacts.names import NEWEST_RUN
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import find_task
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.report.page.html import lanes_svg
 from clean_room_agent.report.time_lanes import TimeLanes, time_lanes
 from clean_room_agent.report.trace import read_trace

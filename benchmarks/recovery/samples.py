@@ -17,7 +17,7 @@ from testing.servers.ollama_script import Answerer, ChatCall
 from testing.servers.ollama_server import OllamaServer
 
 from benchmarks.results import table
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.implement import IMPLEMENT
 
 TITLE = "Recovery: candidates from one prompt, and attempts in turn"
 SPLIT = "    share = cents // people\n    return [share] * people"

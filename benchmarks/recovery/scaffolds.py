@@ -20,8 +20,8 @@ from testing.servers.ollama_script import Answer, ChatCall
 from testing.servers.ollama_server import OllamaServer
 
 from benchmarks.results import table
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.scaffold import SCAFFOLD
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.scaffold import SCAFFOLD
 from clean_room_agent.training.gold_edits import GoldFile
 
 TITLE = "Recovery: declarations first, and a file written at once"

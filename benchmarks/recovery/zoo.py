@@ -27,9 +27,9 @@ from testing.runs.spoiled_answers import ADVICE, SERVED, SPLIT, TOTAL, WRONG, cu
 from testing.servers.ollama_script import Answer, Answerer, ChatCall, busy
 from testing.servers.ollama_server import OllamaServer
 
-from clean_room_agent.execute.prompts.doctor import DOCTOR
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import META_PLAN, PART_PLAN
+from clean_room_agent.execute.diagnose import DOCTOR
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import META_PLAN, PART_PLAN
 
 IMPOSSIBLE = "\n    def test_never(self):\n        self.assertEqual(split(9, 3), None)\n"
 

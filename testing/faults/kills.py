@@ -18,8 +18,8 @@ from msgspec import Struct, field
 from clean_room_agent.artifacts.names import task_of
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.execute.prompts.doctor import DOCTOR
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.diagnose import DOCTOR
+from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.trust import trust
 from clean_room_agent.workspace import Workspace
 from testing import repositories

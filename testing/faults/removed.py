@@ -4,8 +4,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import META_PLAN, PART_PLAN
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import META_PLAN, PART_PLAN
 from testing.faults.figures import Effort, Figure
 from testing.faults.removals import REMOVALS
 from testing.runs.solving import Script, make_project

@@ -25,8 +25,8 @@ from msgspec import Struct, field
 from clean_room_agent import proc
 from clean_room_agent.cli.main import run as run_cra
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import META_PLAN
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import META_PLAN
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, working_bubblewrap
 from clean_room_agent.trust import is_ours
 from clean_room_agent.workspace import Workspace

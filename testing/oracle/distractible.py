@@ -17,11 +17,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clean_room_agent.artifacts.edits import PatchEdit
+from clean_room_agent.execute.decomposed_adjustment_prompts import ADJUSTMENT_FINALIZE
+from clean_room_agent.execute.decomposed_plan_prompts import CHANGE_POINTS, STEP_DESIGN, SYMBOL_TARGETS
 from clean_room_agent.execute.edits.parse import parse_edits, render_edits
-from clean_room_agent.execute.prompts.adjustments import ADJUSTMENT_FINALIZE
-from clean_room_agent.execute.prompts.decomposed_plans import CHANGE_POINTS, STEP_DESIGN, SYMBOL_TARGETS
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import ADJUSTMENT, META_PLAN, PART_PLAN
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import ADJUSTMENT, META_PLAN, PART_PLAN
 from testing.oracle.noisy import TURNED, is_choice, misspelled, turned, wrong_plan
 from testing.oracle.oracle import judged, options, piece_of
 from testing.servers.ollama_script import Answer, Answerer, ChatCall

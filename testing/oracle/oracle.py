@@ -10,15 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from clean_room_agent.artifacts.edits import PatchEdit
-from clean_room_agent.execute.edits.parse import render_edits
-from clean_room_agent.execute.prompts.adjustments import (
+from clean_room_agent.execute.decomposed_adjustment_prompts import (
     ADJUSTMENT_FINALIZE,
     ADJUSTMENT_NEW_STEP,
     ADJUSTMENT_ROOT_CAUSE,
     ADJUSTMENT_STEP_VIABILITY,
-    GOAL_CHECK,
 )
-from clean_room_agent.execute.prompts.decomposed_plans import (
+from clean_room_agent.execute.decomposed_plan_prompts import (
     CHANGE_POINTS,
     PART_DEPENDENCY,
     SAME_PART,
@@ -26,9 +24,11 @@ from clean_room_agent.execute.prompts.decomposed_plans import (
     STEP_DESIGN,
     SYMBOL_TARGETS,
 )
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import ADJUSTMENT, META_PLAN, PART_PLAN
-from clean_room_agent.execute.prompts.scaffold import SCAFFOLD
+from clean_room_agent.execute.edits.parse import render_edits
+from clean_room_agent.execute.goal_check import GOAL_CHECK
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import ADJUSTMENT, META_PLAN, PART_PLAN
+from clean_room_agent.execute.scaffold import SCAFFOLD
 from clean_room_agent.execute.scaffold_bodies import WRITTEN_APART
 from clean_room_agent.llm.prompt import INSTRUCTIONS
 from clean_room_agent.retrieval.prompts import (

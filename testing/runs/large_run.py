@@ -31,8 +31,8 @@ from clean_room_agent.artifacts.prompt_sources import (
 from clean_room_agent.db.connection import get_connection, transaction
 from clean_room_agent.db.raw import calls, passes, runs
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import META_PLAN, PART_PLAN
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import META_PLAN, PART_PLAN
 from clean_room_agent.llm.prompt import CONTEXT, Prompt
 from clean_room_agent.retrieval.prompts import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.stage import SingleInputs

@@ -26,8 +26,8 @@ from clean_room_agent.db.raw.passes import (
     list_validations,
 )
 from clean_room_agent.db.raw.runs import OrchestratorRunRow
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import ADJUSTMENT, META_PLAN, PART_PLAN
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import ADJUSTMENT, META_PLAN, PART_PLAN
 from clean_room_agent.workspace import Workspace
 from testing import repositories
 from testing.runs.recorded import list_orchestrator_runs

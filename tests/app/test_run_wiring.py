@@ -13,8 +13,8 @@ from clean_room_agent.app.settings import Settings
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import find_task, list_time_spans
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import META_PLAN, PART_PLAN
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import META_PLAN, PART_PLAN
 from clean_room_agent.llm.prompt import _compiled
 from clean_room_agent.orchestrator.task import Hint
 from clean_room_agent.retrieval.prompts import TASK_ANALYSIS

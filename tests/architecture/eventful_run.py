@@ -14,8 +14,8 @@ from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.calls import CALLS
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import META_PLAN
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import META_PLAN
 from clean_room_agent.workspace import Workspace
 
 UNREADABLE = "Let me think about the parts of this task."

@@ -16,7 +16,7 @@ import pytest
 from msgspec import Struct, structs
 
 import clean_room_agent.enrichment.prompt
-import clean_room_agent.execute.prompts
+import clean_room_agent.execute
 import clean_room_agent.retrieval.prompts
 import clean_room_agent.training.prompts
 from clean_room_agent.app.prompts import PROMPTS, adapter_map
@@ -40,7 +40,7 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = (
     clean_room_agent.enrichment.prompt,
     clean_room_agent.retrieval.prompts,
-    clean_room_agent.execute.prompts,
+    clean_room_agent.execute,
     clean_room_agent.training.prompts,
 )
 IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{1,31}\Z")

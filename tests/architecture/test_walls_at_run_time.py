@@ -20,7 +20,6 @@ STATIONS = {
     "orchestrator.solve": "4 the order of passes",
     "orchestrator.": "5 a pass",
     "retrieval.retriever": "6 a context",
-    "execute.prompts.": "7 a prompt",
     "execute.": "6 an answer",
     "retrieval.": "7 a stage",
     "llm.": "8 a door",

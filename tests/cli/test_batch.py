@@ -14,7 +14,7 @@ from testing.runs.solving import TASK, Project, Script, serving
 from testing.servers.ollama_script import Answer, ChatCall
 
 from clean_room_agent import proc
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.implement import IMPLEMENT
 
 
 def write(project: Project, *lines: object) -> Path:

@@ -22,7 +22,7 @@ from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import EventKind, RunStatus
 from clean_room_agent.cli.main import run
 from clean_room_agent.cli.mcp_server import Calls, make_server
-from clean_room_agent.execute.prompts.plans import META_PLAN
+from clean_room_agent.execute.plan_prompts import META_PLAN
 
 pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 

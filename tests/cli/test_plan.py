@@ -11,8 +11,8 @@ from testing import repositories
 from testing.runs.solving import MENDED_MONEY, Project, Script, edit, make_project, serving
 from testing.servers.ollama_server import OllamaServer
 
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import ADJUSTMENT, META_PLAN, PART_PLAN
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import ADJUSTMENT, META_PLAN, PART_PLAN
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from testing.servers.ollama_script import Answer, ChatCall
 
 from clean_room_agent import proc
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.folders import FRESH
 from clean_room_agent.workspace import Workspace, hold
 

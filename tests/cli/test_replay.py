@@ -15,7 +15,7 @@ from testing.servers.ollama_script import Answer, ChatCall
 from testing.servers.ollama_server import OllamaServer
 from testing.servers.openai_server import OpenAiServer
 
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.llm.probes import ABOUT_NOTHING, NOTHING
 from clean_room_agent.workspace import Workspace
 

@@ -14,7 +14,7 @@ from testing.runs.solving import MENDED_MONEY, TILL, Project, Script, edit, make
 from testing.servers.openai_server import Kind, OpenAiServer
 
 from clean_room_agent.app.discovery import NEEDED_BY
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.implement import IMPLEMENT
 
 
 def money(till: Project) -> str:

@@ -14,7 +14,7 @@ from testing.patience import PATIENCE
 from testing.runs.solving import Project, Script, serving
 from testing.servers.ollama_script import Answer, ChatCall
 
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.implement import IMPLEMENT
 
 COLUMNS = 60
 

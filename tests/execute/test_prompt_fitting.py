@@ -6,9 +6,9 @@ from testing.client.scripted_transport import ScriptedTransport
 from testing.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.execute.implement import IMPLEMENT, FailedAttempt, ImplementInputs
+from clean_room_agent.execute.plan_prompts import META_PLAN, MetaPlanInputs
 from clean_room_agent.execute.prompt_fitting import Fitted, PromptContents, Retry, all_contents, fit
-from clean_room_agent.execute.prompts.implement import IMPLEMENT, FailedAttempt, ImplementInputs
-from clean_room_agent.execute.prompts.plans import META_PLAN, MetaPlanInputs
 
 LINE = "value = compute(1, 2, 3)\n"
 DIFF = "".join(

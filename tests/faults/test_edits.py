@@ -4,7 +4,7 @@ import re
 
 from testing.runs.solving import MENDED_MONEY, Project, edit
 
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.implement import IMPLEMENT
 
 SPLIT = "    share = cents // people\n    return [share] * people"
 BETTER = "    share, rest = divmod(cents, people)\n    return [share + 1] * rest + [share] * (people - rest)"

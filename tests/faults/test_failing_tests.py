@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from testing.runs.solving import MENDED_MONEY, ONE_ATTEMPT, TILL, Project, edit, make_project
 
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.implement import IMPLEMENT
 
 SPLIT = "    share = cents // people\n    return [share] * people"
 UNEVEN = "    return [cents - people + 1] + [1] * (people - 1)"

@@ -12,8 +12,8 @@ from testing.runs.solving import MENDED_MONEY, Project, Told, edit
 from testing.servers.ollama_script import Answer, ChatCall
 
 from clean_room_agent.app.prompts import PROMPTS
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import META_PLAN, PART_PLAN
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import META_PLAN, PART_PLAN
 
 SPLIT = "    share = cents // people\n    return [share] * people"
 

@@ -9,8 +9,8 @@ from testing.runs.solving import MENDED_MONEY, MONEY, Project, edit
 from testing.servers.ollama_script import ChatCall
 from testing.states.hostile import canary, canary_program
 
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import META_PLAN
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import META_PLAN
 
 SPLIT = "    share = cents // people\n    return [share] * people"
 SWAP = """\

@@ -12,8 +12,8 @@ from testing.framed_items import FramedItem, framed_items
 from testing.runs.solving import MENDED_MONEY, Project, Script, Told, serving
 from testing.servers.ollama_script import ChatCall
 
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import META_PLAN, PART_PLAN
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import META_PLAN, PART_PLAN
 
 NO_PLAN = {META_PLAN.title: ["No plan."] * 9, PART_PLAN.title: ["No plan."] * 9}
 

@@ -8,8 +8,8 @@ from typing import Any
 from testing.runs.solving import Project, serving
 from testing.servers.ollama_script import ChatCall
 
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import PART_PLAN
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import PART_PLAN
 
 
 def in_two_steps(_: ChatCall, right: str) -> str:

@@ -8,7 +8,7 @@ from testing.runs.solving import Project, Script
 from testing.servers.ollama_script import ChatCall
 from testing.servers.ollama_server import OllamaServer
 
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.implement import IMPLEMENT
 
 RECORDED = ("work tree", "git's objects", "git's notes of work trees")
 """Removed, it leaves the record, which then knows how the run ended."""

@@ -25,7 +25,7 @@ from testing.runs.solving import (
 )
 from testing.servers.ollama_script import ChatCall
 
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.workspace import Workspace
 
 

@@ -22,7 +22,7 @@ from testing.servers.ollama_server import OllamaServer
 from clean_room_agent.app.leftovers import task_lock
 from clean_room_agent.artifacts.names import new_task_id
 from clean_room_agent.errors import UsageError
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.workspace import Workspace
 
 DEAD = Answer(status=500, error="llama runner process has unexpectedly stopped")

@@ -9,7 +9,7 @@ from testing.repositories import git
 from testing.runs.bills import ALWAYS, BILLS, BILLS_PATH, STUBS, bills_project, events_of
 from testing.runs.solving import Project, Told
 
-from clean_room_agent.execute.prompts.scaffold import SCAFFOLD
+from clean_room_agent.execute.scaffold import SCAFFOLD
 
 MADE = "it creates till/bills.py; it parses and imports; stubs: " + ", ".join(
     f"{BILLS_PATH}::{symbol}" for symbol in STUBS

@@ -10,7 +10,7 @@ from testing.servers.ollama_script import Answer
 from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.app.prompts import PROMPTS
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.implement import IMPLEMENT
 
 LONG = "abcdefgh " * 40
 

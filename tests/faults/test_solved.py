@@ -2,8 +2,8 @@
 
 from testing.runs.solving import MENDED_MONEY, Project
 
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import META_PLAN, PART_PLAN
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import META_PLAN, PART_PLAN
 
 
 def test_a_run_without_a_fault_leaves_a_branch_and_its_record_and_nothing_else(till: Project) -> None:

@@ -22,7 +22,7 @@ from testing.runs.solving import (
 )
 
 from clean_room_agent import proc
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.workspace import Workspace
 
 DEAF = """\

@@ -7,8 +7,8 @@ import pytest
 from testing.runs.solving import Project, Spoil, edit
 from testing.servers.ollama_script import Answer, ChatCall
 
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import META_PLAN, PART_PLAN
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import META_PLAN, PART_PLAN
 
 ESCAPE = "\x1b]0;evil\x07\x1b[2J"
 SHOWN = "\\x1b]0;evil\\x07\\x1b[2J"

@@ -10,8 +10,8 @@ from testing.runs.solving import MENDED_MONEY, MONEY, PROBE, TILL, Project, make
 from testing.servers.ollama_script import Answer, ChatCall, Overflow
 from testing.servers.ollama_server import OllamaServer
 
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import PART_PLAN
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import PART_PLAN
 
 
 def probes_sent(server: OllamaServer) -> int:

@@ -11,14 +11,14 @@ from testing.runs.solving import MENDED_MONEY, TASK, Script, edit
 from testing.servers.ollama_script import ChatCall
 
 from clean_room_agent.db.raw.passes import list_plan_decisions
-from clean_room_agent.execute.prompts.adjustments import (
+from clean_room_agent.execute.decomposed_adjustment_prompts import (
     ADJUSTMENT_FINALIZE,
     ADJUSTMENT_STEP_VIABILITY,
-    GOAL_CHECK,
 )
-from clean_room_agent.execute.prompts.decomposed_plans import CHANGE_POINTS, SAME_PART
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import ADJUSTMENT, PART_PLAN
+from clean_room_agent.execute.decomposed_plan_prompts import CHANGE_POINTS, SAME_PART
+from clean_room_agent.execute.goal_check import GOAL_CHECK
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import ADJUSTMENT, PART_PLAN
 
 SAME_TOTAL = edit(
     "    result = 0\n    for share in shares:", "    result = sum(())\n    for share in shares:"

@@ -11,8 +11,8 @@ from testing.runs.solving import MENDED_MONEY, Script
 from testing.runs.spoiled_answers import cut
 from testing.servers.ollama_script import Answer, ChatCall
 
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import META_PLAN, PART_PLAN
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import META_PLAN, PART_PLAN
 
 NO_PLAN = {META_PLAN.title: ["No plan."] * 9, PART_PLAN.title: ["No plan."] * 9}
 WRONG = json.dumps(

@@ -15,9 +15,9 @@ from testing.runs.spoiled_answers import SPLIT, TOTAL, WRONG, cut
 from testing.servers.ollama_script import Answer, Answerer, ChatCall
 
 from clean_room_agent.artifacts.names import relative_pass
-from clean_room_agent.execute.prompts.doctor import DOCTOR
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import PART_PLAN
+from clean_room_agent.execute.diagnose import DOCTOR
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import PART_PLAN
 
 OTHER = edit(SPLIT, "    return [people] * cents")
 RAISES = edit(SPLIT, "    raise ValueError(cents)")

@@ -10,8 +10,8 @@ from testing.runs.spoiled_answers import SPLIT
 from testing.servers.ollama_script import Answer, Answerer, ChatCall
 
 from clean_room_agent.errors import ServerFailed
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import META_PLAN
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import META_PLAN
 
 HARMLESS = edit(SPLIT, f"    # even shares\n{SPLIT}")
 

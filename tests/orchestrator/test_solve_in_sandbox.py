@@ -7,8 +7,8 @@ from testing.runs.bills import ALWAYS, BILLS_PATH, bills_project, events_of
 from testing.runs.solving import MONEY_TESTS, TILL, edit, make_project
 from testing.sandboxes import installed, on_disk
 
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.scaffold import SCAFFOLD
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.scaffold import SCAFFOLD
 
 __all__ = ["on_disk"]  # in the place of `tmp_path`
 

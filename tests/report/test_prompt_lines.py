@@ -9,7 +9,7 @@ from testing.runs.model_calls import model_call
 
 from clean_room_agent.artifacts.context import section_texts
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, plain_text
-from clean_room_agent.execute.prompts.implement import IMPLEMENT, FailedAttempt
+from clean_room_agent.execute.implement import IMPLEMENT, FailedAttempt
 from clean_room_agent.report.prompt_lines import PromptLine, framed, grouped, prompt_lines
 from clean_room_agent.retrieval.judges import frame_option
 from clean_room_agent.retrieval.prompts import PIECE_JUDGMENT, TASK_ANALYSIS

@@ -12,8 +12,8 @@ from testing.client.scripted_transport import ScriptedTransport
 from tests.training.test_dataset import ORIGIN, answer
 
 from clean_room_agent.errors import ArtifactError
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import META_PLAN
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import META_PLAN
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer

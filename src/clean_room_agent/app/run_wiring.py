@@ -107,8 +107,8 @@ def prepare_questions() -> None:
 
 
 def _load_questions() -> None:
-    from clean_room_agent.execute.prompts.implement import IMPLEMENT
-    from clean_room_agent.execute.prompts.plans import META_PLAN, PART_PLAN
+    from clean_room_agent.execute.implement import IMPLEMENT
+    from clean_room_agent.execute.plan_prompts import META_PLAN, PART_PLAN
     from clean_room_agent.llm.prompt import prepare
     from clean_room_agent.orchestrator import solve  # noqa: F401 - for the import alone
     from clean_room_agent.report import summary  # noqa: F401 - likewise

@@ -15,6 +15,16 @@ from clean_room_agent.artifacts.plans import (
     PlanStep,
     PlanVerdict,
 )
+from clean_room_agent.execute.decomposed_adjustment_prompts import (
+    ADJUSTMENT_FINALIZE,
+    ADJUSTMENT_NEW_STEP,
+    ADJUSTMENT_ROOT_CAUSE,
+    ADJUSTMENT_STEP_VIABILITY,
+    FinalizeInputs,
+    NewStepInputs,
+    RootCauseInputs,
+    StepViabilityInputs,
+)
 from clean_room_agent.execute.judgments import YesNo
 from clean_room_agent.execute.one_call_plans import describe_outcome, renamed_notes, steps_from
 from clean_room_agent.execute.plan_drafts import (
@@ -27,16 +37,6 @@ from clean_room_agent.execute.plan_drafts import (
     unreadable_draft,
 )
 from clean_room_agent.execute.prompt_fitting import PromptContents, all_contents, fit
-from clean_room_agent.execute.prompts.adjustments import (
-    ADJUSTMENT_FINALIZE,
-    ADJUSTMENT_NEW_STEP,
-    ADJUSTMENT_ROOT_CAUSE,
-    ADJUSTMENT_STEP_VIABILITY,
-    FinalizeInputs,
-    NewStepInputs,
-    RootCauseInputs,
-    StepViabilityInputs,
-)
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.probes import NOTHING
 from clean_room_agent.unified_diff import newest_hunks

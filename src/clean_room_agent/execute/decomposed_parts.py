@@ -26,6 +26,14 @@ from clean_room_agent.artifacts.prompt_sources import (
     without_line_end,
 )
 from clean_room_agent.execute.code_relations import Place, ShownCode, folder
+from clean_room_agent.execute.decomposed_plan_prompts import (
+    CHANGE_POINTS,
+    PART_DEPENDENCY,
+    SAME_PART,
+    ChangePointsInputs,
+    PartDependencyInputs,
+    SamePartInputs,
+)
 from clean_room_agent.execute.grouping import at_most, groups, needs_of
 from clean_room_agent.execute.judgments import YesNo
 from clean_room_agent.execute.plan_drafts import (
@@ -37,17 +45,9 @@ from clean_room_agent.execute.plan_drafts import (
     shown_evidence,
     unreadable_draft,
 )
+from clean_room_agent.execute.plan_prompts import ChangePointsAnswer
 from clean_room_agent.execute.plan_validation import only_match
 from clean_room_agent.execute.prompt_fitting import PromptContents, fit, planner_contents
-from clean_room_agent.execute.prompts.decomposed_plans import (
-    CHANGE_POINTS,
-    PART_DEPENDENCY,
-    SAME_PART,
-    ChangePointsInputs,
-    PartDependencyInputs,
-    SamePartInputs,
-)
-from clean_room_agent.execute.prompts.plans import ChangePointsAnswer
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.probes import NOTHING
 

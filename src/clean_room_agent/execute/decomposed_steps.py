@@ -23,6 +23,14 @@ from clean_room_agent.artifacts.plans import (
 )
 from clean_room_agent.execute.code_relations import Place, ShownCode
 from clean_room_agent.execute.decomposed_parts import NOT_NEEDED, pair_with_code, use_between
+from clean_room_agent.execute.decomposed_plan_prompts import (
+    STEP_DEPENDENCY,
+    STEP_DESIGN,
+    SYMBOL_TARGETS,
+    StepDependencyInputs,
+    StepDesignInputs,
+    SymbolTargetsInputs,
+)
 from clean_room_agent.execute.grouping import needs_of
 from clean_room_agent.execute.judgments import YesNo
 from clean_room_agent.execute.plan_drafts import (
@@ -36,17 +44,9 @@ from clean_room_agent.execute.plan_drafts import (
     steps_as_json,
     unreadable_draft,
 )
+from clean_room_agent.execute.plan_prompts import StepDesignAnswer, SymbolTargetsAnswer
 from clean_room_agent.execute.plan_validation import only_match
 from clean_room_agent.execute.prompt_fitting import PromptContents, all_contents, fit, planner_contents
-from clean_room_agent.execute.prompts.decomposed_plans import (
-    STEP_DEPENDENCY,
-    STEP_DESIGN,
-    SYMBOL_TARGETS,
-    StepDependencyInputs,
-    StepDesignInputs,
-    SymbolTargetsInputs,
-)
-from clean_room_agent.execute.prompts.plans import StepDesignAnswer, SymbolTargetsAnswer
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.probes import NOTHING
 

@@ -19,8 +19,7 @@ from clean_room_agent.execute.plan_drafts import (
     steps_as_json,
     unreadable_draft,
 )
-from clean_room_agent.execute.prompt_fitting import PromptContents, all_contents, fit, planner_contents
-from clean_room_agent.execute.prompts.plans import (
+from clean_room_agent.execute.plan_prompts import (
     ADJUSTMENT,
     META_PLAN,
     PART_PLAN,
@@ -29,6 +28,7 @@ from clean_room_agent.execute.prompts.plans import (
     PartPlanInputs,
     StepAnswer,
 )
+from clean_room_agent.execute.prompt_fitting import PromptContents, all_contents, fit, planner_contents
 from clean_room_agent.llm.client import ModelClient
 
 

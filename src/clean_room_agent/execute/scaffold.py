@@ -17,19 +17,71 @@ from clean_room_agent.execute.edits.parse import render_edit
 from clean_room_agent.execute.edits.stubs import declared_names, scaffold_faults, stub_names
 from clean_room_agent.execute.implement import (
     Implemented,
+    StepInputs,
     StepInstruction,
+    edit_forms,
     editable_files,
     implemented,
+    read_edits,
     step_inputs,
 )
 from clean_room_agent.execute.prompt_fitting import PromptContents, all_contents, fit
-from clean_room_agent.execute.prompts.scaffold import SCAFFOLD, ScaffoldInputs
+from clean_room_agent.llm.answers import TextAnswer
 from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt, template
 from clean_room_agent.path_kinds import is_test_path
 from clean_room_agent.syntax import grammar_of
 
 PACKAGE_FILE = "__init__.py"
 """Holds imports, and hardly ever a function."""
+
+
+class ScaffoldInputs(StepInputs, frozen=True, kw_only=True):
+    """A step that adds much; its `symbols` are what the answer has to declare. Texts may be empty."""
+
+    rejected: str
+    """An earlier answer in the edit format; "" if there is none, or it was unreadable."""
+    faults: tuple[str, ...]
+    """What was wrong with it."""
+
+
+SCAFFOLD_EXAMPLE = '''\
+<create file="quokka_zoo/food.py">
+"""What the quokkas eat."""
+
+from quokka_zoo.pen import QuokkaPen
+
+MEALS_A_DAY = 2
+
+
+class QuokkaMenu:
+    """The meals of one pen."""
+
+    def __init__(self, pen: QuokkaPen) -> None:
+        """A menu without meals."""
+        raise NotImplementedError
+
+    def add(self, meal: str) -> int:
+        """Adds a meal; how many there are then."""
+        raise NotImplementedError
+</create>
+<insert file="quokka_zoo/pen.py" after="QuokkaPen.open">
+    def close(self) -> None:
+        """Shuts the gate."""
+        raise NotImplementedError
+</insert>'''
+
+SCAFFOLD: Prompt[ScaffoldInputs, tuple[PatchEdit, ...]] = Prompt(
+    name="scaffold",
+    role="coding",
+    title="Declare what one step adds",
+    system=SYSTEM,
+    template=KNOWN + template(__file__, "scaffold"),
+    answer=TextAnswer(read_edits),
+    max_answer_tokens=4096,
+    example=SCAFFOLD_EXAMPLE,
+    grammar=edit_forms,
+)
 
 
 class RefusedScaffold(Struct, frozen=True, kw_only=True):

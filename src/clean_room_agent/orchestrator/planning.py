@@ -13,7 +13,7 @@ from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.names import ID_LENGTH, meta_plan_pass, part_plan_pass, relative_pass
 from clean_room_agent.artifacts.outcomes import EventKind, PassType
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
-from clean_room_agent.execute.implement import lines_of_an_answer
+from clean_room_agent.execute.implement import IMPLEMENT, lines_of_an_answer
 from clean_room_agent.execute.one_call_plans import meta_plan_tokens, part_plan_tokens
 from clean_room_agent.execute.plan import (
     PlanLimits,
@@ -24,7 +24,6 @@ from clean_room_agent.execute.plan import (
     refused,
 )
 from clean_room_agent.execute.plan_drafts import Rejected
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.config import OrchestratorConfig
 from clean_room_agent.orchestrator.events import PassProgress

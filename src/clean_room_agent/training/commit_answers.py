@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from clean_room_agent.artifacts.names import parse_item_name
 from clean_room_agent.execute.edits.parse import render_edits
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import META_PLAN, PART_PLAN
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import META_PLAN, PART_PLAN
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer
 from clean_room_agent.retrieval.prompts import (
     CHANGE,

@@ -7,7 +7,7 @@ file.
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-from clean_room_agent.execute.prompts.plans import AdjustmentAnswer, MetaPlanAnswer, PartPlanAnswer
+from clean_room_agent.execute.plan_prompts import AdjustmentAnswer, MetaPlanAnswer, PartPlanAnswer
 from clean_room_agent.training.dataset import Row
 from clean_room_agent.training.edit_steps import EditSteps
 

@@ -22,11 +22,10 @@ from clean_room_agent.db.session import Session
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.edits.apply import apply_edits
 from clean_room_agent.execute.edits.rules import EditRules
-from clean_room_agent.execute.implement import StepInstruction, implement
+from clean_room_agent.execute.implement import IMPLEMENT, StepInstruction, implement
 from clean_room_agent.execute.plan import make_meta_plan, make_part_plan
 from clean_room_agent.execute.plan_drafts import Rejected
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import META_PLAN, PART_PLAN
+from clean_room_agent.execute.plan_prompts import META_PLAN, PART_PLAN
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.prompt import Prompt

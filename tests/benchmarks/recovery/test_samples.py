@@ -4,7 +4,7 @@ import pytest
 from benchmarks.recovery.samples import CODERS, DIVISIONS, Outcome, by_chance, measure, page
 from testing.servers.ollama_script import ChatCall
 
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.implement import IMPLEMENT
 
 
 @pytest.mark.parametrize("division", [(6, 1), (1, 6)])

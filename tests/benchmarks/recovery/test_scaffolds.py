@@ -17,7 +17,7 @@ from benchmarks.recovery.scaffolds import (
 )
 from testing.servers.ollama_script import Answer, ChatCall
 
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.implement import IMPLEMENT
 
 CREATE = f'<create file="till/ledger.py">\n{LEDGER}</create>\n'
 

@@ -11,7 +11,7 @@ from clean_room_agent.artifacts.model_calls import AnswerReading
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.db.raw import calls, passes
 from clean_room_agent.db.raw.failure_causes import Cause, CauseCount, count_causes
-from clean_room_agent.execute.prompts.plans import META_PLAN
+from clean_room_agent.execute.plan_prompts import META_PLAN
 from clean_room_agent.llm.answers import BadAnswer
 
 PROBE = "window_probe"

@@ -24,7 +24,7 @@ from clean_room_agent.execute.edits.format import (
     unfence,
 )
 from clean_room_agent.execute.edits.parse import parse_edits, render_edit
-from clean_room_agent.execute.prompts.implement import EXAMPLE, IMPLEMENT
+from clean_room_agent.execute.implement import IMPLEMENT, IMPLEMENT_EXAMPLE
 
 EDIT = '<edit file="a.py">\n<search>\nx\n</search>\n<replacement>\ny\n</replacement>\n</edit>\n'
 FENCED = "```python\nx = 1\n```"
@@ -142,14 +142,16 @@ def accepts(pattern: re.Pattern[str], text: str) -> bool:
 
 
 def test_the_examples_of_the_prompt_are_accepted() -> None:
-    assert accepts(ANY_FILE, EXAMPLE)
+    assert accepts(ANY_FILE, IMPLEMENT_EXAMPLE)
     pen = Editable(path="quokka_zoo/pen.py", names=("QuokkaPen.open",))
     grammar = edit_grammar((pen,), ("quokka_zoo/food.py",), ("quokka_zoo/old_food.py",))
-    assert accepts(as_pattern(grammar), EXAMPLE)
+    assert accepts(as_pattern(grammar), IMPLEMENT_EXAMPLE)
 
 
 def test_other_files_than_the_steps_are_not() -> None:
-    assert not accepts(as_pattern(edit_grammar(map(any_name, ("quokka_zoo/pen.py", 'odd"name.py')))), EXAMPLE)
+    assert not accepts(
+        as_pattern(edit_grammar(map(any_name, ("quokka_zoo/pen.py", 'odd"name.py')))), IMPLEMENT_EXAMPLE
+    )
 
 
 @pytest.mark.parametrize(
@@ -202,8 +204,8 @@ def test_only_definitions_that_are_known_are_named() -> None:
     "text",
     [
         "",
-        "Here is the edit:\n" + EXAMPLE,
-        EXAMPLE + "\nThat is all.",
+        "Here is the edit:\n" + IMPLEMENT_EXAMPLE,
+        IMPLEMENT_EXAMPLE + "\nThat is all.",
         '<edit file="a.py">\n<search>\nx\n</search>\n</edit>',
         '<edit file="a.py">\n<search>\n</search>\n<replacement>\nx\n</replacement>\n</edit>',
         '<insert file="a.py">\nx\n</insert>',

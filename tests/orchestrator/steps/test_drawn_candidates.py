@@ -11,7 +11,7 @@ from testing.runs.solving import MONEY_TESTS, ONE_ATTEMPT, TILL, Script, edit
 from testing.runs.spoiled_answers import SPLIT, WRONG
 from testing.servers.ollama_script import Answer, Answerer, ChatCall
 
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.implement import IMPLEMENT
 
 PARTLY = edit(
     SPLIT, "    share = cents // people\n    return [cents - share * (people - 1)] + [share] * (people - 1)"

@@ -17,9 +17,9 @@ from testing.servers.ollama_script import ChatCall
 
 from clean_room_agent.artifacts.names import relative_pass
 from clean_room_agent.errors import ServerFailed
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import PART_PLAN
-from clean_room_agent.execute.prompts.scaffold import SCAFFOLD
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import PART_PLAN
+from clean_room_agent.execute.scaffold import SCAFFOLD
 
 MADE = "it creates till/bills.py; it parses and imports; stubs: " + ", ".join(
     f"{BILLS_PATH}::{symbol}" for symbol in STUBS

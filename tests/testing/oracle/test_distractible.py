@@ -8,10 +8,10 @@ from testing.oracle.distractible import Attention, DistractibleOracle, Reader, W
 from testing.servers.ollama_script import ChatCall
 
 from clean_room_agent.artifacts.edits import PatchEdit
+from clean_room_agent.execute.decomposed_plan_prompts import SAME_PART
 from clean_room_agent.execute.edits.parse import parse_edits, render_edits
-from clean_room_agent.execute.prompts.decomposed_plans import SAME_PART
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import META_PLAN
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import META_PLAN
 from clean_room_agent.retrieval.prompts import SCOPE_BATCH, SCOPE_JUDGMENT
 
 CLEAN = Attention(needless=200, source_missing=False, words_missing=False, unexplained=0)

@@ -115,8 +115,7 @@ def _replans_left(run: Run, job: StepJob, seen: Sequence[AttemptSeen]) -> int:
 
 def _ask_doctor(run: Run, job: StepJob, failed: Sequence[Attempt], at: Situation, pass_id: str) -> Advice:
     """A model's advice; if its answer cannot be read, to try again."""
-    from clean_room_agent.execute.diagnose import diagnose
-    from clean_room_agent.execute.prompts.doctor import SURE
+    from clean_room_agent.execute.diagnose import SURE, diagnose
 
     tag = doctor_to_ask(at) or ""
     run.recorder.observer.notice(PassProgress(doing="asking why it fails"))

@@ -14,6 +14,7 @@ from clean_room_agent.evidence_text import describe_evidence, evidence_bound
 from clean_room_agent.execute.edits.apply import Applied, apply_edits, paths_named
 from clean_room_agent.execute.edits.rules import EditRules
 from clean_room_agent.execute.implement import (
+    IMPLEMENT,
     AttemptSummary,
     Implemented,
     StepInstruction,
@@ -21,7 +22,6 @@ from clean_room_agent.execute.implement import (
     implement,
     raised_answer_tokens,
 )
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.llm.transport import Sampling
 from clean_room_agent.orchestrator.commits import NO_SCAFFOLD, Scaffold, Tree, without_rewritten
 from clean_room_agent.orchestrator.events import Note

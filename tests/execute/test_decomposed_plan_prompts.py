@@ -2,7 +2,7 @@ from inline_snapshot import snapshot
 from testing.prompt_inputs import INPUTS
 
 from clean_room_agent.artifacts.prompt_sources import plain_text
-from clean_room_agent.execute.prompts.decomposed_plans import (
+from clean_room_agent.execute.decomposed_plan_prompts import (
     CHANGE_POINTS,
     PART_DEPENDENCY,
     SAME_PART,

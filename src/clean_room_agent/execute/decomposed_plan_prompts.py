@@ -5,7 +5,7 @@ places a part changes, and in which steps; and which part or step needs another 
 from msgspec import Struct
 
 from clean_room_agent.artifacts.context import SectionTexts
-from clean_room_agent.execute.prompts.plans import (
+from clean_room_agent.execute.plan_prompts import (
     TASK,
     ChangePointsAnswer,
     PartInputs,

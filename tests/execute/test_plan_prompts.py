@@ -4,11 +4,11 @@ import pytest
 from inline_snapshot import snapshot
 from msgspec.structs import replace
 from testing.packages import shown_file, shown_symbol
-from tests.execute.prompts.step_context import CODE, IMPLEMENT_INPUTS, SCAFFOLD_INPUTS, TEST
+from tests.execute.step_context import CODE, IMPLEMENT_INPUTS, SCAFFOLD_INPUTS, TEST
 
 from clean_room_agent.artifacts.context import section_texts
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.plans import (
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import (
     ADJUSTMENT,
     META_PLAN,
     PART_PLAN,
@@ -16,7 +16,7 @@ from clean_room_agent.execute.prompts.plans import (
     MetaPlanInputs,
     PartPlanInputs,
 )
-from clean_room_agent.execute.prompts.scaffold import SCAFFOLD
+from clean_room_agent.execute.scaffold import SCAFFOLD
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.prompt import Prompt
 

@@ -5,8 +5,8 @@ from msgspec.structs import replace
 from testing.packages import shown_file, shown_symbol
 
 from clean_room_agent.artifacts.context import section_texts
-from clean_room_agent.execute.prompts.implement import FailedAttempt, ImplementInputs
-from clean_room_agent.execute.prompts.scaffold import ScaffoldInputs
+from clean_room_agent.execute.implement import FailedAttempt, ImplementInputs
+from clean_room_agent.execute.scaffold import ScaffoldInputs
 
 CODE = shown_file("src/calc.py", "def add(a, b):\n    return a - b\n")
 TEST = shown_symbol(
