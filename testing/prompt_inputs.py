@@ -12,9 +12,8 @@ from clean_room_agent.execute.decomposed_adjustment_prompts import (
 )
 from clean_room_agent.execute.decomposed_plan_prompts import (
     ChangePointsInputs,
-    PartDependencyInputs,
+    DependencyInputs,
     SamePartInputs,
-    StepDependencyInputs,
     StepDesignInputs,
     SymbolTargetsInputs,
 )
@@ -116,8 +115,8 @@ INPUTS: dict[str, Any] = {
     "same_part": SamePartInputs(
         task=TASK, changes=(FIRST, SECOND), first=f"{FIRST}\n{CODE.rstrip()}", second=SECOND, known=()
     ),
-    "part_dependency": PartDependencyInputs(
-        task=TASK, parts=(f"p1: {FIRST}", f"p2: {SECOND}"), part=SECOND, other=FIRST
+    "part_dependency": DependencyInputs(
+        task=TASK, drafts=(f"p1: {FIRST}", f"p2: {SECOND}"), one=SECOND, other=FIRST
     ),
     "symbol_targets": SymbolTargetsInputs(
         context=CONTEXT,
@@ -145,8 +144,8 @@ INPUTS: dict[str, Any] = {
         rejected="",
         faults=(),
     ),
-    "step_dependency": StepDependencyInputs(
-        task=TASK, steps=(f"s1: {FIRST}", f"s2: {SECOND}"), step=SECOND, other=FIRST
+    "step_dependency": DependencyInputs(
+        task=TASK, drafts=(f"s1: {FIRST}", f"s2: {SECOND}"), one=SECOND, other=FIRST
     ),
     "adjustment_step_viability": StepViabilityInputs(
         task=TASK, part="Let total() add all prices.", diff="", done=(TRIED,), failures=(FAILED,), step=LEFT

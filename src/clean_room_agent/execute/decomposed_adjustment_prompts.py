@@ -2,22 +2,22 @@
 that a revised plan keeps the goal.
 """
 
-from msgspec import Struct
-
-from clean_room_agent.artifacts.context import SectionTexts
-from clean_room_agent.execute.plan_prompts import STEPS_SO_FAR, TASK, UNDER_WAY, AdjustmentAnswer
+from clean_room_agent.execute.plan_prompts import (
+    STEPS_SO_FAR,
+    TASK,
+    UNDER_WAY,
+    AdjustmentAnswer,
+    AdjustmentInputs,
+    UnderWayInputs,
+)
 from clean_room_agent.llm.answer_rules import at_most
-from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice, JsonAnswer
-from clean_room_agent.llm.prompt import SYSTEM, Prompt, template
+from clean_room_agent.llm.answers import Choice, JsonAnswer
+from clean_room_agent.llm.prompt import SYSTEM, Prompt, template, yes_no_prompt
 
 
-class StepViabilityInputs(Struct, frozen=True, kw_only=True):
+class StepViabilityInputs(UnderWayInputs, frozen=True, kw_only=True):
     """A plan in progress in which something failed, and one of its remaining steps."""
 
-    task: str
-    part: str
-    diff: str
-    """What the run has changed so far; may be empty."""
     done: tuple[str, ...]
     """The outcomes of the steps that were tried."""
     failures: tuple[str, ...]
@@ -52,25 +52,16 @@ Should this step still be done? Answer yes or no.
 """
 )
 
-ADJUSTMENT_STEP_VIABILITY: Prompt[StepViabilityInputs, Choice] = Prompt(
+ADJUSTMENT_STEP_VIABILITY: Prompt[StepViabilityInputs, Choice] = yes_no_prompt(
     name="adjustment_step_viability",
-    role="classifier",
     title="Judge whether a remaining step should still be done",
-    system=SYSTEM,
     template=ADJUSTMENT_STEP_VIABILITY_TEMPLATE,
-    answer=YES_OR_NO,
-    max_answer_tokens=YES_NO_TOKENS,
-    example="yes",
 )
 
 
-class RootCauseInputs(Struct, frozen=True, kw_only=True):
+class RootCauseInputs(UnderWayInputs, frozen=True, kw_only=True):
     """A failure and a step."""
 
-    task: str
-    part: str
-    diff: str
-    """What the run has changed so far; may be empty."""
     failure: str
     step: str
     remains: bool
@@ -109,25 +100,16 @@ Did this step cause the failure? Answer yes or no.
 """
 )
 
-ADJUSTMENT_ROOT_CAUSE: Prompt[RootCauseInputs, Choice] = Prompt(
+ADJUSTMENT_ROOT_CAUSE: Prompt[RootCauseInputs, Choice] = yes_no_prompt(
     name="adjustment_root_cause",
-    role="classifier",
     title="Judge whether a failure is about a step",
-    system=SYSTEM,
     template=ADJUSTMENT_ROOT_CAUSE_TEMPLATE,
-    answer=YES_OR_NO,
-    max_answer_tokens=YES_NO_TOKENS,
-    example="yes",
 )
 
 
-class NewStepInputs(Struct, frozen=True, kw_only=True):
+class NewStepInputs(UnderWayInputs, frozen=True, kw_only=True):
     """A failure, and the steps that remain."""
 
-    task: str
-    part: str
-    diff: str
-    """What the run has changed so far; may be empty."""
     done: tuple[str, ...]
     remaining: tuple[str, ...]
     failure: str
@@ -163,35 +145,19 @@ Does the plan need a new step for this failure? Answer yes or no.
 """
 )
 
-ADJUSTMENT_NEW_STEP: Prompt[NewStepInputs, Choice] = Prompt(
+ADJUSTMENT_NEW_STEP: Prompt[NewStepInputs, Choice] = yes_no_prompt(
     name="adjustment_new_step",
-    role="classifier",
     title="Judge whether a failure needs a new step",
-    system=SYSTEM,
     template=ADJUSTMENT_NEW_STEP_TEMPLATE,
-    answer=YES_OR_NO,
-    max_answer_tokens=YES_NO_TOKENS,
-    example="yes",
 )
 
 
-class FinalizeInputs(Struct, frozen=True, kw_only=True):
-    """A part in progress, with the verdicts about its remaining steps; texts may be empty."""
+class FinalizeInputs(AdjustmentInputs, frozen=True, kw_only=True):
+    """A plan with the verdicts about its remaining steps; texts may be empty."""
 
-    context: SectionTexts
-    diff: str
-    task: str
-    part: str
-    done: tuple[str, ...]
-    """The outcome of each step that was tried, one text each."""
     failures: tuple[str, ...]
-    remaining: str
-    """The remaining steps, as JSON in the answer's shape."""
     verdicts: tuple[str, ...]
     """What happens to each step (stays, must change, is dropped), and which new ones are wanted."""
-    max_steps: int
-    rejected: str
-    faults: tuple[str, ...]
 
 
 ADJUSTMENT_FINALIZE_EXAMPLE = (

@@ -31,7 +31,7 @@ from clean_room_agent.execute.decomposed_plan_prompts import (
     PART_DEPENDENCY,
     SAME_PART,
     ChangePointsInputs,
-    PartDependencyInputs,
+    DependencyInputs,
     SamePartInputs,
 )
 from clean_room_agent.execute.grouping import at_most, groups, needs_of
@@ -54,7 +54,7 @@ from clean_room_agent.llm.probes import NOTHING
 TOGETHER = "what cannot be read stays in one part"
 NOT_NEEDED = "what cannot be read makes nobody wait"
 NO_PAIR = SamePartInputs(task=NOTHING, changes=(NOTHING,), first=NOTHING, second=NOTHING, known=())
-NO_PARTS = PartDependencyInputs(task=NOTHING, parts=(NOTHING,), part=NOTHING, other=NOTHING)
+NO_DEPENDENCY = DependencyInputs(task=NOTHING, drafts=(NOTHING,), one=NOTHING, other=NOTHING)
 
 
 class ChangePoint(Struct, frozen=True, kw_only=True):
@@ -94,7 +94,7 @@ class DecomposedParts:
             models, SAME_PART, pass_id=pass_id, nothing=NO_PAIR, unreadable=True, rule=TOGETHER
         )
         self._first = YesNo(
-            models, PART_DEPENDENCY, pass_id=pass_id, nothing=NO_PARTS, unreadable=False, rule=NOT_NEEDED
+            models, PART_DEPENDENCY, pass_id=pass_id, nothing=NO_DEPENDENCY, unreadable=False, rule=NOT_NEEDED
         )
 
     def draft(self, rejected: Rejected) -> Draft[MetaPlan]:
@@ -231,7 +231,7 @@ class DecomposedParts:
                 (
                     f"{name} {other}",
                     [
-                        PartDependencyInputs(task=self._package.task, parts=words, part=part, other=second)
+                        DependencyInputs(task=self._package.task, drafts=words, one=part, other=second)
                         for part, second in _with_code(
                             self._shown,
                             (f"{name}: {_words(parts[name])}", parts[name]),

@@ -15,8 +15,8 @@ from clean_room_agent.execute.plan_prompts import (
     targets_schema,
 )
 from clean_room_agent.llm.answer_rules import at_most
-from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice, JsonAnswer
-from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt, template
+from clean_room_agent.llm.answers import Choice, JsonAnswer
+from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt, template, yes_no_prompt
 
 
 class ChangePointsInputs(Struct, frozen=True, kw_only=True):
@@ -103,26 +103,21 @@ Do these two changes belong into one part? Answer yes or no.
 """
 )
 
-SAME_PART: Prompt[SamePartInputs, Choice] = Prompt(
+SAME_PART: Prompt[SamePartInputs, Choice] = yes_no_prompt(
     name="same_part",
-    role="classifier",
     title="Judge whether two changes belong together",
-    system=SYSTEM,
     template=SAME_PART_TEMPLATE,
-    answer=YES_OR_NO,
-    max_answer_tokens=YES_NO_TOKENS,
-    example="yes",
 )
 
 
-class PartDependencyInputs(Struct, frozen=True, kw_only=True):
-    """Two parts of the work on a task."""
+class DependencyInputs(Struct, frozen=True, kw_only=True):
+    """Two parts of the work on a task, or two steps of a part."""
 
     task: str
-    parts: tuple[str, ...]
-    """All of them."""
-    part: str
-    """With its code."""
+    drafts: tuple[str, ...]
+    """All parts or steps."""
+    one: str
+    """With its code; it may need the other."""
     other: str
 
 
@@ -130,8 +125,8 @@ PART_DEPENDENCY_TEMPLATE = (
     TASK
     + """
 ## All parts
-{% for part in parts %}
-- {{ part | draft }}
+{% for draft in drafts %}
+- {{ draft | draft }}
 {% endfor %}
 
 {{ heading }}
@@ -145,7 +140,7 @@ Rules:
 - Answer with one word and nothing else: yes or no.
 
 ## Part A
-{{ part | draft }}
+{{ one | draft }}
 
 ## Part B
 {{ other | draft }}
@@ -154,15 +149,10 @@ Must B be done before A? Answer yes or no.
 """
 )
 
-PART_DEPENDENCY: Prompt[PartDependencyInputs, Choice] = Prompt(
+PART_DEPENDENCY: Prompt[DependencyInputs, Choice] = yes_no_prompt(
     name="part_dependency",
-    role="classifier",
     title="Judge whether a part needs another part first",
-    system=SYSTEM,
     template=PART_DEPENDENCY_TEMPLATE,
-    answer=YES_OR_NO,
-    max_answer_tokens=YES_NO_TOKENS,
-    example="yes",
 )
 
 
@@ -233,23 +223,12 @@ STEP_DESIGN: Prompt[StepDesignInputs, StepDesignAnswer] = Prompt(
 )
 
 
-class StepDependencyInputs(Struct, frozen=True, kw_only=True):
-    """Two steps of a part."""
-
-    task: str
-    steps: tuple[str, ...]
-    """All of them."""
-    step: str
-    """With its code."""
-    other: str
-
-
 STEP_DEPENDENCY_TEMPLATE = (
     TASK
     + """
 ## All steps
-{% for step in steps %}
-- {{ step | draft }}
+{% for draft in drafts %}
+- {{ draft | draft }}
 {% endfor %}
 
 {{ heading }}
@@ -263,7 +242,7 @@ Rules:
 - Answer with one word and nothing else: yes or no.
 
 ## Step A
-{{ step | draft }}
+{{ one | draft }}
 
 ## Step B
 {{ other | draft }}
@@ -272,13 +251,8 @@ Must B be done before A? Answer yes or no.
 """
 )
 
-STEP_DEPENDENCY: Prompt[StepDependencyInputs, Choice] = Prompt(
+STEP_DEPENDENCY: Prompt[DependencyInputs, Choice] = yes_no_prompt(
     name="step_dependency",
-    role="classifier",
     title="Judge whether a step needs another step first",
-    system=SYSTEM,
     template=STEP_DEPENDENCY_TEMPLATE,
-    answer=YES_OR_NO,
-    max_answer_tokens=YES_NO_TOKENS,
-    example="yes",
 )

@@ -22,12 +22,12 @@ from clean_room_agent.artifacts.plans import (
     TargetFile,
 )
 from clean_room_agent.execute.code_relations import Place, ShownCode
-from clean_room_agent.execute.decomposed_parts import NOT_NEEDED, pair_with_code, use_between
+from clean_room_agent.execute.decomposed_parts import NO_DEPENDENCY, NOT_NEEDED, pair_with_code, use_between
 from clean_room_agent.execute.decomposed_plan_prompts import (
     STEP_DEPENDENCY,
     STEP_DESIGN,
     SYMBOL_TARGETS,
-    StepDependencyInputs,
+    DependencyInputs,
     StepDesignInputs,
     SymbolTargetsInputs,
 )
@@ -48,11 +48,9 @@ from clean_room_agent.execute.plan_prompts import StepDesignAnswer, SymbolTarget
 from clean_room_agent.execute.plan_validation import only_match
 from clean_room_agent.execute.prompt_fitting import PromptContents, all_contents, fit, planner_contents
 from clean_room_agent.llm.client import ModelClient, Reply
-from clean_room_agent.llm.probes import NOTHING
 
 MAX_KNOWN = 40
 """Definitions that are listed: choosing among more would be a search."""
-NO_STEPS = StepDependencyInputs(task=NOTHING, steps=(NOTHING,), step=NOTHING, other=NOTHING)
 
 
 class Target(Struct, frozen=True, kw_only=True):
@@ -87,7 +85,7 @@ class DecomposedSteps:
         self._pass_id = pass_id
         self._shown = ShownCode(package)
         self._first = YesNo(
-            models, STEP_DEPENDENCY, pass_id=pass_id, nothing=NO_STEPS, unreadable=False, rule=NOT_NEEDED
+            models, STEP_DEPENDENCY, pass_id=pass_id, nothing=NO_DEPENDENCY, unreadable=False, rule=NOT_NEEDED
         )
 
     def draft(self, rejected: Rejected) -> Draft[PartPlan]:
@@ -275,7 +273,7 @@ class DecomposedSteps:
                 (
                     f"{step.id} {other.id}",
                     [
-                        StepDependencyInputs(task=self._package.task, steps=words, step=first, other=second)
+                        DependencyInputs(task=self._package.task, drafts=words, one=first, other=second)
                         for first, second in pair_with_code(
                             self._shown,
                             (f"{step.id}: {step.description}", _step_places(self._shown, step)),

@@ -2,16 +2,14 @@
 
 from collections.abc import Sequence
 
-from msgspec import Struct
-
 from clean_room_agent.artifacts.plans import PlanStep, PlanVerdict
 from clean_room_agent.execute.judgments import YesNo
 from clean_room_agent.execute.plan_drafts import Revision
-from clean_room_agent.execute.plan_prompts import STEPS_SO_FAR, UNDER_WAY
-from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
+from clean_room_agent.execute.plan_prompts import STEPS_SO_FAR, UNDER_WAY, UnderWayInputs
+from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.probes import NOTHING
-from clean_room_agent.llm.prompt import SYSTEM, Prompt
+from clean_room_agent.llm.prompt import Prompt, yes_no_prompt
 from clean_room_agent.unified_diff import newest_hunks
 
 DIFF_CHARS = 2000
@@ -19,15 +17,9 @@ DIFF_CHARS = 2000
 UNREADABLE = "what cannot be read refuses no plan"
 
 
-class GoalCheckInputs(Struct, frozen=True, kw_only=True):
+class GoalCheckInputs(UnderWayInputs, frozen=True, kw_only=True):
     """A plan before and after it was revised; texts may be empty."""
 
-    task: str
-    """The user's words."""
-    part: str
-    """The part of it that the plan is for."""
-    diff: str
-    """What the run has changed so far."""
     done: tuple[str, ...]
     """The outcomes of the steps that were tried."""
     before: tuple[str, ...]
@@ -68,15 +60,10 @@ Is all that the user asked for still done or in the revised steps? Answer yes or
 """
 )
 
-GOAL_CHECK: Prompt[GoalCheckInputs, Choice] = Prompt(
+GOAL_CHECK: Prompt[GoalCheckInputs, Choice] = yes_no_prompt(
     name="goal_check",
-    role="classifier",
     title="Judge whether a revised plan keeps the goal",
-    system=SYSTEM,
     template=GOAL_CHECK_TEMPLATE,
-    answer=YES_OR_NO,
-    max_answer_tokens=YES_NO_TOKENS,
-    example="yes",
 )
 
 NO_PLAN = GoalCheckInputs(

@@ -330,13 +330,21 @@ PART_PLAN: Prompt[PartPlanInputs, PartPlanAnswer] = Prompt(
 )
 
 
-class AdjustmentInputs(Struct, frozen=True, kw_only=True):
-    """A part in progress; texts may be empty."""
+class UnderWayInputs(Struct, frozen=True, kw_only=True):
+    """A plan in progress, as `UNDER_WAY` shows it."""
+
+    task: str
+    """The user's words."""
+    part: str
+    """The part of it that the plan is for."""
+    diff: str
+    """What the run has changed so far; may be empty."""
+
+
+class AdjustmentInputs(UnderWayInputs, frozen=True, kw_only=True):
+    """A plan whose remaining steps are to be revised; texts may be empty."""
 
     context: SectionTexts
-    diff: str
-    task: str
-    part: str
     done: tuple[str, ...]
     """The outcome of each step that was tried, one text each."""
     remaining: str

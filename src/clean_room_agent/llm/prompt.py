@@ -26,7 +26,15 @@ from clean_room_agent.llm.answer_rules import (
     opening_of,
     without_copies,
 )
-from clean_room_agent.llm.answers import AnswerReader, AnswerT, BadAnswer, TokenChoice
+from clean_room_agent.llm.answers import (
+    YES_NO_TOKENS,
+    YES_OR_NO,
+    AnswerReader,
+    AnswerT,
+    BadAnswer,
+    Choice,
+    TokenChoice,
+)
 
 INSTRUCTIONS = "# Instructions: "
 """Begins the one line of a prompt that holds its title."""
@@ -142,6 +150,20 @@ class Prompt(Struct, Generic[InputsT, AnswerT], frozen=True, kw_only=True):
     def schema(self) -> JsonSchema | None:
         """The schema that an answer to any inputs must follow; None for free text."""
         return self.answer.schema
+
+
+def yes_no_prompt(*, name: str, title: str, template: str) -> Prompt[InputsT, Choice]:
+    """A question of a run that the classifier answers with yes or no."""
+    return Prompt(
+        name=name,
+        role="classifier",
+        title=title,
+        system=SYSTEM,
+        template=template,
+        answer=YES_OR_NO,
+        max_answer_tokens=YES_NO_TOKENS,
+        example="yes",
+    )
 
 
 def prepare(prompts: Iterable[Prompt[Any, Any]]) -> None:

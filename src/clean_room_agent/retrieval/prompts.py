@@ -13,8 +13,8 @@ from clean_room_agent.llm.answer_rules import (
     bounds,
     numbers_to,
 )
-from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice, JsonAnswer, OneWord
-from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt
+from clean_room_agent.llm.answers import Choice, JsonAnswer, OneWord
+from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt, yes_no_prompt
 from clean_room_agent.retrieval.stage import BatchInputs, SingleInputs
 
 Numbers = Annotated[list[Annotated[int, bounds(minimum=1, maximum=MAX_NUMBER)]], bounds(maxItems=MAX_NUMBER)]
@@ -96,15 +96,10 @@ Rules:
 {{ option | candidate }}
 Does this file matter for the task? Answer yes or no.
 """
-SCOPE_JUDGMENT: Prompt[SingleInputs, Choice] = Prompt(
+SCOPE_JUDGMENT: Prompt[SingleInputs, Choice] = yes_no_prompt(
     name="scope_judgment",
-    role="classifier",
     title="Judge whether a file matters for a task",
-    system=SYSTEM,
     template=SCOPE_JUDGMENT_TEMPLATE,
-    answer=YES_OR_NO,
-    max_answer_tokens=YES_NO_TOKENS,
-    example="yes",
 )
 RELEVANT = "relevant"
 SCOPE_BATCH_TEMPLATE = """\
