@@ -119,7 +119,7 @@ def test_lists_of_parts_and_steps_end_with_what_the_prompt_allows(name: str) -> 
 @pytest.mark.parametrize("name", ["meta_plan", "part_plan"])
 def test_paths_look_like_files_or_are_known(name: str) -> None:
     prompt = next(prompt for prompt in SHAPED if prompt.name == name)
-    inputs = replace(INPUTS[name], known=("src/a.py", "gradlew", "bin/run"))
+    inputs = replace(INPUTS[name], paths=("src/a.py", "gradlew", "bin/run"))
     schema = prompt.shape(inputs).schema
     assert schema is not None
     path = (

@@ -9,6 +9,7 @@ from clean_room_agent.execute.plan_prompts import (
     TASK,
     ChangePointsAnswer,
     PartInputs,
+    PlanInputs,
     StepDesignAnswer,
     SymbolTargetsAnswer,
     points_schema,
@@ -19,20 +20,10 @@ from clean_room_agent.llm.answers import Choice, JsonAnswer
 from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt, template, yes_no_prompt
 
 
-class ChangePointsInputs(Struct, frozen=True, kw_only=True):
-    """The task with the code that it is about; texts may be empty."""
+class ChangePointsInputs(PlanInputs, frozen=True, kw_only=True):
+    """A task whose changes are asked for."""
 
-    context: SectionTexts
-    others: tuple[str, ...]
-    """Paths of files of which the context shows nothing."""
-    evidence: str
     max_points: int
-    task: str
-    rejected: str
-    """An earlier answer that had faults."""
-    faults: tuple[str, ...]
-    paths: tuple[str, ...] = ()
-    """Of existing files, used only for the schema."""
 
 
 CHANGE_POINTS_EXAMPLE = (
@@ -162,8 +153,6 @@ class SymbolTargetsInputs(PartInputs, frozen=True, kw_only=True):
     known: tuple[str, ...]
     """The definitions that the context shows."""
     max_targets: int
-    paths: tuple[str, ...] = ()
-    """Of existing files, used only for the schema."""
 
 
 SYMBOL_TARGETS_EXAMPLE = (

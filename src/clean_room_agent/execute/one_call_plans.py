@@ -52,7 +52,7 @@ def draft_meta_plan(
             task=package.task,
             rejected=carried.rejected,
             faults=rejected.faults,
-            known=paths_shown(package),
+            paths=paths_shown(package),
         )
 
     carried = planner_contents(package, rejected=rejected.text)
@@ -134,7 +134,7 @@ def draft_part_plan(
             max_steps=max_steps,
             max_lines=max_lines,
         )
-        return replace(inputs, known=(*part.affected_files, *paths_shown(package)))
+        return replace(inputs, paths=(*part.affected_files, *paths_shown(package)))
 
     fitted = fit(
         models,

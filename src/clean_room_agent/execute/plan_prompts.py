@@ -259,20 +259,25 @@ def _path_schema(known: Collection[str]) -> JsonSchema:
     return {"anyOf": [{"type": "string", "enum": odd}, like]} if odd else like
 
 
-class MetaPlanInputs(Struct, frozen=True, kw_only=True):
-    """The task with the code that it is about; texts may be empty."""
+class PlanInputs(Struct, frozen=True, kw_only=True):
+    """A task, or a part of it, with the code that it is about; texts may be empty."""
 
     context: SectionTexts
     others: tuple[str, ...]
     """Paths of files of which the context shows nothing."""
     evidence: str
-    max_parts: int
     task: str
     rejected: str
-    """An earlier plan that had faults."""
+    """An earlier answer that had faults."""
     faults: tuple[str, ...]
-    known: tuple[str, ...] = ()
-    """Paths of existing files, used only for the schema."""
+    paths: tuple[str, ...] = ()
+    """Of existing files, used only for the schema."""
+
+
+class MetaPlanInputs(PlanInputs, frozen=True, kw_only=True):
+    """A task to be divided into parts."""
+
+    max_parts: int
 
 
 META_PLAN: Prompt[MetaPlanInputs, MetaPlanAnswer] = Prompt(
@@ -284,27 +289,20 @@ META_PLAN: Prompt[MetaPlanInputs, MetaPlanAnswer] = Prompt(
     answer=JsonAnswer(MetaPlanAnswer),
     max_answer_tokens=1200,
     example=META_PLAN_EXAMPLE,
-    narrow=lambda schema, inputs: parts_schema(schema, inputs.known, inputs.max_parts),
+    narrow=lambda schema, inputs: parts_schema(schema, inputs.paths, inputs.max_parts),
 )
 
 
-class PartInputs(Struct, frozen=True, kw_only=True):
-    """One part of the task with the code that it is about; texts may be empty."""
+class PartInputs(PlanInputs, frozen=True, kw_only=True):
+    """One part of the task; texts may be empty."""
 
-    context: SectionTexts
-    others: tuple[str, ...]
-    """Paths of files of which the context shows nothing."""
     diff: str
     """What the run has changed so far."""
-    evidence: str
-    task: str
     goal: str
     """The whole plan in a sentence; "" if it adds nothing to the task."""
     part: str
     files: tuple[str, ...]
     """Named by the part."""
-    rejected: str
-    faults: tuple[str, ...]
 
 
 class PartPlanInputs(PartInputs, frozen=True, kw_only=True):
@@ -313,8 +311,6 @@ class PartPlanInputs(PartInputs, frozen=True, kw_only=True):
     max_steps: int
     max_lines: int
     """Of the edits of one step."""
-    known: tuple[str, ...] = ()
-    """Paths of existing files, used only for the schema."""
 
 
 PART_PLAN: Prompt[PartPlanInputs, PartPlanAnswer] = Prompt(
@@ -326,7 +322,7 @@ PART_PLAN: Prompt[PartPlanInputs, PartPlanAnswer] = Prompt(
     answer=JsonAnswer(PartPlanAnswer),
     max_answer_tokens=1200,
     example=PART_PLAN_EXAMPLE,
-    narrow=lambda schema, inputs: steps_schema(schema, inputs.known, inputs.max_steps),
+    narrow=lambda schema, inputs: steps_schema(schema, inputs.paths, inputs.max_steps),
 )
 
 
