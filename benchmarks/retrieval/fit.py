@@ -21,7 +21,7 @@ from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.curated.files import list_files
 from clean_room_agent.db.curated.history import SaidCommit, list_said, read_message
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.path_kinds import kind_of
+from clean_room_agent.paths import kind_of
 from clean_room_agent.query.ranking import KIND_WEIGHTS, WEIGHTS, Ranking
 from clean_room_agent.query.search import SearchQuery
 from clean_room_agent.retrieval.mentions import find_mentions

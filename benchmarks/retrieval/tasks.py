@@ -19,7 +19,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from benchmarks.commits.checkouts import git, mirror_path
-from clean_room_agent.path_kinds import kind_of
+from clean_room_agent.paths import kind_of
 from clean_room_agent.syntax import grammar_of
 
 MOST_FILES = 5

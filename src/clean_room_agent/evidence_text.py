@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from clean_room_agent.artifacts.context import quoted
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
-from clean_room_agent.path_kinds import is_test_path
+from clean_room_agent.paths import is_test_path
 
 LEAST_CHARACTERS = 2_000
 """The limit for judgments, of which there is one per item, and for the smallest window."""

@@ -14,7 +14,7 @@ import httpx
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clean_room_agent import globs, safe_open, text_file
+from clean_room_agent import safe_open, text_file
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.edits import PatchEdit
@@ -51,7 +51,7 @@ from clean_room_agent.orchestrator.testing.javascript_output import (
 )
 from clean_room_agent.orchestrator.testing.output import normalise, normalise_name, strip_escapes
 from clean_room_agent.orchestrator.testing.python_reports import read_report, read_unittest
-from clean_room_agent.path_kinds import is_secret_name
+from clean_room_agent.paths import is_secret_name, matches_glob
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import model_client, models_config
 from testing.client.scripted_transport import ScriptedTransport
@@ -228,7 +228,7 @@ def _reaches_control(path: str) -> bool:
 
 def _globs(pattern: str, rng: random.Random) -> None:
     for path in ("a/b/c.py", "a/" * 30 + "x.py", rng.choice(seeds.PATHS)):
-        globs.matches(path, (pattern,))
+        matches_glob(path, (pattern,))
 
 
 def _plans(text: str, _rng: random.Random) -> None:

@@ -8,7 +8,7 @@ from testing.index_dump import index
 from testing.repositories import commit, make_repository
 
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.path_kinds import kind_of
+from clean_room_agent.paths import kind_of
 from clean_room_agent.query import ranking
 from clean_room_agent.query.history import Vote
 from clean_room_agent.query.knowledge import KnowledgeBase

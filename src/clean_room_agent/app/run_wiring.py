@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clean_room_agent import path_kinds
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.run_index import IndexCopy, IndexProcess
 from clean_room_agent.app.settings import Settings
@@ -28,6 +27,7 @@ from clean_room_agent.orchestrator.setup import Models, Origin, RunParts
 from clean_room_agent.orchestrator.spending import Budget, Timed, TimeLog
 from clean_room_agent.orchestrator.task import Hint, Hints, RunLimits, Task
 from clean_room_agent.orchestrator.testing.worktrees import RunnerSetup, SandboxInputs, WorktreePool
+from clean_room_agent.paths import is_secret_name
 from clean_room_agent.version import VERSION
 
 if TYPE_CHECKING:  # only a run that has a sandbox pays for it
@@ -84,7 +84,7 @@ def run_parts(
             task=task,
             origin=Origin(
                 repo=repo,
-                is_secret=path_kinds.is_secret_name,
+                is_secret=is_secret_name,
                 replay_of=replay_of.snapshot if replay_of else None,
                 resumed=services.resumed,
             ),

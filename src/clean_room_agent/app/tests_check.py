@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from clean_room_agent import path_kinds
 from clean_room_agent.app import wiring
 from clean_room_agent.app.record_check import Finding
 from clean_room_agent.app.run_wiring import runner_setup
@@ -19,6 +18,7 @@ from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.run import require_judging
 from clean_room_agent.orchestrator.testing.test_runner import TestRunner
 from clean_room_agent.orchestrator.testing.worktrees import WorktreePool
+from clean_room_agent.paths import is_secret_name
 from clean_room_agent.workspace import Workspace, private_folder
 
 MISSING = re.compile(r"No module named '([\w.]+)'|Cannot find (?:module|package) '([^'\n]+)'")
@@ -41,7 +41,7 @@ def check_tests(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
     place = private_folder(wiring.worktrees_folder(workspace, settings)) / short_id(task_id)
     bound = settings.orchestrator.max_untracked_bytes
     try:
-        taken = snapshot(repo, task_id, secrets=path_kinds.is_secret_name, max_untracked_bytes=bound)
+        taken = snapshot(repo, task_id, secrets=is_secret_name, max_untracked_bytes=bound)
         setup = runner_setup(settings, repo, place)
         with WorktreePool(setup, task_id, Nobody()).open(taken.commit) as pool:
             runner = pool.first

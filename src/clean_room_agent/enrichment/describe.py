@@ -20,7 +20,7 @@ from clean_room_agent.enrichment.prompt import ENRICHMENT, EnrichmentAnswer, Enr
 from clean_room_agent.enrichment.workers import Stop, Workers
 from clean_room_agent.errors import DegenerateOutput, ModelError, ServerFailed, ServerTimeout, WindowExceeded
 from clean_room_agent.llm.client import ModelClient, Reply
-from clean_room_agent.path_kinds import is_secret_name
+from clean_room_agent.paths import is_secret_name
 from clean_room_agent.query.knowledge import KnowledgeBase
 
 PASSING = (DegenerateOutput, ServerFailed, ServerTimeout)

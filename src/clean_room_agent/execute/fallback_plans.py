@@ -3,12 +3,11 @@
 from collections.abc import Collection, Iterable
 from pathlib import PurePosixPath
 
-from clean_room_agent import globs
 from clean_room_agent.artifacts.context import ContextPackage, Detail
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep, TargetFile
 from clean_room_agent.execute.edits.rules import is_control_path
 from clean_room_agent.execute.plan_validation import ending_with, filled_role
-from clean_room_agent.path_kinds import is_test_configuration, is_test_path
+from clean_room_agent.paths import is_test_configuration, is_test_path, matches_glob
 
 WHOLE = "whole"
 """Names the one part, and the one step."""
@@ -30,7 +29,7 @@ def files_in_scope(
     patterns = tuple(protected)
 
     def allowed(path: str) -> bool:
-        if is_control_path(path) or globs.matches(path, patterns):
+        if is_control_path(path) or matches_glob(path, patterns):
             return False
         decides = is_test_path(path) or is_test_configuration(path) or path in scripts
         return not decides or path in context.task

@@ -29,7 +29,7 @@ from clean_room_agent.execute.prompt_fitting import PromptContents, all_contents
 from clean_room_agent.llm.answers import TextAnswer
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt, template
-from clean_room_agent.path_kinds import is_test_path
+from clean_room_agent.paths import is_test_path
 from clean_room_agent.syntax import grammar_of
 
 PACKAGE_FILE = "__init__.py"

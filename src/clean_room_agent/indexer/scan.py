@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clean_room_agent.db.curated.files import FileStamp, SkippedStamp
-from clean_room_agent.path_kinds import is_secret_name
+from clean_room_agent.paths import is_secret_name
 from clean_room_agent.workspace import FOLDER
 
 RACY_NS = 2_000_000_000

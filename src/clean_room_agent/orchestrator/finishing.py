@@ -33,7 +33,7 @@ from clean_room_agent.orchestrator.testing.gate import (
 )
 from clean_room_agent.orchestrator.testing.results import TestRun, upgrade_test_run
 from clean_room_agent.orchestrator.testing.test_commands import scripts_of
-from clean_room_agent.path_kinds import (
+from clean_room_agent.paths import (
     is_ci,
     is_test_configuration,
     is_test_module,

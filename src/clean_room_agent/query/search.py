@@ -16,7 +16,7 @@ from clean_room_agent.db.curated import postings, symbols
 from clean_room_agent.db.curated.postings import FileChunks, read_chunks
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.indexer.terms import MAX_WORD, WORD, count_terms, parts_of, stem, terms_of
-from clean_room_agent.path_kinds import FileKind
+from clean_room_agent.paths import FileKind
 from clean_room_agent.query.history import CommitHistory
 
 FIRST_LINE_WEIGHT = 2.0

@@ -17,7 +17,7 @@ from clean_room_agent.artifacts.prompt_sources import (
     without_line_end,
 )
 from clean_room_agent.evidence_text import LEAST_CHARACTERS, describe_evidence
-from clean_room_agent.path_kinds import is_test_file
+from clean_room_agent.paths import is_test_file
 from clean_room_agent.retrieval.candidates import asks_for_tests, find_candidates
 from clean_room_agent.retrieval.failing_tests import TestCode, find_tests
 from clean_room_agent.retrieval.mentions import Mentions, find_mentions, unique

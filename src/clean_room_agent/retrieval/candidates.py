@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct, field
 
 from clean_room_agent.artifacts.context import ContextRequest, Subject, TaskQuery
-from clean_room_agent.path_kinds import FileKind, is_side_file, is_test_file, kind_of
+from clean_room_agent.paths import FileKind, is_side_file, is_test_file, kind_of
 from clean_room_agent.query.ranking import KIND_WEIGHTS, TOGETHER
 from clean_room_agent.query.search import SearchQuery
 from clean_room_agent.retrieval.failing_tests import file_of_test, find_tests

@@ -17,7 +17,7 @@ from clean_room_agent.artifacts.evidence import (
     titles_of,
     unnumbered,
 )
-from clean_room_agent.path_kinds import is_test_file
+from clean_room_agent.paths import is_test_file
 from clean_room_agent.retrieval.mentions import unique
 from clean_room_agent.retrieval.stage_source import FileText, RepositorySource
 from clean_room_agent.syntax_outline import Declared, Outline, Span, TestCall, outline_of

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import Detail, TaskQuery
 from clean_room_agent.artifacts.names import item_name
-from clean_room_agent.path_kinds import is_side_file
+from clean_room_agent.paths import is_side_file
 from clean_room_agent.retrieval import scored_pieces
 from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.failing_tests import HelperCode, TestCode

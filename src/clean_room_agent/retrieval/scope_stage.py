@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import Subject, TaskQuery
 from clean_room_agent.llm.answers import YES
-from clean_room_agent.path_kinds import is_test_file
+from clean_room_agent.paths import is_test_file
 from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.failing_tests import find_tests
 from clean_room_agent.retrieval.judges import take_best

@@ -14,7 +14,7 @@ from clean_room_agent.artifacts.context import ContextRequest, Detail, TaskQuery
 from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.indexer.terms import bags_of, count_terms
-from clean_room_agent.path_kinds import is_test_file
+from clean_room_agent.paths import is_test_file
 from clean_room_agent.query.ranking import KIND_WEIGHTS
 from clean_room_agent.retrieval.candidates import asks_for_tests, search_terms
 from clean_room_agent.retrieval.failing_tests import TestCode, find_tests

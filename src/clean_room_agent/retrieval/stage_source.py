@@ -13,7 +13,7 @@ from clean_room_agent.db.curated.files import FileRow
 from clean_room_agent.db.curated.symbols import SymbolRow
 from clean_room_agent.errors import GitError, RepositoryError
 from clean_room_agent.git.worktree import REMOVED
-from clean_room_agent.path_kinds import is_secret_name
+from clean_room_agent.paths import is_secret_name
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.pieces import Cut, Definition, Piece, divide_large, split_file, text_cuts
 from clean_room_agent.safe_open import NOT_A_FILE, read_bytes

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextRequest, TaskQuery
 from clean_room_agent.artifacts.names import parse_item_name
-from clean_room_agent.path_kinds import kind_of
+from clean_room_agent.paths import kind_of
 from clean_room_agent.retrieval.failing_tests import find_tests
 from clean_room_agent.retrieval.judges import frame_option
 from clean_room_agent.retrieval.pieces import OTHER_KINDS

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from clean_room_agent import globs
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
 from clean_room_agent.execute.edits.format import is_prose
-from clean_room_agent.path_kinds import is_test_configuration, is_test_path
+from clean_room_agent.paths import is_test_configuration, is_test_path, matches_glob
 
 if TYPE_CHECKING:
     from clean_room_agent.artifacts.plans import FileRole, TargetFile
@@ -173,7 +172,7 @@ def _protection(path: str, rules: EditRules, *, exists: bool) -> str:
     """What protects the file, whatever the edit; "" if nothing does."""
     if is_control_path(path):
         return "steers git or cra and is never edited"
-    if globs.matches(path, rules.protected):
+    if matches_glob(path, rules.protected):
         return "is protected by [edit].protected"
     if path in rules.uneditable:
         return f"is not editable: {rules.uneditable[path]}"

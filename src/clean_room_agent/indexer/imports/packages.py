@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from clean_room_agent.globs import compile_globs, expand_braces, whole_name_stars
 from clean_room_agent.indexer.imports.files import (
     find_file,
     find_index,
@@ -12,6 +11,7 @@ from clean_room_agent.indexer.imports.files import (
 )
 from clean_room_agent.indexer.imports.jsonc import as_object, as_text, as_texts, read_object, read_packages
 from clean_room_agent.indexer.imports.python import above
+from clean_room_agent.paths import compile_globs, expand_braces, whole_name_stars
 
 MANIFEST = "package.json"
 PNPM = "pnpm-workspace.yaml"

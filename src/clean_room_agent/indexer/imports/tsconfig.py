@@ -6,10 +6,10 @@ from functools import cached_property
 
 from msgspec import Struct, field
 
-from clean_room_agent.globs import compile_globs, whole_name_stars
 from clean_room_agent.indexer.imports.files import join
 from clean_room_agent.indexer.imports.jsonc import as_object, as_text, as_texts, read_object
 from clean_room_agent.indexer.imports.packages import split_package
+from clean_room_agent.paths import compile_globs, whole_name_stars
 
 NAMES = ("tsconfig.json", "jsconfig.json")
 MAX_EXTENDS = 20

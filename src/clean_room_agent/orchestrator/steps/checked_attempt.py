@@ -33,7 +33,7 @@ from clean_room_agent.orchestrator.testing.gate import (
 )
 from clean_room_agent.orchestrator.testing.results import TestRun, evidence_of, upgrade_test_run
 from clean_room_agent.orchestrator.testing.run import says_nothing
-from clean_room_agent.path_kinds import is_test_path
+from clean_room_agent.paths import is_test_path
 
 OF_CHANGE = ("commit", "diff", "result", "untouched")
 OF_JUDGMENT = ("tests", "verdict", "unfinished")

@@ -12,7 +12,7 @@ from clean_room_agent.artifacts.plans import PlanStep
 from clean_room_agent.execute.edits.definitions import definition_spans
 from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.testing.gate import is_in
-from clean_room_agent.path_kinds import is_test_path
+from clean_room_agent.paths import is_test_path
 
 UNKNOWN_NAME = (
     re.compile(r"NameError: name '([A-Za-z_]\w*)' is not defined"),

@@ -5,8 +5,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from clean_room_agent import globs
-from clean_room_agent.globs import compile_globs, expand_braces, matches, whole_name_stars
+from clean_room_agent import paths
+from clean_room_agent.paths import (
+    compile_globs,
+    expand_braces,
+    is_secret_name,
+    is_test_configuration,
+    is_test_module,
+    is_test_path,
+    kind_of,
+    matches_glob,
+    whole_name_stars,
+)
 
 
 @pytest.mark.parametrize(
@@ -19,7 +29,7 @@ from clean_room_agent.globs import compile_globs, expand_braces, matches, whole_
     ],
 )  # fmt: skip
 def test_stars_mean_what_they_mean_in_a_gitignore(path: str, pattern: str, fits: bool) -> None:
-    assert matches(path, [pattern]) is fits
+    assert matches_glob(path, [pattern]) is fits
 
 
 @pytest.mark.parametrize(
@@ -34,7 +44,7 @@ def test_stars_mean_what_they_mean_in_a_gitignore(path: str, pattern: str, fits:
     ],
 )  # fmt: skip
 def test_a_pattern_without_a_slash_fits_in_any_folder(path: str, pattern: str, fits: bool) -> None:
-    assert matches(path, [pattern]) is fits
+    assert matches_glob(path, [pattern]) is fits
 
 
 @pytest.mark.parametrize(
@@ -43,13 +53,13 @@ def test_a_pattern_without_a_slash_fits_in_any_folder(path: str, pattern: str, f
 )
 def test_the_examples_of_the_module_are_what_patterns_become(pattern: str, expression: str) -> None:
     assert compile_globs((pattern,)).pattern == rf"(?:{expression})\Z"
-    assert f"`{expression}`" in (globs.__doc__ or "")
+    assert f"`{expression}`" in (paths.__doc__ or "")
 
 
 def test_of_several_patterns_one_is_enough_and_none_fit_nothing() -> None:
-    assert matches("a.py", ["*.js", "*.py"])
-    assert not matches("a.py", [])
-    assert not matches("a.py", ["*.js", "*.ts"])
+    assert matches_glob("a.py", ["*.js", "*.py"])
+    assert not matches_glob("a.py", [])
+    assert not matches_glob("a.py", ["*.js", "*.ts"])
 
 
 def test_a_pattern_is_compiled_from_the_root() -> None:
@@ -79,7 +89,7 @@ def test_stars_beside_other_characters_stay_within_a_name() -> None:
 )
 def test_a_pattern_of_many_stars_is_matched_in_no_time(path: str, pattern: str) -> None:
     started = time.process_time()
-    assert not matches(path, [pattern])
+    assert not matches_glob(path, [pattern])
     assert time.process_time() - started < 2
 
 
@@ -111,3 +121,116 @@ PATHS = st.lists(st.text("ab", min_size=1, max_size=5), min_size=1, max_size=4).
 @example(path="aab/ab", pattern="**/a*b")
 def test_a_pattern_fits_what_it_fits_when_every_way_is_tried(path: str, pattern: str) -> None:
     assert (compile_globs((pattern,)).match(path) is not None) is naive(path, pattern)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "tests/a.py",
+        "src/x/tests/data.json",
+        "test_a.py",
+        "a_test.py",
+        "src/a.test.ts",
+        "x/__tests__/b.js",
+        "a.spec.jsx",
+    ],
+)
+def test_tests_are_known_by_name(path: str) -> None:
+    assert is_test_path(path)
+
+
+@pytest.mark.parametrize("path", ["src/contest.py", "src/latest.py", "attest/a.py", "src/testament.ts"])
+def test_other_names_are_not_tests(path: str) -> None:
+    assert not is_test_path(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "conftest.py",
+        "a/conftest.py",
+        "pytest.ini",
+        "tox.ini",
+        "setup.cfg",
+        ".github/workflows/a.yml",
+        "jest.config.js",
+        "ava.config.js",
+        "bunfig.toml",
+        ".nycrc",
+        ".taprc",
+        "src/conftest/__init__.py",
+        "sitecustomize/__init__.py",
+        ".forgejo/workflows/a.yml",
+        ".gitea/workflows/a.yml",
+        ".tekton/push.yml",
+        ".cirrus.yml",
+        ".mergify.yml",
+        "cloudbuild.yaml",
+        "jenkins/Jenkinsfile",
+        ".pre-commit-config.yaml",
+        ".husky/pre-commit",
+        "lefthook.yml",
+        ".devcontainer/devcontainer.json",
+    ],
+)
+def test_files_that_steer_tests_are_known(path: str) -> None:
+    assert is_test_configuration(path)
+
+
+@given(st.text())
+def test_any_name_is_judged_whatever_its_case(path: str) -> None:
+    lowered = path.lower()
+    assert is_test_path(path) == is_test_path(lowered)
+    assert is_test_module(path) == is_test_module(lowered)
+    assert is_test_configuration(path) in {True, False}
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("src/_pytest/python.py", "code"),
+        ("testing/test_python.py", "test"),
+        ("lib/app.spec.ts", "test"),
+        ("pkg/parse_test.py", "test"),
+        ("conftest.py", "test"),
+        ("docs/conf.py", "side"),
+        ("CHANGES", "side"),
+        ("package.json", "side"),
+        ("setup.py", "side"),
+        ("bin/tool", "code"),
+        ("dist/app.js", "side"),
+        ("assets/player.min.js", "side"),
+        ("src/dist.js", "code"),
+        ("src/contest.py", "code"),
+        ("tests/readme.md", "test"),
+    ],
+)
+def test_a_path_says_what_kind_a_file_is(path: str, kind: str) -> None:
+    assert kind_of(path) == kind
+
+
+@pytest.mark.parametrize(
+    "path",
+    [".env", "a/.env.local", "A/.ENV", "prod.env", "certs/server.pem", "x.key", ".ssh/config", "id_rsa", "id_ed25519_work",
+     ".netrc", ".npmrc", "a/.aws/credentials", "main.tfstate", "secrets.yaml"],
+)  # fmt: skip
+def test_names_that_hold_secrets_are_known(path: str) -> None:
+    assert is_secret_name(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        "env.py",
+        ".env.example",
+        "src/environment.ts",
+        "keys.py",
+        "id_rsa.pub",
+        "monkey",
+        "pem.md",
+        "aws/s3.py",
+    ],
+)
+def test_ordinary_names_are_no_secrets(path: str) -> None:
+    assert not is_secret_name(path)
