@@ -104,6 +104,11 @@ class Table(Generic[RowT]):
         """The first row that `tail` selects; None if there is none."""
         return next(iter(self.select(conn, f"{tail} LIMIT 1", parameters)), None)
 
+    def newest(self, conn: Connection, **values: SqlValue) -> RowT | None:
+        """The row that was inserted last of those with these values in the columns of these names; None if there is none."""
+        condition = " AND ".join(f"{name} = ?" for name in values)
+        return self.first(conn, f"WHERE {condition} ORDER BY id DESC", tuple(values.values()))
+
     def _values(self, row: RowT) -> Iterator[tuple[str, object]]:
         """Each column with the value to store."""
         for name, (part, field) in self._columns.items():

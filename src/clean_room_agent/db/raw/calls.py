@@ -234,7 +234,7 @@ def append_task_estimators(conn: Connection, rows: tuple[TaskEstimatorRow, ...])
 
 def newest_calibration(conn: Connection, model: str) -> CalibrationRow | None:
     """The model's latest calibration."""
-    return CALIBRATIONS.first(conn, "WHERE model = ? ORDER BY id DESC", (model,))
+    return CALIBRATIONS.newest(conn, model=model)
 
 
 def get_calibration(conn: Connection, calibration_id: int) -> CalibrationRow | None:
@@ -290,10 +290,13 @@ def newest_bias(
     conn: Connection, *, base_url: str, model: str, model_digest: str, prompt: str, prompt_hash: str
 ) -> AnswerBiasRow | None:
     """The latest measurement of this model with this prompt."""
-    return ANSWER_BIASES.first(
+    return ANSWER_BIASES.newest(
         conn,
-        "WHERE base_url = ? AND model = ? AND model_digest = ? AND prompt = ? AND prompt_hash = ? ORDER BY id DESC",
-        (base_url, model, model_digest, prompt, prompt_hash),
+        base_url=base_url,
+        model=model,
+        model_digest=model_digest,
+        prompt=prompt,
+        prompt_hash=prompt_hash,
     )
 
 
@@ -322,8 +325,6 @@ def newest_proof(
     conn: Connection, *, provider: str, base_url: str, model: str, model_digest: str, window: int
 ) -> WindowProofRow | None:
     """The latest proof for this server, model and window."""
-    return WINDOW_PROOFS.first(
-        conn,
-        "WHERE provider = ? AND base_url = ? AND model = ? AND model_digest = ? AND window = ? ORDER BY id DESC",
-        (provider, base_url, model, model_digest, window),
+    return WINDOW_PROOFS.newest(
+        conn, provider=provider, base_url=base_url, model=model, model_digest=model_digest, window=window
     )

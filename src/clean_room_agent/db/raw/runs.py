@@ -179,7 +179,7 @@ def append_archive(conn: Connection, row: ArchiveRow) -> int:
 
 def get_archive(conn: Connection, task_id: str) -> ArchiveRow | None:
     """The newest archive of exactly this task."""
-    return ARCHIVES.first(conn, "WHERE task_id = ? ORDER BY id DESC", (task_id,))
+    return ARCHIVES.newest(conn, task_id=task_id)
 
 
 class TimeSpanRow(Struct, frozen=True, kw_only=True):
