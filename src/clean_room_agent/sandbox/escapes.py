@@ -1,4 +1,4 @@
-"""Runs `escape_attempts` in a sandbox among throw-away secrets, and judges from outside what got out."""
+"""Runs the program of `escape_attempts.py` in a sandbox among throw-away secrets, and judges from outside what got out."""
 
 import contextlib
 import json
@@ -20,7 +20,8 @@ from clean_room_agent.sandbox.bubblewrap import MIB, Bubblewrap, Sandbox
 from clean_room_agent.sandbox.policy import GitFolder, Policy
 from clean_room_agent.sandbox.tool_mounts import is_system, tool_places
 
-SCRIPT = Path(__file__).with_name("escape_attempts.py")
+SCRIPTS = tuple(Path(__file__).with_name(name) for name in ("escape_helpers.py", "escape_attempts.py"))
+"""The program that tries to escape, in the order in which its parts are joined."""
 SECRET = "cra-secret-5f1c"  # noqa: S105 - it is made to be looked for
 MARK = "cra-escape"
 NOBODY = 65534
@@ -139,7 +140,7 @@ def try_escapes(
         given = {**environment, "CRA_SECRET": SECRET, "SSH_AUTH_SOCK": str(scene.folder / "agent")}
         untouched = _fingerprint(scene)
         command = (scene.python, "-I", "-S", "-B", "-", scene.facts())
-        done = sandbox.run(command, env=given, timeout=TIMEOUT_S, input=SCRIPT.read_bytes())
+        done = sandbox.run(command, env=given, timeout=TIMEOUT_S, input=program())
         told = [line.split("\t") for line in done.stdout.decode("utf-8", "replace").splitlines()]
         if done.returncode != 0 or not told:
             said = done.stderr.decode("utf-8", "replace")[-500:]
@@ -216,6 +217,11 @@ def _was_reached(listener: socket.socket) -> bool:
         listener.accept()[0].close()
         return True
     return False
+
+
+def program() -> bytes:
+    """The program that tries to escape, as Python reads it from its standard input."""
+    return b"\n".join(script.read_bytes() for script in SCRIPTS)
 
 
 def _fingerprint(scene: Scene) -> dict[str, str]:
