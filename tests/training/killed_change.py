@@ -1,15 +1,19 @@
-"""Dies at each line in turn of changing which adapter answers, and tells what it left. Run as a script, never imported.
+"""Dies at the lines of changing which adapter answers, and tells what it left. Run as a script, never imported.
 
-python killed_change.py REPOSITORY COPY ACTION: for each n, REPOSITORY is copied to COPY and a child process makes the
-change there, which the kernel kills at its n-th line in the files that make it. One line of JSON a death: what the
-configuration says, and what it says, with the registry and the index, after the next command looked.
+python killed_change.py REPOSITORY COPY ACTION: REPOSITORY is copied to COPY, and the change is made there once to see
+before which lines, of those in the files that make it, anything lies otherwise on disk. At each of these, of a copy of its
+own, the kernel kills a child process that makes the change: dying at another line leaves what dying at the one before did.
+One line of JSON for each line that was run, and one for the end: what the configuration says, and what it says, with the
+registry and the index, after the next command looked.
 """
 
+import hashlib
 import json
 import os
 import shutil
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from types import FrameType
@@ -24,24 +28,34 @@ from clean_room_agent.db.raw.training import list_adapters, list_deployments
 from clean_room_agent.training.deployment import Deployer, previous_tags
 from clean_room_agent.workspace import Workspace
 
-WATCHED = ("training/deployment.py", "whole_file.py", "curated/metadata.py")
+WATCHED = ("training/deployment.py", "atomic_write.py", "curated/metadata.py")
 NOW = "2026-01-02T03:04:05Z"
 
 
-class Killer:
-    """Kills this process at the n-th line of the watched files."""
+class Watched:
+    """Calls `reach` before each line of the watched files."""
 
-    def __init__(self, number: int) -> None:
-        self._left = number
+    def __init__(self, reach: Callable[[], None]) -> None:
+        self._reach = reach
 
     def __call__(self, frame: FrameType, event: str, _arg: Any) -> Any:
         if not frame.f_code.co_filename.endswith(WATCHED):
             return None
         if event == "line":
-            self._left -= 1
-            if self._left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
+            self._reach()
         return self
+
+
+class Killer:
+    """Kills this process when the n-th line is reached."""
+
+    def __init__(self, number: int) -> None:
+        self._left = number
+
+    def __call__(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 def change(top: Path, action: str) -> None:
@@ -82,25 +96,53 @@ def told(top: Path) -> dict[str, Any]:
     }
 
 
+def copied(source: Path, copy: Path) -> None:
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(source, copy)
+    trust._note_down(copy / ".clean_room")
+
+
+def mark(top: Path) -> str:
+    """Differs where anything that a process leaves behind does."""
+    digest = hashlib.sha256()
+    for path in sorted(top.rglob("*")):
+        digest.update(os.fsencode(path) + (path.read_bytes() if path.is_file() else b""))
+    return digest.hexdigest()
+
+
+def marks_at_lines(top: Path, action: str) -> list[str]:
+    """What is on disk before each line."""
+    found: list[str] = []
+    sys.settrace(Watched(lambda: found.append(mark(top))))
+    change(top, action)
+    sys.settrace(None)
+    return found
+
+
+def died_at(top: Path, action: str, number: int) -> None:
+    child = os.fork()
+    if child == 0:
+        sys.settrace(Watched(Killer(number)))
+        change(top, action)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
 def main() -> None:
     source, copy, action = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-    number = 0
-    while True:
-        number += 1
-        shutil.rmtree(copy, ignore_errors=True)
-        shutil.copytree(source, copy)
-        trust._note_down(copy / ".clean_room")
-        child = os.fork()
-        if child == 0:
-            sys.settrace(Killer(number))
-            change(copy, action)
-            os._exit(0)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        assert status in {0, -signal.SIGKILL}, status
-        sys.stdout.write(json.dumps(told(copy)) + "\n")
-        sys.stdout.flush()
-        if status == 0:
-            return
+    copied(source, copy)
+    marks = marks_at_lines(copy, action)
+    lines = [""]
+    for number, now in enumerate(marks, start=1):
+        if number == 1 or now != marks[number - 2]:
+            copied(source, copy)
+            died_at(copy, action, number)
+            lines.append(json.dumps(told(copy)))
+        else:
+            lines.append(lines[-1])
+    copied(source, copy)
+    change(copy, action)
+    sys.stdout.write("\n".join([*lines[1:], json.dumps(told(copy))]) + "\n")
 
 
 if __name__ == "__main__":
