@@ -1,14 +1,16 @@
 import contextlib
 import json
+import multiprocessing
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+from testing.forked import Forked
 from testing.patience import PATIENCE
 from testing.runs.solving import TASK, Project, Script, serving
 from testing.servers.ollama_script import Answer, ChatCall
@@ -21,6 +23,13 @@ def write(project: Project, *lines: object) -> Path:
     path = project.top.parent / "tasks.jsonl"
     path.write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines))
     return path
+
+
+def batch_here(project: Project, path: Path, *flags: str) -> tuple[int, str, str]:
+    """`cra batch` in this process; those of its tasks are forked from it, while a batch that is stopped spawns them."""
+    forking = multiprocessing.get_context("fork")
+    with patch.object(multiprocessing, "get_context", lambda _: forking):
+        return project.run_here("batch", str(path), "--json", *flags)
 
 
 def read(out: str) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
@@ -36,7 +45,7 @@ def test_a_task_that_fails_is_begun_anew_beside_another_and_both_are_known_at_th
     words.write_text(f"{TASK}\n")
     path = write(till, {"task": TASK, "id": "first"})
     till.configure("http://127.0.0.1:9")
-    code, out, _ = till.run_here("batch", str(path), "--json")
+    code, out, _ = batch_here(till, path)
     tasks, summary = read(out)
     assert code == summary["exit_code"] == 3
     assert tasks["first"]["status"] == "error"
@@ -44,7 +53,7 @@ def test_a_task_that_fails_is_begun_anew_beside_another_and_both_are_known_at_th
     path = write(till, {"task": TASK, "id": "first"}, "", {"issue": "issue.md", "repo": "till"})
     with serving(till) as server:
         till.configure(server.base_url)
-        code, out, err = till.run_here("batch", str(path), "--jobs", "2", "--json")
+        code, out, err = batch_here(till, path, "--jobs", "2")
         tasks, summary = read(out)
         assert code == 0, f"{out}\n{err}"  # whole, where a tuple would be abbreviated
         assert {name: (task["status"], task["how"]) for name, task in tasks.items()} == {
@@ -55,7 +64,7 @@ def test_a_task_that_fails_is_begun_anew_beside_another_and_both_are_known_at_th
         assert tasks["first"]["tests"]["after"]["passed"] == 4
         assert (summary["tasks"], summary["statuses"], summary["exit_code"]) == (2, {"complete": 2}, 0)
         asked = len(server.calls)
-        code, out, _ = till.run_here("batch", str(path), "--json")
+        code, out, _ = batch_here(till, path)
         again, summary = read(out)
         assert code == 0
         assert len(server.calls) == asked, "nothing is asked again"
@@ -106,15 +115,15 @@ class Stopping(Script):
 
     def __init__(self, project: Project) -> None:
         super().__init__(project.oracle)
-        self.batch: subprocess.Popen[bytes] | None = None
+        self.batch: Forked | None = None
         self.number: signal.Signals | None = None
 
     def __call__(self, call: ChatCall) -> Answer | str:
         if call.title == IMPLEMENT.title and self.batch is not None and self.number is not None:
             self.batch.send_signal(self.number)
             self.number = None
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.batch.wait(PATIENCE)
+            with contextlib.suppress(TimeoutError):
+                self.batch.wait()
             time.sleep(0.5)  # what it started hears of its end
         return super().__call__(call)
 
@@ -124,24 +133,21 @@ def test_stopped_at_any_time_the_next_start_goes_on(till: Project, number: signa
     tasks = ["one", "two"] if code == 130 else ["one"]
     path = write(till, *({"task": TASK, "id": name} for name in tasks))
     script = Stopping(till)
-    words = (sys.executable, "-m", "clean_room_agent", "batch", str(path), "--json", "--repo", str(till.top))
     with serving(till, script) as server:
         till.configure(server.base_url)
         script.number = number
-        with subprocess.Popen(
-            words, cwd=till.top, env=till.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        ) as batch:
+        with Forked(till, "batch", str(path), "--json") as batch:
             script.batch = batch
-            out, err = batch.communicate(timeout=PATIENCE)
+            out, err = batch.communicate()
         assert batch.returncode == code, err
         if code == 130:
-            stopped, summary = read(out.decode())
+            stopped, summary = read(out)
             assert stopped["one"]["status"] == "interrupted"
             assert summary["not_begun"] == 1
         deadline = time.monotonic() + PATIENCE
         while till.run_here("runs", "--json")[1].count('"running"') and time.monotonic() < deadline:
             time.sleep(0.2)
-        done, out_again, err_again = till.run_here("batch", str(path), "--json")
+        done, out_again, err_again = batch_here(till, path)
     assert done == 0, err_again
     ended, _ = read(out_again)
     assert {name: (task["status"], task["how"]) for name, task in ended.items()} == {

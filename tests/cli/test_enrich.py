@@ -5,8 +5,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testing.forked import Forked
 from testing.patience import PATIENCE
 from testing.repositories import copy_repository
 from testing.runs.solving import MONEY, TILL, Project, Told, make_project, project_at
@@ -209,17 +208,17 @@ def test_several_requests_are_under_way_where_the_configuration_says_so(till: Pr
 
 
 def test_killed_in_the_middle_it_goes_on_where_it_stopped(till: Project) -> None:
-    child: list[subprocess.Popen[bytes]] = []
+    child: list[Forked] = []
 
     def kill(_: ChatCall, right: str) -> str:
-        child[0].kill()
+        child[0].send_signal(signal.SIGKILL)
         return right
 
     with OllamaServer(DescribingModel({TESTS_PATH: kill})) as server:
         till.configure(server.base_url, **ONE_AT_A_TIME)
-        command = (sys.executable, "-m", "clean_room_agent", "enrich")
-        child.append(subprocess.Popen(command, cwd=till.top, env=till.environment()))
-        assert child[0].wait(PATIENCE) == -signal.SIGKILL
+        with Forked(till, "enrich") as process:
+            child.append(process)
+            assert process.wait() == -signal.SIGKILL
     assert [row.path for row in outputs(till)] == [MONEY_PATH]
     again = DescribingModel()
     assert enrich(till, again).code == 0
@@ -240,17 +239,13 @@ def test_a_second_ctrl_c_does_not_wait_for_a_slow_model(till: Project) -> None:
     slow = Answer(text="{}", load_seconds=600)
     with OllamaServer(DescribingModel({MONEY_PATH: slow})) as server:
         till.configure(server.base_url, **ONE_AT_A_TIME)
-        command = (sys.executable, "-m", "clean_room_agent", "enrich", "-v")
-        child = subprocess.Popen(
-            command, cwd=till.top, env=till.environment(), stderr=subprocess.PIPE, text=True
-        )
-        assert child.stderr is not None
-        while not server.calls or server.calls[-1].title != ENRICHMENT.title:
-            time.sleep(0.01)
-        child.send_signal(signal.SIGINT)
-        assert "waiting for the answer under way" in child.stderr.readline()
-        child.send_signal(signal.SIGINT)
-        _, told = child.communicate(timeout=PATIENCE)
+        with Forked(till, "enrich", "-v") as child:
+            while not server.calls or server.calls[-1].title != ENRICHMENT.title:
+                time.sleep(0.01)
+            child.send_signal(signal.SIGINT)
+            assert b"waiting for the answer under way" in child.stderr.readline()
+            child.send_signal(signal.SIGINT)
+            _, told = child.communicate()
     assert child.returncode == 130
     assert told.startswith("error: interrupted: 0 of 3 files described\n")
     assert "Traceback" not in told

@@ -12,6 +12,7 @@ from unittest.mock import patch
 import anyio
 import mcp
 import pytest
+from testing.forked import Forked
 from testing.patience import PATIENCE, wait_until
 from testing.runs.solving import Project, Script, text_of
 from testing.servers.ollama_script import Answer, ChatCall
@@ -33,23 +34,8 @@ COMMAND = (sys.executable, "-P", "-m", "clean_room_agent", "mcp", "--repo")
 Talk = Callable[[mcp.Client], Awaitable[None]]
 
 
-def talk(project: Project, say: Talk, *, mode: Any = "auto") -> tuple[int, str, str]:
-    """`say` is done with a client of a `cra mcp` of its own, which has ended afterwards; as a command that says nothing."""
-
-    async def main() -> None:
-        server = mcp.StdioServerParameters(
-            command=COMMAND[0], args=[*COMMAND[1:], str(project.top)], env=project.environment()
-        )
-        with anyio.fail_after(PATIENCE):
-            async with mcp.Client(server, mode=mode) as client:
-                await say(client)
-
-    anyio.run(main)
-    return 0, "", ""
-
-
 def talk_here(project: Project, say: Talk, *, mode: Any = "auto") -> tuple[int, str, str]:
-    """The same in this process; the server starts its commands as ever."""
+    """`say` is done with a client of a server in this process, which starts its commands as ever; as a command that says nothing."""
 
     async def main() -> None:
         server = make_server(Calls(project.top), "0")
@@ -129,7 +115,7 @@ def test_a_task_is_solved_with_progress_and_then_explained(till: Project) -> Non
 
     with OllamaServer(Script(till.oracle)) as server:
         till.configure(server.base_url)
-        told = till.observe(lambda: talk(till, say))
+        told = till.observe(lambda: talk_here(till, say))
     assert told.traces == {}
     assert len(told.branches) == 1
 
@@ -188,16 +174,23 @@ def test_a_cancelled_solve_ends_as_by_ctrl_c_and_goes_on(till: Project) -> None:
     assert [event.kind for event in told.recorded.events].count(EventKind.RESUMED) == 1
 
 
-@pytest.mark.parametrize("ending", ["closed", "deaf", "signal"])
-def test_no_command_outlives_its_client(till: Project, ending: str) -> None:
-    held = Held(Script(till.oracle))
-    request = {"name": "solve", "arguments": {"task": till.task}}
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+
+
+def lines_of_a_solve(task: str) -> bytes:
+    """What a client sends that lists the tools and then has a task solved."""
+    request = {"name": "solve", "arguments": {"task": task}}
     lines = (
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": request},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+        {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": request},
     )
+    return "".join(json.dumps(line) + "\n" for line in lines).encode()
+
+
+def test_a_server_of_its_own_answers_and_no_command_outlives_its_client(till: Project) -> None:
+    held = Held(Script(till.oracle))
     with OllamaServer(held) as server:
         till.configure(server.base_url)
         with subprocess.Popen(
@@ -205,18 +198,35 @@ def test_no_command_outlives_its_client(till: Project, ending: str) -> None:
         ) as process:
             assert process.stdin is not None
             assert process.stdout is not None
-            process.stdin.write("".join(json.dumps(line) + "\n" for line in lines).encode())
+            process.stdin.write(lines_of_a_solve(till.task))
             process.stdin.flush()
+            wait_until(lambda: held.reached, "the plan")
+            process.stdin.close()
+            said = [json.loads(line) for line in process.stdout.read().splitlines()]
+            assert process.wait(PATIENCE) == 0
+    assert all(each["jsonrpc"] == "2.0" for each in said)
+    results = {each["id"]: each["result"] for each in said if "result" in each}
+    assert results[1]["serverInfo"]["name"] == "cra"
+    assert {tool["name"] for tool in results[2]["tools"]} == {"retrieve", "plan", "solve", "why"}
+    assert status(till) is RunStatus.INTERRUPTED
+
+
+@pytest.mark.parametrize("ending", ["deaf", "signal"])
+def test_nor_one_that_no_longer_listens_nor_the_server(till: Project, ending: str) -> None:
+    held = Held(Script(till.oracle))
+    with OllamaServer(held) as server:
+        till.configure(server.base_url)
+        with Forked(till, "mcp") as process:
+            process.stdin.write(lines_of_a_solve(till.task))
             wait_until(lambda: held.reached, "the plan")
             if ending == "deaf":
                 process.stdout.close()
-            if ending == "signal":
-                process.send_signal(signal.SIGTERM)
-            else:
                 process.stdin.close()
-            said = [] if ending == "deaf" else process.stdout.read().decode().splitlines()
-            assert process.wait(PATIENCE) == (130 if ending == "signal" else 0)
-    assert all(json.loads(line)["jsonrpc"] == "2.0" for line in said)
+            else:
+                process.send_signal(signal.SIGTERM)
+                said = process.stdout.read().splitlines()
+                assert all(json.loads(line)["jsonrpc"] == "2.0" for line in said)
+            assert process.wait() == (130 if ending == "signal" else 0)
     assert status(till) is RunStatus.INTERRUPTED
 
 

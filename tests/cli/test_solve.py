@@ -3,12 +3,12 @@
 import json
 import re
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from testing.patience import PATIENCE, wait_until
+from testing.forked import Forked
+from testing.patience import wait_until
 from testing.repositories import git, read_tree, write
 from testing.runs.solving import MENDED_MONEY, TILL, Project, Script, edit, make_project, serving
 from testing.servers.openai_server import Kind, OpenAiServer
@@ -67,17 +67,10 @@ def test_ctrl_c_during_the_tests_ends_with_130_and_leaves_only_the_record(
     slow = f"echo begun > {till.home / 'begun'}; sleep 600"
     with serving(till) as server:
         till.configure(server.base_url, testing={"test_command": slow})
-        process = subprocess.Popen(
-            [sys.executable, "-m", "clean_room_agent", "solve", till.task],
-            cwd=till.top,
-            env=till.environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        wait_until((till.home / "begun").exists, "the tests' beginning")
-        process.send_signal(number)
-        out, err = process.communicate(timeout=PATIENCE)
+        with Forked(till, "solve", till.task) as process:
+            wait_until((till.home / "begun").exists, "the tests' beginning")
+            process.send_signal(number)
+            out, err = process.communicate()
     assert (process.returncode, out) == (130, "")
     assert "error: interrupted\n  -> continue with: cra solve --resume " in err
     assert refs(till) == [ref for ref in refs(till) if ref.endswith("/base")]
