@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
-from clean_room_agent.report.summary import NONE_TURNED, RunSummary, TestCounts, TestsTouched, render
+from clean_room_agent.report.summary import NONE_TURNED, Ending, RunSummary, TestCounts, TestsTouched, render
 
 RED = TestCounts(passed=2, failed=1, known=True, returncode=1)
 GREEN = TestCounts(passed=3, failed=0, known=True, returncode=0)
@@ -78,3 +78,10 @@ def test_the_next_commands_are_those_that_fit(
     text = shown(replace(SUMMARY, **changes))
     assert [line for line in told if line not in text] == []
     assert [line for line in not_told if line in text] == []
+
+
+def test_why_a_run_failed_and_what_to_do_stand_below_how_it_ended() -> None:
+    failed = replace(SUMMARY.result, status=RunStatus.FAILED, branch="")
+    line, advice = "2 of 2 attempts at steps were refused (NO_MATCH)", "`cra show 00000000` shows them"
+    text = shown(replace(SUMMARY, result=failed, ending=Ending(lines=(line,), advice=advice)))
+    assert f"\n  {line}\n  {advice}\n" in text
