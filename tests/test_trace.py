@@ -2,12 +2,11 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from testing.repositories import git
-from tests.report.scripted_solve import LINE, solve_sample
+from tests.report.scripted_solve import LINE, solved_sample
 from tests.report.trace_page import PATH, Answered, answers_on_page, ask, parameters
 
 from clean_room_agent.git.history import read_blob
@@ -16,11 +15,8 @@ from clean_room_agent.git.repository import open_repository
 
 
 @pytest.fixture(scope="module")
-def solved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
-    folder = tmp_path_factory.mktemp("trace")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
-        yield solve_sample(folder)
+def solved() -> tuple[Path, str]:
+    return solved_sample()
 
 
 @pytest.fixture(scope="module")

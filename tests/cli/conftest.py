@@ -8,7 +8,7 @@ from testing.runs.solving import Project, Script
 from testing.runs.till import solved, solved_once, till
 from testing.servers.ollama_script import Answer, ChatCall
 from tests.cli.seeded_shop import seeded_once, shop
-from tests.report.scripted_solve import solve_sample
+from tests.report.scripted_solve import solved_sample
 
 from clean_room_agent.app.self_check import CHECK_PROMPT, VERDICT_PROMPT
 
@@ -21,12 +21,9 @@ def answers(till: Project) -> "Knowing":
 
 
 @pytest.fixture(scope="session")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def sample() -> tuple[Path, str]:
     """The demo's project, and the run that solved it with a step that failed at first; neither is changed."""
-    folder = tmp_path_factory.mktemp("sample")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
-        return solve_sample(folder)
+    return solved_sample()
 
 
 class Knowing:

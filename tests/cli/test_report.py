@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from testing.repositories import fingerprint, make_repository
 from testing.runs.decision_rows import decision_row
-from testing.runs.large_run import write_large_run
 from testing.seeded_record import SECRET, seed_record
 from tests.db.raw.samples import NOW, SAMPLES, TASK, call, run, task_run
 from tests.report.page.read_page import ReadPage, read_page
@@ -241,15 +240,6 @@ def test_a_secret_is_not_on_the_page_unless_it_is_asked_for(
     assert "[secret:" in text
     written(top, tmp_path / "page.html", "lone", "--exact")
     assert SECRET in (tmp_path / "page.html").read_text(encoding="utf-8")
-
-
-def test_five_hundred_calls_fit_into_five_megabytes(top: Path, tmp_path: Path) -> None:
-    task = write_large_run(top, count=500)
-    page = written(top, tmp_path / "page.html", task)
-    assert (tmp_path / "page.html").stat().st_size <= 5_000_000
-    assert len(page.calls) == 500
-    with contextlib.closing(get_connection("raw", repo_path=top, read_only=True)) as conn:
-        assert all(page.prompt(row.id) == row.request.prompt for row in list_calls(conn, task))
 
 
 def _storable(text: str) -> str:

@@ -1,11 +1,18 @@
 """A real solve of the demo's sample project: everything is the program's own but the model's mind, which is this script."""
 
+import atexit
+import functools
 import json
+import os
 import re
 import shlex
+import shutil
 import sys
+import tempfile
 from pathlib import Path
+from unittest.mock import patch
 
+from testing.repositories import TEMPORARY
 from testing.servers.ollama_script import ChatCall
 from testing.servers.ollama_server import OllamaServer
 
@@ -129,6 +136,15 @@ def solve_sample(folder: Path) -> tuple[Path, str]:
         assert run(("solve", sample.task, "--repo", str(top))) == 0
     (branch,) = (top / ".git/refs/heads/cra").iterdir()
     return top, branch.name
+
+
+@functools.cache
+def solved_sample() -> tuple[Path, str]:
+    """The same, made once for all tests that only look at it."""
+    folder = Path(tempfile.mkdtemp(prefix="cra-sample-", dir=TEMPORARY))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    with patch.dict(os.environ, {"XDG_CACHE_HOME": str(folder / "cache")}):
+        return solve_sample(folder)
 
 
 def _numbers(prompt: str) -> list[int]:

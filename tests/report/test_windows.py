@@ -1,31 +1,29 @@
 from msgspec.structs import replace
 from rich.console import Console
-from tests.report.conftest import LargeRun
 
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.llm.token_estimator import InitialEstimator
+from clean_room_agent.report.page.run_page import RunSources
 from clean_room_agent.report.prompt_lines import BEFORE_SPANS
 from clean_room_agent.report.windows import (
     PromptShares,
     estimator_lines,
     render_accounts,
-    window_accounts,
 )
 
 
-def test_a_prompt_is_rules_task_code_and_the_rest(large: LargeRun) -> None:
-    accounts = window_accounts(large.conn, large.all, {})
-    for account in accounts:
+def test_a_prompt_is_rules_task_code_and_the_rest(sources: RunSources) -> None:
+    for account in sources.accounts:
         assert account.shares.rules
         assert account.slack + account.call.tokens.estimated + 2048 == account.call.tokens.window
-    implementing = [one for one in accounts if one.call.call_type == "implement"]
+    implementing = [one for one in sources.accounts if one.call.call_type == "implement"]
     assert all((one.shares.code or 0) > (one.shares.rules or 0) > 0 for one in implementing)
     # A retry shows the attempt before it.
     assert len({one.shares.rest for one in implementing}) == 2
 
 
-def test_an_account_is_flat_in_json(large: LargeRun) -> None:
-    account = window_accounts(large.conn, large.all, {})[0]
+def test_an_account_is_flat_in_json(sources: RunSources) -> None:
+    account = sources.accounts[0]
     assert to_shown(account).keys() >= {
         "call_id",
         "estimated",
@@ -37,8 +35,8 @@ def test_an_account_is_flat_in_json(large: LargeRun) -> None:
     }
 
 
-def test_of_calls_of_an_old_record_the_shares_are_not_guessed(large: LargeRun) -> None:
-    account = replace(window_accounts(large.conn, large.all, {})[0], shares=PromptShares())
+def test_of_calls_of_an_old_record_the_shares_are_not_guessed(sources: RunSources) -> None:
+    account = replace(sources.accounts[0], shares=PromptShares())
     console = Console(width=120)
     with console.capture() as told:
         console.print(render_accounts((account,)))

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 from testing.patience import PATIENCE
-from testing.repositories import make_repository
-from testing.runs.large_run import write_large_run
+from tests.report.conftest import LargeRun
 
 from clean_room_agent import proc
 from clean_room_agent.cli.main import run as cra
@@ -72,13 +71,10 @@ def browse(folder: Path, proxy: Proxy, page: Path, *flags: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page(tmp_path_factory: pytest.TempPathFactory, large: LargeRun) -> Path:
     """The page of a run of 80 calls."""
-    folder = tmp_path_factory.mktemp("page")
-    top = make_repository(folder / "shop", {"src/a.py": "x = 1\n"})
-    task = write_large_run(top, count=80)
-    page = folder / "page.html"
-    assert cra(("report", task, "--repo", str(top), "-o", str(page))) == 0
+    page = tmp_path_factory.mktemp("page") / "page.html"
+    assert cra(("report", large.trace.task_id, "--repo", str(large.top), "-o", str(page))) == 0
     return page
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from testing.repositories import make_repository
-from testing.runs.large_run import PARTS, STEPS, write_large_run
+from testing.repositories import copy_repository
+from testing.runs.large_run import PARTS, STEPS
+from tests.report.conftest import LargeRun
 
 from clean_room_agent.artifacts.outcomes import EventKind, PassType
 from clean_room_agent.artifacts.plans import PlanAdjustment, PlanStep
@@ -22,10 +23,9 @@ NOW = "2026-03-04T12:00:00Z"
 
 
 @pytest.fixture
-def large(tmp_path: Path) -> Path:
-    top = make_repository(tmp_path / "shop", {"src/a.py": "x = 1\n"})
-    write_large_run(top, count=80)
-    return top
+def copied(tmp_path: Path, large: LargeRun) -> Path:
+    """The run's repository, whose record the test may change."""
+    return copy_repository(large.top, tmp_path / "shop")
 
 
 def trace_of(top: Path) -> RunTrace:
@@ -64,8 +64,8 @@ def adjust(conn: Connection, plan: str, step: str = "s5") -> None:
     passes.append_pass(conn, placed)
 
 
-def test_every_step_has_what_became_of_it(large: Path) -> None:
-    graph = plan_graph(trace_of(large))
+def test_every_step_has_what_became_of_it(large: LargeRun) -> None:
+    graph = plan_graph(large.trace)
     assert graph is not None
     assert [part.id for part in graph.parts] == [f"p{number}" for number in range(1, PARTS + 1)]
     assert [part.state for part in graph.parts] == ["done"] * (PARTS - 1) + ["failed"]
@@ -74,12 +74,12 @@ def test_every_step_has_what_became_of_it(large: Path) -> None:
     assert graph.parts[1].needs == ("p1",)
 
 
-def test_a_step_that_a_later_plan_lost_or_brought_is_told_so(large: Path) -> None:
-    with contextlib.closing(get_connection("raw", repo_path=large)) as conn:
+def test_a_step_that_a_later_plan_lost_or_brought_is_told_so(copied: Path) -> None:
+    with contextlib.closing(get_connection("raw", repo_path=copied)) as conn:
         lost, new = (PlanStep(id=name, description="One more.", target_files=()) for name in ("s6", "s7"))
         adjust(conn, PlanAdjustment(revised_steps=(lost,)).model_dump_json(), "s4")
         adjust(conn, PlanAdjustment(revised_steps=(new,)).model_dump_json(), "s5")
-    graph = plan_graph(trace_of(large))
+    graph = plan_graph(trace_of(copied))
     assert graph is not None
     states = {step.id: step.state for step in graph.parts[-1].steps}
     assert states == {
@@ -90,12 +90,12 @@ def test_a_step_that_a_later_plan_lost_or_brought_is_told_so(large: Path) -> Non
     }
 
 
-def test_a_plan_that_cannot_be_read_is_none(large: Path) -> None:
-    with contextlib.closing(get_connection("raw", repo_path=large)) as conn:
+def test_a_plan_that_cannot_be_read_is_none(copied: Path) -> None:
+    with contextlib.closing(get_connection("raw", repo_path=copied)) as conn:
         adjust(conn, '{"revised_steps": 7')
         row = runs.EventRow(task_id="6a0f31c2", kind=EventKind.META_PLAN_GIVEN, detail="[]", timestamp=NOW)
         runs.append_event(conn, row)
-    graph = plan_graph(trace_of(large))
+    graph = plan_graph(trace_of(copied))
     assert graph is not None
     assert len(graph.parts) == PARTS
 

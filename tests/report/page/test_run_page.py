@@ -5,28 +5,14 @@ from msgspec.structs import replace
 from tests.report.conftest import LargeRun
 
 from clean_room_agent.artifacts.evidence import FailingTest
-from clean_room_agent.db.raw.calls import list_prompt_spans
-from clean_room_agent.report.call_texts import call_texts
 from clean_room_agent.report.page.run_page import RunPage, RunSources, changed_tests, run_page
-from clean_room_agent.report.summary import Ending, TestsTouched
+from clean_room_agent.report.summary import TestsTouched
 from clean_room_agent.report.validation import ValidationLine, validation_lines
-from clean_room_agent.report.windows import window_accounts
 
 
-def sources_of(large: LargeRun) -> RunSources:
-    return RunSources(
-        trace=large.trace,
-        ending=Ending(),
-        texts=call_texts(large.conn, large.all),
-        spans=list_prompt_spans(large.conn, large.trace.task_id),
-        accounts=window_accounts(large.conn, large.all, {}),
-        result_diff="",
-    )
-
-
-@pytest.fixture
-def page(large: LargeRun) -> RunPage:
-    return run_page(sources_of(large), str)
+@pytest.fixture(scope="module")
+def page(sources: RunSources) -> RunPage:
+    return run_page(sources, str)
 
 
 def test_each_pass_has_its_calls_with_what_they_were_shown(large: LargeRun, page: RunPage) -> None:
@@ -36,14 +22,13 @@ def test_each_pass_has_its_calls_with_what_they_were_shown(large: LargeRun, page
     assert sum(item.tokens for item in call.items) <= call.account.call.tokens.used
 
 
-def test_of_calls_of_an_old_record_no_item_is_guessed(large: LargeRun) -> None:
-    sources = sources_of(large)
+def test_of_calls_of_an_old_record_no_item_is_guessed(sources: RunSources) -> None:
     old = run_page(replace(sources, spans=dict.fromkeys(sources.spans)), str)
     assert {call.items for call in old.calls} == {()}
 
 
-def test_texts_that_are_taken_apart_were_made_safe_before(large: LargeRun) -> None:
-    page = run_page(sources_of(large), lambda text: text.replace("Settle", "[hidden]"))
+def test_texts_that_are_taken_apart_were_made_safe_before(sources: RunSources) -> None:
+    page = run_page(sources, lambda text: text.replace("Settle", "[hidden]"))
     assert not any("Settle" in line for one in page.beginnings for line in one.text.split("\n"))
 
 

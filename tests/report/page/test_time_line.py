@@ -1,25 +1,17 @@
 """Where the seconds of a run went."""
 
-import contextlib
-from pathlib import Path
-
 import pytest
 from msgspec.structs import replace
-from testing.repositories import make_repository
-from testing.runs.large_run import write_large_run
+from tests.report.conftest import LargeRun
 
-from clean_room_agent.db.connection import get_connection
 from clean_room_agent.report.page.time_line import TimeLine, time_line
 from clean_room_agent.report.time_axis import CUT
-from clean_room_agent.report.trace import PassTrace, RunTrace, read_trace
+from clean_room_agent.report.trace import PassTrace, RunTrace
 
 
 @pytest.fixture
-def trace(tmp_path: Path) -> RunTrace:
-    top = make_repository(tmp_path / "shop", {"src/a.py": "x = 1\n"})
-    task = write_large_run(top, count=80)
-    with contextlib.closing(get_connection("raw", repo_path=top, read_only=True)) as conn:
-        return read_trace(conn, task)
+def trace(large: LargeRun) -> RunTrace:
+    return large.trace
 
 
 def times_of(trace: RunTrace) -> TimeLine:
