@@ -1,4 +1,4 @@
-"""Plans: made by a run that ends with one, or read from a file."""
+"""Gets the plan of `cra plan`: from a run that stops when it has one, or from a file."""
 
 from collections.abc import Callable
 from pathlib import Path

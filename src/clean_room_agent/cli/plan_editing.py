@@ -12,7 +12,7 @@ from clean_room_agent.app.plan_run import PlanSource
 from clean_room_agent.artifacts.plans import PlanArtifact
 from clean_room_agent.cli import output
 from clean_room_agent.errors import ArtifactError, CraError, UsageError
-from clean_room_agent.execute.written_plan import read_written, written_text
+from clean_room_agent.execute.plan_short_form import read_written, written_text
 
 EDITORS = ("VISUAL", "EDITOR")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.pages import default_place, make_page, require_replaceable
+from clean_room_agent.app.report_pages import default_place, make_page, require_replaceable
 from clean_room_agent.artifacts.names import NEWEST_RUN
 from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.child_processes import absolute_entries

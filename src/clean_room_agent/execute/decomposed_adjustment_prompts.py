@@ -1,6 +1,4 @@
-"""The prompts of a decomposed adjustment, each with one question about the steps that remain after a failure; and the check
-that a revised plan keeps the goal.
-"""
+"""The prompts of a decomposed adjustment, each with one question about the steps that remain after a failure."""
 
 from clean_room_agent.execute.plan_prompts import (
     STEPS_SO_FAR,

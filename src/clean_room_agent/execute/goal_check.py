@@ -1,4 +1,4 @@
-"""Checks that a revised plan still does what the user asked for, before it is followed."""
+"""Asks a model whether a revised plan still does what the user asked for, before it is followed."""
 
 from collections.abc import Sequence
 

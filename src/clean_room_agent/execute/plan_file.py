@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from clean_room_agent.artifacts.plans import FORMAT_VERSION, MetaPlan, PlanArtifact
 from clean_room_agent.errors import ArtifactError
+from clean_room_agent.execute.plan_short_form import from_written, read_written
 from clean_room_agent.execute.plan_validation import artifact_faults, meta_plan_faults
-from clean_room_agent.execute.written_plan import from_written, read_written
 
 ONLY_IN_ARTIFACTS = frozenset({"affected_files", "execution_order", "meta_plan", "part_plans", "task_id"})
 HINT = "correct the field that the message names"

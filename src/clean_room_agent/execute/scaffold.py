@@ -1,4 +1,4 @@
-"""Scaffolds: which steps begin with only declarations, how a model is asked for them, and what counts as one.
+"""Scaffolds: which steps begin with only declarations, the prompt that asks for them, and what counts as one.
 
 A scaffold is what a step adds without its bodies: imports, signatures and docstrings, each body a stub
 (`edits/stubs.py`). Nothing is applied here; `scaffold_bodies.py` asks for the bodies.

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clean_room_agent.app.pages import default_place, require_replaceable
+from clean_room_agent.app.report_pages import default_place, require_replaceable
 from clean_room_agent.errors import UsageError
 from clean_room_agent.workspace import Workspace
 

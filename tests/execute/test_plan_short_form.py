@@ -8,7 +8,7 @@ from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanArtif
 from clean_room_agent.errors import ArtifactError
 from clean_room_agent.execute.plan_artifact import build_artifact, plan_from_artifact
 from clean_room_agent.execute.plan_file import load_plan
-from clean_room_agent.execute.written_plan import written_text
+from clean_room_agent.execute.plan_short_form import written_text
 
 PATHS = frozenset({"till/money.py", "till/receipt.py", "old.py"})
 PLAN = """\
