@@ -1,9 +1,13 @@
+import sys
 from collections.abc import Mapping
 
 import pytest
+from tests.orchestrator.testing.tiny_project import Runner, Write
 
+from clean_room_agent.errors import ConfigError
+from clean_room_agent.orchestrator.config import TestingConfig
 from clean_room_agent.orchestrator.testing.results import CommandEnd, TestReport, TestRun
-from clean_room_agent.orchestrator.testing.run import passed_again, rerun_command, unstable
+from clean_room_agent.orchestrator.testing.run import passed_again, require_judging, rerun_command, unstable
 
 
 def run_of(command: str) -> TestRun:
@@ -98,3 +102,38 @@ def test_many_failures_are_a_break_and_are_not_run_again() -> None:
     here = Again()
     assert unstable([str(number) for number in range(11)], here=here, base=here) == ()
     assert here.asked == []
+
+
+CANNOT_JUDGE = {
+    "no such program": ("no-such-runner --all", 127, "no-such-runner: not found"),
+    "not executable": ("./money.py", 126, "ermission denied"),
+    # -S: without site-packages
+    "a Python without the runner": (f"{sys.executable} -S -m pytest", 1, "No module named pytest"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(CANNOT_JUDGE))
+def test_a_command_that_cannot_be_started_is_no_standard(name: str, write: Write, run: Runner) -> None:
+    command, code, said = CANNOT_JUDGE[name]
+    write({"money.py": "cents = 1\n"})
+    config = TestingConfig(test_command=command)
+    with pytest.raises(ConfigError) as caught:
+        require_judging(run(command), config, "test_command", sandboxed=False)
+    message = f"[testing] test_command cannot be started: {command!r} exits with {code}: "
+    assert str(caught.value).startswith(message)
+    assert said in str(caught.value)
+    assert caught.value.hint.startswith("fix test_command in [testing]")
+
+
+def test_a_command_that_hangs_before_any_edit_is_no_standard(run: Runner) -> None:
+    done = run("sleep 600", timeout=0.3)
+    assert done.end.timed_out
+    config = TestingConfig(test_command="sleep 600", timeout=0.3)
+    with pytest.raises(ConfigError) as caught:
+        require_judging(done, config, "test_command", sandboxed=False)
+    assert str(caught.value).startswith(
+        "[testing] test_command did not end within 0.3 s, before anything was changed"
+    )
+    assert caught.value.hint.endswith(
+        "raise timeout in [testing] above that, or let step_test_command judge by a part of them"
+    )
