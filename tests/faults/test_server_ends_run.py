@@ -35,12 +35,6 @@ FAULTS = {
         hint="the server's own log says more",
         kept="abcdefgh abcdefgh",
     ),
-    "abrupt close before the first token, each time": Fault(
-        answers=[Answer(close="before_headers"), Answer(close="before_token")],
-        error="ServerUnreachable",
-        said="the connection to {url} broke before the first token of coder:3b's answer",
-        hint="the server may have stopped or run out of memory",
-    ),
     "silence in the answer": Fault(
         answers=[Answer(text=LONG, pause_seconds=60)],
         error="ServerTimeout",
@@ -50,7 +44,7 @@ FAULTS = {
         timeouts={"idle": 0.4},
     ),
 }
-"""One that an answer ends with, one that is tried again, one that is waited for; `tests/llm/test_faults.py` has all."""
+"""One that an answer ends with, and one that is waited for; `tests/llm/test_faults.py` has all."""
 
 
 def check_ended(told: Told, error: str) -> None:
@@ -84,16 +78,12 @@ def test_a_broken_server_ends_the_run_with_its_words_and_a_remedy(till: Project,
     assert (asked[-1].answer.response == "") == (fault.kept == "")
 
 
-ASKED = ["task_analysis", "part_plan"]
-"""While a context is looked for, and while a plan is made."""
-
-
-@pytest.mark.parametrize("name", ASKED)
-def test_a_server_that_breaks_at_any_prompt_ends_the_run(till: Project, name: str) -> None:
-    title = next(prompt.title for prompt in PROMPTS if prompt.name == name)
+def test_a_server_that_breaks_while_a_context_is_looked_for_ends_the_run(till: Project) -> None:
+    """`tests/orchestrator/test_ended_runs.py` has other prompts."""
+    title = next(prompt.title for prompt in PROMPTS if prompt.name == "task_analysis")
     told = till.solve_scripted({title: [Answer(status=500, error="model failed to load")]})
     check_ended(told, "ServerFailed")
-    assert told.recorded.calls[-1].site.call_type == name
+    assert told.recorded.calls[-1].site.call_type == "task_analysis"
     assert "failed with status 500: model failed to load" in told.err
 
 

@@ -75,9 +75,6 @@ def long_code(lines: int) -> str:
     return f"    share = cents // people\n{filler}"
 
 
-TOO_LONG = Answer(status=400, error="the input length exceeds the context length")
-
-
 def test_a_target_that_is_too_large_to_show_is_named_and_an_attempt_without_it_says_so(
     tmp_path: Path,
 ) -> None:
@@ -102,17 +99,6 @@ def test_a_target_that_is_too_large_to_show_is_named_and_an_attempt_without_it_s
     assert f"the step changes what is too large for its prompt: {named[1]}" in told.err
     (implemented,) = [row for row in told.recorded.passes if ":impl:" in row.task_id]
     assert (implemented.detail or "").endswith(f"; unchanged, too large to show: {named[1]}")
-
-
-def test_a_run_of_which_no_step_fits_fails_and_says_what_to_do(till: Project) -> None:
-    told = till.solve_scripted({IMPLEMENT.title: [TOO_LONG] * 2})
-    assert (told.code, told.traces, told.branches, told.sessions) == (1, {}, (), ())
-    assert told.recorded.ending[0] == "failed"
-    assert told.recorded.ending[1].startswith("s1-2: ")
-    again = told.recorded.calls_of("part_plan")[-1]
-    assert again.site.pass_id.endswith(":replan_1")
-    assert "step s1 failed: " in again.request.prompt
-    assert "context_window" in told.err
 
 
 def test_after_a_cut_answer_the_next_may_be_longer_and_sees_the_code_that_the_step_needs(
