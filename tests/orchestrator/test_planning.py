@@ -3,15 +3,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testing.packages import package, shown_file
 from testing.runs.memory_answers import parts_answer, steps_answer
 from testing.runs.memory_run import TASK, MemoryProject, memory_project, part, part_plan, pytest_run, step
 
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.plans import MetaPlan
 from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.execute.plan_drafts import Rejected
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.orchestrator.events import PassFinished
-from clean_room_agent.orchestrator.planning import FailedPlan, plan_part, plan_parts
+from clean_room_agent.orchestrator.planning import (
+    FailedPlan,
+    part_plan_request,
+    plan_part,
+    plan_parts,
+    serves_part,
+)
 from clean_room_agent.orchestrator.testing.results import evidence_of
 
 FILES = {"a.py": "a = 0\n", "b.py": "b = 0\n", "tests/test_a.py": "import a\n"}
@@ -103,6 +111,16 @@ def test_the_only_part_is_planned_from_the_context_of_the_whole_task(project: Me
     assert plan_part(memory.run, meta, meta.parts[0], Evidence()) is not None
     assert len(memory.index.asked) == 1
     assert ("context_of", "meta_plan") in project.events()
+
+
+def test_a_part_about_a_file_that_was_not_shown_has_a_context_of_its_own(project: MemoryProject) -> None:
+    models, words = project.open(lambda _: "").run.models, "Fix the bug."
+    request = part_plan_request(
+        models, "t:part_plan:p1", words, PART, goal="", evidence=Evidence(), known=FILES, rejected=Rejected()
+    )
+    shown = [shown_file(path, FILES[path]) for path in PART.affected_files]
+    assert serves_part(models, package(*shown, task=words), META, request)
+    assert not serves_part(models, package(shown[0], task=words), META, request)
 
 
 def test_a_plan_after_a_failed_one_has_names_of_its_own(project: MemoryProject) -> None:
