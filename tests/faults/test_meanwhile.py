@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from testing import repositories
 from testing.repositories import git
 from testing.runs.solving import MENDED_MONEY, MONEY, Project, edit
@@ -45,10 +44,9 @@ def test_the_user_may_commit_switch_and_edit_meanwhile(till: Project) -> None:
     assert told.worktrees == ()
 
 
-@pytest.mark.parametrize("dirty", [False, True])
-def test_git_may_clean_up_meanwhile(till: Project, dirty: bool) -> None:
-    if dirty:
-        repositories.write(till.top, {"notes.txt": "uncommitted\n"})
+def test_git_may_clean_up_meanwhile(till: Project) -> None:
+    """What no branch holds is the snapshot of uncommitted work and each attempt."""
+    repositories.write(till.top, {"notes.txt": "uncommitted\n"})
 
     def clean_up(_: ChatCall, right: str) -> str:
         git(till.top, "reflog", "expire", "--expire=now", "--all")

@@ -148,26 +148,6 @@ FORMS: dict[str, tuple[bytes, Callable[[str], bytes]]] = {
 }
 
 
-def test_a_files_form_survives_an_edit(tmp_path: Path) -> None:
-    """One file of each form, and the step changes them all."""
-    names = {f"till/form{number}.py": name for number, name in enumerate(sorted(FORMS))}
-    files = {path: FORMS[name][0] for path, name in names.items()}
-    changed = {path: project_text(data).replace(MONEY_LINES, MENDED_LINES) for path, data in files.items()}
-    till = make_project(
-        tmp_path,
-        {**TILL, **files},
-        {**changed, "till/money.py": MENDED_MONEY},
-        task=f"{TASK}, as must {', '.join(names)}",
-    )
-    told = till.solve_scripted()
-    assert (told.code, told.traces) == (0, {}), told.err + told.out
-    held = repositories.read_tree(till.top, told.branches[0])
-    for path, name in names.items():
-        assert changed[path] != project_text(files[path])
-        assert held[path] == FORMS[name][1](changed[path]), name
-        assert f"{path}  +2 -2" in told.out
-
-
 MONEY_LINES = "    share = cents // people\n    return [share] * people\n"
 MENDED_LINES = (
     "    share, rest = divmod(cents, people)\n    return [share + 1] * rest + [share] * (people - rest)\n"
@@ -180,18 +160,36 @@ def project_text(data: bytes) -> str:
     return text.replace("\r\n", "\n")
 
 
-def test_a_letter_that_the_files_encoding_lacks_is_refused(tmp_path: Path) -> None:
-    data = (COOKIE + MONEY_WITH_SIGN).encode("latin-1")
-    after = project_text(data).replace(MONEY_LINES, MENDED_LINES)
-    till = make_project(tmp_path, {**TILL, "till/money.py": data}, {"till/money.py": after})
-    search = MONEY_LINES.rstrip("\n")
-    euro = f'<edit file="till/money.py">\n<search>\n{search}\n</search>\n<replacement>\n    # €\n{MENDED_LINES}</replacement>\n</edit>\n'
-    told = till.solve_scripted({IMPLEMENT.title: [euro]})
-    assert (told.code, told.traces) == (0, {}), told.err
+def test_a_files_form_survives_an_edit_and_a_letter_that_its_encoding_lacks_is_refused(
+    tmp_path: Path,
+) -> None:
+    """One file of each form, and the step changes them all."""
+    names = {f"till/form{number}.py": name for number, name in enumerate(sorted(FORMS))}
+    files = {path: FORMS[name][0] for path, name in names.items()}
+    changed = {path: project_text(data).replace(MONEY_LINES, MENDED_LINES) for path, data in files.items()}
+    till = make_project(
+        tmp_path,
+        {**TILL, **files},
+        {**changed, "till/money.py": MENDED_MONEY},
+        task=f"{TASK}, as must {', '.join(names)}",
+    )
+    latin = next(path for path, name in names.items() if name == "latin-1")
+
+    def with_euro(_: ChatCall, right: str) -> str:
+        before, path, edits = right.partition(latin)
+        return before + path + edits.replace("    share, rest", "    # €\n    share, rest", 1)
+
+    told = till.solve_scripted({IMPLEMENT.title: [with_euro]})
+    assert (told.code, told.traces) == (0, {}), told.err + told.out
     assert told.recorded.outcomes == ["refused", "applied_and_passed"]
-    said = "till/money.py: '€' does not exist in the file's encoding latin-1"
+    said = f"{latin}: '€' does not exist in the file's encoding latin-1"
     assert said in told.recorded.attempts[0].error
     assert said in told.recorded.calls_of("implement")[1].request.prompt
+    held = repositories.read_tree(till.top, told.branches[0])
+    for path, name in names.items():
+        assert changed[path] != project_text(files[path])
+        assert held[path] == FORMS[name][1](changed[path]), name
+        assert f"{path}  +2 -2" in told.out
 
 
 def test_uncommitted_work_is_carried_and_said_and_stays_where_it_is(till: Project) -> None:
@@ -286,5 +284,5 @@ def test_two_runs_at_once_do_not_meet(till: Project) -> None:
         ]
         said = [each.communicate(timeout=PATIENCE) for each in begun]
     assert [each.returncode for each in begun] == [0, 0], said
-    told = till.cra("index")
+    told = till.observe(lambda: (0, "", ""))
     assert (told.worktrees, len(told.branches), told.sessions) == ((), 2, ())
