@@ -54,9 +54,9 @@ class Mind:
         return Answer(text=likely[0][0], likely=likely, load_seconds=0.01 if tag.endswith("control") else 0.0)
 
 
-def rows() -> list[Entry]:
+def rows(counts: Mapping[Split, int] = COUNTS) -> list[Entry]:
     found = []
-    for split, count in COUNTS.items():
+    for split, count in counts.items():
         for number in range(count):
             truth = "yes" if number % 3 == 0 else "no"
             text = f"{SCOPE_JUDGMENT.heading}\n\ncase {split}{number} is {truth}"
@@ -179,12 +179,16 @@ def test_a_better_adapter_passes_is_deployed_and_retired(shop: Project) -> None:
     assert (folder / "merged.gguf").exists()
 
 
-def test_an_adapter_that_is_no_better_is_refused_unless_forced_with_a_reason(shop: Project) -> None:
+def test_an_adapter_that_did_not_pass_is_refused_unless_forced_with_a_reason(shop: Project) -> None:
+    """When one fails that has answered enough, `tests/training/test_gate.py` tests."""
     registered(shop, OLLAMA_TAG)
+    data = shop.top.parent / "data"
+    shutil.rmtree(data)
+    write_dataset(data, rows({**COUNTS, "test": 12}), CARD, FORMATS["trl"])
     mind = Mind({"thinker:4b": 0.7, OLLAMA_TAG: 0.7})
     with OllamaServer(mind, version="0.34.0", models=("coder:3b", "thinker:4b")) as server:
         code, told, _ = cra(shop, server, "evaluate", OLLAMA_TAG)
-        assert (code, told["finding"]["status"]) == (1, "failed")
+        assert (code, told["finding"]["status"]) == (1, "shadow")
         assert server.created[0]["from"] == "thinker:4b"
         code, _, err = cra(shop, server, "deploy", OLLAMA_TAG)
         assert code == 2

@@ -7,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from testing import repositories
+from testing.forked import program
 from testing.histories import KEY, make_history
 from testing.runs.solving import Project, project_at
 
@@ -85,7 +87,8 @@ def test_two_processes_and_two_shards_give_the_same_rows_as_one(
         place = ("--work", str(home.home / f"work-{name}"), "-o", str(home.home / name))
         return home.run_here("bootstrap", str(history), *place, *BUDGET, *flags)
 
-    code, out, _ = again("parts", "--shard", "1/2", "--jobs", "2")
+    with patch.dict(sys.modules, program()):
+        code, out, _ = again("parts", "--shard", "1/2", "--jobs", "2")
     assert (code, "units are made" in out) == (0, True)
     assert not (home.home / "parts").exists()
     assert again("parts", "--shard", "2/2", "--jobs", "1")[0] == 0
