@@ -9,6 +9,7 @@ from clean_room_agent.db.curated import postings
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.indexer.build import IndexSummary, index_repository
 from clean_room_agent.indexer.config import IndexConfig
+from clean_room_agent.indexer.extract import READERS, prepare
 
 Rows = list[tuple[object, ...]]
 SYMBOL = "(SELECT s.qualified_name || ':' || s.place FROM symbols s WHERE s.id = {})"
@@ -80,6 +81,7 @@ def index(
     config: IndexConfig | None = None,
 ) -> IndexSummary:
     """The summary of an index run."""
+    prepare(READERS)  # once for all processes that index runs fork
     return index_repository(
         top,
         config=config or IndexConfig(),
