@@ -9,7 +9,8 @@ from clean_room_agent.db.curated import postings
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.indexer.build import IndexSummary, index_repository
 from clean_room_agent.indexer.config import IndexConfig
-from clean_room_agent.indexer.extract import READERS, prepare
+from clean_room_agent.indexer.extract import prepare
+from clean_room_agent.indexer.languages.registry import READERS
 
 Rows = list[tuple[object, ...]]
 SYMBOL = "(SELECT s.qualified_name || ':' || s.place FROM symbols s WHERE s.id = {})"

@@ -1,12 +1,15 @@
 """Fixtures that share the project `till`: a small one whose task the oracle can solve, as it is and with a complete run."""
 
+import atexit
+import functools
 import json
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from testing.repositories import copy_repository
+from testing.repositories import TEMPORARY, copy_repository
 from testing.runs.solving import Project, make_project, serving
 
 
@@ -16,9 +19,16 @@ def till(tmp_path: Path) -> Project:
 
 
 @pytest.fixture(scope="session")
-def solved_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def solved_once() -> tuple[Path, str]:
     """A repository with a complete run, and the run's id."""
-    project = make_project(tmp_path_factory.mktemp("solved"))
+    return _solved()
+
+
+@functools.cache
+def _solved() -> tuple[Path, str]:
+    folder = Path(tempfile.mkdtemp(prefix="cra-solved-", dir=TEMPORARY))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    project = make_project(folder)
     with serving(project) as server:
         told = project.solve(server, "--json")
     assert told.code == 0, told.err

@@ -112,10 +112,8 @@ def rows(till: Project, query: str) -> list[tuple[object, ...]]:
         return [tuple(row) for row in conn.execute(query)]
 
 
-def test_few_calls_leave_the_start_factor(till: Project) -> None:
-    Workspace(repo=till.top).create()
-    log_calls(till, 30)
-    assert till.solve_scripted().code == 0
+def test_a_first_run_measures_by_the_start_factor(till: Project, solved: str) -> None:
+    """How few calls are too few, `tests/llm/test_calibration.py` tests."""
     assert rows(till, "SELECT model, calibration_id FROM task_gauges ORDER BY model") == [
         (model, None) for model in MODELS
     ]
@@ -125,7 +123,7 @@ def test_few_calls_leave_the_start_factor(till: Project) -> None:
         )
 
 
-def test_what_was_learned_measures_every_prompt_and_stays_above_the_servers_count(till: Project) -> None:
+def test_what_was_learned_measures_every_prompt_and_those_of_a_replay_as_the_run_did(till: Project) -> None:
     Workspace(repo=till.top).create()
     log_calls(till, 210)
     assert till.solve_scripted().code == 0
@@ -139,12 +137,7 @@ def test_what_was_learned_measures_every_prompt_and_stays_above_the_servers_coun
         assert asked.cost.estimated_tokens != InitialEstimator().request(
             asked.request.system_prompt, asked.request.prompt
         )
-
-
-def test_a_replay_measures_as_the_run_did_whatever_was_learned_since(till: Project) -> None:
-    Workspace(repo=till.top).create()
-    log_calls(till, 60)
-    assert till.solve_scripted().code == 0
+    # A replay measures as the run did, whatever was learned since; another run does not.
     run = till.recorded().run
     assert run is not None
     log_calls(till, 260, heavier=2)

@@ -64,7 +64,9 @@ def spans(project: Project) -> tuple[TimeSpanRow, ...]:
         return list_time_spans(conn, find_task(conn, "@"))
 
 
-def test_a_run_has_its_first_model_loaded_once_and_before_the_first_question(project: Project) -> None:
+def test_a_run_has_its_first_model_loaded_once_before_the_first_question_and_its_replay_none(
+    project: Project,
+) -> None:
     loaded: list[list[str]] = []
 
     def answer(call: ChatCall) -> object:
@@ -73,18 +75,12 @@ def test_a_run_has_its_first_model_loaded_once_and_before_the_first_question(pro
 
     with OllamaServer(answer) as server:  # type: ignore[arg-type]
         assert project.solve(server).code == 0
+        (row,) = [row for row in spans(project) if row.kind is TimeKind.MODEL_LOAD]
+        assert project.cra("replay", "@").code == 0
     assert [body["model"] for body in server.loads] == ["thinker:4b"]
     assert server.reloads == 0
     assert loaded[0] == ["thinker:4b"]
-    (row,) = [row for row in spans(project) if row.kind is TimeKind.MODEL_LOAD]
     assert row.detail == "thinker:4b"
-
-
-def test_a_replay_loads_nothing(project: Project) -> None:
-    with OllamaServer(project.oracle) as server:
-        assert project.solve(server).code == 0
-        assert project.cra("replay", "@").code == 0
-    assert len(server.loads) == 1
 
 
 def test_a_load_that_fails_is_noted_and_ends_nothing(project: Project) -> None:

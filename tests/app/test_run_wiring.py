@@ -6,7 +6,7 @@ import pytest
 from testing.client.model_client import models_config
 from testing.patience import wait_until
 from testing.runs.memory_commits import REPOSITORY
-from testing.runs.solving import make_project
+from testing.runs.solving import Project
 
 from clean_room_agent.app.run_wiring import _prompts_go_to, prepare_questions, runner_setup, task_of
 from clean_room_agent.app.settings import Settings
@@ -52,11 +52,9 @@ def test_the_first_line_says_where_prompts_go(url: str, allow_remote: bool, wher
     assert _prompts_go_to(models_config(url, allow_remote=allow_remote)) == where
 
 
-def test_what_a_run_does_is_timed(tmp_path: Path) -> None:
-    project = make_project(tmp_path)
-    assert project.solve_scripted().code == 0
-    with contextlib.closing(get_connection("raw", repo_path=project.top, read_only=True)) as conn:
-        spans = list_time_spans(conn, find_task(conn, "@"))
+def test_what_a_run_does_is_timed(till: Project, solved: str) -> None:
+    with contextlib.closing(get_connection("raw", repo_path=till.top, read_only=True)) as conn:
+        spans = list_time_spans(conn, find_task(conn, solved))
     assert spans[0].kind is TimeKind.START
     assert all(row.began_at <= row.ended_at for row in spans)
     assert {(row.kind.value, row.detail) for row in spans} == {

@@ -3,35 +3,23 @@ import json
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from testing.patience import PATIENCE
+from testing.forked import Forked
 from testing.record_faults import record_faults
-from testing.repositories import git
-from testing.runs.solving import Project, Script, serving
+from testing.repositories import copy_repository, git
+from testing.runs.solving import Project, Script, make_project, serving
 from testing.servers.ollama_script import Answer, ChatCall
 
-from clean_room_agent import proc
+from clean_room_agent.app import prune_removal
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.folders import FRESH
 from clean_room_agent.workspace import Workspace, hold
-
-KILLED = """
-import os, signal, sys
-from clean_room_agent.app import prune_removal
-def die(*arguments):
-    os.kill(os.getpid(), signal.SIGKILL)
-module, name = sys.argv.pop(1).split(":")
-setattr(prune_removal, name, die)
-from clean_room_agent.cli.main import main
-main()
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -65,8 +53,10 @@ def faults(project: Project) -> tuple[str, ...]:
         return record_faults(conn)
 
 
-def interrupted(project: Project) -> str:
-    """The id of a run that stopped in the middle and can go on."""
+@pytest.fixture(scope="module")
+def interrupted_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A repository with a run that stopped in the middle and can go on, and the run's id."""
+    project = make_project(tmp_path_factory.mktemp("interrupted"))
 
     class Leaving(Script):
         def __call__(self, call: ChatCall) -> Answer | str:
@@ -78,7 +68,16 @@ def interrupted(project: Project) -> str:
     with serving(project, Leaving(project.oracle)) as server:
         told = project.solve(server)
     assert told.code == 130, told.err
-    return ids(project)[0]
+    return project.top, ids(project)[0]
+
+
+@pytest.fixture
+def interrupted(till: Project, interrupted_once: tuple[Path, str]) -> str:
+    """The id of such a run of `till`, a copy of one made elsewhere."""
+    made, task_id = interrupted_once
+    shutil.rmtree(till.top)
+    copy_repository(made, till.top)
+    return task_id
 
 
 def test_nothing_goes_without_yes_and_nothing_of_runs_unless_chosen(till: Project, solved: str) -> None:
@@ -116,9 +115,8 @@ def test_a_merged_branch_goes_with_its_run(till: Project, solved: str) -> None:
     assert git(till.top, "for-each-ref", "refs/heads/cra/") == ""
 
 
-def test_one_that_can_be_resumed_goes_only_where_its_status_is_named(till: Project) -> None:
-    task_id = interrupted(till)
-    workspace = Workspace(repo=till.top)
+def test_one_that_can_be_resumed_goes_only_where_its_status_is_named(till: Project, interrupted: str) -> None:
+    workspace, task_id = Workspace(repo=till.top), interrupted
     told = asked(till, "--older-than", "0d", "--yes")
     assert told["runs"] == []
     assert "can be resumed" in str(told["notes"])
@@ -132,29 +130,24 @@ def test_one_that_can_be_resumed_goes_only_where_its_status_is_named(till: Proje
     assert "was pruned" in err
 
 
-def test_a_run_under_way_is_let_be(till: Project) -> None:
-    task_id = interrupted(till)
-    with hold(Workspace(repo=till.top).task_lock(task_id)):
+def test_a_run_under_way_is_let_be(till: Project, interrupted: str) -> None:
+    with hold(Workspace(repo=till.top).task_lock(interrupted)):
         told = asked(till, "--status", "interrupted", "--yes")
     assert told["runs"] == []
     assert told["notes"] == ["1 run is in progress: kept"]
-    assert ids(till) == [task_id]
-    assert Workspace(repo=till.top).session(task_id).exists()
+    assert ids(till) == [interrupted]
+    assert Workspace(repo=till.top).session(interrupted).exists()
 
 
 @pytest.mark.parametrize("step", ["delete_ref", "delete_tasks", "compact_record"])
 def test_killed_at_any_step_the_record_tells_the_run_whole_or_not_at_all(
-    till: Project, solved: str, step: str
+    till: Project, solved: str, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ("prune", "--older-than", "0d", "--yes", "--repo", str(till.top))
-    done = proc.run(
-        (sys.executable, "-c", KILLED, f"prune_removal:{step}", *words),
-        cwd=till.top,
-        env=till.environment(),
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.returncode in {-signal.SIGKILL, 128 + signal.SIGKILL}, done.stderr
+    with monkeypatch.context() as patched:
+        patched.setattr(prune_removal, step, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+        with Forked(till, "prune", "--older-than", "0d", "--yes") as done:
+            _, err = done.communicate()
+    assert done.returncode == -signal.SIGKILL, err
     assert faults(till) == ()
     assert ids(till) == ([] if step == "compact_record" else [solved])
     if step != "compact_record":

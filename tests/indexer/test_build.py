@@ -11,7 +11,7 @@ from testing.repositories import commit, git, init_repository, make_repository, 
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.errors import IndexingError, RecordError, RepositoryError
 from clean_room_agent.indexer.config import IndexConfig
-from clean_room_agent.indexer.update import update_paths
+from clean_room_agent.indexer.update import ALONE_BYTES, update_paths
 from clean_room_agent.workspace import Workspace, hold
 
 FILES = {
@@ -282,10 +282,14 @@ def test_progress_ends_with_all_files(top: Path) -> None:
     assert seen[-1] == (6, 6)
 
 
+FOR_SEVERAL = ALONE_BYTES // 12
+"""Bytes of each of 12 files that are more together than one process reads alone."""
+
+
 def test_many_changed_files_are_read_by_several_processes_as_by_one(tmp_path: Path) -> None:
     def text(number: int, word: str) -> str:
-        lines = (f"def {word}{number}_{line}(): return {word}{number - 1}_{line}\n" for line in range(600))
-        return f"from m{number - 1} import *\n" + "".join(lines)
+        lines = (f"def {word}{number}_{line}(): return {word}{number - 1}_{line}\n" for line in range(60))
+        return f"from m{number - 1} import *\n# {'x' * FOR_SEVERAL}\n" + "".join(lines)
 
     top = make_repository(tmp_path / "r", {f"m{number}.py": text(number, "f") for number in range(12)})
     index(top)

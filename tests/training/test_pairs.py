@@ -23,11 +23,17 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return top
 
 
-@pytest.fixture
-def shard(history: Path, tmp_path: Path) -> Shard:
+@pytest.fixture(scope="module")
+def made(history: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of the history's one unit."""
     commits, _ = mined(history / ".git")
     (unit,) = cut_units("till", history / ".git", commits)
-    return read_shard(make_shard(tmp_path, unit, plain_making()))
+    return make_shard(tmp_path_factory.mktemp("shard"), unit, plain_making())
+
+
+@pytest.fixture(scope="module")
+def shard(made: Path) -> Shard:
+    return read_shard(made)
 
 
 def test_a_run_at_the_parent_sends_the_same_bytes(history: Path, shard: Shard, tmp_path: Path) -> None:
@@ -89,12 +95,14 @@ def test_edits_make_the_commits_file(history: Path, shard: Shard) -> None:
     assert "divmod" not in rows[0]["prompt"]
 
 
-def test_the_same_commits_give_the_same_file_and_it_is_made_once(history: Path, tmp_path: Path) -> None:
+def test_the_same_commits_give_the_same_file_and_it_is_made_once(
+    history: Path, made: Path, tmp_path: Path
+) -> None:
     commits, _ = mined(history / ".git")
     (unit,) = cut_units("till", history / ".git", commits)
-    first, second = (make_shard(tmp_path / name, unit, plain_making()) for name in ("a", "b"))
-    assert first.name == second.name
-    assert first.read_bytes() == second.read_bytes()
+    first = make_shard(tmp_path / "a", unit, plain_making())
+    assert first.name == made.name
+    assert first.read_bytes() == made.read_bytes()
     first.write_bytes(b"made already")
     assert make_shard(tmp_path / "a", unit, plain_making()).read_bytes() == b"made already"
 
