@@ -23,6 +23,7 @@ from clean_room_agent.execute.goal_check import GoalCheckInputs
 from clean_room_agent.execute.implement import ImplementInputs
 from clean_room_agent.execute.plan_prompts import AdjustmentInputs, MetaPlanInputs, PartPlanInputs
 from clean_room_agent.execute.scaffold import ScaffoldInputs
+from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.judges import question_text
 from clean_room_agent.retrieval.prompts import TaskAnalysisInputs
 from clean_room_agent.retrieval.stage import BatchInputs, SingleInputs
@@ -232,3 +233,8 @@ INPUTS: dict[str, Any] = {
         faults=(),
     ),
 }
+
+
+def sources(prompt: Prompt[Any, Any]) -> list[tuple[int, int, str]]:
+    """First line, last line and source of each value in the prompt with its inputs here."""
+    return [(span.first, span.last, span.source.value) for span in prompt.render(INPUTS[prompt.name]).spans]

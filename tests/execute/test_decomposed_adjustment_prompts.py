@@ -1,5 +1,5 @@
 from inline_snapshot import snapshot
-from testing.prompt_inputs import INPUTS
+from testing.prompt_inputs import INPUTS, sources
 
 from clean_room_agent.artifacts.prompt_sources import plain_text
 from clean_room_agent.execute.decomposed_adjustment_prompts import (
@@ -45,8 +45,7 @@ Should this step still be done? Answer yes or no.\
 
 
 def test_what_each_value_of_the_adjustment_step_viability_prompt_comes_from() -> None:
-    spans = ADJUSTMENT_STEP_VIABILITY.render(INPUTS["adjustment_step_viability"]).spans
-    assert [(span.first, span.last, span.source.value) for span in spans] == snapshot(
+    assert sources(ADJUSTMENT_STEP_VIABILITY) == snapshot(
         [(4, 4, "task"), (7, 7, "part"), (10, 10, "step"), (13, 13, "failure"), (27, 27, "step")]
     )
 
@@ -82,8 +81,7 @@ Must this step change because of the failure? Answer yes or no.\
 
 
 def test_what_each_value_of_the_adjustment_root_cause_prompt_comes_from() -> None:
-    spans = ADJUSTMENT_ROOT_CAUSE.render(INPUTS["adjustment_root_cause"]).spans
-    assert [(span.first, span.last, span.source.value) for span in spans] == snapshot(
+    assert sources(ADJUSTMENT_ROOT_CAUSE) == snapshot(
         [(4, 4, "task"), (7, 7, "part"), (10, 10, "failure"), (23, 23, "step")]
     )
 
@@ -123,8 +121,7 @@ Does the plan need a new step for this failure? Answer yes or no.\
 
 
 def test_what_each_value_of_the_adjustment_new_step_prompt_comes_from() -> None:
-    spans = ADJUSTMENT_NEW_STEP.render(INPUTS["adjustment_new_step"]).spans
-    assert [(span.first, span.last, span.source.value) for span in spans] == snapshot(
+    assert sources(ADJUSTMENT_NEW_STEP) == snapshot(
         [(4, 4, "task"), (7, 7, "part"), (10, 10, "step"), (24, 24, "step"), (27, 27, "failure")]
     )
 
@@ -183,8 +180,7 @@ Which steps remain now? Use at most 4. Answer with the JSON object.\
 
 
 def test_what_each_value_of_the_adjustment_finalize_prompt_comes_from() -> None:
-    spans = ADJUSTMENT_FINALIZE.render(INPUTS["adjustment_finalize"]).spans
-    assert [(span.first, span.last, span.source.value) for span in spans] == snapshot(
+    assert sources(ADJUSTMENT_FINALIZE) == snapshot(
         [
             (4, 4, "task"),
             (7, 7, "part"),

@@ -1,5 +1,8 @@
+from typing import Any
+
+import pytest
 from inline_snapshot import snapshot
-from testing.prompt_inputs import INPUTS
+from testing.prompt_inputs import INPUTS, sources
 
 from clean_room_agent.artifacts.prompt_sources import plain_text
 from clean_room_agent.execute.decomposed_plan_prompts import (
@@ -10,6 +13,7 @@ from clean_room_agent.execute.decomposed_plan_prompts import (
     STEP_DESIGN,
     SYMBOL_TARGETS,
 )
+from clean_room_agent.llm.prompt import Prompt
 
 
 def test_the_change_points_prompt_reads_so() -> None:
@@ -54,8 +58,7 @@ Which places have to change for it? Name at most 8. Answer with the JSON object.
 
 
 def test_what_each_value_of_the_change_points_prompt_comes_from() -> None:
-    spans = CHANGE_POINTS.render(INPUTS["change_points"]).spans
-    assert [(span.first, span.last, span.source.value) for span in spans] == snapshot(
+    assert sources(CHANGE_POINTS) == snapshot(
         [
             (4, 4, "task"),
             (7, 7, "frame"),
@@ -102,8 +105,7 @@ Do these two changes belong into one part? Answer yes or no.\
 
 
 def test_what_each_value_of_the_same_part_prompt_comes_from() -> None:
-    spans = SAME_PART.render(INPUTS["same_part"]).spans
-    assert [(span.first, span.last, span.source.value) for span in spans] == snapshot(
+    assert sources(SAME_PART) == snapshot(
         [(4, 4, "task"), (7, 7, "draft"), (8, 8, "draft"), (21, 23, "draft"), (26, 26, "draft")]
     )
 
@@ -139,9 +141,9 @@ Must B be done before A? Answer yes or no.\
 """)
 
 
-def test_what_each_value_of_the_part_dependency_prompt_comes_from() -> None:
-    spans = PART_DEPENDENCY.render(INPUTS["part_dependency"]).spans
-    assert [(span.first, span.last, span.source.value) for span in spans] == snapshot(
+@pytest.mark.parametrize("prompt", [PART_DEPENDENCY, STEP_DEPENDENCY], ids=lambda prompt: prompt.name)
+def test_what_each_value_of_a_prompt_about_order_comes_from(prompt: Prompt[Any, Any]) -> None:
+    assert sources(prompt) == snapshot(
         [(4, 4, "task"), (7, 7, "draft"), (8, 8, "draft"), (21, 21, "draft"), (24, 24, "draft")]
     )
 
@@ -192,8 +194,7 @@ Which places does this part change? Name at most 8. Answer with the JSON object.
 
 
 def test_what_each_value_of_the_symbol_targets_prompt_comes_from() -> None:
-    spans = SYMBOL_TARGETS.render(INPUTS["symbol_targets"]).spans
-    assert [(span.first, span.last, span.source.value) for span in spans] == snapshot(
+    assert sources(SYMBOL_TARGETS) == snapshot(
         [
             (4, 4, "task"),
             (7, 7, "frame"),
@@ -250,8 +251,7 @@ Which steps does this part have? Use at most 4. The edits of one step can have a
 
 
 def test_what_each_value_of_the_step_design_prompt_comes_from() -> None:
-    spans = STEP_DESIGN.render(INPUTS["step_design"]).spans
-    assert [(span.first, span.last, span.source.value) for span in spans] == snapshot(
+    assert sources(STEP_DESIGN) == snapshot(
         [
             (4, 4, "task"),
             (7, 7, "frame"),
@@ -293,10 +293,3 @@ total in src/till.py: Add all prices.
 
 Must B be done before A? Answer yes or no.\
 """)
-
-
-def test_what_each_value_of_the_step_dependency_prompt_comes_from() -> None:
-    spans = STEP_DEPENDENCY.render(INPUTS["step_dependency"]).spans
-    assert [(span.first, span.last, span.source.value) for span in spans] == snapshot(
-        [(4, 4, "task"), (7, 7, "draft"), (8, 8, "draft"), (21, 21, "draft"), (24, 24, "draft")]
-    )

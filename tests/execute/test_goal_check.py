@@ -2,7 +2,7 @@ from inline_snapshot import snapshot
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import model_client, models_config
 from testing.client.scripted_transport import ScriptedTransport
-from testing.prompt_inputs import INPUTS
+from testing.prompt_inputs import INPUTS, sources
 
 from clean_room_agent.artifacts.plans import Part, PlanStep, TargetFile
 from clean_room_agent.artifacts.prompt_sources import plain_text
@@ -87,7 +87,6 @@ Is all that the user asked for still done or in the revised steps? Answer yes or
 
 
 def test_what_each_value_of_the_goal_check_prompt_comes_from() -> None:
-    spans = GOAL_CHECK.render(INPUTS["goal_check"]).spans
-    assert [(span.first, span.last, span.source.value) for span in spans] == snapshot(
+    assert sources(GOAL_CHECK) == snapshot(
         [(4, 4, "task"), (7, 7, "part"), (10, 10, "step"), (25, 25, "step")]
     )
