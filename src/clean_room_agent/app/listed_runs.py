@@ -12,12 +12,19 @@ from clean_room_agent.json_values import to_shown
 from clean_room_agent.workspace import Workspace, is_held
 
 
+def status_now(workspace: Workspace, task_id: str, recorded: RunStatus) -> RunStatus:
+    """The status of a run: interrupted if it is recorded as running and no process holds it."""
+    if recorded is RunStatus.RUNNING and not is_held(workspace.task_lock(task_id)):
+        return RunStatus.INTERRUPTED
+    return recorded
+
+
 def as_it_stands(workspace: Workspace, entry: RunOverview) -> RunOverview:
-    """The run, shown as interrupted if it is recorded as running and no process holds it."""
+    """The run with its current status."""
     listing = entry.listing
-    if listing.status is not RunStatus.RUNNING or is_held(workspace.task_lock(listing.task_id)):
-        return entry
-    return replace(entry, listing=replace(listing, status=RunStatus.INTERRUPTED))
+    return replace(
+        entry, listing=replace(listing, status=status_now(workspace, listing.task_id, listing.status))
+    )
 
 
 def run_bytes(conn: Connection, workspace: Workspace, task_id: str) -> int:

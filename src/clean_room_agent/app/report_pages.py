@@ -7,9 +7,9 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from clean_room_agent.app.listed_runs import status_now
 from clean_room_agent.app.model_records import read_estimators
 from clean_room_agent.artifacts.names import short_id
-from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import list_prompt_spans
 from clean_room_agent.db.raw.runs import find_task
@@ -20,7 +20,7 @@ from clean_room_agent.report.call_texts import call_texts, result_diffs
 from clean_room_agent.report.causes import ending_on_record
 from clean_room_agent.report.trace import Chosen, RunTrace, read_trace
 from clean_room_agent.report.windows import window_accounts
-from clean_room_agent.workspace import Workspace, is_held, private_folder
+from clean_room_agent.workspace import Workspace, private_folder
 
 
 class Page(Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ def make_page(workspace: Workspace, run: str, *, of_all: bool, safe: Callable[[s
         if of_all:
             return Page(name="all", task_id="", html=page_of_all(conn, safe))
         task_id = find_task(conn, run)
-        trace = as_it_stands(workspace, read_trace(conn, task_id))
+        trace = _as_it_stands(workspace, read_trace(conn, task_id))
         return Page(name=short_id(task_id), task_id=task_id, html=page_of_run(conn, workspace, trace, safe))
 
 
@@ -76,12 +76,12 @@ def page_of_all(conn: Connection, safe: Callable[[str], str]) -> str:
     return runs_html(change_texts(page, safe))
 
 
-def as_it_stands(workspace: Workspace, trace: RunTrace) -> RunTrace:
-    """The run, shown as interrupted if it is recorded as running and no process holds it."""
+def _as_it_stands(workspace: Workspace, trace: RunTrace) -> RunTrace:
+    """The run with its current status."""
     run = trace.run
-    if run is None or run.status is not RunStatus.RUNNING or is_held(workspace.task_lock(trace.task_id)):
+    if run is None:
         return trace
-    return replace(trace, run=replace(run, status=RunStatus.INTERRUPTED))
+    return replace(trace, run=replace(run, status=status_now(workspace, trace.task_id, run.status)))
 
 
 def default_place(workspace: Workspace, name: str) -> Path:
