@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import Judgment, Mode, Subject
@@ -65,7 +65,7 @@ class TaskRunRow(Struct, frozen=True, kw_only=True):
 
 
 class TaskRunOutcome(Struct, frozen=True, kw_only=True):
-    """How a pass ended."""
+    """How a pass ended, each field in the column of its name."""
 
     success: bool
     total_tokens: int
@@ -87,17 +87,7 @@ def append_task_run(conn: Connection, row: TaskRunRow) -> int:
 
 def finish_task_run(conn: Connection, task_run_id: int, outcome: TaskRunOutcome) -> None:
     """Store how the pass ended."""
-    TASK_RUNS.update(
-        conn,
-        task_run_id,
-        success=outcome.success,
-        total_tokens=outcome.total_tokens,
-        total_latency_ms=outcome.total_latency_ms,
-        final_diff=outcome.final_diff,
-        final_plan=outcome.final_plan,
-        detail=outcome.detail,
-        completed_at=outcome.completed_at,
-    )
+    TASK_RUNS.update(conn, task_run_id, **structs.asdict(outcome))
 
 
 def get_task_run(conn: Connection, pass_id: str) -> TaskRunRow | None:

@@ -1,6 +1,6 @@
 """Runs: the status of each, its events and times, its archived session, and how a person lists and names them."""
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clean_room_agent.artifacts.names import parse_run
 from clean_room_agent.artifacts.outcomes import EventKind, RunStatus, TimeKind
@@ -62,7 +62,7 @@ class OrchestratorRunRow(Struct, frozen=True, kw_only=True):
 
 
 class RunProgress(Struct, frozen=True, kw_only=True):
-    """How far a run has come."""
+    """How far a run has come, each field in the column of its name."""
 
     total_parts: int
     total_steps: int
@@ -71,7 +71,7 @@ class RunProgress(Struct, frozen=True, kw_only=True):
 
 
 class RunOutcome(Struct, frozen=True, kw_only=True):
-    """How a run ended, or what it waits for (`completed_at` is None if it can be resumed)."""
+    """How a run ended, or what it waits for (`completed_at` is None if it can be resumed), each field in the column of its name."""
 
     status: RunStatus
     completed_at: str | None
@@ -99,27 +99,12 @@ def set_snapshot(conn: Connection, run_id: int, *, commit: str, snapshot: str) -
 
 def set_progress(conn: Connection, run_id: int, progress: RunProgress) -> None:
     """Store how far the run has come."""
-    ORCHESTRATOR_RUNS.update(
-        conn,
-        run_id,
-        total_parts=progress.total_parts,
-        total_steps=progress.total_steps,
-        parts_completed=progress.parts_completed,
-        steps_completed=progress.steps_completed,
-    )
+    ORCHESTRATOR_RUNS.update(conn, run_id, **structs.asdict(progress))
 
 
 def set_outcome(conn: Connection, run_id: int, outcome: RunOutcome) -> None:
     """Store how the run ended or why it waits; also used when it is resumed."""
-    ORCHESTRATOR_RUNS.update(
-        conn,
-        run_id,
-        status=outcome.status,
-        completed_at=outcome.completed_at,
-        reason=outcome.reason,
-        branch=outcome.branch,
-        result_commit=outcome.result_commit,
-    )
+    ORCHESTRATOR_RUNS.update(conn, run_id, **structs.asdict(outcome))
 
 
 def get_orchestrator_run(conn: Connection, task_id: str) -> OrchestratorRunRow | None:
