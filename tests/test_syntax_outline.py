@@ -95,7 +95,7 @@ run(cases, (four) => {});
 def test_fixtures_members_and_names_of_python_are_known() -> None:
     outline = outline_of(PYTHON, "test_a.py")
     assert outline is not None
-    assert outline.calls == []
+    assert outline.calls == ()
     assert [(entry.name, entry.span.start_line, entry.fixture, entry.automatic) for entry in outline.declared] == [
         ("X", 2, False, False),
         ("a", 3, False, False),

@@ -9,10 +9,11 @@ In Python a test is a definition; in JavaScript and TypeScript it is a call, wit
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 from tree_sitter import Node
 
 from clean_room_agent.syntax import tree_of
@@ -93,28 +94,27 @@ class Declared(Struct, frozen=True, kw_only=True):
     """Whether it runs for each test of its scope without being named, as an autouse fixture or a `setUp` does."""
 
 
-class Outline(Struct):
+class Outline(Struct, frozen=True, kw_only=True):
     """The outline of a test file, in the order of its lines."""
 
-    calls: list[TestCall] = field(default_factory=list)
-    declared: list[Declared] = field(default_factory=list)
-    names: list[tuple[int, str]] = field(default_factory=list)
+    calls: tuple[TestCall, ...] = ()
+    declared: tuple[Declared, ...] = ()
+    names: tuple[tuple[int, str], ...] = ()
     """(line, name) of each identifier; attributes count only for `self` and `cls`."""
 
     def names_in(self, span: Span) -> frozenset[str]:
         """The names that the lines of `span` use."""
-        return frozenset(name for line, name in self.names if span.start_line <= line <= span.end_line)
+        first, behind = (
+            bisect_left(self.names, (span.start_line,)),
+            bisect_left(self.names, (span.end_line + 1,)),
+        )
+        return frozenset(name for _, name in self.names[first:behind])
 
 
 def outline_of(source: bytes, path: str) -> Outline | None:
     """The outline of a file, which may have syntax errors; None if it cannot be parsed."""
     tree = tree_of(source, path)
-    if tree is None:
-        return None
-    outline = Outline()
-    _walk(tree.root_node, source, outline)
-    outline.names.sort()
-    return outline
+    return None if tree is None else _walk(tree.root_node, source)
 
 
 class _Place(Struct, frozen=True):
@@ -148,24 +148,28 @@ class _Visit(Struct, frozen=True):
         return found
 
 
-def _walk(root: Node, source: bytes, outline: Outline) -> None:
+def _walk(root: Node, source: bytes) -> Outline:
+    calls: list[TestCall] = []
+    declared: list[Declared] = []
+    names: list[tuple[int, str]] = []
     whole = Span(start_line=1, end_line=root.end_point[0] + 1)
     waiting = [_Visit(root, (), _Place((), whole, True), 0)]
     while waiting:
         visit = waiting.pop()
         node, place = visit.node, visit.place
-        outline.names.extend(_names(visit, source))
+        names.extend(_names(visit, source))
         call = _test_call(visit, source) if node.type == "call_expression" else None
         if call is not None:
-            outline.calls.append(call)
+            calls.append(call)
         if place.declares:
-            outline.declared.extend(_declared(visit, source))
+            declared.extend(_declared(visit, source))
         if visit.depth < MAX_DEPTH:
             outer = (node, *visit.outer[:1])
             waiting.extend(
                 _Visit(child, outer, _inside(node, child, place, call), visit.depth + 1)
                 for child in reversed(node.named_children)
             )
+    return Outline(calls=tuple(calls), declared=tuple(declared), names=tuple(sorted(names)))
 
 
 def _inside(node: Node, child: Node, place: _Place, call: TestCall | None) -> _Place:

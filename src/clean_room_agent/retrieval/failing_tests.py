@@ -4,6 +4,7 @@ import ast
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -263,9 +264,17 @@ class _Finder:
             text = self._source.files.read(path, row.content_hash) if row is not None else None
             self._known[path] = None
             if isinstance(text, FileText):
-                data = "\n".join(text.lines).encode("utf-8", "replace")
-                self._known[path] = (text, outline_of(data, path) or Outline())
+                self._known[path] = (text, _outline(text))
         return self._known[path]
+
+
+@lru_cache(maxsize=32)
+def _outline(text: FileText) -> Outline:
+    """The file's outline; empty if it cannot be parsed.
+
+    Kept, because each stage of each pass asks about the same failing tests.
+    """
+    return outline_of("\n".join(text.lines).encode("utf-8", "replace"), text.path) or Outline()
 
 
 def _fit(titles: Sequence[Sequence[str]], wanted: str) -> int:

@@ -10,6 +10,7 @@ import posixpath
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 MOST_LINES = 1000
@@ -127,10 +128,23 @@ def normalise_name(name: str, roots: Sequence[Path]) -> str:
 
 def relative_paths(text: str, roots: Sequence[Path]) -> str:
     """`text` with the paths below `roots`, however they are spelt, relative to the root; a root itself is `.`."""
-    spellings = {str(root) for root in roots} | {str(root.resolve()) for root in roots}
-    for root in sorted(spellings - {"/"}, key=lambda spelling: (-len(spelling), spelling)):
-        text = re.sub(rf"(?:file://)?{re.escape(root)}(/|(?![\w.-]))", _below, text)
+    for spelling, pattern in _spellings(tuple(roots)):
+        if spelling in text:
+            text = pattern.sub(_below, text)
     return text
+
+
+@lru_cache(maxsize=16)
+def _spellings(roots: tuple[Path, ...]) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Each spelling of the roots, the longest first, with the pattern of what begins with it.
+
+    Kept, because following links costs more than the rest, and a run of many tests has thousands of texts.
+    """
+    spellings = {str(root) for root in roots} | {str(root.resolve()) for root in roots}
+    return tuple(
+        (root, re.compile(rf"(?:file://)?{re.escape(root)}(/|(?![\w.-]))"))
+        for root in sorted(spellings - {"/"}, key=lambda spelling: (-len(spelling), spelling))
+    )
 
 
 def _below(match: re.Match[str]) -> str:
