@@ -7,7 +7,7 @@ which part of a file it means, the pieces nearest to the task are judged.
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import accumulate, groupby
 
 from msgspec.structs import replace
 
@@ -241,8 +241,7 @@ def _without_asking(
         return whole, named
     sure = {(one.path, one.start_line) for one in named}
     open_pieces = [scored for scored in files.pieces if _may_change(scored, files)]
-    is_small_prompt = sum(source.count(scored.text) for scored in open_pieces) <= SMALL_TOKENS
-    if is_small_prompt and context.request.mode != "implement":
+    if context.request.mode != "implement" and _fit(open_pieces, source, SMALL_TOKENS):
         named += [
             scored.select("primary", "all that is in scope fits into a small prompt")
             for scored in open_pieces
@@ -255,6 +254,12 @@ def _without_asking(
         if scored.key not in sure and scored.entry.tier > 0 and (reason := _named_by_task(scored, files))
     ]
     return whole, named
+
+
+def _fit(pieces: Sequence[ScoredPiece], source: RepositorySource, most: int) -> bool:
+    """Whether the pieces take at most so many tokens; no more of them are counted than it takes to know."""
+    counts = accumulate(source.count(scored.text) for scored in pieces)
+    return all(total <= most for total in counts)
 
 
 def _named_by_task(scored: ScoredPiece, files: FilesInScope) -> str:

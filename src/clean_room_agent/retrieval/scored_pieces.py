@@ -6,6 +6,7 @@ Also, code in short: signatures, outlines, and the lines closest to a task.
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from textwrap import indent
 
 from msgspec import Struct
@@ -229,13 +230,19 @@ def _defines(view: FileView, piece: Piece, words: frozenset[str]) -> bool:
 
 def _bag(view: FileView, piece: Piece, wanted: Mapping[str, float]) -> dict[str, float]:
     """How often each wanted term occurs in the piece; its name counts more."""
-    found = count_terms(view.text.span(piece.start_line, piece.end_line))
-    bag = {term: float(count) for term, count in found.items() if term in wanted}
+    found = _terms(view.text.span(piece.start_line, piece.end_line))
+    bag = {term: float(found[term]) for term in wanted.keys() & found.keys()}
     if piece.kind not in OTHER_KINDS:
         for term in count_terms(piece.name):
             if term in wanted:
                 bag[term] = bag.get(term, 0.0) + NAME_WEIGHT
     return bag
+
+
+@lru_cache(maxsize=2048)
+def _terms(text: str) -> Mapping[str, int]:
+    """How often each term stands in the text; kept, because each stage and pass scores the same pieces."""
+    return count_terms(text)
 
 
 def _relative(scores: Mapping[PieceKey, float]) -> dict[PieceKey, float]:

@@ -4,6 +4,7 @@ pieces.
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -123,6 +124,7 @@ class RepositorySource:
         self._rows: dict[str, FileRow] | None = None
         self._symbols: dict[str, tuple[SymbolRow, ...]] = {}
         self._definitions: dict[str, tuple[Definition, ...]] = {}
+        self._views: dict[tuple[str, int, int], FileView | NotEditable] = {}
 
     def paths(self) -> tuple[str, ...]:
         """All indexed paths, sorted."""
@@ -185,11 +187,17 @@ class RepositorySource:
             RepositoryError: the file differs from what was indexed.
             KeyError: the path is not indexed.
         """
+        key = (path, max_lines, available_tokens)
+        if key not in self._views:
+            self._views[key] = self._view(path, max_lines, available_tokens)
+        return self._views[key]
+
+    def _view(self, path: str, max_lines: int, available_tokens: int) -> FileView | NotEditable:
         row = self._by_path()[path]
         text = self.files.read(path, row.content_hash)
         if isinstance(text, NotEditable):
             return text
-        definitions = self.definitions(row)
+        definitions = self.definitions_at(path)
         pieces = divide_large(
             split_file(text.lines, definitions, max_lines=max_lines, imports=_imports(text)),
             text.lines,
@@ -244,7 +252,9 @@ class RepositorySource:
         return self._rows
 
 
+@lru_cache(maxsize=256)
 def _imports(text: FileText) -> Sequence[tuple[int, int]]:
+    """First and last line of each import; kept, because each pass of a run divides the same files."""
     return import_lines("\n".join(text.lines).encode("utf-8", "replace"), text.path)
 
 

@@ -26,10 +26,13 @@ class SourceTree:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._read: dict[str, tuple[list[str], Mapping[int, tuple[int, int]]]] = {}
+        self._exists: dict[str, bool] = {}
 
     def exists(self, path: str) -> bool:
         """Whether there is a regular file at the relative path."""
-        return safe_open.is_file(self._root, path)
+        if path not in self._exists:  # the failures of one cause share their frames
+            self._exists[path] = safe_open.is_file(self._root, path)
+        return self._exists[path]
 
     def statement(self, path: str, line: int) -> str:
         """The statement at a 1-based line, stripped, or that line alone; "" if there is none."""
