@@ -27,6 +27,7 @@ from clean_room_agent.orchestrator.events import Nobody
 from clean_room_agent.orchestrator.spending import TimeLog
 from clean_room_agent.workspace import Workspace
 
+TASK = "5f0c9a1e-7d2b-4c1e-9f3a-2b6d8e4a1c70"
 FILES = {f"pkg/m{number}.py": f"def f{number}():\n    return {number}\n" for number in range(40)}
 
 
@@ -48,19 +49,24 @@ def is_running(pid: int) -> bool:
 
 def test_who_waits_finds_the_index_up_to_date_and_the_run_on_record(workspace: Workspace) -> None:
     told: list[tuple[int, int]] = []
-    with IndexProcess(Refresh(workspace, IndexConfig())) as index:
+    with IndexProcess(Refresh(workspace, IndexConfig(), TASK)) as index:
         index.wait(lambda done, total: told.append((done, total)))
         with opened(workspace.curated) as conn:
             assert conn.execute("SELECT count(*) FROM files").fetchone()[0] == len(FILES)
     with opened(workspace.raw) as record:
         assert [row["status"] for row in record.execute("SELECT status FROM index_runs")] == ["complete"]
+    with contextlib.closing(connect_file("curated", workspace.run_copy(TASK))) as copy:
+        assert copy.execute("SELECT count(*) FROM files").fetchone()[0] == len(FILES)
     assert all(done <= total for done, total in told)
 
 
 def test_the_index_run_is_timed(workspace: Workspace) -> None:
     rows: list[TimeSpanRow] = []
     times = TimeLog("task", utc_now)
-    with times.connected(rows.append), IndexProcess(Refresh(workspace, IndexConfig()), times.timed) as index:
+    with (
+        times.connected(rows.append),
+        IndexProcess(Refresh(workspace, IndexConfig(), TASK), times.timed) as index,
+    ):
         index.wait(lambda _done, _total: None)
     (row,) = rows
     assert (row.kind, row.task_id) == (TimeKind.INDEX, "task")
@@ -70,7 +76,7 @@ def test_the_index_run_is_timed(workspace: Workspace) -> None:
 def test_what_went_wrong_is_raised_where_somebody_waits(workspace: Workspace) -> None:
     (workspace.repo / "pkg" / "m1.py").write_bytes(b"# coding: nonsense\nx = '\xff'\n")
     with (
-        IndexProcess(Refresh(workspace, IndexConfig())) as index,
+        IndexProcess(Refresh(workspace, IndexConfig(), TASK)) as index,
         pytest.raises(IndexingError, match=r"pkg/m1\.py"),
     ):
         index.wait(lambda _done, _total: None)
@@ -78,18 +84,18 @@ def test_what_went_wrong_is_raised_where_somebody_waits(workspace: Workspace) ->
 
 def test_nobody_waits_and_nothing_is_left_running(workspace: Workspace) -> None:
     began = time.monotonic()
-    with IndexProcess(Refresh(workspace, IndexConfig())) as index:
+    with IndexProcess(Refresh(workspace, IndexConfig(), TASK)) as index:
         (process,) = index._pool._children.values()
         assert is_running(process)
     assert not is_running(process)
     assert time.monotonic() - began < PATIENCE
-    with IndexProcess(Refresh(workspace, IndexConfig())) as again:
+    with IndexProcess(Refresh(workspace, IndexConfig(), TASK)) as again:
         again.wait(lambda _done, _total: None)
 
 
 def test_jobs_are_done_in_turn_and_after_the_first(workspace: Workspace) -> None:
     told: list[tuple[int, int]] = []
-    with IndexProcess(Refresh(workspace, IndexConfig())) as index:
+    with IndexProcess(Refresh(workspace, IndexConfig(), TASK)) as index:
         (workspace.repo / "pkg" / "m1.py").write_text("def changed():\n    return 1\n")
         for commit in ("c0ffee", "c0ffee2"):
             index.do(
@@ -125,7 +131,7 @@ def test_what_retrieval_reads_through_cannot_be_written(tmp_path: Path) -> None:
         settings = load_settings(workspace.config, Overrides())
         repo = open_repository(project.top)
         with contextlib.ExitStack() as stack:
-            indexing = stack.enter_context(IndexProcess(Refresh(workspace, settings.index)))
+            indexing = stack.enter_context(IndexProcess(Refresh(workspace, settings.index, "wall")))
             services = stack.enter_context(wiring.open_services(workspace, settings, "wall"))
             parts = stack.enter_context(
                 run_parts(
@@ -140,6 +146,10 @@ def test_what_retrieval_reads_through_cannot_be_written(tmp_path: Path) -> None:
             )
             copy = parts.index
             assert isinstance(copy, IndexCopy)
+            indexing.wait(lambda _done, _total: None)
+            workspace.run_copy(
+                "wall"
+            ).unlink()  # as another command that clears up may have done before the run had its lock
             reading = copy.source._kb._conn
             assert reading.execute("SELECT count(*) FROM files").fetchone()[0] == 5
             with pytest.raises(sqlite3.OperationalError, match="readonly database"):

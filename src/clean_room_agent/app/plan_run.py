@@ -68,7 +68,7 @@ def run_plan(
     first = first_model(wiring.router_of(settings), planned=False)
     workspace.create()
     with (
-        IndexProcess(Refresh(workspace, settings.index), times.timed) as indexing,
+        IndexProcess(Refresh(workspace, settings.index, task_id), times.timed) as indexing,
         loading(settings.models, first if live else None, times),
         wiring.open_services(workspace, settings, task_id, transport, watch=observer.notice) as services,
         run_parts(services, repo, task, observer, indexing=indexing, command="plan", times=times) as parts,

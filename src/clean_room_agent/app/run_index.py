@@ -60,10 +60,12 @@ class Job(Protocol):
 
 
 class Refresh(Struct, frozen=True):
-    """Bring the repository's index up to date, and record that."""
+    """Bring the repository's index up to date, record that, and copy it for a run."""
 
     workspace: Workspace
     bounds: IndexConfig
+    task_id: str
+    """Of the run that gets the copy."""
 
     def run(self, progress: Progress) -> None:
         """See the class."""
@@ -79,6 +81,8 @@ class Refresh(Struct, frozen=True):
             note=lambda row, generated: write_event(repo, append_index_run, row, generated),
             now=utc_now,
         )
+        with contextlib.closing(connect_file("curated", self.workspace.curated, read_only=True)) as source:
+            backup(source, self.workspace.run_copy(self.task_id))
 
 
 class IndexTree(Struct, frozen=True):
@@ -185,8 +189,7 @@ def _serve(first: Job | None, channel: Channel) -> None:
 
 
 class IndexCopy:
-    """The `RunIndex` of a run: its own copy of the curated database, made when it is first needed, and kept until the
-    task ends.
+    """The `RunIndex` of a run: its own copy of the curated database, kept until the task ends.
 
     It is a copy of the repository's, refreshed first. For a replay it is rebuilt from the recorded snapshot, because
     files and history may have changed since; likewise for a resumed run whose copy is missing or damaged.
@@ -258,14 +261,13 @@ class IndexCopy:
         )
 
     def _copy_refreshed(self, target: Path) -> None:
-        if self._services.resumed is None:
-            self._process.wait(self._progress)
-        else:
-            self._process.do(Refresh(self._services.workspace, self._services.settings.index), self._progress)
-        with contextlib.closing(
-            connect_file("curated", self._services.workspace.curated, read_only=True)
-        ) as source:
-            backup(source, target)
+        self._process.wait(self._progress)
+        # A resumed run begins without that job; and before the run has its lock, another command may clear up.
+        if self._services.resumed is not None or not target.exists():
+            services = self._services
+            self._process.do(
+                Refresh(services.workspace, services.settings.index, self._task_id), self._progress
+            )
 
     def _index_recorded(self, state: RecordedState, target: Path) -> None:
         """Make `target` an index of the recorded snapshot's files, with the history that HEAD had then."""

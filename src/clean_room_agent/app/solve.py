@@ -142,7 +142,7 @@ def run_solve(
     workspace.create()
     with (
         # Before anything has threads; a run that is resumed or replayed has an index of its own.
-        IndexProcess(Refresh(workspace, settings.index) if new else None, times.timed) as indexing,
+        IndexProcess(Refresh(workspace, settings.index, task_id) if new else None, times.timed) as indexing,
         loading(settings.models, first if live else None, times),
         interruptible(task_id) as interrupts,
         wiring.open_services(
