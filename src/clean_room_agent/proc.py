@@ -85,7 +85,7 @@ def run(
     A string is run by `sh`: for the user's own commands only. `env` None means this program's environment; of either,
     the child gets what `outside_environment` leaves. A name without a slash is looked up on that PATH. Processes that
     still run when the command itself has ended have 0.2 s to finish writing, then they are killed. With `contain` False
-    only the process group is killed: 20 ms cheaper, for programs that start no daemons; on systems other than Linux
+    only the process group is killed: 12 ms cheaper, for programs that start no daemons; on systems other than Linux
     this is always so. `limits` need `contain`. The command inherits the open files in `keep` under their numbers, in
     addition to the three streams. `heard` gets standard output as it arrives.
 

@@ -15,14 +15,14 @@ everything and leave.
 Only light modules are imported, and none of the package: this start-up is paid for every command.
 """
 
-import contextlib
+import _signal as signal  # type: ignore[import-not-found]  # `signal` makes enumerations of it: a third of this start-up
 import ctypes
 import os
 import resource
 import select
-import signal
 import sys
 import time
+from types import TracebackType
 
 PR_SET_CHILD_SUBREAPER = 36
 KILL_SECONDS = 10.0
@@ -31,6 +31,23 @@ LOOK_SECONDS = 0.1
 """Seconds between two measurements of the command's memory; longer if measuring is slow."""
 LOOK_SHARE = 20
 PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Suppressed:
+    """A block that ends without an error at the first exception of these kinds, as `contextlib.suppress` does, which takes
+    another part of the start-up.
+    """
+
+    def __init__(self, *kinds: type[Exception]) -> None:
+        self._kinds = kinds
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        return kind is not None and issubclass(kind, self._kinds)
 
 
 def main(control: int) -> None:
@@ -63,7 +80,7 @@ def main(control: int) -> None:
     while control not in {
         descriptor for descriptor, _ in poller.poll(pause * 1000 if any(bounds[:2]) else None)
     }:
-        with contextlib.suppress(BlockingIOError):
+        with Suppressed(BlockingIOError):
             os.read(wake, 4096)
         reap(control, command)
         started = time.monotonic()
@@ -135,7 +152,7 @@ def hold_to(bounds: list[int]) -> None:
         # The kernel counts all that the user runs; root is not counted at all, but looked at.
         others = sum(threads for _, threads, _ in processes_of(os.getuid()).values())
         lower(resource.RLIMIT_NPROC, others + processes)
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "wb") as score:  # noqa: PTH123
+    with Suppressed(OSError), open("/proc/self/oom_score_adj", "wb") as score:  # noqa: PTH123
         score.write(b"1000")  # where memory runs out, not the user's programs but this goes first
 
 
@@ -202,7 +219,7 @@ def kill_all(control: int, command: int) -> None:
     give_up = time.monotonic() + KILL_SECONDS
     while reap(control, command) and time.monotonic() < give_up:
         for pid in descendants(os.getpid()):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
+            with Suppressed(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(PAUSE_SECONDS)
 
@@ -228,7 +245,7 @@ def processes_of(user: int | None) -> dict[int, tuple[int, int, int]]:
     known = {}
     for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib would double the start-up time
         if name.isdigit():
-            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as stat:  # noqa: PTH123
+            with Suppressed(OSError), open(f"/proc/{name}/stat", "rb") as stat:  # noqa: PTH123
                 if user is None or os.fstat(stat.fileno()).st_uid == user:
                     words = stat.read().rpartition(b")")[2].split()
                     known[int(name)] = int(words[1]), int(words[17]), int(words[21]) * PAGE
@@ -237,7 +254,7 @@ def processes_of(user: int | None) -> dict[int, tuple[int, int, int]]:
 
 def tell(control: int, line: str) -> None:
     """Send a line to the other side, if it still exists."""
-    with contextlib.suppress(OSError):
+    with Suppressed(OSError):
         os.write(control, line.encode())
 
 
