@@ -113,6 +113,16 @@ def test_fixtures_members_and_names_of_python_are_known() -> None:
     assert used.isdisjoint({"key", "b", "parametrize"})
 
 
+def test_an_attribute_is_a_used_name_only_of_self_and_cls() -> None:
+    outline = outline_of(
+        b"def test_a(self):\n    self.own + cls . other + one.self.not_own + myself.no\n    'self.text'\n    f(named=given)\n",
+        "test_a.py",
+    )
+    assert outline is not None
+    used = outline.names_in(Span(start_line=2, end_line=4))
+    assert used == {"self", "own", "cls", "other", "one", "myself", "f", "given"}
+
+
 def test_what_cannot_be_parsed_has_no_outline() -> None:
     assert outline_of(b"x", "a.rs") is None
     assert outline_of(b"it('a', () => {", "a.test.js") is not None
@@ -124,9 +134,11 @@ def test_what_cannot_be_parsed_has_no_outline() -> None:
         b"it('a', () => { f(x) });\n" * 4_000,
         b"describe('a', () => {" * 300 + b"});" * 300,
         b"const a = [" + b"x, " * 20_000 + b"];\n",
+        b"usefixtures('a')\nself.x\n" * 4_000,
     ],
 )
-def test_an_outline_takes_linear_time(source: bytes) -> None:
+@pytest.mark.parametrize("path", ["a.test.ts", "test_a.py"])
+def test_an_outline_takes_linear_time(source: bytes, path: str) -> None:
     started = time.monotonic()
-    outline_of(source, "a.test.ts")
+    outline_of(source, path)
     assert time.monotonic() - started < 15

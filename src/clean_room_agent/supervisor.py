@@ -24,6 +24,10 @@ import sys
 import time
 from types import TracebackType
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `typing` is not light, either
+    from typing import Self
+
 PR_SET_CHILD_SUBREAPER = 36
 KILL_SECONDS = 10.0
 PAUSE_SECONDS = 0.002
@@ -41,8 +45,8 @@ class Suppressed:
     def __init__(self, *kinds: type[Exception]) -> None:
         self._kinds = kinds
 
-    def __enter__(self) -> None:
-        pass
+    def __enter__(self) -> "Self":
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

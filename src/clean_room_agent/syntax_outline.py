@@ -11,12 +11,13 @@ In Python a test is a definition; in JavaScript and TypeScript it is a call, wit
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
+from functools import cache
 from typing import Literal
 
 from msgspec import Struct
-from tree_sitter import Node
+from tree_sitter import Node, Query, QueryCursor
 
-from clean_room_agent.syntax import tree_of
+from clean_room_agent.syntax import grammar_of, language, tree_of
 
 MAX_DEPTH = 400
 CALLEE = re.compile(
@@ -49,6 +50,15 @@ FIXTURE = re.compile(rb"\bfixture\b")
 AUTOUSE = re.compile(rb"\bautouse\s*=\s*True\b")
 FIXTURE_NAME = re.compile(rb"\bname\s*=\s*['\"](\w+)['\"]")
 USED_FIXTURES = re.compile(r"['\"](\w+)['\"]")
+PYTHON_NAMES = """
+(identifier) @name
+(attribute attribute: (identifier) @not_used)
+(keyword_argument name: (identifier) @not_used)
+"""
+"""A query, as visiting each node takes six times as long; without predicates, which look at a node's text from the file's
+beginning.
+"""
+OWN_ATTRIBUTE = re.compile(rb"(?<![\w.\x80-\xff])(?:self|cls)\s*\.\s*(\w+)")
 PYTHON_HOOKS = frozenset(
     {
         "setUp", "setUpClass", "asyncSetUp", "setup_method", "setup_class",
@@ -114,7 +124,13 @@ class Outline(Struct, frozen=True, kw_only=True):
 def outline_of(source: bytes, path: str) -> Outline | None:
     """The outline of a file, which may have syntax errors; None if it cannot be parsed."""
     tree = tree_of(source, path)
-    return None if tree is None else _walk(tree.root_node, source)
+    if tree is None:
+        return None
+    is_python = grammar_of(path) == "python"
+    calls, declared, names = _walk(tree.root_node, source, is_python=is_python)
+    if is_python:
+        names = _python_names(tree.root_node, source)
+    return Outline(calls=tuple(calls), declared=tuple(declared), names=tuple(sorted(names)))
 
 
 class _Place(Struct, frozen=True):
@@ -148,7 +164,12 @@ class _Visit(Struct, frozen=True):
         return found
 
 
-def _walk(root: Node, source: bytes) -> Outline:
+def _walk(
+    root: Node, source: bytes, *, is_python: bool
+) -> tuple[list[TestCall], list[Declared], list[tuple[int, str]]]:
+    """Calls, declarations and used names. In Python, only what is outside of functions is visited: it is there that
+    declarations count.
+    """
     calls: list[TestCall] = []
     declared: list[Declared] = []
     names: list[tuple[int, str]] = []
@@ -157,19 +178,22 @@ def _walk(root: Node, source: bytes) -> Outline:
     while waiting:
         visit = waiting.pop()
         node, place = visit.node, visit.place
-        names.extend(_names(visit, source))
-        call = _test_call(visit, source) if node.type == "call_expression" else None
-        if call is not None:
-            calls.append(call)
         if place.declares:
             declared.extend(_declared(visit, source))
-        if visit.depth < MAX_DEPTH:
+        call = None
+        if not is_python:
+            if node.type in IDENTIFIERS:
+                names.append((node.start_point[0] + 1, _text(node, source)))
+            elif node.type == "call_expression":
+                call = _test_call(visit, source)
+                calls += [call] if call is not None else []
+        if visit.depth < MAX_DEPTH and (place.declares or not is_python):
             outer = (node, *visit.outer[:1])
             waiting.extend(
                 _Visit(child, outer, _inside(node, child, place, call), visit.depth + 1)
                 for child in reversed(node.named_children)
             )
-    return Outline(calls=tuple(calls), declared=tuple(declared), names=tuple(sorted(names)))
+    return calls, declared, names
 
 
 def _inside(node: Node, child: Node, place: _Place, call: TestCall | None) -> _Place:
@@ -309,31 +333,37 @@ def _bound(node: Node | None, source: bytes) -> Iterator[str]:
             waiting.extend(reversed(part.named_children))
 
 
-def _names(visit: _Visit, source: bytes) -> Iterator[tuple[int, str]]:
-    """(line, name) if the node is a used name, or a call of `usefixtures`."""
-    node = visit.node
-    line = node.start_point[0] + 1
-    if node.type == "call":
-        callee = node.child_by_field_name("function")
-        arguments = node.child_by_field_name("arguments")
+@cache
+def _query(source: str) -> Query:
+    return Query(language("python"), source)
+
+
+def _python_names(root: Node, source: bytes) -> list[tuple[int, str]]:
+    """(line, name) of each name that is used, and of each fixture that a call of `usefixtures` names.
+
+    An attribute only counts for `self` and `cls`, and the name of an argument does not count.
+    """
+    cursor = QueryCursor(_query(PYTHON_NAMES))
+    cursor.set_max_start_depth(MAX_DEPTH)
+    found = cursor.captures(root)
+    own = {match.start(1) for match in OWN_ATTRIBUTE.finditer(source)}
+    left_out = {node.start_byte for node in found.get("not_used", ())} - own
+    names = [
+        (node.start_point[0] + 1, _text(node, source))
+        for node in found.get("name", ())
+        if node.start_byte not in left_out
+    ]
+    if b"usefixtures" in source:
+        names += _fixtures_named(root, source)
+    return names
+
+
+def _fixtures_named(root: Node, source: bytes) -> Iterator[tuple[int, str]]:
+    for call in QueryCursor(_query("(call) @call")).captures(root).get("call", ()):
+        callee, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
         if callee is not None and arguments is not None and _text(callee, source).endswith("usefixtures"):
             for name in USED_FIXTURES.findall(_text(arguments, source)):
-                yield line, name
-    elif node.type in IDENTIFIERS and _is_used(visit, source):
-        yield line, _text(node, source)
-
-
-def _is_used(visit: _Visit, source: bytes) -> bool:
-    """Whether the name counts as used: in Python, an attribute only counts for `self` and `cls`, and the name of an
-    argument does not count.
-    """
-    outer = visit.outer[0] if visit.outer else None
-    if outer is None or outer.type not in {"attribute", "keyword_argument"}:
-        return True
-    if outer.type == "keyword_argument":
-        return outer.child_by_field_name("name") != visit.node
-    owner = outer.child_by_field_name("object")
-    return owner == visit.node or (owner is not None and _text(owner, source) in {"self", "cls"})
+                yield call.start_point[0] + 1, name
 
 
 def _span(node: Node) -> Span:
