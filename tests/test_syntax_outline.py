@@ -129,16 +129,15 @@ def test_what_cannot_be_parsed_has_no_outline() -> None:
 
 
 @pytest.mark.parametrize(
-    "source",
+    ("path", "source"),
     [
-        b"it('a', () => { f(x) });\n" * 4_000,
-        b"describe('a', () => {" * 300 + b"});" * 300,
-        b"const a = [" + b"x, " * 20_000 + b"];\n",
-        b"usefixtures('a')\nself.x\n" * 4_000,
+        ("a.test.ts", b"it('a', () => { f(x) });\n" * 3_000),
+        ("a.test.ts", b"describe('a', () => {" * 300 + b"});" * 300),
+        ("a.test.ts", b"const a = [" + b"x, " * 20_000 + b"];\n"),
+        ("test_a.py", b"usefixtures('a')\nself.x\n" * 3_000),
     ],
 )
-@pytest.mark.parametrize("path", ["a.test.ts", "test_a.py"])
-def test_an_outline_takes_linear_time(source: bytes, path: str) -> None:
+def test_an_outline_takes_linear_time(path: str, source: bytes) -> None:
     started = time.monotonic()
     outline_of(source, path)
     assert time.monotonic() - started < 15
