@@ -20,7 +20,7 @@ from clean_room_agent.retrieval.scored_pieces import (
     QUOTED_CHARS,
     TEST_TERM_WEIGHT,
     FilesInScope,
-    Hints,
+    PieceHints,
     ScoredPiece,
     files_in_scope,
     first_line,
@@ -44,7 +44,7 @@ from clean_room_agent.retrieval.stage_source import FileText, FileView
 
 LINES = ["total = 0", "    for price in prices:", "        total += price", "", "return round(total)"]
 Make = Callable[..., World]
-NO_HINTS = Hints(planned=frozenset(), named=frozenset(), frames=(), wants_tests=False)
+NO_HINTS = PieceHints(planned=frozenset(), named=frozenset(), frames=(), wants_tests=False)
 LINES_OF_SCORED_PIECES = ("def add(item):", "    keep(item)", "def total():", "    return add(1)")
 
 
@@ -293,14 +293,14 @@ def view_of_scored_pieces(path: str = "cart.py") -> FileView:
     )
 
 
-def hints(**fields: object) -> Hints:
+def hints(**fields: object) -> PieceHints:
     values: dict[str, object] = {
         "planned": frozenset(),
         "named": frozenset(),
         "frames": (),
         "wants_tests": False,
     }
-    return Hints(**{**values, **fields})  # type: ignore[arg-type]
+    return PieceHints(**{**values, **fields})  # type: ignore[arg-type]
 
 
 def test_the_piece_whose_name_is_asked_for_is_nearer_than_one_that_uses_it() -> None:
@@ -323,7 +323,7 @@ def test_without_terms_or_hints_nothing_is_near() -> None:
         hints(test_words=frozenset({"total"})),
     ],
 )
-def test_each_hint_brings_its_piece_to_the_top_where_words_say_nothing(found: Hints) -> None:
+def test_each_hint_brings_its_piece_to_the_top_where_words_say_nothing(found: PieceHints) -> None:
     scores = score_pieces([view_of_scored_pieces()], {}, found)
     assert scores == {("cart.py", 1): 0.0, ("cart.py", 3): 1.0}
 

@@ -21,7 +21,13 @@ from clean_room_agent.paths import is_test_file
 from clean_room_agent.retrieval.candidates import asks_for_tests, find_candidates
 from clean_room_agent.retrieval.failing_tests import TestCode, find_tests
 from clean_room_agent.retrieval.mentions import Mentions, find_mentions, unique
-from clean_room_agent.retrieval.scored_pieces import Hints, read_view, score_pieces, weighted_terms, words_of
+from clean_room_agent.retrieval.scored_pieces import (
+    PieceHints,
+    read_view,
+    score_pieces,
+    weighted_terms,
+    words_of,
+)
 from clean_room_agent.retrieval.stage import Decision, Verdict
 from clean_room_agent.retrieval.stage_source import MAX_SAME_NAME, FileView, NotEditable, RepositorySource
 
@@ -112,7 +118,7 @@ def find_nearest(
         if not isinstance(view, NotEditable):
             views.append(view)
     tests = find_tests(query, source)
-    hints = Hints(
+    hints = PieceHints(
         planned=frozenset(),
         named=frozenset((*query.symbols, *query.identifiers)),
         frames=query.frames,

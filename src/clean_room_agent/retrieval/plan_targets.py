@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from clean_room_agent.retrieval.pieces import CONTAINERS, VALUES, Definition, Piece, enclosing_head
 from clean_room_agent.retrieval.scored_pieces import (
-    Hints,
+    PieceHints,
     ScoredPiece,
     holds_frame,
     is_named,
@@ -45,7 +45,9 @@ class Target(Struct, frozen=True, kw_only=True):
         return self.pieces[0].view
 
 
-def target_of(pieces: Sequence[ScoredPiece], hints: Hints, changed: Collection[tuple[str, str]]) -> Target:
+def target_of(
+    pieces: Sequence[ScoredPiece], hints: PieceHints, changed: Collection[tuple[str, str]]
+) -> Target:
     """Decide which pieces of the file are included without asking, and which must be judged.
 
     Args:

@@ -145,7 +145,7 @@ def _shorten(text: str, most: int) -> str:
     return line if len(line) <= most else f"{line[:most]} (and {len(line) - most} more characters)"
 
 
-class Hints(Struct, frozen=True, kw_only=True):
+class PieceHints(Struct, frozen=True, kw_only=True):
     """What makes a piece likely, apart from its words."""
 
     planned: frozenset[str]
@@ -161,7 +161,7 @@ class Hints(Struct, frozen=True, kw_only=True):
 
 
 def score_pieces(
-    views: Sequence[FileView], terms: Mapping[str, float], hints: Hints
+    views: Sequence[FileView], terms: Mapping[str, float], hints: PieceHints
 ) -> dict[PieceKey, float]:
     """Score every piece from 0 to 1; the best has 1 (if any has more than 0)."""
     bags = {
@@ -190,7 +190,7 @@ def is_named(piece: Piece, names: frozenset[str]) -> bool:
     return bool(own) and matches_name(own, names)
 
 
-def is_named_outright(piece: Piece, hints: Hints) -> bool:
+def is_named_outright(piece: Piece, hints: PieceHints) -> bool:
     """Whether the task's own words name the piece; the head of a large class does not count as named."""
     return piece.kind != "head" and is_named(piece, hints.named_outright)
 
@@ -205,7 +205,7 @@ def holds_frame(path: str, piece: Piece, frames: Sequence[StackFrame]) -> bool:
     return any(frame.path == path and piece.start_line <= frame.line <= piece.end_line for frame in frames)
 
 
-def _gain(view: FileView, piece: Piece, hints: Hints) -> float:
+def _gain(view: FileView, piece: Piece, hints: PieceHints) -> float:
     path = view.row.path
     gain = 0.0
     if _defines(view, piece, hints.test_words):
@@ -311,7 +311,7 @@ class FilesInScope(Struct, frozen=True, kw_only=True):
     """In the order of the files in scope."""
     pieces: tuple[ScoredPiece, ...]
     """All pieces, in the order of the files and their lines."""
-    hints: Hints
+    hints: PieceHints
     terms: Mapping[str, float]
     """What the task and its failing tests ask for, weighted."""
     tests: tuple[TestCode, ...]
@@ -335,7 +335,7 @@ def files_in_scope(context: StageContext, source: RepositorySource, query: TaskQ
         else:
             views.append((entry, view))
     tests = find_tests(query, source)
-    hints = Hints(
+    hints = PieceHints(
         planned=frozenset(context.request.symbols),
         named=frozenset((*query.symbols, *query.identifiers)),
         frames=query.frames,
