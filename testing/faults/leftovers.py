@@ -9,7 +9,6 @@ import os
 import secrets
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -21,9 +20,10 @@ from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Sandbox, working_bub
 from clean_room_agent.sandbox.policy import Policy
 from clean_room_agent.sandbox.tool_mounts import interpreter_places
 from testing.faults.figures import Effort, Figure
+from testing.forked import Forked
 from testing.patience import stop_once_begun
 from testing.repositories import commit
-from testing.runs.solving import TASK, Project, Script, make_project
+from testing.runs.solving import TASK, Script, make_project
 from testing.servers.ollama_server import OllamaServer
 
 Mode = Literal["bwrap", "none"]
@@ -233,28 +233,12 @@ def _run_in_solve(folder: Path, mode: Mode, arguments: Sequence[str], number: in
             sandbox={"mode": mode},
             testing={"test_command": project.test_command, "timeout": 300.0},
         )
-        begun = _start(project)
-        try:
+        with Forked(project, "solve", TASK) as begun:
             if not wait_until(lambda: len(marked(arguments[1])) > 1, START_S):
                 raise SystemExit(f"the trick did not run: {arguments}")
             time.sleep(0.5)
             begun.send_signal(number)
-            begun.wait(timeout=60)
-        finally:
-            begun.kill()
             begun.wait()
-
-
-def _start(project: Project) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        (sys.executable, "-m", "clean_room_agent", "solve", TASK),
-        cwd=project.top,
-        env=project.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - one thread
-    )
 
 
 def marked(mark: str) -> tuple[int, ...]:

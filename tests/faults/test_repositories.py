@@ -3,15 +3,13 @@
 import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from msgspec import Struct
 from testing import repositories
-from testing.patience import PATIENCE
+from testing.forked import Forked
 from testing.repositories import git
 from testing.runs.solving import (
     MENDED_MONEY,
@@ -275,14 +273,8 @@ def test_what_a_repository_may_have_is_no_hindrance_and_stays_as_it_is(tmp_path:
 def test_two_runs_at_once_do_not_meet(till: Project) -> None:
     with serving(till) as server:
         till.configure(server.base_url)
-        command = (sys.executable, "-m", "clean_room_agent", "solve", TASK)
-        begun = [
-            subprocess.Popen(
-                command, cwd=till.top, env=till.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-            )
-            for _ in range(2)
-        ]
-        said = [each.communicate(timeout=PATIENCE) for each in begun]
-    assert [each.returncode for each in begun] == [0, 0], said
+        with Forked(till, "solve", TASK) as one, Forked(till, "solve", TASK) as other:
+            said = [each.communicate() for each in (one, other)]
+    assert [one.returncode, other.returncode] == [0, 0], said
     told = till.observe(lambda: (0, "", ""))
     assert (told.worktrees, len(told.branches), told.sessions) == ((), 2, ())

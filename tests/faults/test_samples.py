@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testing.forked import Forked
 from testing.runs.solving import MONEY_TESTS, ONE_ATTEMPT, TILL, UNITTEST, Script, edit, make_project
 from testing.runs.spoiled_answers import SPLIT, WRONG
 from testing.servers.ollama_script import Answer, ChatCall
@@ -44,26 +45,22 @@ def test_the_best_of_a_round_is_accepted_and_the_losers_are_shown(tmp_path: Path
 SIGNALLER = """\
 import os, pathlib, sys, time
 
-number, flag = int(sys.argv[1]), pathlib.Path(sys.argv[2])
+number, flag, run = int(sys.argv[1]), pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
 if os.getcwd().endswith("-2") and not flag.exists():
     flag.touch()
-    pid = os.getppid()
-    while b"clean_room_agent\\0solve" not in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
-        pid = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    os.kill(pid, number)
+    os.kill(int(run.read_text()), number)
     time.sleep(3600)
 """
 """A test command that, in the second worktree, sends a signal to the run itself, once, and does not end."""
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
 def test_a_run_ended_while_candidates_are_tested_leaves_no_worktree_and_goes_on(
     tmp_path: Path, number: int, code: int
 ) -> None:
-    script, flag = tmp_path / "signaller.py", tmp_path / "flag"
+    script, flag, run = (tmp_path / name for name in ("signaller.py", "flag", "run"))
     script.write_text(SIGNALLER)
-    command = f"{sys.executable} {script} {int(number)} {flag} && {UNITTEST}"
+    command = f"{sys.executable} {script} {int(number)} {flag} {run} && {UNITTEST}"
     project = make_project(tmp_path, test_command=command)
     right = Script(project.oracle)
 
@@ -76,8 +73,11 @@ def test_a_run_ended_while_candidates_are_tested_leaves_no_worktree_and_goes_on(
     }
     with OllamaServer(first_is_wrong) as server:
         project.configure(server.base_url, **tables)
-        told = project.cra_process("solve", project.task, "--repo", str(project.top))
-        assert told.code == code, told.err
+        with Forked(project, "solve", project.task) as process:
+            run.write_text(str(process.pid))
+            _, err = process.communicate()
+        assert process.returncode == code, err
+        told = project.observe(lambda: (0, "", ""))
         assert len(told.worktrees) == (0 if code == 130 else 4), "each by its folder and by its note in git"
         assert told.recorded.run is not None
         told = project.cra("solve", "--resume", told.recorded.run.task_id[:8])
