@@ -2,10 +2,7 @@
 
 import contextlib
 import json
-import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec import Struct, field
 from testing import repositories
+from testing.forked import Forked
 from testing.patience import wait_until
 from testing.runs.long_run import GOLD, Mind, long_project, newest_run, story_of
 from testing.runs.solving import PROBE, TILL, Project, Script, Told, make_project, project_at, serving
@@ -96,10 +94,14 @@ def broken_off(
         yield BrokenOff(project=project, mind=faulty, server=server, told=told)
 
 
-def long_broken_off(folder: Path, fault: Fault, nth: int) -> contextlib.AbstractContextManager[BrokenOff]:
-    """The run in which much happens."""
-    project = long_project(folder)
-    return broken_off(project, Mind(project), fault, nth)
+@contextlib.contextmanager
+def copied(made: BrokenOff, folder: Path) -> Iterator[BrokenOff]:
+    """A copy of the long run that was broken off, whose server is there again; it counts what it is asked from here on."""
+    project = project_at(repositories.copy_repository(made.project.top, folder / "till"), TILL, GOLD)
+    mind = Faulty(Mind(project), dead, 0)
+    with OllamaServer(mind) as server:
+        configured(project, server)
+        yield BrokenOff(project=project, mind=mind, server=server, told=made.told)
 
 
 def till_broken_off(
@@ -121,22 +123,33 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, int]
     return project, len(mind.asked)
 
 
+def long_broken_off(folder: Path, fault: Fault) -> tuple[BrokenOff, int]:
+    """The run in which much happens, broken off at its third step, and how many questions it had asked."""
+    project = long_project(folder)
+    with broken_off(project, Mind(project), fault, 3) as run:
+        return run, len(run.mind.asked)
+
+
 @pytest.fixture(scope="module")
 def died_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[BrokenOff, int]:
-    """The long run whose server died at the third step, and how many questions it had asked."""
-    with long_broken_off(tmp_path_factory.mktemp("died"), dead, 3) as run:
-        return run, len(run.mind.asked)
+    return long_broken_off(tmp_path_factory.mktemp("died"), dead)
 
 
 @pytest.fixture
 def died(tmp_path: Path, died_once: tuple[BrokenOff, int]) -> Iterator[BrokenOff]:
-    """A copy of it, whose server is there again."""
-    made = died_once[0]
-    project = project_at(repositories.copy_repository(made.project.top, tmp_path / "till"), TILL, GOLD)
-    mind = Faulty(Mind(project), dead, 0)
-    with OllamaServer(mind) as server:
-        configured(project, server)
-        yield BrokenOff(project=project, mind=mind, server=server, told=made.told)
+    with copied(died_once[0], tmp_path) as run:
+        yield run
+
+
+@pytest.fixture(scope="module")
+def pressed_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[BrokenOff, int]:
+    return long_broken_off(tmp_path_factory.mktemp("pressed"), press)
+
+
+@pytest.fixture
+def pressed(tmp_path: Path, pressed_once: tuple[BrokenOff, int]) -> Iterator[BrokenOff]:
+    with copied(pressed_once[0], tmp_path) as run:
+        yield run
 
 
 def check_same(project: Project, undisturbed: tuple[Project, int], told: Told) -> None:
@@ -149,14 +162,14 @@ def check_same(project: Project, undisturbed: tuple[Project, int], told: Told) -
 
 
 def test_ctrl_c_says_how_to_go_on_and_what_follows_is_as_if_it_had_not_been(
-    tmp_path: Path, undisturbed: tuple[Project, int]
+    pressed: BrokenOff, pressed_once: tuple[BrokenOff, int], undisturbed: tuple[Project, int]
 ) -> None:
-    with long_broken_off(tmp_path, press, 3) as run:
-        assert (run.told.code, run.told.traces, run.told.branches) == (130, {}, ())
-        assert f"error: interrupted\n  -> continue with: cra solve --resume {run.short}\n" in run.told.err
-        told = run.resume()
+    run = pressed
+    assert (run.told.code, run.told.traces, run.told.branches) == (130, {}, ())
+    assert f"error: interrupted\n  -> continue with: cra solve --resume {run.short}\n" in run.told.err
+    told = run.resume()
     check_same(run.project, undisturbed, told)
-    assert len(run.mind.asked) <= undisturbed[1] + 1
+    assert pressed_once[1] + len(run.mind.asked) <= undisturbed[1] + 1
     assert f"note: resuming {run.short}: finished work is kept" in told.err
     again = run.resume()
     assert (again.code, again.traces) == (2, {})
@@ -191,7 +204,9 @@ def test_a_branch_that_the_user_is_on_is_left_where_it_is(died: BrokenOff) -> No
 
 def test_a_spent_budget_that_is_raised_goes_on_and_counts_what_was_spent(till: Project) -> None:
     with till_broken_off(till, dead, 0, orchestrator={"max_calls": 4}) as run:
-        assert run.told.recorded.ending[0] == "partial"
+        assert (run.told.code, run.told.traces, run.told.branches) == (4, {}, ())
+        status, reason = run.told.recorded.ending
+        assert (status, reason in run.told.out) == ("partial", True)
         configured(run.project, run.server)
         told = run.resume("--json")
     assert told.recorded.ending == ("complete", ""), told.err
@@ -202,14 +217,14 @@ def test_a_spent_budget_that_is_raised_goes_on_and_counts_what_was_spent(till: P
 
 
 def test_a_copy_of_the_index_that_is_lost_is_made_again(
-    tmp_path: Path, undisturbed: tuple[Project, int]
+    pressed: BrokenOff, undisturbed: tuple[Project, int]
 ) -> None:
-    with long_broken_off(tmp_path, press, 4) as run:
-        copy = Workspace(repo=run.project.top).run_copy(run_of(run.told))
-        copy.write_bytes(b"x" * 9000)
-        repositories.commit(run.project.top, {"till/later.py": "LATER = 1\n"}, "Something else meanwhile")
-        told = run.resume()
-    check_same(run.project, undisturbed, told)
+    copy = Workspace(repo=pressed.project.top).run_copy(run_of(pressed.told))
+    assert copy.exists()
+    copy.write_bytes(b"x" * 9000)
+    repositories.commit(pressed.project.top, {"till/later.py": "LATER = 1\n"}, "Something else meanwhile")
+    told = pressed.resume()
+    check_same(pressed.project, undisturbed, told)
 
 
 def test_a_hint_is_on_record_and_in_every_prompt_from_then_on(till: Project) -> None:
@@ -262,13 +277,7 @@ def test_a_run_that_somebody_has_in_hand_is_refused_and_not_put_away(tmp_path: P
     slow = f"touch {project.home}/begun; sleep 600"
     with serving(project) as server:
         project.configure(server.base_url, testing={"test_command": slow})
-        process = subprocess.Popen(
-            [sys.executable, "-m", "clean_room_agent", "solve", project.task],
-            cwd=project.top,
-            env=project.environment(),
-            stderr=subprocess.DEVNULL,
-        )
-        try:
+        with Forked(project, "solve", project.task) as process:
             wait_until((project.home / "begun").exists, "the tests' beginning")
             row = newest_run(project)
             assert row is not None
@@ -279,9 +288,7 @@ def test_a_run_that_somebody_has_in_hand_is_refused_and_not_put_away(tmp_path: P
             repaired = project.cra("check", "--repair")
             assert repaired.out == "nothing to clean up\n"
             assert any(short in path for path in repaired.worktrees)
-            os.kill(process.pid, signal.SIGKILL)
-        finally:
-            process.kill()
+            process.send_signal(signal.SIGKILL)
             process.wait()
         assert json.loads(project.cra("runs", "--json").out)[0]["status"] == "interrupted"
         theirs = tmp_path / "theirs"
