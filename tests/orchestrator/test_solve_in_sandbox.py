@@ -2,13 +2,11 @@
 
 from pathlib import Path
 
-from testing.repositories import write
-from testing.runs.bills import ALWAYS, BILLS_PATH, bills_project, events_of
+from testing.runs.bills import ALWAYS, bills_project, events_of
 from testing.runs.solving import MONEY_TESTS, TILL, edit, make_project
 from testing.sandboxes import installed, on_disk
 
 from clean_room_agent.execute.implement import IMPLEMENT
-from clean_room_agent.execute.scaffold import SCAFFOLD
 
 __all__ = ["on_disk"]  # in the place of `tmp_path`
 
@@ -27,24 +25,6 @@ class PryTest(unittest.TestCase):
 """
 
 
-def test_a_task_is_solved_in_the_sandbox_and_the_user_s_things_are_out_of_reach(tmp_path: Path) -> None:
-    installed()
-    files = {
-        **TILL,
-        "tests/test_money.py": MONEY_TESTS + PRYING,
-        ".gitignore": "*.env\n",
-        ".worktreeinclude": "*.env\n",
-    }
-    till = make_project(tmp_path, files)
-    (till.home / "private").write_text("x")
-    (till.top / "local.env").write_text("here")
-    told = till.solve_scripted(sandbox=INSIDE)
-    assert (told.code, told.traces) == (0, {}), told.err
-    assert "sandbox: bubblewrap" in told.err
-    assert ".worktreeinclude: 1 ignored file copied in for the tests" in told.err
-    assert told.before == told.after
-
-
 ALONE = """
 
 class AloneTest(unittest.TestCase):
@@ -58,38 +38,36 @@ class AloneTest(unittest.TestCase):
 """
 
 
-def test_candidates_tested_at_a_time_see_nothing_of_one_another_in_the_sandbox(tmp_path: Path) -> None:
+def test_candidates_in_the_sandbox_see_nothing_of_one_another_and_reach_nothing_of_the_user_s(
+    tmp_path: Path,
+) -> None:
     installed()
-    till = make_project(tmp_path, {**TILL, "tests/test_money.py": MONEY_TESTS + PRYING + ALONE})
+    files = {
+        **TILL,
+        "tests/test_money.py": MONEY_TESTS + PRYING + ALONE,
+        ".gitignore": "*.env\n",
+        ".worktreeinclude": "*.env\n",
+    }
+    till = make_project(tmp_path, files)
     (till.home / "private").write_text("x")
-    write(till.top, {"local.env": "here", ".worktreeinclude": "*.env\n", ".gitignore": "*.env\n"})
+    (till.top / "local.env").write_text("here")
     wrong = edit("    share = cents // people\n    return [share] * people", "    return [cents]")
     told = till.solve_scripted(
         {IMPLEMENT.title: [wrong]}, solve={"samples": 2}, testing={"parallel": 2}, sandbox=INSIDE
     )
     assert (told.code, told.traces) == (0, {}), told.err
+    assert "sandbox: bubblewrap" in told.err
+    assert ".worktreeinclude: 1 ignored file copied in for the tests" in told.err
+    assert told.before == told.after
     assert "applied_and_passed" in told.recorded.outcomes
     assert len(told.recorded.outcomes) == 2
     assert "AloneTest" not in " ".join(row.error or "" for row in told.recorded.attempts)
 
 
 def test_a_scaffold_is_imported_in_the_sandbox(tmp_path: Path) -> None:
+    """That one which does something at its import is no declaration is in `tests/execute/edits/test_stubs.py`."""
     installed()
-    project = bills_project(tmp_path)
-    told = project.solve_scripted(solve=ALWAYS, sandbox=INSIDE)
+    told = bills_project(tmp_path).solve_scripted(solve=ALWAYS, sandbox=INSIDE)
     assert (told.code, told.traces) == (0, {}), told.err
     ((kind, detail),) = events_of(told)
     assert (kind, "it parses and imports" in detail) == ("scaffold", True)
-    pries = "import socket\n\nsocket.create_connection(('192.0.2.1', 9), timeout=1)\n"
-    outside = f'<create file="{BILLS_PATH}">\n{pries}\n\ndef shares(bill, people):\n    raise NotImplementedError\n</create>'
-    opened = bills_project(tmp_path / "opened").solve_scripted(
-        {SCAFFOLD.title: [outside] * 2}, solve=ALWAYS, sandbox=INSIDE
-    )
-    assert events_of(opened)[0][0] == "scaffold_dropped"
-    assert "no declaration: socket.create_connection" in events_of(opened)[0][1]
-
-
-def test_without_a_sandbox_every_run_says_so(tmp_path: Path) -> None:
-    told = make_project(tmp_path).solve_scripted()
-    assert (told.code, told.traces) == (0, {}), told.err
-    assert "no sandbox: the tests run model-written code with your privileges" in told.err
