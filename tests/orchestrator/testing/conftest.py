@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from testing.patience import PATIENCE
-from tests.orchestrator.testing.tiny_project import PYTEST, Runner, Write
+from tests.orchestrator.testing.tiny_project import PYTEST, Runner, RunOnce, Write
 
 from clean_room_agent.orchestrator.testing import test_commands
 from clean_room_agent.orchestrator.testing.results import TestRun
@@ -21,18 +21,42 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def run_once(tmp_path_factory: pytest.TempPathFactory) -> RunOnce:
+    """The run of a command on a project of these files, which is made once for all who ask for it."""
+    known: dict[tuple[str, tuple[tuple[str, str], ...]], TestRun] = {}
+
+    def run_once(command: str, files: Mapping[str, str]) -> TestRun:
+        key = (command, tuple(files.items()))
+        if key not in known:
+            folder = tmp_path_factory.mktemp("once")
+            project = folder / "tree"
+            write_files(project, files)
+            known[key] = runner_of(project, folder)(command)
+        return known[key]
+
+    return run_once
+
+
+def write_files(project: Path, files: Mapping[str, str]) -> None:
+    """The files stand in the project."""
+    for name, text in files.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text, encoding="utf-8")
+
+
 @pytest.fixture
 def write(project: Path) -> Write:
-    def write(files: Mapping[str, str]) -> None:
-        for name, text in files.items():
-            (project / name).parent.mkdir(parents=True, exist_ok=True)
-            (project / name).write_text(text, encoding="utf-8")
-
-    return write
+    return lambda files: write_files(project, files)
 
 
 @pytest.fixture
 def run(project: Path, tmp_path: Path) -> Runner:
+    return runner_of(project, tmp_path)
+
+
+def runner_of(project: Path, tmp_path: Path) -> Runner:
+    """Runs commands in `project`; what they leave is in `tmp_path`."""
     report = tmp_path / "run" / "report.xml"
     inherited = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
     inherited["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # tiny projects start quicker without our plugins

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.orchestrator.testing.tiny_project import PYTEST, Runner, Write
+from tests.orchestrator.testing.tiny_project import PYTEST, Runner, RunOnce, Write
 
 from clean_room_agent.orchestrator.testing import python_reports, script_reports
 from clean_room_agent.orchestrator.testing.gate import judge_step
@@ -22,8 +22,11 @@ from clean_room_agent.orchestrator.testing.test_commands import (
 UNITTEST = f"{sys.executable} -m unittest"
 TEST = "import unittest\nfrom value import value\nclass A(unittest.TestCase):\n    def test_a(self): self.assertEqual(value(), 1)\n"
 VALUE = "def value(): return 1\n"
+GREEN = {"test_a.py": TEST, "value.py": VALUE}
 MEDDLE = "import unittest\nunittest.TestCase.assertEqual = lambda *args: None\n"
 COMMANDS = {"pytest": PYTEST, "unittest": UNITTEST, "xdist": f"{PYTEST} -p xdist -n 1"}
+WITHOUT_WORKERS = {"pytest": "pytest", "unittest": "unittest", "xdist": "pytest"}
+"""By runner, one that comes to the same and starts sooner."""
 
 
 def test_a_run_deletes_nobody_elses_temporary_folders(
@@ -36,16 +39,18 @@ def test_a_run_deletes_nobody_elses_temporary_folders(
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     write({"test_a.py": TEST, "value.py": VALUE})
     run: Runner = request.getfixturevalue("run")
-    assert run(COMMANDS["xdist"]).report.passed == 1
+    got = run(COMMANDS["xdist"])
+    assert (got.report.passed, got.watched) == (1, Watched(ended=True)), got.end.output
     assert [folder.name for folder in kept if not folder.is_dir()] == []
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
-def test_code_that_replaces_a_part_of_the_runner_is_named(name: str, write: Write, run: Runner) -> None:
-    write({"test_a.py": TEST, "value.py": VALUE})
-    before = run(COMMANDS[name])
+def test_code_that_replaces_a_part_of_the_runner_is_named(
+    name: str, write: Write, run: Runner, run_once: RunOnce
+) -> None:
+    before = run_once(COMMANDS[WITHOUT_WORKERS[name]], GREEN)
     assert (before.report.passed, before.watched) == (1, Watched(ended=True)), before.end.output
-    write({"value.py": MEDDLE + "def value(): return 2\n"})
+    write({**GREEN, "value.py": MEDDLE + "def value(): return 2\n"})
     after = run(COMMANDS[name])
     assert after.watched.replaced == (("unittest.case.TestCase.assertEqual", "value.py"),)
     verdict = judge_step(before, after)
@@ -135,64 +140,50 @@ def test_a_plugin_that_pytest_was_told_to_load_is_no_trick(write: Write, run: Ru
     assert (got.report.passed, got.watched) == (1, Watched(ended=True)), got.end.output
 
 
-def test_a_test_case_may_say_how_its_own_kinds_are_compared(write: Write, run: Runner) -> None:
-    write(
-        {
-            "test_a.py": "import unittest\n\n\nclass Sum: pass\n\n\nclass A(unittest.TestCase):\n"
-            "    def setUp(self):\n"
-            "        self.addTypeEqualityFunc(Sum, lambda *args, **more: None)\n"
-            "        self.maxDiff = None\n"
-            "        self.shortDescription = lambda: None\n"
-            "    def test_a(self): self.assertEqual(Sum(), Sum())\n"
-        }
-    )
-    for command in (PYTEST, UNITTEST):
-        got = run(command)
-        assert (got.report.passed, got.watched) == (1, Watched(ended=True)), got.end.output
+INNER = f"import os, subprocess\ndef test_a(): subprocess.run(['{sys.executable}', '-m', 'unittest', 'gone'], check=False)\n"
+HONEST = {
+    "test_kinds.py": "import unittest\n\n\nclass Sum: pass\n\n\nclass Kinds(unittest.TestCase):\n"
+    "    def setUp(self):\n"
+    "        self.addTypeEqualityFunc(Sum, lambda *args, **more: None)\n"
+    "        self.maxDiff = None\n"
+    "        self.shortDescription = lambda: None\n"
+    "    def test_a(self): self.assertEqual(Sum(), Sum())\n",
+    "test_undone.py": "import contextlib, io, sys, unittest\n"
+    "from unittest import mock\n"
+    "class Undone(unittest.IsolatedAsyncioTestCase):\n"
+    "    @mock.patch('builtins.open')\n"
+    "    async def test_a(self, opened):\n"
+    "        with contextlib.redirect_stdout(io.StringIO()), mock.patch('sys.exit'), self.subTest(a=1):\n"
+    "            self.addTypeEqualityFunc(str, print); sys.excepthook = print\n",
+    "test_starting.py": INNER,
+    "gone.py": "import os; os._exit(0)\n",
+    "sitecustomize.py": "import sys\nsys.ours = 1\n",
+    "test_own.py": "import sys\ndef test_a(): assert sys.ours\n",
+}
+"""Test cases that say how their own kinds are compared, and that undo what they do with a runner's parts; a test that starts a
+process which is not taken for the runner; and a `sitecustomize` of the project's own, which is loaded.
+"""
 
 
-def test_what_tests_do_with_a_runner_s_parts_and_undo_is_no_trick(write: Write, run: Runner) -> None:
-    patched = (
-        "import contextlib, io, sys, unittest\n"
-        "from unittest import mock\n"
-        "class A(unittest.IsolatedAsyncioTestCase):\n"
-        "    @mock.patch('builtins.open')\n"
-        "    async def test_a(self, opened):\n"
-        "        with contextlib.redirect_stdout(io.StringIO()), mock.patch('sys.exit'), self.subTest(a=1):\n"
-        "            self.addTypeEqualityFunc(str, print); sys.excepthook = print\n"
+@pytest.mark.parametrize(("name", "count"), [("pytest", 4), ("unittest", 2)])
+def test_what_honest_tests_do_is_no_trick(name: str, count: int, write: Write, run: Runner) -> None:
+    write(HONEST)
+    got = run(COMMANDS[name])
+    assert (got.report.passed, got.red(), got.watched) == (count, frozenset(), Watched(ended=True)), (
+        got.end.output
     )
-    write({"test_a.py": patched})
-    for command in (PYTEST, UNITTEST):
-        got = run(command)
-        assert (got.report.passed, got.watched) == (1, Watched(ended=True)), got.end.output
 
 
 @pytest.mark.parametrize("name", ["pytest", "unittest"])
-def test_a_runner_that_ended_early_is_known_whatever_it_left(name: str, write: Write, run: Runner) -> None:
-    write({"test_a.py": TEST, "value.py": VALUE})
-    before = run(COMMANDS[name])
-    write({"value.py": "import atexit, os\natexit.register(os._exit, 0)\n" + VALUE})
+def test_a_runner_that_ended_early_is_known_whatever_it_left(
+    name: str, write: Write, run: Runner, run_once: RunOnce
+) -> None:
+    before = run_once(COMMANDS[name], GREEN)
+    write({**GREEN, "value.py": "import atexit, os\natexit.register(os._exit, 0)\n" + VALUE})
     after = run(COMMANDS[name])
     assert (after.report.passed, after.end.returncode, after.watched.ended) == (1, 0, False)
     assert "ended early" in judge_step(before, after).reason
     assert judge_step(after, after).passed, "some projects' runners always end so"
-
-
-def test_the_project_s_own_sitecustomize_is_loaded(write: Write, run: Runner) -> None:
-    write(
-        {
-            "sitecustomize.py": "import sys\nsys.ours = 1\n",
-            "test_a.py": "import sys\ndef test_a(): assert sys.ours\n",
-        }
-    )
-    assert run(PYTEST).report.passed == 1
-
-
-def test_processes_that_tests_start_are_not_taken_for_the_runner(write: Write, run: Runner) -> None:
-    inner = f"import os, subprocess\ndef test_a(): subprocess.run(['{sys.executable}', '-m', 'unittest', 'gone'], check=False)\n"
-    write({"test_a.py": inner, "gone.py": "import os; os._exit(0)\n"})
-    got = run(PYTEST)
-    assert (got.report.passed, got.watched) == (1, Watched(ended=True))
 
 
 def test_a_report_that_its_own_terminal_contradicts_is_not_believed(write: Write, run: Runner) -> None:
@@ -232,12 +223,6 @@ def test_unittest_asked_for_names_runs_the_same_tests(words: str, write: Write, 
     got = run(f"{sys.executable} -m unittest {words}")
     assert (got.report.whole, got.report.named, got.red()) == (True, True, frozenset()), got.end.output
     assert got.report.passed == (1 if "-s" in words else 2)
-
-
-def test_what_an_earlier_command_left_is_gone(tmp_path: Path, write: Write, run: Runner) -> None:
-    write({"test_a.py": "def test_a(): pass\n"})
-    assert run(PYTEST).watched.ended
-    assert run("true").watched == Watched()
 
 
 def test_of_what_lies_in_the_guards_folder_a_bounded_part_is_read(tmp_path: Path) -> None:

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 from testing.patience import PATIENCE, stop_once_begun
-from tests.orchestrator.testing.tiny_project import PYTEST, Runner, Write
+from tests.orchestrator.testing.tiny_project import PYTEST, Runner, RunOnce, Write
 
 from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.orchestrator.testing.failure_reports import MAX_EXPLAINED
 from clean_room_agent.orchestrator.testing.failure_reports import describe as explain
 from clean_room_agent.orchestrator.testing.gate import judge_final, judge_step
-from clean_room_agent.orchestrator.testing.results import Failure, evidence_of
+from clean_room_agent.orchestrator.testing.results import Failure, TestRun, evidence_of
 from clean_room_agent.orchestrator.testing.run import passed_again, rerun_command, run_tests
+from clean_room_agent.orchestrator.testing.test_commands import Watched
 
 EVERY_OUTCOME = """
 import unittest
@@ -103,12 +104,14 @@ def test_one_test_runs_again_alone_whatever_its_name(write: Write, run: Runner) 
         }
     )
     first = run(PYTEST + " tests -k 'test_v or test_other'")
-    for name in first.report.outcomes:
-        command = rerun_command(first, [name])
+    odd, *others = sorted(first.report.outcomes, key=lambda name: first.report.outcomes[name] != "passed")
+    assert (first.report.outcomes[odd], len(others)) == ("passed", 2)
+    for names in ([odd], others):
+        command = rerun_command(first, names)
         assert command is not None
         again = run(command)
-        assert again.report.outcomes == {name: first.report.outcomes[name]}
-        assert passed_again(again, [name]) == {name: first.report.outcomes[name] == "passed"}
+        assert again.report.outcomes == {name: first.report.outcomes[name] for name in names}
+        assert passed_again(again, names) == {name: first.report.outcomes[name] == "passed" for name in names}
 
 
 def test_a_file_that_cannot_be_imported_hides_no_other_results(write: Write, run: Runner) -> None:
@@ -132,6 +135,17 @@ def test_a_file_that_cannot_be_imported_hides_no_other_results(write: Write, run
     assert found.frames == (StackFrame(path="test_b.py", line=1, function="<module>"),)
 
 
+GREEN = {"test_a.py": "def test_a(): pass\ndef test_b(): pass\n"}
+
+
+@pytest.fixture
+def before(run_once: RunOnce) -> TestRun:
+    """What the tests came to before any change."""
+    before = run_once(PYTEST, GREEN)
+    assert dict(before.report.outcomes) == {"test_a.py::test_a": "passed", "test_a.py::test_b": "passed"}
+    return before
+
+
 def test_collecting_nothing_is_a_failure(write: Write, run: Runner) -> None:
     write({"readme.txt": ""})
     got = run()
@@ -140,11 +154,11 @@ def test_collecting_nothing_is_a_failure(write: Write, run: Runner) -> None:
     assert not judge_final(got, got, "no-new-failures").complete
 
 
-def test_a_process_that_ends_early_is_not_whole_even_with_exit_0(write: Write, run: Runner) -> None:
-    write({"test_a.py": "def test_a(): pass\n"})
-    before = run()
+def test_a_process_that_ends_early_is_not_whole_even_with_exit_0(
+    write: Write, run: Runner, before: TestRun
+) -> None:
     for body in ("import os; os.kill(os.getpid(), 9)", "import os; os._exit(0)"):
-        write({"test_a.py": f"def test_a():\n    {body}\n"})
+        write({"test_a.py": f"def test_b(): pass\ndef test_a():\n    {body}\n"})
         got = run()
         assert (got.report.runner, got.report.whole) == ("pytest", False)
         assert got.report.problem.startswith("pytest left no report")
@@ -155,12 +169,10 @@ def test_a_process_that_ends_early_is_not_whole_even_with_exit_0(write: Write, r
     assert not judge_step(before, hidden).passed
 
 
-def test_an_exit_code_of_0_hides_no_failing_test(write: Write, run: Runner) -> None:
-    write({"test_a.py": "def test_a(): pass\n"})
-    before = run()
+def test_an_exit_code_of_0_hides_no_failing_test(write: Write, run: Runner, before: TestRun) -> None:
     write(
         {
-            "test_a.py": "def test_a(): assert 0\n",
+            "test_a.py": "def test_a(): assert 0\ndef test_b(): pass\n",
             "conftest.py": "def pytest_sessionfinish(session): session.exitstatus = 0\n",
         }
     )
@@ -171,11 +183,9 @@ def test_an_exit_code_of_0_hides_no_failing_test(write: Write, run: Runner) -> N
 
 
 def test_tests_that_a_conftest_takes_out_of_the_collection_count_as_failing(
-    write: Write, run: Runner
+    write: Write, run: Runner, before: TestRun
 ) -> None:
-    write({"test_a.py": "def test_a(): pass\ndef test_b(): pass\n"})
-    before = run()
-    write({"conftest.py": "def pytest_collection_modifyitems(items): del items[1:]\n"})
+    write({**GREEN, "conftest.py": "def pytest_collection_modifyitems(items): del items[1:]\n"})
     assert judge_final(before, run(), "all-pass").newly_failing == ("test_a.py::test_b",)
 
 
@@ -188,18 +198,17 @@ def test_a_report_that_is_cut_is_not_whole(write: Write, run: Runner, tmp_path: 
     assert not forged.report.whole
 
 
-def test_a_report_of_an_earlier_run_is_not_taken_for_this_one(write: Write, run: Runner) -> None:
-    write({"test_a.py": "def test_a(): pass\n"})
-    assert run().report.whole
+def test_pytest_behind_another_command_is_known_by_its_report_which_is_not_taken_for_the_next_one(
+    write: Write, run: Runner
+) -> None:
+    write({"test_a.py": "def test_a(): pass\n", "check.sh": PYTEST + "\n"})
+    first = run("sh check.sh")
+    assert (first.report.runner, dict(first.report.outcomes)) == ("pytest", {"test_a.py::test_a": "passed"})
+    assert (first.report.whole, first.watched.ended) == (True, True)
+    assert run("true").watched == Watched(), "what an earlier command left is gone"
     got = run(PYTEST + " --no-such-option")
     assert (got.report.whole, got.end.returncode) == (False, 4)
     assert "--no-such-option" in got.report.problem
-
-
-def test_pytest_behind_another_command_is_known_by_its_report(write: Write, run: Runner) -> None:
-    write({"test_a.py": "def test_a(): pass\n", "check.sh": PYTEST + "\n"})
-    got = run("sh check.sh")
-    assert (got.report.runner, dict(got.report.outcomes)) == ("pytest", {"test_a.py::test_a": "passed"})
 
 
 def test_the_report_survives_tests_that_run_pytest_themselves_and_workers(write: Write, run: Runner) -> None:
@@ -287,12 +296,14 @@ def test_two_runs_of_the_same_code_give_the_same_words(write: Write, run: Runner
 def test_a_retry_within_the_same_second_does_not_run_old_bytecode(
     write: Write, run: Runner, project: Path
 ) -> None:
-    write({"test_a.py": "from tool import n\ndef test_a(): assert n == 1\n", "tool.py": "n = 1\n"})
+    case = "import unittest\nfrom tool import n\nclass A(unittest.TestCase):\n    def test_a(self): self.assertEqual(n, 1)\n"
+    write({"test_a.py": case, "tool.py": "n = 1\n"})
     os.utime(project / "tool.py", (1_000_000, 1_000_000))
-    assert run().report.outcomes["test_a.py::test_a"] == "passed"
+    command = f"{sys.executable} -m unittest"
+    assert list(run(command).report.outcomes.values()) == ["passed"]
     write({"tool.py": "n = 2\n"})
     os.utime(project / "tool.py", (1_000_000, 1_000_000))
-    assert run().report.outcomes["test_a.py::test_a"] == "failed"
+    assert list(run(command).report.outcomes.values()) == ["failed"]
 
 
 def test_of_very_many_failures_the_first_alone_are_explained(

@@ -14,6 +14,10 @@ class Write(Protocol):
     def __call__(self, files: Mapping[str, str], /) -> None: ...
 
 
+class RunOnce(Protocol):
+    def __call__(self, command: str, files: Mapping[str, str], /) -> TestRun: ...
+
+
 class Runner(Protocol):
     def __call__(
         self,
