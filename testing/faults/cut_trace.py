@@ -21,7 +21,6 @@ Kind = Literal["write", "truncate", "open", "sync", "rename", "unlink", "mkdir",
 WHOLE = re.compile(r"(\d+) +(\w+)\((.*)\) += (-?\d+)(?:<(.*?)>)?(?:\(deleted\))?(?: .*)?")
 BEGUN = re.compile(r"(\d+) +(\w+)\((.*) <unfinished \.\.\.>")
 RESUMED = re.compile(r"(\d+) +<\.\.\. (\w+) resumed>(.*)")
-TEXT = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
 HANDLE = re.compile(r"(AT_FDCWD|-?\d+)<((?:\\x[0-9a-f]{2})*)>")
 UNKNOWN = frozenset({"pwritev", "pwritev2", "symlink", "symlinkat", "copy_file_range", "sendfile"})
 
@@ -84,14 +83,16 @@ class _Reader:
     def _steps(
         self, process: str, call: str, words: str, result: int, opened: str, began: int
     ) -> Iterator[Step]:
+        # What stands between quotes is all escapes, and may be megabytes: no pattern looks through it.
+        parts = words.split('"')
         handles = [
             (number, _plain(text).decode("utf-8", "surrogateescape"))
-            for number, text in HANDLE.findall(words)
+            for number, text in HANDLE.findall('""'.join(parts[::2]))
         ]
         for number, where in handles:
             if number == "AT_FDCWD":
                 self._folders[process] = where
-        names = [_plain(text) for text in TEXT.findall(words)]
+        names = [_plain(text) for text in parts[1::2]]
         held = handles[0][1] if handles else ""
         match call:
             case "openat" | "open" | "creat":
