@@ -33,9 +33,9 @@ def outcomes(folder: Path, *options: str) -> dict[str, str]:
     (folder / "test_a.py").write_text(TESTS)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     done = subprocess.run(
-        (sys.executable, "-m", "pytest", "-v", "-p", "no:randomly", "-p", "no:cacheprovider", "-n", "0", *options),
+        (sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", *options),
         cwd=folder,
-        env=kept | {"PYTHONPATH": str(ROOT)},
+        env=kept | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         check=False,
