@@ -176,18 +176,6 @@ def test_a_plan_by_hand_is_done_step_by_step_in_its_order(till: Project, tmp_pat
     assert titles(server).isdisjoint({META_PLAN.title, PART_PLAN.title, ADJUSTMENT.title})
 
 
-def test_a_step_that_builds_on_one_that_failed_is_not_begun(till: Project, tmp_path: Path) -> None:
-    path = tmp_path / "plan.toml"
-    path.write_text(HAND + 'depends_on = ["s1"]\n')
-    with serving(till, Script(till.oracle, {IMPLEMENT.title: ["no edits"] * 9})) as server:
-        till.configure(server.base_url)
-        told = till.cra("solve", "--plan", str(path), "--json")
-    assert told.code == 4, told.err
-    answer = json.loads(told.out)
-    assert answer["status"] == "needs_human"
-    assert {entry["step_id"] for entry in answer["passes"]} == {"s1"}
-
-
 def test_a_fault_in_a_plan_by_hand_ends_before_anything_is_done(till: Project, tmp_path: Path) -> None:
     path = tmp_path / "plan.toml"
     path.write_text(HAND.replace('"till/receipt.py"', '"receipt.py"'))

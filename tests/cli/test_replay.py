@@ -223,6 +223,9 @@ def test_a_run_weighs_by_an_earlier_ones_measurement_and_is_replayed_by_its_own_
             assert told.recorded.run is not None
             tasks.append(told.recorded.run.task_id)
         asked = [call for call in server.calls if f"candidate: {NOTHING}\n" in call.prompt]
+        loads = len(server.loads)
+        assert answers(till, tasks[1][:8])["same"] is True
+        assert len(server.loads) == loads, "a replay has no model loaded"
     assert (
         len(asked)
         == len(recorded(till, "id", f"task_id LIKE '{tasks[0]}%' AND item = '{ABOUT_NOTHING}'"))
@@ -230,7 +233,6 @@ def test_a_run_weighs_by_an_earlier_ones_measurement_and_is_replayed_by_its_own_
     )
     used = recorded(till, "replayed_from", f"task_id LIKE '{tasks[1]}%' AND item = '{ABOUT_NOTHING}'")
     assert used == recorded(till, "id", f"task_id LIKE '{tasks[0]}%' AND item = '{ABOUT_NOTHING}'")
-    assert answers(till, tasks[1][:8])["same"] is True
     told = till.cra("show", tasks[1][:8], "--decisions")
     assert re.search(r"probability 0\.\d\d, 0\.\d\d about nothing, calibrated [+-]\d\.\d\d", told.out)
 
