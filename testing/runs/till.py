@@ -10,12 +10,27 @@ from pathlib import Path
 import pytest
 
 from testing.repositories import TEMPORARY, copy_repository
-from testing.runs.solving import Project, make_project, serving
+from testing.runs.solving import TILL, Project, make_project, project_at, serving
 
 
 @pytest.fixture
 def till(tmp_path: Path) -> Project:
     return make_project(tmp_path)
+
+
+@pytest.fixture
+def indexed(tmp_path: Path) -> Project:
+    """`till` with an index."""
+    top = copy_repository(_indexed(), tmp_path / "till")
+    return project_at(top, TILL)
+
+
+@functools.cache
+def _indexed() -> Path:
+    project = make_project(_folder("cra-indexed-"))
+    code, _, err = project.run_here("index")
+    assert code == 0, err
+    return project.top
 
 
 @pytest.fixture(scope="session")
@@ -26,13 +41,18 @@ def solved_once() -> tuple[Path, str]:
 
 @functools.cache
 def _solved() -> tuple[Path, str]:
-    folder = Path(tempfile.mkdtemp(prefix="cra-solved-", dir=TEMPORARY))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    project = make_project(folder)
+    project = make_project(_folder("cra-solved-"))
     with serving(project) as server:
         told = project.solve(server, "--json")
     assert told.code == 0, told.err
     return project.top, json.loads(told.out)["task_id"]
+
+
+def _folder(prefix: str) -> Path:
+    """It goes when this process ends."""
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=TEMPORARY))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 @pytest.fixture

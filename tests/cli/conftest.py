@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 from testing.runs.solving import Project, Script
-from testing.runs.till import solved, solved_once, till
+from testing.runs.till import indexed, solved, solved_once, till
 from testing.servers.ollama_script import Answer, ChatCall
 from tests.cli.seeded_shop import seeded_once, shop
 from tests.report.scripted_solve import solved_sample
 
 from clean_room_agent.app.self_check import CHECK_PROMPT, VERDICT_PROMPT
 
-__all__ = ["seeded_once", "shop", "solved", "solved_once", "till"]
+__all__ = ["indexed", "seeded_once", "shop", "solved", "solved_once", "till"]
 
 
 @pytest.fixture

@@ -36,6 +36,11 @@ ONE_AT_A_TIME = {"models": {"parallel": 1}}
 CLOSED = "http://127.0.0.1:9"
 
 
+@pytest.fixture
+def till(indexed: Project) -> Project:
+    return indexed
+
+
 def enrich(
     till: Project, model: DescribingModel, *flags: str, server: dict[str, Any] | None = None, **tables: Any
 ) -> Told:

@@ -15,6 +15,11 @@ FLAGS = ("--no-model", "--context-window", "16384", "--reserved-tokens", "4096")
 FORMATS = ("text", "json", "markdown", "prompt")
 
 
+@pytest.fixture
+def till(indexed: Project) -> Project:
+    return indexed
+
+
 def as_json(till: Project, *flags: str) -> dict[str, Any]:
     told = till.cra("retrieve", till.task, *flags, "--json")
     assert told.code == 0, told.err
