@@ -153,6 +153,17 @@ def test_a_long_value_keeps_head_tail_and_its_first_difference() -> None:
         assert value.count("characters left out") == 2
 
 
+def test_of_a_container_only_the_ends_are_kept_and_of_a_text_more() -> None:
+    members = "in {" + ", ".join(f"'module_{number}'" for number in range(300)) + "}"
+    expected, actual = cut_pair(members, "'httpcore'")
+    assert len(expected) < 500
+    assert expected.startswith("in {'module_0'")
+    assert expected.endswith("'module_299'}")
+    assert actual == "'httpcore'"
+    printed = f"not in '{'a line of output ' * 80}'"
+    assert cut_pair(printed, "'x'") == (printed, "'x'")
+
+
 @given(st.text(alphabet="ab", max_size=60), st.text(alphabet="ab", max_size=60), st.integers(9, 40))
 def test_what_a_cut_leaves_out_is_counted(expected: str, actual: str, most: int) -> None:
     for whole, shown in zip((expected, actual), cut_pair(expected, actual, most=most), strict=True):

@@ -79,6 +79,10 @@ MAX_VALUE = 2_000
 """Characters of a value; of a longer one the beginning, the end, and the surroundings of the first difference."""
 AROUND = 200
 """Characters before the first difference that are kept."""
+CONTAINER = re.compile(r"(?:not )?in (?![bru]*['\"])")
+"""What was expected of a comparison by `in`, unless the container is a text."""
+MAX_CONTAINER = 400
+"""Characters of a container: its members say little, and they would be in every prompt."""
 FIXED = re.compile(r"expect|want|should|correct|golden|reference|desired|baseline", re.IGNORECASE)
 FOUND = re.compile(r"actual|result|got|response|received|output|observed", re.IGNORECASE)
 EQUALITY = frozenset({"", "==", "is"})
@@ -214,10 +218,11 @@ def _fixedness(side: ast.expr) -> int:
 
 def cut_pair(expected: str, actual: str, *, most: int = MAX_VALUE) -> tuple[str, str]:
     """Both values, each of at most about `most` characters: the beginning, the end, and the part where they begin to
-    differ.
+    differ. Of a container in which something is looked for, the beginning and the end.
     """
     first = len(posixpath.commonprefix([expected, actual]))
-    return _cut(expected, first, most), _cut(actual, first, most)
+    bound = min(most, MAX_CONTAINER) if CONTAINER.match(expected) else most
+    return _cut(expected, first, bound), _cut(actual, first, most)
 
 
 def _cut(value: str, first: int, most: int) -> str:
