@@ -110,11 +110,16 @@ def solve(top: Path, base_url: str, folder: Path) -> None:
 
 
 def prompts_of(top: Path) -> Iterator[tuple[str, str]]:
-    """The first prompt of each kind, and the first retry, each with a title."""
+    """The first prompt of each kind, and the first retry, each with a title.
+
+    Judgments are asked concurrently: the first of them is that of the first item.
+    """
     with contextlib.closing(connect_file("raw", Workspace(repo=top).raw, read_only=True)) as conn:
         calls = list_calls(conn, list_orchestrator_runs(conn)[0].task_id)
     for kind in KINDS:
-        yield kind, next(call.request.prompt for call in calls if call.site.call_type == kind)
+        of_kind = [call for call in calls if call.site.call_type == kind]
+        asked = [call for call in of_kind if call.site.pass_id == of_kind[0].site.pass_id]
+        yield kind, min(asked, key=lambda call: call.site.item).request.prompt
     retries = (
         call.request.prompt
         for call in calls

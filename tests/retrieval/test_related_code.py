@@ -105,7 +105,7 @@ def test_a_method_that_is_overridden_is_shown_whole_and_first_where_it_is_short(
     refer(world, "Locked", "Drawer", kind="inheritance")
     found = related(world, span(world, "till.py", 8, 10), span(world, "till.py", 12, 17))["uses"]
     assert texts(found)[:2] == [
-        "    def put(self, amount):\n        self.sum += amount\n",
+        "def put(self, amount):  # member of Drawer\n    self.sum += amount\n",
         "def close(self):  # member of Drawer\n",
     ]
     assert [one.reason for one in found[:2]] == ["overridden by Till.put", "overridden by Till.close"]

@@ -5,6 +5,7 @@ file and in the files that it imports.
 """
 
 import re
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct, field
@@ -277,19 +278,21 @@ def _names_only(uses: Sequence[_Found], source: RepositorySource) -> Iterator[Se
 def _in_short(symbol: SymbolRow, source: RepositorySource, *, most: int = 0) -> str:
     """The signature in one line and the first line of the documentation.
 
-    A short value or class, and anything of at most `most` lines, is given in full.
+    A short value or class, and anything of at most `most` lines, is given in full. The first line names the class of a
+    member, which is shown without what is around it.
     """
     path = source.path_of(symbol.file_id)
     owner = symbol.qualified_name.rpartition(".")[0]
+    mark = "#" if path.endswith((".py", ".pyi")) else "//"
+    member = f"  {mark} member of {owner}" if owner else ""
     short = {**dict.fromkeys(VALUES, SHORT_VALUE_LINES), **dict.fromkeys(CONTAINERS, SHORT_CLASS_LINES)}
     if symbol.end_line - symbol.start_line < max(short.get(symbol.kind, 0), most):
-        return _lines(path, symbol, source)
+        first, end, rest = textwrap.dedent(_lines(path, symbol, source)).partition("\n")
+        return f"{first}{member}{end}{rest}"
     documentation = (
         doc.content for doc in source.kb.get_docstrings_for_file(symbol.file_id) if doc.symbol_id == symbol.id
     )
     first = next(documentation, "").strip().split("\n", 1)[0].strip()
-    mark = "#" if path.endswith((".py", ".pyi")) else "//"
-    member = f"  {mark} member of {owner}" if owner else ""
     doc = f"    {quoted_doc(first, path)}\n" if first else ""
     return f"{' '.join(symbol.signature.split())}{member}\n{doc}"
 
