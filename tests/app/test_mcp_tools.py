@@ -1,18 +1,6 @@
 """What a command answers, as a tool answers it."""
 
-import pytest
-from testing.runs.solving import Project
-
 from clean_room_agent.app.mcp_tools import outcome_of
-from clean_room_agent.artifacts.outcomes import RunStatus
-
-pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
-
-
-def status(project: Project) -> RunStatus:
-    recorded = project.recorded().run
-    assert recorded is not None
-    return recorded.status
 
 
 def test_a_failed_run_is_an_answer_and_a_broken_command_is_not() -> None:

@@ -1,16 +1,15 @@
 """`cra mcp`, spoken to by the protocol package's own client: tools, progress, errors, cancellation, and the end."""
 
+import importlib.util
 import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-import anyio
-import mcp
 import pytest
 from testing.forked import Forked
 from testing.patience import PATIENCE, wait_until
@@ -22,20 +21,27 @@ from clean_room_agent.app.mcp_tools import SolveArguments, WhyArguments
 from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import EventKind, RunStatus
 from clean_room_agent.cli.main import run
-from clean_room_agent.cli.mcp_server import Calls, make_server
 from clean_room_agent.execute.plan_prompts import META_PLAN
 
-pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+if TYPE_CHECKING:
+    import mcp
 
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("mcp") is None, reason="the extra `mcp` is not installed"
+)
 
 COMMAND = (sys.executable, "-P", "-m", "clean_room_agent", "mcp", "--repo")
 
 
-Talk = Callable[[mcp.Client], Awaitable[None]]
+Talk = Callable[["mcp.Client"], Awaitable[None]]
 
 
 def talk_here(project: Project, say: Talk, *, mode: Any = "auto") -> tuple[int, str, str]:
     """`say` is done with a client of a server in this process, which starts its commands as ever; as a command that says nothing."""
+    import anyio  # noqa: PLC0415 - with `mcp` it takes half a second, which other workers need not spend
+    import mcp  # noqa: PLC0415
+
+    from clean_room_agent.cli.mcp_server import Calls, make_server  # noqa: PLC0415
 
     async def main() -> None:
         server = make_server(Calls(project.top), "0")
@@ -48,9 +54,9 @@ def talk_here(project: Project, say: Talk, *, mode: Any = "auto") -> tuple[int, 
     return 0, "", ""
 
 
-def words(result: mcp.types.CallToolResult) -> str:
+def words(result: "mcp.types.CallToolResult") -> str:
     (content,) = result.content
-    assert isinstance(content, mcp.types.TextContent)
+    assert content.type == "text"
     return content.text
 
 
@@ -76,7 +82,7 @@ class Held:
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_the_tools_are_listed_with_what_they_take(till: Project, mode: str) -> None:
-    async def say(client: mcp.Client) -> None:
+    async def say(client: "mcp.Client") -> None:
         listed = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert set(listed) == {"retrieve", "plan", "solve", "why"}
         assert listed["retrieve"].input_schema["required"] == ["task"]
@@ -94,7 +100,7 @@ def test_a_task_is_solved_with_progress_and_then_explained(till: Project) -> Non
         assert total is None
         heard.append((progress, message or ""))
 
-    async def say(client: mcp.Client) -> None:
+    async def say(client: "mcp.Client") -> None:
         plan = await client.call_tool("plan", {"task": till.task}, progress_callback=note)
         assert not plan.is_error, words(plan)
         assert plan.structured_content["task"] == till.task
@@ -121,7 +127,7 @@ def test_a_task_is_solved_with_progress_and_then_explained(till: Project) -> Non
 
 
 def test_code_is_found_without_any_model(till: Project) -> None:
-    async def say(client: mcp.Client) -> None:
+    async def say(client: "mcp.Client") -> None:
         found = await client.call_tool("retrieve", {"task": till.task, "use_model": False})
         assert not found.is_error
         assert "def split(cents, people):" in words(found)
@@ -130,7 +136,9 @@ def test_code_is_found_without_any_model(till: Project) -> None:
 
 
 def test_errors_have_our_message_and_remedy(till: Project) -> None:
-    async def say(client: mcp.Client) -> None:
+    from mcp import MCPError  # noqa: PLC0415
+
+    async def say(client: "mcp.Client") -> None:
         unset = await client.call_tool("solve", {"task": "anything"})
         assert unset.is_error
         assert "config.toml" in words(unset)
@@ -146,14 +154,16 @@ def test_errors_have_our_message_and_remedy(till: Project) -> None:
             ("retrieve", {"task": "a\0b"}, "cannot contain a NUL character"),
             ("land", {}, "there is no tool 'land'; there are: retrieve"),
         ):
-            with pytest.raises(mcp.MCPError, match=wrong.replace("(", r"\(")):
+            with pytest.raises(MCPError, match=wrong.replace("(", r"\(")):
                 await client.call_tool(tool, given)
 
     talk_here(till, say)
 
 
 def test_a_cancelled_solve_ends_as_by_ctrl_c_and_goes_on(till: Project) -> None:
-    async def say(client: mcp.Client) -> None:
+    import anyio  # noqa: PLC0415
+
+    async def say(client: "mcp.Client") -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(client.call_tool, "solve", {"task": till.task})
             await anyio.to_thread.run_sync(lambda: wait_until(lambda: held.reached, "the plan"))
@@ -213,6 +223,7 @@ def test_a_server_of_its_own_answers_and_no_command_outlives_its_client(till: Pr
 
 @pytest.mark.parametrize("ending", ["deaf", "signal"])
 def test_nor_one_that_no_longer_listens_nor_the_server(till: Project, ending: str) -> None:
+    importlib.import_module("clean_room_agent.cli.mcp_server")  # once, before the forks
     held = Held(Script(till.oracle))
     with OllamaServer(held) as server:
         till.configure(server.base_url)
