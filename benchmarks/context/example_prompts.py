@@ -76,14 +76,19 @@ def main() -> None:
         oracle = Oracle([GoldFile(path=SOURCE, before=before, after=after)])
         with OllamaServer(Mistaken(oracle)) as server:
             solve(top, server.base_url, Path(folder))
-        print(HEAD.format(window=f"{WINDOW:,}"))
+        print(HEAD.format(window=f"{WINDOW:,}"), end="")
         for title, prompt in prompts_of(top):
-            print(f"## {title}\n\n`````text\n{prompt.rstrip()}\n`````\n")
+            print(f"\n## {title}\n\n`````text\n{prompt.rstrip()}\n`````")
 
 
 def solve(top: Path, base_url: str, folder: Path) -> None:
     """The run is in the record of the repository at `top`."""
-    models = {"base_url": base_url, "coding": DEFAULT_MODELS[0], "reasoning": DEFAULT_MODELS[1]}
+    models = {
+        "base_url": base_url,
+        "coding": DEFAULT_MODELS[0],
+        "reasoning": DEFAULT_MODELS[1],
+        "parallel": 1,  # the first of its kind is then the same each time
+    }
     command = shlex.join(
         (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", TESTS)
     )
