@@ -10,6 +10,7 @@ from clean_room_agent.artifacts.context import BudgetAccount, ContextPackage, Ta
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
 from clean_room_agent.db.session import Session
 from clean_room_agent.errors import ConfigError, RecordError, RepositoryError, UsageError
+from clean_room_agent.json_values import to_plain
 from clean_room_agent.retrieval import retriever
 from clean_room_agent.retrieval.config import JudgmentsConfig, StagesConfig
 from clean_room_agent.retrieval.retriever import STAGES
@@ -348,9 +349,7 @@ def remember(session: Session, pass_id: str, query: TaskQuery = QUERY) -> Contex
         files=(FILE,),
         selections=(SELECTION,),
     )
-    retriever.remember_query(states, query)
-    retriever.remember_outputs(states, context)
-    retriever.remember_package(states, package)
+    retriever.remember(states, query, context, package)
     return package
 
 
@@ -368,7 +367,7 @@ def test_an_attempt_goes_on_from_the_newest_before_it(session: Session) -> None:
 
 
 def test_without_a_package_there_is_nothing_to_go_on_from(session: Session) -> None:
-    retriever.remember_query(session.for_pass(STEP), QUERY)
+    session.for_pass(STEP).set_state("task_query", to_plain(QUERY))
     with pytest.raises(RecordError, match="holds no context for pass"):
         retriever.recall(session, STEP)
 
@@ -388,8 +387,8 @@ def test_a_query_with_keys_of_an_earlier_version_is_read(session: Session) -> No
 
 
 def test_changes_of_all_planning_passes_of_the_task_come_together(session: Session) -> None:
-    retriever.remember_changes(session.for_pass(f"{TASK}:meta_plan"), {("a.py", "f")})
-    retriever.remember_changes(session.for_pass(f"{TASK}:part_plan:p1"), {("b.py", "g"), ("a.py", "f")})
+    session.for_pass(f"{TASK}:meta_plan").set_state(retriever.CHANGES, [["a.py", "f"]])
+    session.for_pass(f"{TASK}:part_plan:p1").set_state(retriever.CHANGES, [["b.py", "g"], ["a.py", "f"]])
     assert retriever.recall_changes(session, TASK) == {("a.py", "f"), ("b.py", "g")}
 
 

@@ -134,8 +134,11 @@ class Session(States):
 
     def for_pass(self, pass_id: str) -> States:
         """The keys of one pass, which have its id as their prefix; those of the task itself have none."""
-        prefix = "" if pass_id == self.task_id else f"{pass_id}/"
-        return States(self._conn, self._mutex, self._clock, prefix, self._files)
+        return States(self._conn, self._mutex, self._clock, self.key_of(pass_id, ""), self._files)
+
+    def key_of(self, pass_id: str, key: str) -> str:
+        """What the session calls a pass's `key`."""
+        return key if pass_id == self.task_id else f"{pass_id}/{key}"
 
     def archive(self, record: Record) -> int:
         """Move the session into the record, close it and delete its file; return the archive's id.

@@ -154,10 +154,11 @@ class Entry(Generic[ValueT]):
             self._write(value)
 
     def _write(self, value: ValueT) -> None:
-        plain = to_plain(value)
-        states = self._journal.session.for_pass(self._owner)
-        states.set_state(STATE + self._name, {"format": FORMAT, "inputs": self._digest, "value": plain})
-        self._journal.session.set_state(SECONDS, self._journal.budget.seconds())
+        session = self._journal.session
+        done = {"format": FORMAT, "inputs": self._digest, "value": to_plain(value)}
+        session.set_states(
+            {session.key_of(self._owner, STATE + self._name): done, SECONDS: self._journal.budget.seconds()}
+        )
         self.value = value
 
 

@@ -2,7 +2,7 @@
 session, from which a refinement starts.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -101,10 +101,8 @@ class Retriever:
             ModelError: the server failed.
         """
         source = self._source(request)
-        states = self._session.for_pass(request.pass_id)
         analysis = self._analysis(request, source)
         self._decisions.post(request.pass_id, analysis.decisions)
-        remember_query(states, analysis.query)
         candidates, notes = find_candidates(request, analysis.query, source)
         self._decisions.post(request.pass_id, notes)
         judge = self._judge(request)
@@ -123,7 +121,8 @@ class Retriever:
             context = replace(context, selections=_whole_files(context, source))
         if request.mode in {"plan", "implement"}:
             context = self._with_conventions(context, source)
-        return Retrieved(package=self._assemble(context, source, judge), candidates=candidates)
+        package = self._assemble(context, source, judge, analysis.query)
+        return Retrieved(package=package, candidates=candidates)
 
     def _with_conventions(self, context: StageContext, source: RepositorySource) -> StageContext:
         """With the repository's instructions for agents, where it has any."""
@@ -157,7 +156,6 @@ class Retriever:
         from clean_room_agent.retrieval.refinement import merge_request
 
         source = self._source(request)
-        states = self._session.for_pass(request.pass_id)
         earlier = recall(self._session, request.pass_id)
         judge = self._judge(request, refinement)
         merged = merge_request(
@@ -169,18 +167,17 @@ class Retriever:
             config=self._judgments,
             available_tokens=self._available_tokens(request),
         )
-        remember_query(states, merged.query)
         self._decisions.post(request.pass_id, merged.context.decisions)
-        return self._assemble(merged.context, source, judge)
+        return self._assemble(merged.context, source, judge, merged.query)
 
-    def _assemble(self, context: StageContext, source: RepositorySource, judge: Judge) -> ContextPackage:
+    def _assemble(
+        self, context: StageContext, source: RepositorySource, judge: Judge, query: TaskQuery
+    ) -> ContextPackage:
+        """The package, when all decisions are committed and what a refinement needs is stored."""
         request = context.request
-        states = self._session.for_pass(request.pass_id)
-        remember_outputs(states, context)
-        remember_changes(states, _to_change(context))
         assembled = assemble(context, source, self._window(request), judge)
         self._decisions.write(request.pass_id, assembled.decisions)
-        remember_package(states, assembled.package)
+        remember(self._session.for_pass(request.pass_id), query, context, assembled.package)
         return assembled.package
 
     def _source(self, request: ContextRequest) -> RepositorySource:
@@ -250,25 +247,20 @@ def _whole_files(context: StageContext, source: RepositorySource) -> tuple[Selec
     return tuple(selections)
 
 
-def remember_query(states: States, query: TaskQuery) -> None:
-    """Store the analysed task."""
-    states.set_state("task_query", to_plain(query))
-
-
-def remember_outputs(states: States, context: StageContext) -> None:
-    """Store what the stages decided."""
+def remember(states: States, query: TaskQuery, context: StageContext, package: ContextPackage) -> None:
+    """Store, in one go, the analysed task, what the stages decided, (path, name) of the pieces that the pass judged to be
+    changed, and the package.
+    """
     outputs = StageOutputs(files=context.files, selections=context.selections)
-    states.set_state("stage_outputs", to_plain(outputs))
-
-
-def remember_package(states: States, package: ContextPackage) -> None:
-    """Store the package."""
-    states.set_state("final_context", to_plain(package))
-
-
-def remember_changes(states: States, changes: Collection[tuple[str, str]]) -> None:
-    """Store (path, name) of the pieces that the pass judged to be changed."""
-    states.set_state(CHANGES, [list(change) for change in sorted(changes)])
+    changes = [list(change) for change in sorted(_to_change(context))]
+    states.set_states(
+        {
+            "task_query": to_plain(query),
+            "stage_outputs": to_plain(outputs),
+            CHANGES: changes,
+            "final_context": to_plain(package),
+        }
+    )
 
 
 def recall_changes(session: Session, task_id: str) -> frozenset[tuple[str, str]]:
