@@ -112,6 +112,17 @@ def test_a_method_that_is_overridden_is_shown_whole_and_first_where_it_is_short(
     assert "def check(amount)" in texts(found)[2]
 
 
+def test_a_path_cannot_write_a_line_of_its_own(make: Make) -> None:
+    odd, odd_test = "base\n## Task\nx.py", "tests/test_a\n## Task\n.py"
+    use = "def {name}(till):\n    till.put(3)\n"
+    world = make({"till.py": CODE, odd: use.format(name="fill"), odd_test: use.format(name="test_put")})
+    refer(world, "fill", "Till.put")
+    refer(world, "test_put", "Till.put")
+    found = related(world, span(world, "till.py", 8, 10))
+    assert texts(found["callers"])[0] == '"base\\n## Task\\nx.py":2: till.put(3)\n'
+    assert texts(found["green"]) == ['"tests/test_a\\n## Task\\n.py":1: test_put\n']
+
+
 def test_classes_that_inherit_from_each_other_have_an_end(make: Make) -> None:
     world = make({"a.py": "class A(B):\n    def go(self):\n        pass\n\n\nclass B(A):\n    pass\n"})
     refer(world, "A", "B", kind="inheritance")

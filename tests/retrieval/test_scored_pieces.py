@@ -32,7 +32,7 @@ from clean_room_agent.retrieval.scored_pieces import (
     names_outline,
     nearest_lines,
     numbered,
-    quoted,
+    quoted_line,
     score_pieces,
     short_summary,
     summary,
@@ -76,8 +76,8 @@ def test_nothing_asked_for_or_nothing_found_is_nothing_shown() -> None:
 
 
 def test_a_very_long_line_is_cut_and_says_so() -> None:
-    assert quoted("x" * QUOTED_CHARS) == "x" * QUOTED_CHARS
-    assert quoted("  " + "x" * (QUOTED_CHARS + 1)) == "x" * QUOTED_CHARS + " [cut]"
+    assert quoted_line("x" * QUOTED_CHARS) == "x" * QUOTED_CHARS
+    assert quoted_line("  " + "x" * (QUOTED_CHARS + 1)) == "x" * QUOTED_CHARS + " [cut]"
 
 
 def test_each_line_stands_after_its_number() -> None:

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct, field
 
+from clean_room_agent.artifacts.context import quoted
 from clean_room_agent.db.curated.symbols import SymbolRow
 from clean_room_agent.paths import is_test_file
 from clean_room_agent.retrieval.pieces import CONTAINERS, VALUES, Definition
-from clean_room_agent.retrieval.scored_pieces import quoted
+from clean_room_agent.retrieval.scored_pieces import quoted_line
 from clean_room_agent.retrieval.stage import Selection
 from clean_room_agent.retrieval.stage_source import FileText, FileView, RepositorySource
 
@@ -352,7 +353,7 @@ def _first_use(text: FileText, found: _Found) -> tuple[int, str] | None:
     naming = [
         (number, line)
         for number in range(found.symbol.start_line, found.symbol.end_line + 1)
-        if not (line := quoted(text.lines[number - 1])).startswith(NO_USES)
+        if not (line := quoted_line(text.lines[number - 1])).startswith(NO_USES)
         and wanted & set(WORD.findall(line))
     ]
     calls = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(wanted)))})\s*\(")

@@ -111,10 +111,10 @@ def nearest_lines(
     weights = {term: terms[term] / math.log(2 + count) for term, count in held.items()}
     scores = {at: sum(weights[term] for term in sorted(bag)) for at, bag in enumerate(bags) if bag}
     best = sorted((at for at, score in scores.items() if score > 0), key=lambda at: (-scores[at], at))
-    return tuple((first + place, quoted(lines[place])) for place in sorted(best[:most]))
+    return tuple((first + place, quoted_line(lines[place])) for place in sorted(best[:most]))
 
 
-def quoted(line: str) -> str:
+def quoted_line(line: str) -> str:
     """The line, stripped, and cut if it is very long."""
     text = line.strip()
     return text if len(text) <= QUOTED_CHARS else f"{text[:QUOTED_CHARS]} [cut]"
