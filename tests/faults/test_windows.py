@@ -78,6 +78,7 @@ def long_code(lines: int) -> str:
 def test_a_target_that_is_too_large_to_show_is_named_and_an_attempt_without_it_says_so(
     tmp_path: Path,
 ) -> None:
+    """And after a cut answer the next may be longer, and sees the code that the step needs."""
     other = "\n\ndef other(cents: int, people: int) -> int:\n" + long_code(500) + "    return share\n"
     files = {**TILL, "till/money.py": MONEY + other}
     project = make_project(tmp_path, files, {"till/money.py": MENDED_MONEY + other})
@@ -86,33 +87,21 @@ def test_a_target_that_is_too_large_to_show_is_named_and_an_attempt_without_it_s
         plan = json.loads(right)
         return json.dumps({**plan, "steps": [{**plan["steps"][0], "symbols": ["split", "other"]}]})
 
+    cut = Answer(text="<edit file=", done_reason="length")
     told = project.solve_scripted(
-        {PART_PLAN.title: [names_both]}, budget={"context_window": 8192, "reserved_tokens": 2048}
+        {PART_PLAN.title: [names_both], IMPLEMENT.title: [cut]},
+        budget={"context_window": 8192, "reserved_tokens": 2048},
     )
     assert (told.code, told.traces) == (0, {}), told.err
-    (prompt,) = [call.request.prompt for call in told.recorded.calls_of("implement")]
-    named = re.search(
-        r"^Not shown, too large: (till/money.py::other \(lines \d+-526\))$", prompt, re.MULTILINE
-    )
-    assert named is not None
-    assert [row.detail for row in told.recorded.events if row.kind == "target_not_shown"] == [named[1]]
-    assert f"the step changes what is too large for its prompt: {named[1]}" in told.err
-    (implemented,) = [row for row in told.recorded.passes if ":impl:" in row.task_id]
-    assert (implemented.detail or "").endswith(f"; unchanged, too large to show: {named[1]}")
-
-
-def test_after_a_cut_answer_the_next_may_be_longer_and_sees_the_code_that_the_step_needs(
-    tmp_path: Path,
-) -> None:
-    other = "\n\ndef other(cents: int, people: int) -> int:\n" + long_code(190) + "    return share\n"
-    files = {**TILL, "till/money.py": MONEY + other}
-    project = make_project(tmp_path, files, {"till/money.py": MENDED_MONEY + other})
-    cut = Answer(text="<edit file=", done_reason="length")
-    budget = {"context_window": 8192, "reserved_tokens": 2048}
-    told = project.solve_scripted({IMPLEMENT.title: [cut]}, budget=budget)
-    assert (told.code, told.traces) == (0, {})
     assert told.recorded.outcomes == ["truncated", "applied_and_passed"]
     first, second = told.recorded.calls_of("implement")
+    unseen = re.compile(r"^Not shown, too large: (till/money.py::other \(lines \d+-526\))$", re.MULTILINE)
+    (before,), (named,) = [unseen.findall(call.request.prompt) for call in (first, second)]
+    assert [row.detail for row in told.recorded.events if row.kind == "target_not_shown"] == [before, named]
+    assert f"the step changes what is too large for its prompt: {before}" in told.err
+    assert f"; unchanged, too large to show: {named}" in told.err
+    *_, implemented = [row for row in told.recorded.passes if ":impl:" in row.task_id]
+    assert (implemented.detail or "").endswith(f"; unchanged, too large to show: {named}")
     assert "part_180" not in first.request.prompt
     assert "def split" in second.request.prompt
     bounds = [json.loads(call.request.request_body)["options"]["num_predict"] for call in (first, second)]
