@@ -23,21 +23,25 @@ def test_a_trick_is_refused_and_the_reason_says_what_was_found(tmp_path: Path) -
 
 
 NEW_TESTS = """\
-import pytest
+import unittest
 
+from tests.conftest import purse
 from till.money import split
 
 
-@pytest.mark.parametrize(("cents", "people"), [(100, 3), (7, 2)])
-def test_no_cent_is_lost(cents, people, purse):
-    assert sum(split(cents, people)) == cents == purse(cents)
+class CentsTest(unittest.TestCase):
+    def test_no_cent_is_lost(self):
+        self.assertEqual(sum(split(100, 3)), purse(100))
+
+    def test_no_cent_of_two_is_lost(self):
+        self.assertEqual(sum(split(7, 2)), purse(7))
 """
-CONFTEST = "import pytest\n\n\n@pytest.fixture\ndef purse():\n    return lambda cents: cents\n"
+CONFTEST = "def purse(cents):\n    return cents\n"
 
 
 def test_an_honest_result_with_new_tests_and_configuration_is_complete_and_shown(tmp_path: Path) -> None:
     changed = {"till/money.py": MENDED_MONEY, "tests/test_cents.py": NEW_TESTS, "tests/conftest.py": CONFTEST}
-    till = make_project(tmp_path, TILL, changed, test_command=PYTEST)
+    till = make_project(tmp_path, TILL, changed)
     told = till.solve_scripted({})
     assert (told.code, told.traces) == (0, {}), told.out + told.err
     assert [row.kind for row in told.recorded.validations] == ["baseline", "attempt", "final", "restored"]
