@@ -68,33 +68,35 @@ def is_running(pid: int) -> bool:
     return "State:\tZ" not in status.read_text() if status.exists() else True
 
 
-def test_tests_that_hang_with_children_are_ended_with_all_of_them(till: Project, tmp_path: Path) -> None:
+FLOOD = (
+    "    import sys\n    line = 'x' * 1023 + '\\n'\n    for _ in range(400):\n        sys.stdout.write(line * 10)\n"
+    "    return []"
+)
+
+
+def test_a_flood_of_output_is_bounded_and_tests_that_hang_with_children_are_ended_with_all_of_them(
+    till: Project, tmp_path: Path
+) -> None:
     marker = tmp_path / "child"
-    told = till.solve_scripted({IMPLEMENT.title: [mend_with(hangs(marker))]}, testing={"timeout": 2.0})
+    told = till.solve_scripted(
+        {IMPLEMENT.title: [edit(SPLIT, FLOOD), mend_with(hangs(marker))]},
+        testing={"timeout": 2.0, "output_bound": 20_000},
+    )
     assert not is_running(int(marker.read_text()))
     assert (told.code, told.traces) == (0, {}), told.err
-    assert told.recorded.outcomes == ["timed_out", "applied_and_passed"]
-    first = told.recorded.tests("attempt")
-    assert (first.timed_out, first.success) == (True, False)
-    said = "stopped after 2 s ([testing].timeout); all its processes were killed"
-    assert said in told.recorded.attempts[0].error
-    assert said in told.recorded.calls_of("implement")[1].request.prompt
-    assert f"timed out: {said}" in told.err
-
-
-def test_a_flood_of_output_is_bounded_in_the_record_and_in_the_prompt(till: Project) -> None:
-    flood = "    import sys\n    line = 'x' * 1023 + '\\n'\n    for _ in range(400):\n        sys.stdout.write(line * 10)"
-    told = till.solve_scripted(
-        {IMPLEMENT.title: [edit(SPLIT, f"{flood}\n    return []")]}, testing={"output_bound": 20_000}
-    )
-    assert (told.code, told.traces) == (0, {}), told.err
-    assert not told.recorded.tests("attempt").success
-    output = told.recorded.tests("attempt").test_output
-    assert len(output) < 45_000
-    cut = re.search(r"\[\.\.\. ([\d,]+) bytes", output)
-    assert cut is not None, output[9_900:10_200]
+    assert told.recorded.outcomes[1:] == ["timed_out", "applied_and_passed"]
+    flooded, hung = [row for row in told.recorded.validations if row.kind == "attempt"][:2]
+    assert (flooded.timed_out, flooded.success) == (False, False)
+    assert len(flooded.test_output) < 45_000
+    cut = re.search(r"\[\.\.\. ([\d,]+) bytes", flooded.test_output)
+    assert cut is not None, flooded.test_output[9_900:10_200]
     assert int(cut[1].replace(",", "")) > 4_000_000
     assert max(len(call.request.prompt) for call in told.recorded.calls) < 20_000
+    assert (hung.timed_out, hung.success) == (True, False)
+    said = "stopped after 2 s ([testing].timeout); all its processes were killed"
+    assert said in told.recorded.attempts[1].error
+    assert said in told.recorded.calls_of("implement")[2].request.prompt
+    assert f"timed out: {said}" in told.err
 
 
 def test_a_test_command_that_cannot_be_started_is_said_before_a_model_is_asked(tmp_path: Path) -> None:
