@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from testing import repositories
 from testing.repositories import git
-from testing.runs.solving import MONEY_TESTS, TILL, Project, make_project, project_at
+from testing.runs.solving import MONEY_TESTS, ONE_ATTEMPT, TILL, Project, make_project, project_at
 from testing.sandboxes import installed, on_disk
 
 __all__ = ["on_disk"]  # in the place of `tmp_path`
@@ -36,7 +36,7 @@ def till(tmp_path: Path, made: Path) -> Project:
 
 
 def test_an_empty_submodule_is_said_with_the_remedy(till: Project) -> None:
-    told = till.solve_scripted()
+    told = till.solve_scripted(None, **ONE_ATTEMPT)
     assert (told.code, told.traces) == (4, {}), told.err
     said = (
         "submodules are empty in the worktree; [worktree] link brings them in for the tests: vendor/library"

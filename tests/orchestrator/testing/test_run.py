@@ -169,24 +169,21 @@ def test_a_process_that_ends_early_is_not_whole_even_with_exit_0(
     assert not judge_step(before, hidden).passed
 
 
-def test_an_exit_code_of_0_hides_no_failing_test(write: Write, run: Runner, before: TestRun) -> None:
+def test_an_exit_code_of_0_hides_no_failing_test_and_neither_does_a_conftest_that_takes_one_out(
+    write: Write, run: Runner, before: TestRun
+) -> None:
     write(
         {
             "test_a.py": "def test_a(): assert 0\ndef test_b(): pass\n",
-            "conftest.py": "def pytest_sessionfinish(session): session.exitstatus = 0\n",
+            "conftest.py": "def pytest_sessionfinish(session): session.exitstatus = 0\n"
+            "def pytest_collection_modifyitems(items): del items[1:]\n",
         }
     )
     after = run()
     assert after.end.returncode == 0
-    assert judge_step(before, after).newly_failing == ("test_a.py::test_a",)
-    assert not judge_final(before, after, "all-pass").complete
-
-
-def test_tests_that_a_conftest_takes_out_of_the_collection_count_as_failing(
-    write: Write, run: Runner, before: TestRun
-) -> None:
-    write({**GREEN, "conftest.py": "def pytest_collection_modifyitems(items): del items[1:]\n"})
-    assert judge_final(before, run(), "all-pass").newly_failing == ("test_a.py::test_b",)
+    assert judge_step(before, after).newly_failing == ("test_a.py::test_a", "test_a.py::test_b")
+    verdict = judge_final(before, after, "all-pass")
+    assert (verdict.complete, verdict.newly_failing) == (False, ("test_a.py::test_a", "test_a.py::test_b"))
 
 
 def test_a_report_that_is_cut_is_not_whole(write: Write, run: Runner, tmp_path: Path) -> None:
