@@ -35,13 +35,6 @@ def press(_: ChatCall, right: str) -> str:
     return right
 
 
-def test_ctrl_c_while_a_model_answers_ends_the_run_cleanly(till: Project) -> None:
-    """`tests/orchestrator/test_ended_runs.py` has the planning."""
-    told = till.solve_scripted({IMPLEMENT.title: [press]})
-    check_interrupted(told)
-    assert told.recorded.calls[-1].site.call_type in {"implement", "part_plan"}
-
-
 def test_ctrl_c_while_tests_run_ends_them_too(till: Project, tmp_path: Path) -> None:
     child = tmp_path / "child"
     lines = (
@@ -70,7 +63,8 @@ def two_steps(call: ChatCall, right: str) -> str:
     return json.dumps({**plan, "steps": [*plan["steps"], receipts]})
 
 
-def test_ctrl_c_after_an_accepted_step_keeps_its_commit_under_the_tasks_refs(till: Project) -> None:
+def test_ctrl_c_while_a_model_answers_keeps_the_accepted_step_under_the_tasks_refs(till: Project) -> None:
+    """Other prompts are in `tests/orchestrator/test_ended_runs.py`."""
     told = till.solve_scripted({PART_PLAN.title: [two_steps], IMPLEMENT.title: [None, press]})
     check_interrupted(told)
     run = told.recorded.run

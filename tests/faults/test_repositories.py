@@ -180,8 +180,10 @@ def test_a_files_form_survives_an_edit_and_a_letter_that_its_encoding_lacks_is_r
     told = till.solve_scripted({IMPLEMENT.title: [with_euro]})
     assert (told.code, told.traces) == (0, {}), told.err + told.out
     assert told.recorded.outcomes == ["refused", "applied_and_passed"]
+    assert "refused (" not in told.out
     said = f"{latin}: '€' does not exist in the file's encoding latin-1"
     assert said in told.recorded.attempts[0].error
+    assert f"refused: {said}" in told.err
     assert said in told.recorded.calls_of("implement")[1].request.prompt
     held = repositories.read_tree(till.top, told.branches[0])
     for path, name in names.items():
@@ -190,15 +192,20 @@ def test_a_files_form_survives_an_edit_and_a_letter_that_its_encoding_lacks_is_r
         assert f"{path}  +2 -2" in told.out
 
 
-def test_uncommitted_work_is_carried_and_said_and_stays_where_it_is(till: Project) -> None:
+def test_apply_brings_the_change_into_the_tree_and_uncommitted_work_is_carried_and_stays_where_it_is(
+    till: Project,
+) -> None:
     notes = "the customer is always right\n"
     repositories.write(
         till.top, {"till/receipt.py": str(TILL["till/receipt.py"]) + "\nWIDTH = 40\n", "notes.txt": notes}
     )
     repositories.write(till.top, {"staged.txt": "staged\n", ".env": "TOKEN=1\n"})
     git(till.top, "add", "staged.txt")
-    told = till.solve_scripted()
-    assert (told.code, told.traces) == (0, {}), told.err
+    told = till.solve_scripted(None, "--apply")
+    assert (told.code, told.traces) == (0, {"changed": ["tree:till", "tree:till/money.py"]}), told.err
+    assert (till.top / "till/money.py").read_text() == MENDED_MONEY
+    assert "applied to your working tree: till/money.py" in told.out
+    assert git(till.top, "diff", "--cached", "--name-only") == "staged.txt"
     assert re.search(r"snapshot: [0-9a-f]{10}, .*3 uncommitted files", told.err)
     assert ".env" in told.err
     assert "the branch also carries your uncommitted work, in its first commit" in told.out
@@ -209,15 +216,6 @@ def test_uncommitted_work_is_carried_and_said_and_stays_where_it_is(till: Projec
     assert ".env" not in held
     assert told.recorded.run is not None
     assert '"untracked": ["notes.txt"]' in told.recorded.run.snapshot
-
-
-def test_apply_brings_the_change_into_the_tree_and_nothing_else(till: Project) -> None:
-    told = till.solve_scripted(None, "--apply")
-    assert told.code == 0
-    assert told.traces == {"changed": ["tree:till", "tree:till/money.py"]}
-    assert (till.top / "till/money.py").read_text() == MENDED_MONEY
-    assert "applied to your working tree: till/money.py" in told.out
-    assert git(till.top, "diff", "--cached", "--name-only") == ""
 
 
 def test_apply_leaves_a_file_alone_that_was_changed_meanwhile(till: Project) -> None:
