@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from testing.runs.bills import ALWAYS, bills_project, events_of
-from testing.runs.solving import MONEY_TESTS, TILL, edit, make_project
+from testing.runs.bills import ALWAYS, BILLS, BILLS_PATH, BILLS_TASK, BILLS_TESTS, PASSING_TESTS, events_of
+from testing.runs.solving import TILL, make_project
 from testing.sandboxes import installed, on_disk
+from testing.servers.ollama_script import ChatCall
 
 from clean_room_agent.execute.implement import IMPLEMENT
 
@@ -38,36 +39,37 @@ class AloneTest(unittest.TestCase):
 """
 
 
-def test_candidates_in_the_sandbox_see_nothing_of_one_another_and_reach_nothing_of_the_user_s(
+def without_last(_: ChatCall, right: str) -> str:
+    """The edits but the last: a stub is left."""
+    return "".join(f"{edit}</edit>\n" for edit in right.split("</edit>\n")[:-2])
+
+
+def test_in_the_sandbox_stubs_are_imported_and_candidates_see_nothing_of_one_another_or_the_user_s(
     tmp_path: Path,
 ) -> None:
     installed()
     files = {
         **TILL,
-        "tests/test_money.py": MONEY_TESTS + PRYING + ALONE,
+        "tests/test_money.py": PASSING_TESTS + PRYING + ALONE,
+        "tests/test_bills.py": BILLS_TESTS,
         ".gitignore": "*.env\n",
         ".worktreeinclude": "*.env\n",
     }
-    till = make_project(tmp_path, files)
+    till = make_project(tmp_path, files, {BILLS_PATH: BILLS}, task=BILLS_TASK)
     (till.home / "private").write_text("x")
     (till.top / "local.env").write_text("here")
-    wrong = edit("    share = cents // people\n    return [share] * people", "    return [cents]")
     told = till.solve_scripted(
-        {IMPLEMENT.title: [wrong]}, solve={"samples": 2}, testing={"parallel": 2}, sandbox=INSIDE
+        {IMPLEMENT.title: [without_last]},
+        solve={**ALWAYS, "samples": 2},
+        testing={"parallel": 2},
+        sandbox=INSIDE,
     )
     assert (told.code, told.traces) == (0, {}), told.err
     assert "sandbox: bubblewrap" in told.err
     assert ".worktreeinclude: 1 ignored file copied in for the tests" in told.err
     assert told.before == told.after
+    assert "it parses and imports" in dict(events_of(told))["scaffold"]
     assert "applied_and_passed" in told.recorded.outcomes
     assert len(told.recorded.outcomes) == 2
+    assert len({row.commit_hash for row in told.recorded.attempts}) == 2
     assert "AloneTest" not in " ".join(row.error or "" for row in told.recorded.attempts)
-
-
-def test_a_scaffold_is_imported_in_the_sandbox(tmp_path: Path) -> None:
-    """That one which does something at its import is no declaration is in `tests/execute/edits/test_stubs.py`."""
-    installed()
-    told = bills_project(tmp_path).solve_scripted(solve=ALWAYS, sandbox=INSIDE)
-    assert (told.code, told.traces) == (0, {}), told.err
-    ((kind, detail),) = events_of(told)
-    assert (kind, "it parses and imports" in detail) == ("scaffold", True)
