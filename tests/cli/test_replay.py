@@ -217,8 +217,8 @@ def test_a_run_weighs_by_an_earlier_ones_measurement_and_is_replayed_by_its_own_
     tasks = []
     with serving(till, Unsure(Script(till.oracle))) as server:
         till.configure(server.base_url, judgments={"route": "each"})
-        for _ in range(2):
-            told = till.cra("solve", till.task)
+        for command in ("plan", "solve"):
+            told = till.cra(command, till.task)
             assert told.code == 0, told.err
             assert told.recorded.run is not None
             tasks.append(told.recorded.run.task_id)
