@@ -52,6 +52,10 @@ class Bench(Struct, frozen=True, kw_only=True):
         """Seconds of a run that is left alone."""
         return spend((CRA, "index", *arguments), cwd=self.top, env=self.env).wall
 
+    def finish(self) -> str:
+        """What was wrong with the run after one that was killed; "" if it ended well."""
+        return spend((CRA, "index"), cwd=self.top, env=self.env, may_fail=True).fault.strip()
+
     def restore(self, saved: Path | None) -> None:
         """The program's folder is as it was saved; None: there is none."""
         shutil.rmtree(self.top / FOLDER, ignore_errors=True)
@@ -276,9 +280,8 @@ def marked(mark: str) -> tuple[int, ...]:
 
 def next_run(bench: Bench, case: Case) -> Iterator[str]:
     """It finishes with the rows of a fresh build, and nothing lies about any more."""
-    spent = spend((CRA, "index"), cwd=bench.top, env=bench.env, may_fail=True)
-    if spent.fault:
-        yield f"the next run {spent.fault.strip()}"
+    if fault := bench.finish():
+        yield f"the next run {fault}"
         return
     try:
         now = bench.state()

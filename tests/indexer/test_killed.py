@@ -6,11 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from testing.faults.index_kills import Bench, kill_some, make_cases
 from testing.patience import wait_until
 from testing.repositories import commit, make_repository
 
 from clean_room_agent.child_processes import inherited_environment
+from clean_room_agent.cli.main import run as cra
 
 MODULE = '''\
 """Part {number}."""
@@ -25,6 +27,18 @@ def part_{number}(value):
 '''
 
 
+class BenchHere(Bench, frozen=True, kw_only=True):
+    """Runs what is not killed in this process."""
+
+    def index(self, *arguments: str) -> float:
+        assert cra(("index", *arguments, "--repo", str(self.top))) == 0
+        return 0.0
+
+    def finish(self) -> str:
+        code = cra(("index", "--repo", str(self.top)))
+        return f"ended with {code}" if code else ""
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the processes of a run are found in /proc")
 def test_a_killed_run_leaves_the_old_state_or_the_new_one_and_the_next_finishes(tmp_path: Path) -> None:
     files = {
@@ -33,8 +47,11 @@ def test_a_killed_run_leaves_the_old_state_or_the_new_one_and_the_next_finishes(
     top = make_repository(tmp_path / "repo", files)
     for number in range(3):
         commit(top, {f"m{number}.py": MODULE.format(number=number, before=39)}, f"Change {number}")
-    bench = Bench(top=top, work=tmp_path, env=inherited_environment(without="GIT_"))
-    tallies = kill_some(bench, make_cases(bench, commits=2, timed=False), kills=5, seed=3)
+    bench = BenchHere(top=top, work=tmp_path, env=inherited_environment(without="GIT_"))
+    cases = make_cases(bench, commits=2, timed=False)
+    seconds = Bench.index(bench, "--full")
+    cases = tuple(replace(case, seconds=seconds) for case in cases)
+    tallies = kill_some(bench, cases, kills=5, seed=3)
     assert [fault for tally in tallies.values() for fault in tally.faults] == []
     assert sum(tally.seen["killed"] for tally in tallies.values()) > 0
 
