@@ -4,14 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from testing.patience import PATIENCE
+from testing.index_dump import index
+from testing.repositories import COMMIT, git, init_repository
 from tests.retrieval.world import World, context_request, make_world
 
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.indexer.build import index_repository
-from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.indexer.update import update_paths
-from clean_room_agent.proc import run
 from clean_room_agent.workspace import Workspace
 
 EXPRESS = """\
@@ -49,11 +47,10 @@ def world(tmp_path: Path) -> Iterator[World]:
         tmp_path, {"lib/application.js": EXPRESS, "bank/account.py": MODEL, "README.md": "Bank.\n"}
     )
     root = made.root
-    run(("git", "init", "-q"), cwd=root, timeout=PATIENCE)
-    run(("git", "add", "lib", "bank", "README.md"), cwd=root, timeout=PATIENCE)
-    author = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-    run(("git", *author, "commit", "-q", "-m", "Begin"), cwd=root, timeout=PATIENCE)
-    index_repository(root, config=IndexConfig(), jobs=1, progress=lambda _done, _total: None)
+    init_repository(root)
+    git(root, "add", "lib", "bank", "README.md")
+    git(root, *COMMIT, "-m", "Begin")
+    index(root)
     made.index.close()
     made.index = connect_file("curated", Workspace(repo=root).curated)
     yield made
