@@ -31,12 +31,22 @@ def program() -> Mapping[str, ModuleType]:
 class Forked:
     """The command in the project's folder, under way; like a `subprocess.Popen` whose streams are pipes."""
 
-    def __init__(self, project: Project, *args: str) -> None:
+    def __init__(
+        self,
+        project: Project,
+        *args: str,
+        terminal: Mapping[int, int] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """`terminal`: for its descriptors (0 to 2) that are not pipes, the handles that they are instead, which stay the
+        caller's to close. `environment` is the project's by default.
+        """
         pipes = [os.pipe() for _ in PIPED]
         given, read, told = (pipes[0], pipes[1], pipes[2])
         self.pid = os.fork()
         if self.pid == 0:
-            _live(project, args, keep=(given[0], read[1], told[1]), close=(given[1], read[0], told[0]))
+            keep = {0: given[0], 1: read[1], 2: told[1]} | dict(terminal or {})
+            _live(project, args, keep, environment, close=(given[1], read[0], told[0]))
         for handle in (given[0], read[1], told[1]):
             os.close(handle)
         self.stdin: IO[bytes] = os.fdopen(given[1], "wb", buffering=0)
@@ -95,20 +105,28 @@ class Forked:
         return out.decode(), errors[0].decode()
 
 
-def _live(project: Project, args: Sequence[str], *, keep: Sequence[int], close: Sequence[int]) -> NoReturn:
+def _live(
+    project: Project,
+    args: Sequence[str],
+    keep: Mapping[int, int],
+    environment: Mapping[str, str] | None,
+    *,
+    close: Sequence[int],
+) -> NoReturn:
     code = 70
     try:
         for handle in close:
             os.close(handle)
-        for number, handle in enumerate(keep):
+        for number, handle in keep.items():
             os.dup2(handle, number)
+        for handle in {*keep.values()}:
             os.close(handle)
         modes: dict[str, Any] = {"stdin": "r", "stdout": "w", "stderr": "w"}
         for number, (name, mode) in enumerate(modes.items()):
             setattr(sys, name, os.fdopen(number, mode, closefd=False))
-        environment = project.environment()
+        variables = dict(project.environment() if environment is None else environment)
         os.environ.clear()
-        os.environ.update(environment)
+        os.environ.update(variables)
         os.chdir(project.top)
         sys.modules.update(program())
         signal.signal(signal.SIGINT, signal.default_int_handler)

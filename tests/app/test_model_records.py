@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any, cast
 
-from testing.runs.solving import Project
+from testing.runs.solving import Project, serving
 from testing.servers.ollama_script import count_tokens
 from tests.db.raw.samples import NOW, call
 
@@ -152,5 +152,7 @@ def test_what_was_learned_measures_every_prompt_and_those_of_a_replay_as_the_run
         "SELECT prompt_hash, count(DISTINCT estimated_tokens) FROM retrieval_llm_calls GROUP BY prompt_hash",
     )
     assert {count for _, count in estimates} == {1}
-    assert till.solve_scripted().code == 0
+    with serving(till) as server:
+        till.configure(server.base_url)
+        assert till.cra("plan", till.task).code == 0
     assert rows(till, "SELECT max(calibration_id) > 2 FROM task_gauges") == [(1,)]

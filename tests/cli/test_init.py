@@ -3,11 +3,10 @@
 import contextlib
 import os
 import pty
-import subprocess
-import sys
 import time
 
 import pytest
+from testing.forked import Forked
 from testing.patience import PATIENCE
 from testing.runs.solving import Project
 from testing.servers.ollama_server import OllamaServer
@@ -133,25 +132,22 @@ def test_a_flag_out_of_range_is_named(till: Project) -> None:
 def test_at_a_terminal_each_value_is_asked_for_with_what_was_found(till: Project) -> None:
     main, side = pty.openpty()
     with OllamaServer([]) as server:
-        command = [sys.executable, "-m", "clean_room_agent", "init", "--sandbox", "none"]
-        command += ["--base-url", server.base_url]
-        process = subprocess.Popen(
-            command, cwd=till.top, env=till.environment(), stdin=side, stdout=subprocess.PIPE, stderr=side
-        )
-        os.close(side)
-        said = _converse(
-            main,
-            ("  2  thinker:4b", "mine:1b\n"),
-            ("reasoning", "2\n"),
-            ("window", "\n"),
-            ("test", "\n"),
-            ("run the tests once", "y\n"),
-        )
-        said += _rest(main)
-        out, _ = process.communicate(timeout=PATIENCE)
+        flags = ("--sandbox", "none", "--base-url", server.base_url)
+        with Forked(till, "init", *flags, terminal={0: side, 2: side}) as process:
+            os.close(side)
+            said = _converse(
+                main,
+                ("  2  thinker:4b", "mine:1b\n"),
+                ("reasoning", "2\n"),
+                ("window", "\n"),
+                ("test", "\n"),
+                ("run the tests once", "y\n"),
+            )
+            said += _rest(main)
+            out, _ = process.communicate()
     os.close(main)
     assert process.returncode == 0, said
-    assert out.startswith(b"wrote ")
+    assert out.startswith("wrote ")
     assert "the server does not list mine:1b" in said
     assert "test_command: 3 passed, 1 failed" in said, said
     settings = load_settings(Workspace(repo=till.top).config, Overrides())

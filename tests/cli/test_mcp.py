@@ -187,9 +187,9 @@ def test_a_cancelled_solve_ends_as_by_ctrl_c_and_goes_on(till: Project) -> None:
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
 
 
-def lines_that_ask(tool: str, task: str) -> bytes:
-    """What a client sends that lists the tools and then calls one."""
-    request = {"name": tool, "arguments": {"task": task}}
+def lines_of_a_plan(task: str) -> bytes:
+    """What a client sends that lists the tools and then has a task planned."""
+    request = {"name": "plan", "arguments": {"task": task}}
     lines = (
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
@@ -208,7 +208,7 @@ def test_a_server_of_its_own_answers_and_no_command_outlives_its_client(till: Pr
         ) as process:
             assert process.stdin is not None
             assert process.stdout is not None
-            process.stdin.write(lines_that_ask("solve", till.task))
+            process.stdin.write(lines_of_a_plan(till.task))
             process.stdin.flush()
             wait_until(lambda: held.reached, "the plan")
             process.stdin.close()
@@ -228,7 +228,7 @@ def test_nor_one_that_no_longer_listens_nor_the_server(till: Project, ending: st
     with OllamaServer(held) as server:
         till.configure(server.base_url)
         with Forked(till, "mcp") as process:
-            process.stdin.write(lines_that_ask("plan", till.task))
+            process.stdin.write(lines_of_a_plan(till.task))
             wait_until(lambda: held.reached, "the plan")
             if ending == "deaf":
                 process.stdout.close()

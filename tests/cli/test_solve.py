@@ -155,7 +155,8 @@ def test_a_task_is_solved_and_a_run_replayed(kind: Kind, till: Project) -> None:
 
 def test_what_the_servers_cache_spared_is_shown_with_the_cost(till: Project) -> None:
     with OpenAiServer(Script(till.oracle), window=16_384, spared="timings") as server:
-        assert till.solve(server, models={"provider": "openai", "parallel": 1}).code == 0
+        till.configure(server.base_url, models={"provider": "openai", "parallel": 1})
+        assert till.cra("plan", till.task).code == 0
     assert re.search(r"cost .* tokens, \d+% of the prompts' in the server's cache", till.cra("show", "@").out)
     assert re.search(r"thinker:4b, \d+% cached", till.cra("stats").out)
     sums = json.loads(till.cra("stats", "--json").out)["prompts"]

@@ -4,13 +4,11 @@ import fcntl
 import os
 import pty
 import struct
-import subprocess
-import sys
 import termios
 
 from msgspec import structs
 from rich.text import Text
-from testing.patience import PATIENCE
+from testing.forked import Forked
 from testing.runs.solving import Project, Script, serving
 from testing.servers.ollama_script import Answer, ChatCall
 
@@ -25,19 +23,16 @@ def seen(till: Project, *args: str) -> str:
     fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 40, COLUMNS, 0, 0))
     environment = till.environment() | {"TERM": "xterm"}
     del environment["COLUMNS"]
-    process = subprocess.Popen(
-        (sys.executable, "-m", "clean_room_agent", *args),
-        cwd=till.top, env=environment, stdin=side, stdout=side, stderr=side,
-    )  # fmt: skip
-    os.close(side)
-    said = b""
-    try:
-        while piece := os.read(main, 4096):
-            said += piece
-    except OSError:  # the other end is closed
-        pass
-    os.close(main)
-    assert process.wait(PATIENCE) == 0, said
+    with Forked(till, *args, terminal=dict.fromkeys(range(3), side), environment=environment) as process:
+        os.close(side)
+        said = b""
+        try:
+            while piece := os.read(main, 4096):
+                said += piece
+        except OSError:  # the other end is closed
+            pass
+        os.close(main)
+        assert process.wait() == 0, said
     return Text.from_ansi(said.decode().replace("\r", "\n")).plain
 
 
