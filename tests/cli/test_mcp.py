@@ -33,6 +33,11 @@ pytestmark = pytest.mark.skipif(
 COMMAND = (sys.executable, "-P", "-m", "clean_room_agent", "mcp", "--repo")
 
 
+@pytest.fixture
+def till(indexed: Project) -> Project:
+    return indexed
+
+
 Talk = Callable[["mcp.Client"], Awaitable[None]]
 
 

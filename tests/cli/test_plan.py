@@ -15,6 +15,11 @@ from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.execute.plan_prompts import ADJUSTMENT, META_PLAN, PART_PLAN
 
 
+@pytest.fixture
+def till(indexed: Project) -> Project:
+    return indexed
+
+
 @pytest.fixture(scope="module")
 def planned_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A repository with a run that planned, and the plan."""
