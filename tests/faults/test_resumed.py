@@ -227,8 +227,18 @@ def test_a_copy_of_the_index_that_is_lost_is_made_again(
     check_same(pressed.project, undisturbed, told)
 
 
-def test_a_hint_is_on_record_and_in_every_prompt_from_then_on(till: Project) -> None:
+def test_another_test_command_is_refused_and_a_hint_is_on_record_and_in_every_prompt_from_then_on(
+    till: Project,
+) -> None:
     with till_broken_off(till, press, 1, "--max-attempts", "2") as run:
+        configured(till, run.server, testing={"test_command": "true"})
+        refused = run.resume()
+        configured(till, run.server)
+        assert (refused.code, refused.traces) == (2, {})
+        assert "what is done was judged by the old value" in refused.err
+        assert refused.recorded.ending[0] == "interrupted"
+        assert "leave out TASK" in run.project.run_here("solve", "again", "--resume", run.short)[2]
+        assert "no task begins with 'zz'" in run.project.run_here("solve", "--resume", "zz")[2]
         asked = len(run.mind.asked)
         told = run.resume("--hint", "Mind the cents.")
         assert told.code == 0, told.err
@@ -240,29 +250,16 @@ def test_a_hint_is_on_record_and_in_every_prompt_from_then_on(till: Project) -> 
             if "## Task" in call.prompt
         )
         assert any(shown[asked:])
-        replayed = run.project.cra("replay", run.short)
-        shown_run = run.project.cra("show", run.short).out
-    assert replayed.code == 0, replayed.err
-    noted = {event.kind: event.detail for event in told.recorded.events}
-    assert noted["hint"] == "Mind the cents."
-    assert json.loads(noted["flags"]) == {"max_attempts": 2}
-    assert noted["resumed"] == "with nothing configured otherwise"
-    assert json.loads(noted["resumed_with"])["config"]["solve"]["max_attempts"] == 2
-    assert "  resumed: with nothing configured otherwise\n" in shown_run
-    assert "resumed_with" not in shown_run
-
-
-def test_another_test_command_is_refused_and_the_run_can_still_go_on(till: Project) -> None:
-    with till_broken_off(till, press, 1) as run:
-        configured(run.project, run.server, testing={"test_command": "true"})
-        told = run.resume()
-        assert (told.code, told.traces) == (2, {})
-        assert "what is done was judged by the old value" in told.err
-        assert told.recorded.ending[0] == "interrupted"
-        assert "leave out TASK" in till.cra("solve", "again", "--resume", run.short).err
-        assert "no task begins with 'zz'" in till.cra("solve", "--resume", "zz").err
-        configured(run.project, run.server)
-        assert run.resume().code == 0
+        replayed = run.project.run_here("replay", run.short)
+        assert replayed[0] == 0, replayed[2]
+        noted = {event.kind: event.detail for event in told.recorded.events}
+        assert noted["hint"] == "Mind the cents."
+        assert json.loads(noted["flags"]) == {"max_attempts": 2}
+        assert noted["resumed"] == "with nothing configured otherwise"
+        assert json.loads(noted["resumed_with"])["config"]["solve"]["max_attempts"] == 2
+        shown_run = run.project.run_here("show", run.short)[1]
+        assert "  resumed: with nothing configured otherwise\n" in shown_run
+        assert "resumed_with" not in shown_run
 
 
 def test_what_does_not_go_with_resume_is_refused(till: Project) -> None:
