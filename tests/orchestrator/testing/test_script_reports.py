@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.orchestrator.testing.tiny_project import Runner, Write
+from tests.orchestrator.testing.tiny_project import Runner, RunOnce, Write
 
 from clean_room_agent.orchestrator.testing.gate import judge_final, judge_step
 from clean_room_agent.orchestrator.testing.results import Reading
@@ -167,9 +167,8 @@ VALUE = "exports.value = () => 1;\n"
 
 
 @node
-def test_nodes_own_runner_is_asked_for_a_report(write: Write, run: Runner) -> None:
-    write({"a.test.js": NODE_CASES, "value.js": VALUE})
-    got = run("node --test")
+def test_nodes_own_runner_is_asked_for_a_report(run_once: RunOnce) -> None:
+    got = run_once("node --test", {"a.test.js": NODE_CASES, "value.js": VALUE})
     assert dict(got.report.outcomes) == {"a.test.js > one": "passed", "a.test.js > two": "passed"}
     assert got.report.problem == ""
     assert "tests 2" in got.end.output
@@ -185,10 +184,11 @@ def test_nodes_own_runner_is_asked_for_a_report(write: Write, run: Runner) -> No
         "process.kill(process.ppid, 'SIGKILL');",
     ],
 )
-def test_code_that_ends_nodes_runner_early_does_not_pass(value: str, write: Write, run: Runner) -> None:
-    write({"a.test.js": NODE_CASES, "value.js": VALUE})
-    before = run("node --test")
-    write({"value.js": value})
+def test_code_that_ends_nodes_runner_early_does_not_pass(
+    value: str, write: Write, run: Runner, run_once: RunOnce
+) -> None:
+    before = run_once("node --test", {"a.test.js": NODE_CASES, "value.js": VALUE})
+    write({"a.test.js": NODE_CASES, "value.js": value})
     after = run("node --test")
     assert not judge_step(before, after).passed
     assert not judge_final(before, after, "all-pass").complete
