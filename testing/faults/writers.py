@@ -1,18 +1,13 @@
 """Eight processes (four in short) write one record at once, each a few hundred transactions that read before they write.
 
 The control does the same with what Python's sqlite3 does by default, a deferred BEGIN, and no lock file.
-
-    python -m testing.faults.writers WAY REPO WRITER TRANSACTIONS
-
-is one of the processes.
 """
 
 import contextlib
-import json
+import multiprocessing
 import sqlite3
-import subprocess
-import sys
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -79,16 +74,13 @@ def write_at_once(repo: Path, way: Way, writers: int, count: int) -> Written:
     repo.mkdir(parents=True)
     with contextlib.closing(get_connection("raw", repo_path=repo)):
         pass
-    command = (sys.executable, "-m", "testing.faults.writers", way, str(repo))
-    root = Path(__file__).parents[2]
-    started = [
-        subprocess.Popen((*command, str(number), str(count)), stdout=subprocess.PIPE, cwd=root)
-        for number in range(writers)
-    ]
-    while len(list(repo.glob("ready-*"))) < writers:
-        time.sleep(0.01)
-    (repo / GO).touch()
-    errors = sum(json.loads(writer.communicate(timeout=600)[0]) for writer in started)
+    # Forked, they need not load Python and the program; none goes on before all are there, so each has one task.
+    with multiprocessing.get_context("fork").Pool(writers) as pool:
+        started = [pool.apply_async(WAYS[way], (repo, str(number), count)) for number in range(writers)]
+        while len(list(repo.glob("ready-*"))) < writers:
+            time.sleep(0.01)
+        (repo / GO).touch()
+        errors = sum(writer.get(timeout=600) for writer in started)
     with contextlib.closing(get_connection("raw", repo_path=repo, read_only=True)) as conn:
         rows = conn.execute("SELECT count(*) FROM events").fetchone()[0]
     return Written(tried=writers * count, errors=errors, rows=rows)
@@ -138,6 +130,4 @@ def _wait(repo: Path, task_id: str) -> None:
         time.sleep(0.005)
 
 
-if __name__ == "__main__":
-    WAYS = {"ours": write_ours, "deferred": write_deferred}
-    print(WAYS[sys.argv[1]](Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])))
+WAYS: Mapping[Way, Callable[[Path, str, int], int]] = {"ours": write_ours, "deferred": write_deferred}
