@@ -16,6 +16,7 @@ from clean_room_agent.artifacts.names import (
     is_plan_id,
     item_name,
     meta_plan_pass,
+    model_name,
     parse_call,
     parse_item_name,
     parse_run,
@@ -111,6 +112,12 @@ def test_parts_and_steps_have_short_lower_case_ids(text: str, valid: bool) -> No
 )
 def test_a_name_is_read_without_the_remarks_behind_it(name: str, item: ItemName) -> None:
     assert parse_item_name(name) == item
+
+
+def test_a_model_that_is_called_by_its_file_is_shown_by_the_files_name() -> None:
+    assert model_name("/srv/models/qwen3-8b.Q4_K_M.gguf") == "qwen3-8b.Q4_K_M.gguf"
+    assert model_name("Qwen/Qwen3-8B") == "Qwen/Qwen3-8B"
+    assert model_name("qwen3:8b") == "qwen3:8b"
 
 
 def test_a_file_is_named_by_its_path_and_a_piece_with_it() -> None:

@@ -153,6 +153,11 @@ class ItemName(Struct, frozen=True, kw_only=True):
     """First and last, if they are given."""
 
 
+def model_name(tag: str) -> str:
+    """A model's tag for a person: of one that its server calls by the path of its file, the file's name."""
+    return tag.rpartition("/")[2] if tag.startswith("/") else tag
+
+
 def item_name(path: str, symbol: str | None = None, lines: tuple[int, int] | None = None) -> str:
     """The name of the file at `path`, or of a symbol or another piece of it."""
     name = f"{path}{SEPARATOR}{symbol}" if symbol else path

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from clean_room_agent.artifacts.model_calls import CallFinished, CallUnreadable
-from clean_room_agent.artifacts.names import item_name
+from clean_room_agent.artifacts.names import item_name, model_name
 from clean_room_agent.cli import output
 from clean_room_agent.cli.display import current_display
 from clean_room_agent.cli.safe_console import RedactedView, SanitizedView
@@ -93,7 +93,7 @@ def call_line(call: CallFinished) -> str:
     if call.recalled:
         return f"call {call.call_id} {about}: {tokens}, from the record"
     ending = "" if call.ending == "stop" else f", {call.ending}"
-    return f"call {call.call_id} {about}: {call.model}, {tokens}, {call.seconds:.1f} s{ending}"
+    return f"call {call.call_id} {about}: {model_name(call.model)}, {tokens}, {call.seconds:.1f} s{ending}"
 
 
 def _write_aside(console: "Console", line: str) -> None:

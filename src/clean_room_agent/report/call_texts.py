@@ -5,6 +5,7 @@ from rich.console import Group, RenderableType
 from rich.syntax import Syntax
 from rich.text import Text
 
+from clean_room_agent.artifacts.names import model_name
 from clean_room_agent.db.raw.calls import get_call
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import GitError
@@ -135,7 +136,8 @@ def _exact(text: str) -> Text:
 def _head(text: CallTexts) -> Text:
     item = f" {text.item}" if text.item else ""
     return Text(
-        f"=== call {text.call_id}  {text.place}  {text.call_type}{item}  {text.model}", style="bold cyan"
+        f"=== call {text.call_id}  {text.place}  {text.call_type}{item}  {model_name(text.model)}",
+        style="bold cyan",
     )
 
 

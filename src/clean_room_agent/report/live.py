@@ -16,6 +16,7 @@ from rich.status import Status
 from rich.text import Text
 
 from clean_room_agent.artifacts.model_calls import CallFinished, CallProgress, CallStarted, CallUnreadable
+from clean_room_agent.artifacts.names import model_name
 from clean_room_agent.git.generated import generated_words
 from clean_room_agent.json_values import to_plain
 from clean_room_agent.orchestrator import events
@@ -256,7 +257,7 @@ class Broadcast:
 def start_lines(event: events.RunStarted) -> list[Text]:
     """What was started: task, models with their windows, contents of the snapshot."""
     first_line = event.task.strip().splitlines()[0] if event.task.strip() else ""
-    models = ", ".join(f"{role} {tag} ({window:,} tokens)" for role, tag, window in event.models)
+    models = ", ".join(f"{role} {model_name(tag)} ({window:,} tokens)" for role, tag, window in event.models)
     where = f"prompts go to {event.remote} (allow_remote)" if event.remote else "local only"
     lines = [
         Text.assemble(("task ", "bold"), event.task_id[:8], "  ", first_line),

@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from clean_room_agent.artifacts.names import short_id
+from clean_room_agent.artifacts.names import model_name, short_id
 from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.report.budget import CallLine
 from clean_room_agent.report.run_view import (
@@ -80,7 +80,9 @@ def render_passes(views: tuple[PassView, ...], short: Callable[[str], str]) -> G
         parts.append(
             Text.assemble(_mark(line.success), (line.place or line.pass_type, "bold"), f"  {line.detail}")
         )
-        parts.append(Text(f"  {line.pass_type} by {view.model or 'no model'}, {_cost(line)}", style="dim"))
+        parts.append(
+            Text(f"  {line.pass_type} by {model_name(view.model) or 'no model'}, {_cost(line)}", style="dim")
+        )
         parts += [Text(f"  shown: {text}") for text in view.included]
         parts += [Text(f"  {text}") for text in (*view.attempts, *view.tests, *view.followed) if text]
         if view.calls:
