@@ -1,12 +1,9 @@
 """`cra train-plan`."""
 
 import json
-from pathlib import Path
 
 import pytest
-from testing.repositories import make_repository
-from testing.runs.solving import Project, project_at
-from testing.seeded_record import seed_record
+from testing.runs.solving import Project
 from tests.cli.seeded_shop import GOOD_PLAN, Mind, rows, run
 
 from clean_room_agent.training.prompts import TARGET_JUDGMENT, TRAIN_PLAN
@@ -78,16 +75,6 @@ def test_a_refusal_says_how_many_are_missing_and_asks_no_model(shop: Project) ->
     ((success, detail),) = rows(shop, "SELECT success, detail FROM task_runs WHERE mode = 'train_plan'")
     assert success == 0
     assert "190 are missing" in detail
-
-
-def test_nothing_is_trained_where_retrieval_loses_more(tmp_path: Path) -> None:
-    top = make_repository(tmp_path / "shop", {"src/a.py": "x = 1\n"})
-    seed_record(top, {"retrieval": 205, "scope": 201})
-    mind = Mind()
-    code, told, _ = run(project_at(top, {}, {}), mind, "train-plan")
-    assert code == 1
-    assert mind.asked == []
-    assert "retrieval loses 205 tasks and this prompt 201" in told["reason"]
 
 
 def test_runs_tells_of_training_plans(shop: Project) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from testing.seeded_record import Seeded
 from tests.retrieval.world import context_request
 from tests.training.conftest import COUNTS
@@ -13,6 +14,7 @@ from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.artifacts.context import TaskQuery
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.retrieval.stage import Candidate, StageContext, Verdict
+from clean_room_agent.training.credit import Charge, Waterfall
 from clean_room_agent.training.log_analysis_stage import LogAnalysisStage, refusal
 from clean_room_agent.training.logs import LogAnalysisAPI
 from clean_room_agent.training.plan import DataCriteria
@@ -65,3 +67,21 @@ def test_a_judge_can_refuse_what_the_rules_let_through(source: LogSource) -> Non
 def test_a_refusal_says_how_many_are_missing(source: LogSource) -> None:
     assert refusal(source.waterfall, "scope_judgment") == ""
     assert "200 are missing" in refusal(source.waterfall, "no_such_prompt")
+
+
+def test_nothing_is_trained_where_retrieval_loses_as_much() -> None:
+    def waterfall(lost: int) -> Waterfall:
+        one = Charge(task_id="t", stage="retrieval", prompt="", call_ids=())
+        other = replace(one, stage="scope", prompt="scope_judgment")
+        return Waterfall(
+            tasks=lost + 201,
+            solved=0,
+            charges=(one,) * lost + (other,) * 201,
+            unattributed={},
+            required_recall=None,
+            context_recall=None,
+            headroom={},
+        )
+
+    assert "retrieval loses 201 tasks and this prompt 201" in refusal(waterfall(201), "scope_judgment")
+    assert refusal(waterfall(200), "scope_judgment") == ""
