@@ -1,4 +1,4 @@
-"""What stands around a run and goes wrong: budgets, folders, databases, and tests that tamper with the worktree."""
+"""What stands around a run and goes wrong: folders, databases, and tests that tamper with the worktree."""
 
 import json
 import os
