@@ -14,8 +14,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from clean_room_agent.atomic_write import atomic_write, sync_folder
 from clean_room_agent.errors import UsageError
+from clean_room_agent.file_contents import atomic_write, sync_folder
 from clean_room_agent.git.repository import tracked_below
 from clean_room_agent.safe_open import read_bytes
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from clean_room_agent.artifacts.names import task_of
-from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.errors import RecordError, UsageError
+from clean_room_agent.file_contents import atomic_write
 from clean_room_agent.trust import claim, require_trust
 
 FOLDER = ".clean_room"

@@ -11,8 +11,8 @@ import os
 import sys
 from pathlib import Path
 
-from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.db import connection
+from clean_room_agent.file_contents import atomic_write
 from testing.faults.acknowledged import acknowledging, acknowledging_states
 from testing.runs.solving import TILL, Project, Script, project_at
 from testing.servers.ollama_server import OllamaServer

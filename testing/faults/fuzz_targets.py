@@ -14,7 +14,7 @@ import httpx
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clean_room_agent import safe_open, text_file
+from clean_room_agent import file_contents, safe_open
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.edits import PatchEdit
@@ -195,8 +195,8 @@ def _encoded(old: str, new: str) -> None:
     """What the edit made of the text can be written in the file's own form, or that is refused."""
     for data in (old.encode(), b"\xef\xbb\xbf" + old.replace("\r\n", "\n").replace("\n", "\r\n").encode()):
         try:
-            text_file.decode(data).encode(new)
-        except text_file.NotTextError:
+            file_contents.decode(data).encode(new)
+        except file_contents.NotTextError:
             continue
 
 
@@ -389,8 +389,8 @@ def _recordings(text: str, _rng: random.Random) -> None:
 def _text_files(text: str, rng: random.Random) -> None:
     data = damaged(rng, text)
     try:
-        file = text_file.decode(data)
-    except text_file.NotTextError:
+        file = file_contents.decode(data)
+    except file_contents.NotTextError:
         return
     if file.encode(file.text) != data:
         raise Broken("a text file does not survive a round trip")
@@ -401,7 +401,7 @@ def _text_files(text: str, rng: random.Random) -> None:
         changed = file.encode(
             "\n".join((*([head] if at else []), "new", *([tail] if at + 1 < len(lines) else [])))
         )
-    except text_file.NotTextError:
+    except file_contents.NotTextError:
         return
     kept_head = file.encode(head + "\n") if at else b""
     if not changed.startswith(kept_head) or not data.startswith(kept_head):

@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 from msgspec import Struct
 
-from clean_room_agent import proc, text_file
+from clean_room_agent import file_contents, proc
 from clean_room_agent.app.new_config import write_config
 from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.cli.main import run
@@ -364,4 +364,4 @@ def _load_indexer() -> None:
 
 def _text(content: str | bytes | None) -> str | None:
     """As a prompt shows it: line ends, encoding and byte-order mark are the program's business."""
-    return text_file.decode(content).text if isinstance(content, bytes) else content
+    return file_contents.decode(content).text if isinstance(content, bytes) else content

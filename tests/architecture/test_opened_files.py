@@ -27,7 +27,7 @@ OWN_NAMES = {
     "cli/plan_editing.py": "the text that it gave the editor",
     "cli/report.py": "opens a browser, no file",
     "app/discovery.py": "opens a way to a server, no file",
-    "atomic_write.py": "what its caller names: own files, and what the user named",
+    "file_contents.py": "what its caller names: own files, and what the user named",
     "workspace.py": "the workspace's own key",
     "trust.py": "notes in the user's state folder, and a key that it has just made",
     "git/visible_metadata.py": "git's own files, by the names that git itself reads them by",

@@ -28,7 +28,7 @@ from clean_room_agent.db.raw.training import list_adapters, list_deployments
 from clean_room_agent.training.deployment import Deployer, previous_tags
 from clean_room_agent.workspace import Workspace
 
-WATCHED = ("training/deployment.py", "atomic_write.py", "curated/metadata.py")
+WATCHED = ("training/deployment.py", "file_contents.py", "curated/metadata.py")
 NOW = "2026-01-02T03:04:05Z"
 
 

@@ -16,8 +16,8 @@ from clean_room_agent.app.run_wiring import NEEDED
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.app.solve import plan_given
 from clean_room_agent.app.wiring import workspace_of
-from clean_room_agent.atomic_write import read_given
 from clean_room_agent.errors import CraError, UsageError
+from clean_room_agent.file_contents import read_given
 from clean_room_agent.orchestrator.task import PlanGiven
 
 MAX_FAULTS = 10

@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.settings import TABLES, check_tables, read_user_config, user_config_file
-from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.config import ConfigSlice, keys_of, laid_over, read_toml
 from clean_room_agent.errors import ConfigError, UsageError
+from clean_room_agent.file_contents import atomic_write
 from clean_room_agent.workspace import Workspace, hold, private_folder
 
 Source = Literal["default", "user", "repository", "not set"]

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from clean_room_agent.app import discovery
 from clean_room_agent.app.config_file import render_config
-from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.errors import ModelError, UsageError
+from clean_room_agent.file_contents import atomic_write
 from clean_room_agent.llm.config import CLOUD, Provider, is_cloud_tag
 from clean_room_agent.orchestrator.config import SandboxMode
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, working_bubblewrap

@@ -14,11 +14,11 @@ from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.app.solve import SolveRequest, run_solve
 from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.artifacts.names import new_task_id, short_id
-from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import list_calls
 from clean_room_agent.db.raw.runs import OrchestratorRunRow, find_task, get_orchestrator_run
 from clean_room_agent.errors import GitError, ReplayMismatch, UsageError
+from clean_room_agent.file_contents import atomic_write
 from clean_room_agent.git.history import diff
 from clean_room_agent.git.refs import delete_ref, list_refs
 from clean_room_agent.git.repository import Repository, open_repository

@@ -17,11 +17,11 @@ from clean_room_agent.app.run_wiring import begin_timing, prepare_questions, run
 from clean_room_agent.app.settings import Overrides, Settings, flags_text
 from clean_room_agent.artifacts.names import BRANCHES, new_task_id, short_id
 from clean_room_agent.artifacts.outcomes import EventKind, OrchestratorResult, RunStatus, TimeKind
-from clean_room_agent.atomic_write import read_given
 from clean_room_agent.cancellation import Interrupts, interruptible
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import EventRow, append_event, find_task, get_orchestrator_run
 from clean_room_agent.errors import ArtifactError, ModelError, RepositoryError, UsageError
+from clean_room_agent.file_contents import read_given
 from clean_room_agent.git.generated import generated_in
 from clean_room_agent.git.history import diff_stat
 from clean_room_agent.git.refs import with_package

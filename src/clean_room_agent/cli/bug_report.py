@@ -6,9 +6,9 @@ import click
 
 from clean_room_agent.app.bug_report import archive, listing, make_report
 from clean_room_agent.artifacts.names import NEWEST_RUN
-from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.cli import options, output
 from clean_room_agent.errors import UsageError
+from clean_room_agent.file_contents import atomic_write
 
 LEFT_OUT = """\
 Not in it: your files, your name, the machine's name, and,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.cli import output
+from clean_room_agent.file_contents import atomic_write
 
 SCRIPTS = Path(__file__).with_name("completion_scripts")
 PLACES = {

@@ -10,11 +10,11 @@ from clean_room_agent.app.clock import process_began
 from clean_room_agent.app.plan_run import PlanSource, read_plan, run_plan
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.plans import PlanArtifact
-from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.plan_editing import final_plan, require_editor
 from clean_room_agent.cli.watching import watching
 from clean_room_agent.errors import CraError, UsageError
+from clean_room_agent.file_contents import atomic_write
 from clean_room_agent.git.repository import list_files
 from clean_room_agent.workspace import Workspace
 

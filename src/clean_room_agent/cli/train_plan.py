@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from clean_room_agent.app import wiring
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.app.training_parts import TARGETS, stage_names, training_parts
-from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.views.stats import waterfall_object
+from clean_room_agent.file_contents import atomic_write
 
 
 @click.command()

@@ -9,9 +9,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from clean_room_agent.db.curated.files import DependencyRow, FileRow
+from clean_room_agent.file_contents import NotTextError, decode
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.safe_open import read_bytes
-from clean_room_agent.text_file import NotTextError, decode
 
 COMMITS = 6
 """The newest commits whose subject lines a prompt shows."""

@@ -7,8 +7,8 @@ import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from clean_room_agent.atomic_write import sync_file, sync_folder
 from clean_room_agent.errors import GitError, RepositoryError
+from clean_room_agent.file_contents import sync_file, sync_folder
 from clean_room_agent.git.command import one_line, require_hex
 from clean_room_agent.git.repository import Repository
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from clean_room_agent.config import ConfigSlice
-from clean_room_agent.text_file import MAX_TEXT_BYTES
+from clean_room_agent.file_contents import MAX_TEXT_BYTES
 
 
 class IndexConfig(ConfigSlice, frozen=True, kw_only=True):

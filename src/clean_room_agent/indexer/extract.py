@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node, Query, QueryCursor
 
-from clean_room_agent import syntax, text_file
+from clean_room_agent import file_contents, syntax
 from clean_room_agent.db.curated.files import NOT_PARSED, NewFile, SkippedStamp
 from clean_room_agent.db.curated.names import StoredNames
 from clean_room_agent.db.curated.postings import SearchFile
@@ -33,7 +33,7 @@ HEAD = 8192
 """Bytes that show most binary files to be such."""
 MAX_DEPTH = 5_000
 """Nodes of the syntax tree around what is found: a walk over deeper ones would take quadratic time. Code has dozens."""
-MARKS = tuple(mark for mark, _ in text_file.BOMS)
+MARKS = tuple(mark for mark, _ in file_contents.BOMS)
 
 
 class FileFacts(NamedTuple):
@@ -80,11 +80,11 @@ def extract(root: Path, path: str, *, max_bytes: int) -> FileFacts | SkippedStam
     if binary or len(data) > max_bytes:
         return skipped if grammar is None else skipped._replace(reason="binary: it holds NUL bytes")
     try:
-        text = text_file.decode(data, max_bytes=max_bytes).text
-    except text_file.NotTextError as exc:
+        text = file_contents.decode(data, max_bytes=max_bytes).text
+    except file_contents.NotTextError as exc:
         if grammar is None:
             return skipped
-        if b"\0" in data or text_file.is_pointer(data):
+        if b"\0" in data or file_contents.is_pointer(data):
             return skipped._replace(reason=str(exc))
         return Failed(path, f"cannot be decoded: {exc}")
     source = text.encode()

@@ -16,10 +16,10 @@ from clean_room_agent.db.curated import files, names
 from clean_room_agent.db.curated.files import FileStamp, SkippedStamp
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import IndexingError
+from clean_room_agent.file_contents import MAX_TEXT_BYTES
 from clean_room_agent.indexer.index_run import MAX_BYTES_KEY, Failed, Outcome, failure
 from clean_room_agent.indexer.scan import Scan, scan
 from clean_room_agent.safe_open import open_file
-from clean_room_agent.text_file import MAX_TEXT_BYTES
 
 if TYPE_CHECKING:
     from clean_room_agent.indexer.extract import FileFacts

@@ -10,6 +10,7 @@ from msgspec import Struct
 from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchEdit, Stub
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.cancellation import Interrupts
+from clean_room_agent.file_contents import NotTextError, TextFile, decode
 from clean_room_agent.git.commits import FileChange, commit_files
 from clean_room_agent.git.history import (
     ChangedPath,
@@ -23,7 +24,6 @@ from clean_room_agent.git.history import (
 from clean_room_agent.git.refs import keep_commit, land, list_refs, update_ref
 from clean_room_agent.git.repository import Repository, author_of
 from clean_room_agent.orchestrator.spending import Timed, untimed
-from clean_room_agent.text_file import NotTextError, TextFile, decode
 
 REGULAR_MODES = frozenset({"100644", "100755"})
 SCAFFOLD_ENTRY = "scaffold"

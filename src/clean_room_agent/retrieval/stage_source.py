@@ -13,13 +13,13 @@ from msgspec.structs import replace
 from clean_room_agent.db.curated.files import FileRow
 from clean_room_agent.db.curated.symbols import SymbolRow
 from clean_room_agent.errors import GitError, RepositoryError
+from clean_room_agent.file_contents import NotTextError, decode
 from clean_room_agent.git.worktree import REMOVED
 from clean_room_agent.paths import is_secret_name
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.pieces import Cut, Definition, Piece, divide_large, split_file, text_cuts
 from clean_room_agent.safe_open import NOT_A_FILE, read_bytes
 from clean_room_agent.syntax import import_lines, sequence_starts
-from clean_room_agent.text_file import NotTextError, decode
 
 REFRESH = "the index no longer describes the files: run `cra index`, then start again"
 MAX_PIECE_PERCENT = 80

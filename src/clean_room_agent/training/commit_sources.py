@@ -12,8 +12,8 @@ from urllib.parse import urlsplit, urlunsplit
 from msgspec import Struct
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
-from clean_room_agent.atomic_write import read_given
 from clean_room_agent.errors import ArtifactError, GitError, UsageError
+from clean_room_agent.file_contents import read_given
 from clean_room_agent.git.changes import resolve_commit
 from clean_room_agent.git.command import git, one_line
 from clean_room_agent.git.repository import remote_url

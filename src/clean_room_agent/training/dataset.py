@@ -25,9 +25,9 @@ from typing import IO, Any, Literal, Protocol
 from msgspec import Struct, field
 
 from clean_room_agent.artifacts.names import task_of
-from clean_room_agent.atomic_write import sync_file, sync_folder
 from clean_room_agent.db.raw.training import Source
 from clean_room_agent.errors import UsageError
+from clean_room_agent.file_contents import sync_file, sync_folder
 from clean_room_agent.json_values import to_plain
 from clean_room_agent.llm.transports.openai import TEMPLATE_KWARGS
 

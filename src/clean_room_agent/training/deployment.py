@@ -23,7 +23,6 @@ from pathlib import Path
 from msgspec import Struct
 
 from clean_room_agent.artifacts.context import Role
-from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.config import read_toml, with_entry
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.curated.metadata import AdapterRow as ActiveAdapter
@@ -39,6 +38,7 @@ from clean_room_agent.db.raw.training import (
     set_deployed,
 )
 from clean_room_agent.errors import UsageError
+from clean_room_agent.file_contents import atomic_write
 from clean_room_agent.workspace import Workspace, hold
 
 TABLE = "models.overrides"

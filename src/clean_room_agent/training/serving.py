@@ -17,9 +17,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.db.raw.training import AdapterRow
 from clean_room_agent.errors import UsageError
+from clean_room_agent.file_contents import atomic_write
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.transport import ModelServer
 from clean_room_agent.llm.transports.loaded_adapters import MARK

@@ -16,6 +16,7 @@ from msgspec import Struct, structs
 
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.errors import GitError, IndexingError, RepositoryError
+from clean_room_agent.file_contents import NotTextError, decode
 from clean_room_agent.folders import temporary_folder
 from clean_room_agent.git.checkout import ParentCheckout
 from clean_room_agent.git.clones import Objects
@@ -24,7 +25,6 @@ from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.json_values import to_plain
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.redaction import Redactor
-from clean_room_agent.text_file import NotTextError, decode
 from clean_room_agent.training.commit_answers import Gold
 from clean_room_agent.training.gold_edits import GoldFile, edit_groups, lines_of, touches
 from clean_room_agent.training.licences import Licences, is_allowed

@@ -21,11 +21,11 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from clean_room_agent import proc
-from clean_room_agent.atomic_write import atomic_write, sync_file, sync_folder
 from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import AdapterRow, DatasetRow, append_adapter
 from clean_room_agent.errors import CommandError, CraError, UsageError
+from clean_room_agent.file_contents import atomic_write, sync_file, sync_folder
 from clean_room_agent.llm.transports.adapter_registration import digest_of
 from clean_room_agent.llm.transports.openai import TEMPLATE_KWARGS
 from clean_room_agent.training.dataset import PREFIXES, Kind

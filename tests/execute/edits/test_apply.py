@@ -8,7 +8,7 @@ from clean_room_agent.artifacts.edits import EditCode, PatchEdit
 from clean_room_agent.artifacts.plans import TargetFile
 from clean_room_agent.execute.edits.apply import Applied, apply_edits, paths_named
 from clean_room_agent.execute.edits.rules import EditRules
-from clean_room_agent.text_file import decode
+from clean_room_agent.file_contents import decode
 
 A = """\
 import os

@@ -9,7 +9,7 @@ from clean_room_agent.artifacts.edits import EditCode, PatchEdit
 from clean_room_agent.artifacts.plans import TargetFile
 from clean_room_agent.execute.edits.apply import apply_edits
 from clean_room_agent.execute.edits.rules import EditRules
-from clean_room_agent.text_file import NotTextError, decode
+from clean_room_agent.file_contents import NotTextError, decode
 
 RULES = EditRules(targets=(TargetFile(path="a.txt"),))
 MARK = "the line to edit"

@@ -11,10 +11,10 @@ from clean_room_agent.app.plan_run import run_plan
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.solve import SolveRequest, run_solve
 from clean_room_agent.artifacts.names import short_id
-from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.cli import output
 from clean_room_agent.cli.watching import watching
 from clean_room_agent.db.raw.record import Record
+from clean_room_agent.file_contents import atomic_write
 from clean_room_agent.report.summary import render
 from clean_room_agent.workspace import Workspace
 
