@@ -21,8 +21,7 @@ import clean_room_agent.retrieval.prompts
 import clean_room_agent.training.prompts
 from clean_room_agent.app.prompts import PROMPTS, adapter_map
 from clean_room_agent.artifacts.context import ContextRequest, TaskQuery
-from clean_room_agent.artifacts.evidence import Evidence, FailingTest
-from clean_room_agent.evidence_text import describe_evidence
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest, describe_evidence
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.prompt import SYSTEM, Prompt, prompt_environment
 from clean_room_agent.retrieval.config import JudgmentsConfig

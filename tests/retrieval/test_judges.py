@@ -10,10 +10,9 @@ from testing.client.scripted_transport import ScriptedTransport
 from tests.retrieval.world import context_request
 
 from clean_room_agent.artifacts.context import RefinementRequest
-from clean_room_agent.artifacts.evidence import Evidence, FailingTest
+from clean_room_agent.artifacts.evidence import LEAST_CHARACTERS, Evidence, FailingTest, describe_evidence
 from clean_room_agent.db.session import Session, States
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.evidence_text import LEAST_CHARACTERS, describe_evidence
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig

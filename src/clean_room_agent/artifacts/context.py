@@ -2,8 +2,6 @@
 item.
 """
 
-import json
-import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby, pairwise
 from typing import Literal
@@ -11,7 +9,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from clean_room_agent.artifacts.evidence import Evidence, StackFrame
-from clean_room_agent.artifacts.names import item_name
+from clean_room_agent.artifacts.names import item_name, quoted
 from clean_room_agent.artifacts.prompt_sources import (
     PromptSource,
     SourcedText,
@@ -31,7 +29,6 @@ repository tells agents. uses: signatures of what the code uses. callers: lines 
 exercise it and must stay green.
 """
 FENCE_MIN = 5
-UNQUOTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class ContextRequest(Struct, frozen=True, kw_only=True):
@@ -223,11 +220,6 @@ def fence_for(texts: Iterable[str]) -> str:
             if line.startswith("=" * FENCE_MIN):
                 longest = max(longest, len(line) - len(line.lstrip("=")))
     return "=" * max(FENCE_MIN, longest + 1)
-
-
-def quoted(name: str) -> str:
-    """A name as written in a prompt: as it is, or as a JSON string if it contains line breaks or control characters."""
-    return json.dumps(name) if UNQUOTED.search(name) else name
 
 
 def frame(head: str, text: str, fence: str, *, path: str = "", symbol: str = "") -> SourcedText:

@@ -10,6 +10,7 @@ People name a run by the beginning of its id (`1f3a`), by its branch (`cra/1f3aâ
 one before), a place in it as `RUN/PLACE`, and one of its model calls as `call:15`, a line of its prompt as `call:15:3`.
 """
 
+import json
 import re
 
 from msgspec import Struct
@@ -27,6 +28,7 @@ RETRY = ":retry_"
 SEPARATOR = " :: "
 LINES = re.compile(r" \(lines (\d+)-(\d+)\)")
 REMARKS = re.compile(r"(?: \((?:lines \d+-\d+|about \d+ tokens)\))+\Z")
+UNQUOTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class RunReference(Struct, frozen=True, kw_only=True):
@@ -151,6 +153,11 @@ class ItemName(Struct, frozen=True, kw_only=True):
     """"" for a whole file."""
     lines: tuple[int, int] | None = None
     """First and last, if they are given."""
+
+
+def quoted(name: str) -> str:
+    """A name as written in a prompt: as it is, or as a JSON string if it contains line breaks or control characters."""
+    return json.dumps(name) if UNQUOTED.search(name) else name
 
 
 def model_name(tag: str) -> str:

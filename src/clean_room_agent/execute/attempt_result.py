@@ -5,8 +5,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clean_room_agent.artifacts.evidence import Evidence, FailingTest
-from clean_room_agent.evidence_text import MOST_CHARACTERS, describe_evidence, describe_tests
+from clean_room_agent.artifacts.evidence import (
+    MOST_CHARACTERS,
+    Evidence,
+    FailingTest,
+    describe_evidence,
+    describe_tests,
+)
 
 GoalState = Literal["passes now", "fails as before", "fails in another way", "did not run"]
 MAX_LISTED = 10

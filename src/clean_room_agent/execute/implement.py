@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.context import ContextPackage, SectionTexts, quoted
+from clean_room_agent.artifacts.context import ContextPackage, SectionTexts
 from clean_room_agent.artifacts.edits import PatchEdit, StepResult
+from clean_room_agent.artifacts.names import quoted
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.execute.edits.definitions import definitions
 from clean_room_agent.execute.edits.format import Editable, edit_grammar, holds_tags

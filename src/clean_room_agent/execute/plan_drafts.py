@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 
 from clean_room_agent.artifacts.context import ContextPackage
-from clean_room_agent.artifacts.evidence import Evidence
+from clean_room_agent.artifacts.evidence import Evidence, describe_evidence, evidence_bound
 from clean_room_agent.artifacts.plans import (
     AdjustmentVerdicts,
     FailureSignal,
@@ -16,7 +16,6 @@ from clean_room_agent.artifacts.plans import (
     PlanVerdict,
     PlanVerdicts,
 )
-from clean_room_agent.evidence_text import describe_evidence, evidence_bound
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.transport import Sampling
 

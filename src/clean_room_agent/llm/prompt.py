@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from msgspec import Struct, structs
 
-from clean_room_agent.artifacts.context import Role, quoted
+from clean_room_agent.artifacts.context import Role
+from clean_room_agent.artifacts.names import quoted
 from clean_room_agent.artifacts.prompt_sources import (
     PromptSource,
     SourcedText,

@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextRequest, Subject, TaskQuery, fence_for, frame
-from clean_room_agent.artifacts.evidence import Evidence, StackFrame
+from clean_room_agent.artifacts.evidence import LEAST_CHARACTERS, Evidence, StackFrame, describe_evidence
 from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.artifacts.prompt_sources import (
     PromptSource,
@@ -16,7 +16,6 @@ from clean_room_agent.artifacts.prompt_sources import (
     sourced,
     without_line_end,
 )
-from clean_room_agent.evidence_text import LEAST_CHARACTERS, describe_evidence
 from clean_room_agent.paths import is_test_file
 from clean_room_agent.retrieval.candidates import asks_for_tests, find_candidates
 from clean_room_agent.retrieval.failing_tests import TestCode, find_tests

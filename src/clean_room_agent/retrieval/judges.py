@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.context import ContextRequest, RefinementRequest, fence_for, frame, quoted
-from clean_room_agent.artifacts.names import parse_item_name
+from clean_room_agent.artifacts.context import ContextRequest, RefinementRequest, fence_for, frame
+from clean_room_agent.artifacts.evidence import LEAST_CHARACTERS, describe_evidence
+from clean_room_agent.artifacts.names import parse_item_name, quoted
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, joined, sourced
 from clean_room_agent.db.session import States
-from clean_room_agent.evidence_text import LEAST_CHARACTERS, describe_evidence
 from clean_room_agent.json_values import from_plain, to_plain
 from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.client import ModelClient, Reply

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct, field
 
-from clean_room_agent.artifacts.context import quoted
+from clean_room_agent.artifacts.names import quoted
 from clean_room_agent.db.curated.symbols import SymbolRow
 from clean_room_agent.paths import is_test_file
 from clean_room_agent.retrieval.pieces import CONTAINERS, VALUES, Definition

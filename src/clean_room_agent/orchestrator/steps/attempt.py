@@ -7,10 +7,9 @@ from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextPackage, RefinementRequest
 from clean_room_agent.artifacts.edits import EditReport, PatchEdit, PatchResult
-from clean_room_agent.artifacts.evidence import Evidence
+from clean_room_agent.artifacts.evidence import Evidence, describe_evidence, evidence_bound
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, EventKind
 from clean_room_agent.artifacts.plans import Part, PlanStep
-from clean_room_agent.evidence_text import describe_evidence, evidence_bound
 from clean_room_agent.execute.edits.apply import Applied, apply_edits, paths_named
 from clean_room_agent.execute.edits.rules import EditRules
 from clean_room_agent.execute.implement import (

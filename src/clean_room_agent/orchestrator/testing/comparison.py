@@ -1,7 +1,6 @@
 """Compares the test run of an attempt with the one before its step."""
 
-from clean_room_agent.artifacts.evidence import FailingTest
-from clean_room_agent.evidence_text import same_failure
+from clean_room_agent.artifacts.evidence import FailingTest, same_failure
 from clean_room_agent.execute.attempt_result import Goal, TestedAttempt
 from clean_room_agent.orchestrator.testing.gate import StepVerdict, passes
 from clean_room_agent.orchestrator.testing.results import TestRun, evidence_of
