@@ -1,7 +1,7 @@
 import pytest
 
-from clean_room_agent.artifacts.outcomes import AttemptOutcome
-from clean_room_agent.orchestrator.recovery_facts import AttemptSeen, Drawn, StepSeen, likeness, normalised
+from clean_room_agent.artifacts.outcomes import AttemptOutcome, Drawn
+from clean_room_agent.orchestrator.recovery_facts import AttemptSeen, StepSeen, likeness, normalised
 
 FAILED = AttemptSeen(outcome=AttemptOutcome.TESTS_FAILED, fingerprint="x")
 CUT = AttemptSeen(outcome=AttemptOutcome.TRUNCATED, fingerprint="x")

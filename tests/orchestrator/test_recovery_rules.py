@@ -4,16 +4,14 @@ import pytest
 from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import RefinementRequest
-from clean_room_agent.artifacts.outcomes import AttemptOutcome
+from clean_room_agent.artifacts.outcomes import Action, AttemptOutcome, Drawn
+from clean_room_agent.execute.implement import WHOLE_SYMBOLS
 from clean_room_agent.orchestrator.config import Category, RecoveryConfig, Rule
 from clean_room_agent.orchestrator.recovery_facts import (
     RULES,
-    WHOLE_SYMBOLS,
-    Action,
     Advice,
     AttemptSeen,
     DoctorSeen,
-    Drawn,
     RunSeen,
     Situation,
     StepSeen,

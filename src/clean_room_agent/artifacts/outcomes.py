@@ -1,5 +1,5 @@
-"""Closed vocabularies for how attempts, passes and runs end, what may happen during them, and how their time is spent;
-and the results that use them.
+"""Closed vocabularies for how attempts, passes and runs end, what follows a failed attempt, what may happen during a run,
+and how its time is spent; and the results that use them.
 """
 
 from enum import StrEnum
@@ -7,10 +7,27 @@ from typing import Literal
 
 from msgspec import Struct
 
+from clean_room_agent.artifacts.context import RefinementRequest
 from clean_room_agent.errors import BudgetSpent, CraError, Interrupted
 
 DoctorDecision = Literal["retry_with_fix", "replan", "skip_step", "fatal_error", "rollback_provider"]
 """The doctor's decisions about a failing step."""
+Form = Literal["", "whole_symbol"]
+"""How edits have to be written: as the coder likes, or each changed symbol as a whole."""
+ActionKind = Literal[
+    "stop",
+    "refine",
+    "reduce_scope",
+    "replan",
+    "diagnose",
+    "change_strategy",
+    "retry",
+    "escalate",
+    "skip",
+    "needs_human",
+]
+ENDS_RUN: frozenset[ActionKind] = frozenset({"stop", "skip", "needs_human"})
+"""Actions that are decided again when a run is resumed: a limit may have been raised, or the user have given a hint."""
 
 
 class AttemptOutcome(StrEnum):
@@ -25,6 +42,51 @@ class AttemptOutcome(StrEnum):
     TIMED_OUT = "timed_out"
     INSUFFICIENT_CONTEXT = "insufficient_context"
     INFRASTRUCTURE = "infrastructure"
+
+
+class Drawn(Struct, frozen=True, kw_only=True):
+    """How an answer was asked for."""
+
+    varied: bool = False
+    """With a temperature, and a separate seed."""
+    more_room: bool = False
+    form: Form = ""
+    model: str = ""
+    """A stronger model's tag; "" for the coder."""
+    unchanged: bool = False
+    """From the prompt of the first attempt, which shows nothing that failed."""
+
+
+class Action(Struct, frozen=True, kw_only=True):
+    """What happens next, and the rule that said so."""
+
+    kind: ActionKind
+    rule: str
+    vary: bool = False
+    """Whether the next answer must be sampled differently, because the last one was a repetition or unreadable."""
+    more_room: bool = False
+    """Whether the next answer gets more of the window, because an answer of this step was cut off."""
+    form: Form = ""
+    model: str = ""
+    """The stronger model that is asked next; "" for the coder."""
+    unchanged: bool = False
+    """Whether the next answer is sampled from the unchanged prompt."""
+    missing: RefinementRequest | None = None
+    """What is added to the next context."""
+    hint: str = ""
+    """What the doctor tells the coder."""
+    question: str = ""
+    """The question to a person; "" unless the run needs one."""
+
+    def drawn(self) -> Drawn:
+        """How the next answer is asked for."""
+        return Drawn(
+            varied=self.vary,
+            more_room=self.more_room,
+            form=self.form,
+            model=self.model,
+            unchanged=self.unchanged,
+        )
 
 
 class RunStatus(StrEnum):
@@ -168,7 +230,7 @@ class TimeKind(StrEnum):
     INDEX = "index"
     """The repository's index is brought up to date, in a separate process."""
     INDEX_COPY = "index_copy"
-    """The run waits for the index, copies it, and keeps its copy up to date."""
+    """The run waits for its copy of the index, and keeps it up to date."""
     MODEL_LOAD = "model_load"
     """The server loads a model before a question needs it."""
     TESTS = "tests"

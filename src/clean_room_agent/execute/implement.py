@@ -34,6 +34,9 @@ MAX_WHY = 240
 RAISED_SHARE = 3
 TOKENS_PER_LINE = 14
 """Of code, an upper estimate."""
+WHOLE_SYMBOLS = (
+    "Write each function, method or class that you change whole: <edit> with symbol=, without a search text."
+)
 
 
 class FailedAttempt(Struct, frozen=True, kw_only=True):

@@ -12,12 +12,11 @@ are equal once paths, lines and quoted values are replaced by placeholders.
 import difflib
 import re
 from collections.abc import Sequence
-from typing import Literal
 
 from msgspec import Struct, field
 
 from clean_room_agent.artifacts.context import RefinementRequest
-from clean_room_agent.artifacts.outcomes import AttemptOutcome, DoctorDecision
+from clean_room_agent.artifacts.outcomes import AttemptOutcome, DoctorDecision, Drawn
 from clean_room_agent.orchestrator.config import Category, RecoveryConfig
 
 BY_OUTCOME: dict[AttemptOutcome, Category] = {
@@ -50,27 +49,8 @@ PLACEHOLDERS = (
     (re.compile(r"\blines? \d+(?:-\d+)?|(?<=>):\d+(?::\d+)?"), "<line>"),
 )
 """The order matters: a quoted path is a value."""
-WHOLE_SYMBOLS = (
-    "Write each function, method or class that you change whole: <edit> with symbol=, without a search text."
-)
 RULES = "rules"
 """The source of advice if the rules know the cause."""
-Form = Literal["", "whole_symbol"]
-"""How edits have to be written: as the coder likes, or each changed symbol as a whole."""
-ActionKind = Literal[
-    "stop",
-    "refine",
-    "reduce_scope",
-    "replan",
-    "diagnose",
-    "change_strategy",
-    "retry",
-    "escalate",
-    "skip",
-    "needs_human",
-]
-ENDS_RUN: frozenset[ActionKind] = frozenset({"stop", "skip", "needs_human"})
-"""Actions that are decided again when a run is resumed: a limit may have been raised, or the user have given a hint."""
 
 
 def category_of(outcome: AttemptOutcome, messages: Sequence[str], *, tested: bool) -> Category:
@@ -97,19 +77,6 @@ def likeness(first: str, second: str) -> float:
     if one == other:
         return 1.0
     return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio()
-
-
-class Drawn(Struct, frozen=True, kw_only=True):
-    """How an answer was asked for."""
-
-    varied: bool = False
-    """With a temperature, and a separate seed."""
-    more_room: bool = False
-    form: Form = ""
-    model: str = ""
-    """A stronger model's tag; "" for the coder."""
-    unchanged: bool = False
-    """From the prompt of the first attempt, which shows nothing that failed."""
 
 
 class AttemptSeen(Struct, frozen=True, kw_only=True):
@@ -221,35 +188,3 @@ class Situation(Struct, frozen=True, kw_only=True):
     step: StepSeen
     run: RunSeen
     config: RecoveryConfig
-
-
-class Action(Struct, frozen=True, kw_only=True):
-    """What happens next, and the rule that said so."""
-
-    kind: ActionKind
-    rule: str
-    vary: bool = False
-    """Whether the next answer must be sampled differently, because the last one was a repetition or unreadable."""
-    more_room: bool = False
-    """Whether the next answer gets more of the window, because an answer of this step was cut off."""
-    form: Form = ""
-    model: str = ""
-    """The stronger model that is asked next; "" for the coder."""
-    unchanged: bool = False
-    """Whether the next answer is sampled from the unchanged prompt."""
-    missing: RefinementRequest | None = None
-    """What is added to the next context."""
-    hint: str = ""
-    """What the doctor tells the coder."""
-    question: str = ""
-    """The question to a person; "" unless the run needs one."""
-
-    def drawn(self) -> Drawn:
-        """How the next answer is asked for."""
-        return Drawn(
-            varied=self.vary,
-            more_room=self.more_room,
-            form=self.form,
-            model=self.model,
-            unchanged=self.unchanged,
-        )

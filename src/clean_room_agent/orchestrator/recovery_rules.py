@@ -7,17 +7,14 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.outcomes import AttemptOutcome
+from clean_room_agent.artifacts.outcomes import Action, ActionKind, AttemptOutcome, Form
+from clean_room_agent.execute.implement import WHOLE_SYMBOLS
 from clean_room_agent.orchestrator.config import Category, RecoveryConfig, Rule
 from clean_room_agent.orchestrator.recovery_facts import (
     RULES,
-    WHOLE_SYMBOLS,
-    Action,
-    ActionKind,
     Advice,
     AttemptSeen,
     DoctorSeen,
-    Form,
     Situation,
     likeness,
 )

@@ -13,7 +13,6 @@ from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import Window
 from clean_room_agent.orchestrator.commits import RunCommits
 from clean_room_agent.orchestrator.journal import Journal, as_text
-from clean_room_agent.orchestrator.recovery_facts import Advice
 from clean_room_agent.orchestrator.run_recorder import RunRecorder
 from clean_room_agent.orchestrator.task import RunLimits, Task
 from clean_room_agent.orchestrator.testing.results import TestRun
@@ -22,6 +21,7 @@ from clean_room_agent.orchestrator.testing.worktrees import WorktreePool
 
 if TYPE_CHECKING:
     from clean_room_agent.artifacts.plans import FailureSignal, PlanStep
+    from clean_room_agent.orchestrator.recovery_facts import Advice
 
 CONTEXT = "room"
 """The key in the session, unchanged so that earlier runs can be resumed."""
@@ -190,7 +190,7 @@ class Progress(Struct, kw_only=True):
     """The test run of the snapshot, by the command that judges steps: None until the baseline ran."""
     accepted: TestRun | None = None
     """The test run of the head, by the same command."""
-    advice: list[Advice] = field(default_factory=list)
+    advice: "list[Advice]" = field(default_factory=list)
     """The doctor's advice about all steps."""
     stop: Stop = field(default_factory=Stop)
 

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from clean_room_agent.artifacts.context import Judgment, RefinementRequest, Role
-from clean_room_agent.artifacts.outcomes import EventKind, PassResult, PassType, RunStatus
+from clean_room_agent.artifacts.outcomes import Action, EventKind, PassResult, PassType, RunStatus
 from clean_room_agent.db.raw import calls, passes, runs
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.json_values import to_plain
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.orchestrator.events import Note, Observer, PassFinished, PassStarted
-from clean_room_agent.orchestrator.recovery_facts import Action
 from clean_room_agent.orchestrator.spending import Meter, Spent, Timed, spent_of, untimed
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clean_room_agent.artifacts.evidence import Evidence
-from clean_room_agent.artifacts.outcomes import AttemptOutcome, EventKind
+from clean_room_agent.artifacts.outcomes import ENDS_RUN, Action, AttemptOutcome, EventKind
 from clean_room_agent.artifacts.plans import MAX_MESSAGE, FailureSignal, MetaPlan, Part, PartPlan, PlanStep
 from clean_room_agent.errors import ModelError, WindowExceeded
 from clean_room_agent.execute.plan_drafts import StepOutcome
@@ -14,7 +14,6 @@ from clean_room_agent.execute.plan_validation import in_order
 from clean_room_agent.orchestrator.adjustment import adjust_part
 from clean_room_agent.orchestrator.finishing import Solved, finish
 from clean_room_agent.orchestrator.planning import FailedPlan, plan_part, plan_parts
-from clean_room_agent.orchestrator.recovery_facts import ENDS_RUN, Action
 from clean_room_agent.orchestrator.run import Run, StepDone, StepFailed
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob
 from clean_room_agent.orchestrator.steps.checked_attempt import candidate

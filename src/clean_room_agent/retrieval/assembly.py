@@ -13,9 +13,8 @@ from clean_room_agent.artifacts.context import (
     DroppedItem,
     Section,
     frame_items,
-    quoted,
 )
-from clean_room_agent.artifacts.names import item_name
+from clean_room_agent.artifacts.names import item_name, quoted
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.router import Window
 from clean_room_agent.retrieval.prompts import KEEP, REFILTER

@@ -4,9 +4,8 @@ import pytest
 from testing.runs.memory_answers import implemented
 from testing.runs.memory_run import MemoryProject, MemoryRun, part, pytest_run, step
 
-from clean_room_agent.artifacts.outcomes import AttemptOutcome
+from clean_room_agent.artifacts.outcomes import Action, AttemptOutcome
 from clean_room_agent.artifacts.plans import PlanStep
-from clean_room_agent.orchestrator.recovery_facts import Action
 from clean_room_agent.orchestrator.steps.after_failure import (
     attempt_seen,
     decide_next,

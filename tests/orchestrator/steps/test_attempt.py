@@ -4,10 +4,9 @@ from testing.runs.memory_answers import replacing
 from testing.runs.memory_run import MemoryProject, MemoryRun, part, step
 
 from clean_room_agent.artifacts.context import ContextPackage
-from clean_room_agent.artifacts.outcomes import AttemptOutcome
+from clean_room_agent.artifacts.outcomes import Action, AttemptOutcome
 from clean_room_agent.llm.transport import RawAnswer
 from clean_room_agent.orchestrator.full_tests import run_baseline
-from clean_room_agent.orchestrator.recovery_facts import Action
 from clean_room_agent.orchestrator.steps.attempt import (
     VARIED_TEMPERATURE,
     Attempt,

@@ -7,10 +7,9 @@ from msgspec.structs import replace
 from testing.runs.memory_answers import replacing
 from testing.runs.memory_run import MemoryProject, MemoryRun, memory_project, part, step
 
-from clean_room_agent.artifacts.outcomes import AttemptOutcome
+from clean_room_agent.artifacts.outcomes import Action, AttemptOutcome
 from clean_room_agent.json_values import from_plain, to_plain
 from clean_room_agent.orchestrator.full_tests import run_baseline
-from clean_room_agent.orchestrator.recovery_facts import Action
 from clean_room_agent.orchestrator.steps.attempt import Attempt, Draw, StepJob, ask, place
 from clean_room_agent.orchestrator.steps.checked_attempt import (
     Candidate,

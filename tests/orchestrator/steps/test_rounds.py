@@ -5,10 +5,9 @@ from testing.runs.memory_answers import implemented, replacing
 from testing.runs.memory_run import TASK_ID, MemoryProject, MemoryRun, part, step
 
 from clean_room_agent.artifacts.context import ContextPackage, RefinementRequest
-from clean_room_agent.artifacts.outcomes import AttemptOutcome
+from clean_room_agent.artifacts.outcomes import Action, AttemptOutcome
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.orchestrator.full_tests import run_baseline
-from clean_room_agent.orchestrator.recovery_facts import Action
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob
 from clean_room_agent.orchestrator.steps.rounds import (
     History,

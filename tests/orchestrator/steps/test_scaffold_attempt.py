@@ -3,11 +3,11 @@ from typing import Any
 
 from testing.runs.memory_run import TASK_ID, MemoryProject, MemoryRun, part, step
 
+from clean_room_agent.artifacts.outcomes import Action
 from clean_room_agent.artifacts.plans import TargetFile
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.orchestrator.commits import Scaffold
 from clean_room_agent.orchestrator.full_tests import run_baseline
-from clean_room_agent.orchestrator.recovery_facts import Action
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob
 from clean_room_agent.orchestrator.steps.rounds import context_for
 from clean_room_agent.orchestrator.steps.scaffold_attempt import scaffold_for

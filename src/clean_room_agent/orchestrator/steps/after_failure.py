@@ -8,7 +8,7 @@ from clean_room_agent.artifacts.context import RefinementRequest
 from clean_room_agent.artifacts.edits import EditCode
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.names import ID_LENGTH, part_plan_pass
-from clean_room_agent.artifacts.outcomes import AttemptOutcome
+from clean_room_agent.artifacts.outcomes import ENDS_RUN, Action, AttemptOutcome
 from clean_room_agent.artifacts.plans import FailureSignal, PlanStep
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.failure_signals import failure_signals
@@ -17,9 +17,7 @@ from clean_room_agent.orchestrator.config import Category
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.journal import as_text
 from clean_room_agent.orchestrator.recovery_facts import (
-    ENDS_RUN,
     MOST_COMPARED,
-    Action,
     Advice,
     AttemptSeen,
     DoctorSeen,

@@ -8,12 +8,13 @@ from msgspec.structs import replace
 from clean_room_agent.artifacts.context import ContextPackage, RefinementRequest
 from clean_room_agent.artifacts.edits import EditReport, PatchEdit, PatchResult
 from clean_room_agent.artifacts.evidence import Evidence, describe_evidence, evidence_bound
-from clean_room_agent.artifacts.outcomes import AttemptOutcome, EventKind
+from clean_room_agent.artifacts.outcomes import Action, AttemptOutcome, EventKind
 from clean_room_agent.artifacts.plans import Part, PlanStep
 from clean_room_agent.execute.edits.apply import Applied, apply_edits, paths_named
 from clean_room_agent.execute.edits.rules import EditRules
 from clean_room_agent.execute.implement import (
     IMPLEMENT,
+    WHOLE_SYMBOLS,
     AttemptSummary,
     Implemented,
     StepInstruction,
@@ -24,7 +25,6 @@ from clean_room_agent.execute.implement import (
 from clean_room_agent.llm.transport import Sampling
 from clean_room_agent.orchestrator.commits import NO_SCAFFOLD, Scaffold, Tree, without_rewritten
 from clean_room_agent.orchestrator.events import Note
-from clean_room_agent.orchestrator.recovery_facts import WHOLE_SYMBOLS, Action
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.steps.missing_context import (
     missing_after_refusal,

@@ -3,6 +3,7 @@ chosen.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 from clean_room_agent.artifacts.context import ContextItem, ContextPackage, ContextRequest, RefinementRequest
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.names import implement_pass
-from clean_room_agent.artifacts.outcomes import AttemptOutcome, EventKind, PassType
+from clean_room_agent.artifacts.outcomes import Action, AttemptOutcome, EventKind, PassType
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.implement import (
     Implemented,
@@ -23,7 +24,6 @@ from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.commits import NO_SCAFFOLD, SCAFFOLD_ENTRY, Scaffold
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.journal import Entry, Pass
-from clean_room_agent.orchestrator.recovery_facts import Action, Advice, AttemptSeen
 from clean_room_agent.orchestrator.run import Run, fits
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
 from clean_room_agent.orchestrator.steps.attempt import (
@@ -47,6 +47,9 @@ from clean_room_agent.orchestrator.steps.checked_attempt import (
 )
 from clean_room_agent.orchestrator.testing.results import TestRun, evidence_of
 from clean_room_agent.orchestrator.testing.worktrees import at_a_time
+
+if TYPE_CHECKING:  # of a step that fails
+    from clean_room_agent.orchestrator.recovery_facts import Advice, AttemptSeen
 
 ATTEMPT, SIZE = "attempt", "round"
 """Names of entries in the journal: an attempt, under its pass, and the size of a round, under the pass of its first
@@ -149,10 +152,10 @@ class History(Struct, kw_only=True):
     shown: Shown = field(default_factory=Shown)
     attempts: list[Attempt] = field(default_factory=list)
     """All attempts, by their numbers."""
-    seen: list[AttemptSeen] = field(default_factory=list)
+    seen: "list[AttemptSeen]" = field(default_factory=list)
     """The facts about the best of each round."""
     refinements: list[RefinementRequest] = field(default_factory=list)
-    advice: list[Advice] = field(default_factory=list)
+    advice: "list[Advice]" = field(default_factory=list)
     kept: Round | None = None
     """The best attempt that may stay but is unfinished; it is accepted only if no later one does better."""
 

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.edits import EditReport
-from clean_room_agent.artifacts.outcomes import EventKind
+from clean_room_agent.artifacts.outcomes import Action, EventKind
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.edits.feedback import describe
 from clean_room_agent.execute.implement import Implemented, raised_answer_tokens, usual_answer_tokens
@@ -21,7 +21,6 @@ from clean_room_agent.execute.scaffold import (
 from clean_room_agent.execute.scaffold_context import scaffolded_package
 from clean_room_agent.orchestrator.commits import SCAFFOLD_ENTRY, Scaffold
 from clean_room_agent.orchestrator.events import PassProgress
-from clean_room_agent.orchestrator.recovery_facts import Action
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob, edited, instruction_with_diff
 from clean_room_agent.orchestrator.testing.test_commands import import_command, import_fault
