@@ -16,8 +16,8 @@ from testing.seeded_record import SECRET, seed_record
 from tests.db.raw.samples import NOW, SAMPLES, TASK, call, run, task_run
 from tests.report.page.read_page import ReadPage, read_page
 
-from clean_room_agent.cli.display import CONTROL
 from clean_room_agent.cli.main import run as cra
+from clean_room_agent.cli.output import CONTROL
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import append_call, list_calls
 from clean_room_agent.db.raw.passes import append_decisions, append_task_run

@@ -1,13 +1,22 @@
 """Views without secrets and control characters."""
 
 import io
+from collections.abc import Callable
 
 import pytest
-from rich.console import Group
+from rich.console import Console, Group
+from rich.table import Table
 from rich.text import Text
 
-from clean_room_agent.cli.display import Display
-from clean_room_agent.cli.safe_console import RedactedView, SanitizedView, safe_console, sanitized
+from clean_room_agent.cli.output import Display, visible
+from clean_room_agent.cli.safe_console import (
+    RedactedView,
+    SanitizedView,
+    answers_console,
+    progress_console,
+    safe_console,
+    sanitized,
+)
 from clean_room_agent.orchestrator.events import Event, PassProgress
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -64,3 +73,16 @@ def test_a_view_in_a_file_keeps_its_lines() -> None:
     file = io.StringIO()
     safe_console(file).print(Text("word " * 60), soft_wrap=True)
     assert file.getvalue().count("\n") == 1
+
+
+@pytest.mark.parametrize("open_console", [answers_console, progress_console])
+def test_no_view_steers_the_terminal_whoever_forgot_to_make_it_safe(
+    open_console: Callable[[], Console], capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = Table("name")
+    table.add_row("\x1b[2Ja\x9bb\u202ec")
+    open_console().print(Group(Text("\x1b]0;evil\x07a.py", style="bold"), table), "plain \x1b[2J")
+    shown = "".join(capsys.readouterr())
+    assert {character for character in shown if visible(character) != character} == set()
+    assert "\\x1b]0;evil" in shown
+    assert "\\x1b[2Ja\\x9bb\\u202ec" in shown

@@ -9,7 +9,7 @@ from clean_room_agent.app.package_extras import ENGINES, require_extras
 from clean_room_agent.app.settings import Overrides
 from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.safe_console import sanitized
+from clean_room_agent.cli.safe_console import answers_console, sanitized
 from clean_room_agent.cli.views.batch import as_object, exit_code, line, summary, table, verdict
 from clean_room_agent.report.runs import first_line
 
@@ -87,7 +87,7 @@ def command(
     if as_json:
         output.answer_json_line({"summary": summary(batch, outcomes, code)})
     else:
-        output.console().print(table(sanitized(tuple(outcomes))), highlight=False)
+        answers_console().print(table(sanitized(tuple(outcomes))), highlight=False)
         output.answer(verdict(summary(batch, outcomes, code)))
     return code
 

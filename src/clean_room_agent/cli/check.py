@@ -18,7 +18,7 @@ from clean_room_agent.app.self_check import (
 )
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.display import fitted
+from clean_room_agent.cli.output import fitted
 from clean_room_agent.errors import UsageError
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.workspace import Workspace

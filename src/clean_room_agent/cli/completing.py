@@ -274,7 +274,7 @@ def _open_record(place: Path) -> Iterator[tuple[Any, Any]]:
         CraError: there is none, or it is not the user's own, or of another version, since completion does not migrate
             it.
     """
-    from clean_room_agent.cli.display import Display
+    from clean_room_agent.cli.output import Display
     from clean_room_agent.db.connection import connect_file
     from clean_room_agent.errors import UsageError
     from clean_room_agent.trust import is_ours

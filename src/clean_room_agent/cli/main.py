@@ -14,7 +14,7 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from clean_room_agent.cli.display import Display, fitted
+from clean_room_agent.cli.output import Display, fitted
 from clean_room_agent.errors import CraError
 from clean_room_agent.version import VERSION
 

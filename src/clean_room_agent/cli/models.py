@@ -9,7 +9,7 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.model_jobs import ModelsView, look_at_models
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.safe_console import sanitized
+from clean_room_agent.cli.safe_console import answers_console, sanitized
 from clean_room_agent.report.byte_sizes import size_text
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def command(repo: Path, as_json: bool) -> int:
     if as_json:
         output.answer_json(view)
     else:
-        output.console().print(*_render(sanitized(view)), sep="\n", highlight=False)
+        answers_console().print(*_render(sanitized(view)), sep="\n", highlight=False)
     return view.exit_code
 
 

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from clean_room_agent.artifacts.names import NEWEST_RUN
 from clean_room_agent.cli import output
-from clean_room_agent.cli.display import Display
+from clean_room_agent.cli.output import Display
 from clean_room_agent.errors import UsageError
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])

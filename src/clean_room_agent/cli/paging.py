@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from clean_room_agent import proc
 from clean_room_agent.child_processes import absolute_program
-from clean_room_agent.cli import output
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,7 +24,9 @@ def paged() -> Iterator["Console"]:
     """The console for answers; at a terminal, the output is shown at the end, in the user's pager if it is longer than
     the screen.
     """
-    console = output.console()
+    from clean_room_agent.cli.safe_console import answers_console  # rich is slow to load
+
+    console = answers_console()
     if not (sys.stdout.isatty() and sys.stdin.isatty()):
         yield console
         return

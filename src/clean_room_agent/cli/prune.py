@@ -10,7 +10,7 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.prune_removal import carry_out
 from clean_room_agent.app.pruning import DISCARDED, KINDS, STATUSES, Choice, plan_pruning, site_of
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.safe_console import sanitized
+from clean_room_agent.cli.safe_console import answers_console, sanitized
 from clean_room_agent.cli.views.prune import as_object, render, verdict
 
 AGE = re.compile(r"([0-9]{1,5})([hdw])\Z")
@@ -77,7 +77,7 @@ def command(
     if as_json:
         output.answer_json(as_object(plan, notes, done=yes))
     else:
-        output.console().print(*render(sanitized(plan), done=yes), sep="\n", highlight=False)
+        answers_console().print(*render(sanitized(plan), done=yes), sep="\n", highlight=False)
         for note in notes:
             output.answer(note)
         output.answer(verdict(plan, done=yes))

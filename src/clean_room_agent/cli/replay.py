@@ -10,7 +10,7 @@ from clean_room_agent.app.replay import Recording, export_calls, read_recording,
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.app.what_if import ask_other
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.display import current_display
+from clean_room_agent.cli.output import current_display
 from clean_room_agent.cli.views.replay import (
     mismatch_object,
     tell_comparison,

@@ -2,6 +2,7 @@
 and events, so that no renderer has to do it.
 """
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
@@ -9,7 +10,7 @@ from rich.console import Console, ConsoleOptions, ConsoleRenderable, Group, Rend
 from rich.segment import Segment
 from rich.text import Text
 
-from clean_room_agent.cli.display import Display, current_display, rows_of, visible
+from clean_room_agent.cli.output import Display, current_display, rows_of, visible
 from clean_room_agent.json_values import change_texts
 
 if TYPE_CHECKING:
@@ -66,6 +67,16 @@ class _MakeSafe(RenderHook):
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
         width = self._width()
         return [SafeText(_fold(view, width) if width else view) for view in renderables]
+
+
+def answers_console() -> Console:
+    """The console for answers to a person."""
+    return safe_console(sys.stdout)
+
+
+def progress_console() -> Console:
+    """The console for progress, on standard error."""
+    return safe_console(sys.stderr)
 
 
 def safe_console(file: TextIO) -> Console:

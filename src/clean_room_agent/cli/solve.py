@@ -11,7 +11,7 @@ from clean_room_agent.app.clock import process_began
 from clean_room_agent.app.settings import Overrides, flags_text, load_settings
 from clean_room_agent.app.solve import SolveRequest, as_object, plan_given, request_again, run_solve
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.safe_console import sanitized
+from clean_room_agent.cli.safe_console import answers_console, sanitized
 from clean_room_agent.cli.watching import watching
 from clean_room_agent.errors import UsageError
 
@@ -89,5 +89,5 @@ def command(
     else:
         from clean_room_agent.report.summary import render
 
-        output.console().print(render(sanitized(summary)), highlight=False, soft_wrap=True)
+        answers_console().print(render(sanitized(summary)), highlight=False, soft_wrap=True)
     return code

@@ -8,8 +8,8 @@ from typing import IO, TYPE_CHECKING
 from clean_room_agent.artifacts.model_calls import CallFinished, CallUnreadable
 from clean_room_agent.artifacts.names import item_name, model_name
 from clean_room_agent.cli import output
-from clean_room_agent.cli.display import current_display
-from clean_room_agent.cli.safe_console import RedactedView, SanitizedView
+from clean_room_agent.cli.output import current_display
+from clean_room_agent.cli.safe_console import RedactedView, SanitizedView, progress_console
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.passes import DecisionRow, list_decisions
 from clean_room_agent.llm.probes import PROBE_NAME
@@ -30,7 +30,7 @@ def watching(
     """An observer of a run that updates the terminal, the file of events if there is one, and with `verbose` prints
     calls.
     """
-    console = output.progress_console()
+    console = progress_console()
     view = TerminalView(console)
     display = current_display()
     observers: list[Observer] = [SanitizedView(view, display)]

@@ -12,6 +12,7 @@ from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.solve import SolveRequest, run_solve
 from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.cli import output
+from clean_room_agent.cli.safe_console import answers_console
 from clean_room_agent.cli.watching import watching
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.file_contents import atomic_write
@@ -45,7 +46,7 @@ def tour(workspace: Workspace, settings: Settings, task: str, *, live: bool) -> 
         code, done = run_solve(
             workspace, settings, SolveRequest(task=task), observer, transport_of(RECORDING, live=live)
         )
-    output.console().print(render(done), highlight=False, soft_wrap=True)
+    answers_console().print(render(done), highlight=False, soft_wrap=True)
     run = short_id(done.result.task_id)
     output.answer(f"\nAsk it why:      cra show {run} --why tally/money.py")
     output.answer(f"See all of it:   cra report {run} --open")
