@@ -15,7 +15,7 @@ MAX_FRAMES = 18
 MAX_MODULES = 10
 """Between `main` and the transport, neither counted."""
 MAX_IMPORTED = 160
-"""435 at first; the goal is 160. Lower it with each change that imports less."""
+"""435 at first."""
 NEAR = 20
 """Modules by which the page's figure may be off before it is to be measured again."""
 TRANSPORT = "llm.transports.ollama:OllamaTransport.send"
