@@ -111,6 +111,12 @@ def test_parts_and_steps_have_short_lower_case_ids(text: str, valid: bool) -> No
         ("a.py :: f (about 120 tokens)", ItemName(path="a.py", symbol="f")),
         ("a.py (about 120 tokens)", ItemName(path="a.py")),
         ("a.py :: (imports)", ItemName(path="a.py", symbol="(imports)")),
+        ("a.ts :: (lines 28-30)", ItemName(path="a.ts", symbol="(lines 28-30)")),
+        (
+            "a.ts :: (lines 28-30) (lines 28-30)",
+            ItemName(path="a.ts", symbol="(lines 28-30)", lines=(28, 30)),
+        ),
+        ("a.ts (lines 28-30)", ItemName(path="a.ts", lines=(28, 30))),
     ],
 )
 def test_a_name_is_read_without_the_remarks_behind_it(name: str, item: ItemName) -> None:

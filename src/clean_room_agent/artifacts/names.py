@@ -172,8 +172,13 @@ def item_name(path: str, symbol: str | None = None, lines: tuple[int, int] | Non
 
 
 def parse_item_name(name: str) -> ItemName:
-    """Parse such a name; remarks in brackets after it (its lines, its size in tokens) are not part of the symbol."""
-    remarks = REMARKS.search(name)
-    path, _, symbol = (name[: remarks.start()] if remarks else name).partition(SEPARATOR)
+    """Parse such a name; remarks in brackets after it (its lines, its size in tokens) are not part of the symbol.
+
+    A piece without a name is called by its lines, in brackets, too: these come first, and are the symbol.
+    """
+    path, separated, symbol = name.partition(SEPARATOR)
+    remarks = REMARKS.search(symbol if separated else path)
+    if remarks is not None:
+        path, symbol = (path, symbol[: remarks.start()]) if separated else (path[: remarks.start()], "")
     given = LINES.findall(remarks[0]) if remarks else []
     return ItemName(path=path, symbol=symbol, lines=(int(given[-1][0]), int(given[-1][1])) if given else None)
