@@ -61,5 +61,6 @@ def test_an_example_is_a_line_that_the_command_takes(
 
 def test_a_line_that_no_command_takes_would_be_found() -> None:
     command = every_command()["runs"]
-    with pytest.raises(click.UsageError):
-        command.make_context("runs", ["--limit", "many"])
+    # Below the group, as a user's line: a command keeps the first names of the help option that it is asked for.
+    with pytest.raises(click.UsageError), cra.make_context("cra", ["runs"]) as context:
+        command.make_context("runs", ["--limit", "many"], parent=context)
