@@ -7,10 +7,11 @@ from clean_room_agent.execute.plan_prompts import (
     AdjustmentAnswer,
     AdjustmentInputs,
     UnderWayInputs,
+    plan_prompt,
 )
 from clean_room_agent.llm.answer_rules import at_most
-from clean_room_agent.llm.answers import Choice, JsonAnswer
-from clean_room_agent.llm.prompt import SYSTEM, Prompt, template, yes_no_prompt
+from clean_room_agent.llm.answers import Choice
+from clean_room_agent.llm.prompt import Prompt, yes_no_prompt
 
 
 class StepViabilityInputs(UnderWayInputs, frozen=True, kw_only=True):
@@ -165,13 +166,11 @@ ADJUSTMENT_FINALIZE_EXAMPLE = (
     '"symbols": ["QuokkaMenu.order"]}]}'
 )
 
-ADJUSTMENT_FINALIZE: Prompt[FinalizeInputs, AdjustmentAnswer] = Prompt(
+ADJUSTMENT_FINALIZE: Prompt[FinalizeInputs, AdjustmentAnswer] = plan_prompt(
     name="adjustment_finalize",
-    role="reasoning",
     title="Write the remaining steps as it was decided",
-    system=SYSTEM,
-    template=TASK + template(__file__, "adjustment_finalize"),
-    answer=JsonAnswer(AdjustmentAnswer),
+    known=TASK,
+    answer=AdjustmentAnswer,
     max_answer_tokens=1200,
     example=ADJUSTMENT_FINALIZE_EXAMPLE,
     narrow=lambda schema, inputs: at_most(schema, "steps", inputs.max_steps),

@@ -12,12 +12,13 @@ from clean_room_agent.execute.plan_prompts import (
     PlanInputs,
     StepDesignAnswer,
     SymbolTargetsAnswer,
+    plan_prompt,
     points_schema,
     targets_schema,
 )
 from clean_room_agent.llm.answer_rules import at_most
-from clean_room_agent.llm.answers import Choice, JsonAnswer
-from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt, template, yes_no_prompt
+from clean_room_agent.llm.answers import Choice
+from clean_room_agent.llm.prompt import KNOWN, Prompt, yes_no_prompt
 
 
 class ChangePointsInputs(PlanInputs, frozen=True, kw_only=True):
@@ -33,13 +34,11 @@ CHANGE_POINTS_EXAMPLE = (
     '"summary": "Feed the young quokkas too."}'
 )
 
-CHANGE_POINTS: Prompt[ChangePointsInputs, ChangePointsAnswer] = Prompt(
+CHANGE_POINTS: Prompt[ChangePointsInputs, ChangePointsAnswer] = plan_prompt(
     name="change_points",
-    role="reasoning",
     title="List the places that a task changes",
-    system=SYSTEM,
-    template=KNOWN + template(__file__, "change_points"),
-    answer=JsonAnswer(ChangePointsAnswer),
+    known=KNOWN,
+    answer=ChangePointsAnswer,
     max_answer_tokens=1000,
     example=CHANGE_POINTS_EXAMPLE,
     narrow=lambda schema, inputs: points_schema(schema, inputs.paths, inputs.max_points),
@@ -161,13 +160,11 @@ SYMBOL_TARGETS_EXAMPLE = (
     '{"file": "quokka_zoo/menu.py", "role": "modify", "symbol": "QuokkaMenu.order"}]}'
 )
 
-SYMBOL_TARGETS: Prompt[SymbolTargetsInputs, SymbolTargetsAnswer] = Prompt(
+SYMBOL_TARGETS: Prompt[SymbolTargetsInputs, SymbolTargetsAnswer] = plan_prompt(
     name="symbol_targets",
-    role="reasoning",
     title="List the places that a part of a task changes",
-    system=SYSTEM,
-    template=KNOWN + template(__file__, "symbol_targets"),
-    answer=JsonAnswer(SymbolTargetsAnswer),
+    known=KNOWN,
+    answer=SymbolTargetsAnswer,
     max_answer_tokens=800,
     example=SYMBOL_TARGETS_EXAMPLE,
     narrow=lambda schema, inputs: targets_schema(schema, inputs.paths, inputs.max_targets),
@@ -199,13 +196,11 @@ STEP_DESIGN_EXAMPLE = (
     '"summary": "Feed the young quokkas too."}'
 )
 
-STEP_DESIGN: Prompt[StepDesignInputs, StepDesignAnswer] = Prompt(
+STEP_DESIGN: Prompt[StepDesignInputs, StepDesignAnswer] = plan_prompt(
     name="step_design",
-    role="reasoning",
     title="Write the steps that change given places",
-    system=SYSTEM,
-    template=KNOWN + template(__file__, "step_design"),
-    answer=JsonAnswer(StepDesignAnswer),
+    known=KNOWN,
+    answer=StepDesignAnswer,
     max_answer_tokens=1000,
     example=STEP_DESIGN_EXAMPLE,
     narrow=lambda schema, inputs: at_most(schema, "steps", inputs.max_steps),

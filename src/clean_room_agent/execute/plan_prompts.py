@@ -6,8 +6,8 @@ schema sent to a server has more limits than are checked when an answer is read 
 """
 
 import re
-from collections.abc import Collection
-from typing import Annotated, Any
+from collections.abc import Callable, Collection
+from typing import Annotated, Any, TypeVar
 
 from msgspec import Struct
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -25,8 +25,9 @@ from clean_room_agent.llm.answer_rules import (
     bounds,
 )
 from clean_room_agent.llm.answers import JsonAnswer
-from clean_room_agent.llm.prompt import CONTEXT, KNOWN, SYSTEM, Prompt, template
+from clean_room_agent.llm.prompt import CONTEXT, KNOWN, SYSTEM, InputsT, Prompt, template
 
+ModelT = TypeVar("ModelT", bound=BaseModel)
 MAX_FILES = 8
 MAX_NEEDS = 4
 MAX_SYMBOLS = 8
@@ -274,19 +275,41 @@ class PlanInputs(Struct, frozen=True, kw_only=True):
     """Of existing files, used only for the schema."""
 
 
+def plan_prompt(
+    *,
+    name: str,
+    title: str,
+    known: str,
+    answer: type[ModelT],
+    max_answer_tokens: int,
+    example: str,
+    narrow: Callable[[JsonSchema, InputsT], JsonSchema],
+) -> Prompt[InputsT, ModelT]:
+    """A question of planning, which the reasoning model answers with JSON: the template of its name, after what is `known`."""
+    return Prompt(
+        name=name,
+        role="reasoning",
+        title=title,
+        system=SYSTEM,
+        template=known + template(__file__, name),
+        answer=JsonAnswer(answer),
+        max_answer_tokens=max_answer_tokens,
+        example=example,
+        narrow=narrow,
+    )
+
+
 class MetaPlanInputs(PlanInputs, frozen=True, kw_only=True):
     """A task to be divided into parts."""
 
     max_parts: int
 
 
-META_PLAN: Prompt[MetaPlanInputs, MetaPlanAnswer] = Prompt(
+META_PLAN: Prompt[MetaPlanInputs, MetaPlanAnswer] = plan_prompt(
     name="meta_plan",
-    role="reasoning",
     title="Divide a task into parts",
-    system=SYSTEM,
-    template=KNOWN + template(__file__, "meta_plan"),
-    answer=JsonAnswer(MetaPlanAnswer),
+    known=KNOWN,
+    answer=MetaPlanAnswer,
     max_answer_tokens=1200,
     example=META_PLAN_EXAMPLE,
     narrow=lambda schema, inputs: parts_schema(schema, inputs.paths, inputs.max_parts),
@@ -313,13 +336,11 @@ class PartPlanInputs(PartInputs, frozen=True, kw_only=True):
     """Of the edits of one step."""
 
 
-PART_PLAN: Prompt[PartPlanInputs, PartPlanAnswer] = Prompt(
+PART_PLAN: Prompt[PartPlanInputs, PartPlanAnswer] = plan_prompt(
     name="part_plan",
-    role="reasoning",
     title="Divide a part of a task into steps",
-    system=SYSTEM,
-    template=KNOWN + template(__file__, "part_plan"),
-    answer=JsonAnswer(PartPlanAnswer),
+    known=KNOWN,
+    answer=PartPlanAnswer,
     max_answer_tokens=1200,
     example=PART_PLAN_EXAMPLE,
     narrow=lambda schema, inputs: steps_schema(schema, inputs.paths, inputs.max_steps),
@@ -350,13 +371,11 @@ class AdjustmentInputs(UnderWayInputs, frozen=True, kw_only=True):
     faults: tuple[str, ...]
 
 
-ADJUSTMENT: Prompt[AdjustmentInputs, AdjustmentAnswer] = Prompt(
+ADJUSTMENT: Prompt[AdjustmentInputs, AdjustmentAnswer] = plan_prompt(
     name="adjustment",
-    role="reasoning",
     title="Revise the remaining steps of a plan",
-    system=SYSTEM,
-    template=TASK + template(__file__, "adjustment"),
-    answer=JsonAnswer(AdjustmentAnswer),
+    known=TASK,
+    answer=AdjustmentAnswer,
     max_answer_tokens=1200,
     example=ADJUSTMENT_EXAMPLE,
     narrow=lambda schema, inputs: at_most(schema, "steps", inputs.max_steps),
