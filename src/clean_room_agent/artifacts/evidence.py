@@ -45,52 +45,12 @@ MAX_MESSAGES = 10
 MAX_FRAMES = 10
 FAILING = "Failing test"
 WORD = re.compile(r"\w+")
-COMPARING = frozenset(
-    [
-        "actual",
-        "and",
-        "are",
-        "array",
-        "assert",
-        "assertion",
-        "assertionerror",
-        "be",
-        "but",
-        "deep",
-        "deeply",
-        "equal",
-        "equality",
-        "error",
-        "expect",
-        "expected",
-        "got",
-        "in",
-        "input",
-        "is",
-        "length",
-        "list",
-        "not",
-        "object",
-        "of",
-        "received",
-        "same",
-        "strict",
-        "strictly",
-        "string",
-        "than",
-        "that",
-        "the",
-        "to",
-        "true",
-        "false",
-        "typeerror",
-        "value",
-        "values",
-        "was",
-        "were",
-        "with",
-    ]
-)
+COMPARING_TEXT = """
+    actual and are array assert assertion assertionerror be but deep deeply equal equality error expect expected
+    got in input is length list not object of received same strict strictly string than that the to true false
+    typeerror value values was were with
+"""
+COMPARING = frozenset(COMPARING_TEXT.split())
 """Words with which runners compare two values."""
 NEW_WORDS = 3
 """A message with so many words of its own is shown in addition to the compared values."""
