@@ -27,6 +27,19 @@ def test_a_file_is_named_once_with_why_it_is_there_and_its_pieces() -> None:
     assert "2 pieces" in told
 
 
+def test_names_that_are_not_shown_are_no_whole_file_and_no_reason_for_one() -> None:
+    names = shown_file("a.py", TEXT, detail="type_context")
+    given = package(
+        shown_symbol("a.py", TEXT, "f", 1, 2), replace(names, section="uses", reason="used, and not shown")
+    )
+    of_file = sample(DecisionRow, path="a.py", symbol=None, reason="the task names it", detail="")
+    told = shown(given, of_file, replace(of_file, reason="used, and not shown", detail="type_context"))
+    assert "  the task names it" in told
+    assert told.count("used, and not shown") == 1
+    assert "names alone" in told
+    assert "the whole file" not in told
+
+
 def test_what_was_left_out_is_said_with_its_reason() -> None:
     gone = DroppedItem(path="b.py", symbol="g", detail="primary", tokens=1200, reason="does not fit")
     told = shown(replace(package(), dropped=(gone,)))

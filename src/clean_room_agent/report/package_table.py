@@ -31,7 +31,7 @@ def as_table(package: ContextPackage, decisions: Sequence[DecisionRow] = (), *, 
     why_file = {
         row.subject.path: row.reason
         for row in decisions
-        if row.subject.path and row.subject.symbol is None and row.included
+        if row.subject.path and row.subject.symbol is None and row.included and row.detail != "type_context"
     }
     lines: list[Text] = []
     for path in dict.fromkeys(item.path for item in package.items):
@@ -72,6 +72,13 @@ def _kind(item: ContextItem) -> str:
     return item.detail.replace("_", " ") if item.section == "code" else SECTION_WORDS[item.section]
 
 
+def _name(item: ContextItem) -> str:
+    """What of the file the piece is."""
+    if item.symbol:
+        return item.symbol
+    return "names alone" if item.section == "uses" and item.detail == "type_context" else "the whole file"
+
+
 def _piece(item: ContextItem) -> Text:
     span = f"{item.start_line}-{item.end_line}"
     reason = item.reason
@@ -80,6 +87,6 @@ def _piece(item: ContextItem) -> Text:
         reason = reason.removeprefix(UNASKED).partition(" is at least ")[0]
     return Text.assemble(
         (f"  {_kind(item):<12}", DETAIL_COLOURS[item.detail]),
-        f" {span:>11} {item.tokens:>7,}  {item.symbol or 'the whole file'}",
+        f" {span:>11} {item.tokens:>7,}  {_name(item)}",
         (f"  {reason}", "dim"),
     )
