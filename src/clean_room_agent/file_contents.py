@@ -5,7 +5,6 @@ that leaves the old content or the new, never half of it, after a crash or a pow
 import contextlib
 import os
 import re
-import secrets
 from pathlib import Path
 
 from msgspec import Struct
@@ -144,7 +143,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _replace(place: Path, content: bytes, *, mode: int | None, wanted: int) -> None:
-    temporary = place.with_name(f".{place.name[:100]}.{secrets.token_hex(4)}.part")
+    temporary = place.with_name(f".{place.name[:100]}.{os.urandom(4).hex()}.part")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, wanted)
     try:
         with open(handle, "wb") as file:  # noqa: PTH123 - a handle, not a path

@@ -16,20 +16,20 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-TEST_PATH = re.compile(
+TEST_PATH = (
     r"(?:^|/)(?:tests?|testing|__tests__|specs?|e2e)/"
     r"|(?:^|/)test_[^/]*\.pyi?\Z|_test\.(?:py|go)\Z|(?:^|/)tests?\.py\Z"
     r"|\.(?:test|spec)\.[cm]?[jt]sx?\Z|(?:^|/)__snapshots__/"
 )
-TEST_MODULE = re.compile(
+TEST_MODULE = (
     r"(?:^|/)test_?[^/]*\.py\Z|[^/]_?tests?\.(?:py|go)\Z|\.(?:test|spec|cy)\.[cm]?[jt]sx?\Z"
     r"|(?:^|/)(?:tests?|__tests__|specs?)/(?:.*/)?[^/]*\.[cm]?[jt]sx?\Z"
 )
-SHADOW = re.compile(
+SHADOW = (
     r"^(?:src/|lib/)?(?:pytest|_pytest|unittest|pluggy|doctest|nose2?|xdist"
     r"|iniconfig|packaging|pygments|exceptiongroup|py)(?:\.py|/__init__\.py)\Z"
 )
-TEST_CONFIGURATION = re.compile(
+TEST_CONFIGURATION = (
     r"(?:^|/)(?:conftest\.py|\.?pytest\.(?:ini|toml)|tox\.(?:ini|toml)|setup\.cfg|noxfile\.py|\.coveragerc"
     r"|(?:conftest|sitecustomize|usercustomize)/__init__\.py|sitecustomize\.py|usercustomize\.py|[^/]*\.pth"
     r"|(?:jest|vitest|vite|karma|babel|playwright|cypress|ava)\.(?:conf|config)\.[cm]?[jt]sx?|jest\.config\.json"
@@ -39,7 +39,7 @@ TEST_CONFIGURATION = re.compile(
     r"|(?:^|/)(?:node_modules|site-packages|\.?venv)/"
     r"|(?:^|/)(?:tests?|testing|__tests__|specs?|e2e)/(?:.*/)?__init__\.pyi?\Z"
 )
-CI = re.compile(
+CI = (
     r"^\.(?:github|forgejo|gitea)/(?:workflows|actions)/|^\.gitlab-ci[^/]*\Z|^\.gitlab/ci/|^\.circleci/|^azure-pipelines[^/]*\Z"
     r"|(?:^|/)jenkinsfile\Z|^\.travis\.yml\Z|^bitbucket-pipelines\.yml\Z|^\.(?:drone|woodpecker|appveyor|cirrus|mergify)\.ya?ml\Z"
     r"|^cloudbuild\.ya?ml\Z|^\.pre-commit-config\.yaml\Z|^\.?lefthook\.ya?ml\Z"
@@ -98,8 +98,8 @@ HARMLESS_NAMES = (".env.example", ".env.sample", ".env.template", ".env.dist", "
 SECRET_FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".kube"})
 GLOB_TOKEN = re.compile(r"((?<![^/])\*\*/|/\*\*\Z|\*\*|\*|\?)")
 DEEP_STARS = {"": "", "**": ".*?", "**/": "(?:.+?/)??"}
-PARTIAL_STARS = re.compile(r"(?P<whole>(?<![^/])\*\*(?![^/]))|\*{2,}")
-BRACES = re.compile(r"\{([^{}]*)\}")
+PARTIAL_STARS = r"(?P<whole>(?<![^/])\*\*(?![^/]))|\*{2,}"
+BRACES = r"\{([^{}]*)\}"
 
 
 class _Section(Struct):
@@ -144,7 +144,7 @@ def compile_globs(patterns: tuple[str, ...]) -> re.Pattern[str]:
 
 def expand_braces(pattern: str) -> tuple[str, ...]:
     """The patterns that `{a,b}` expands to; nested braces are not supported."""
-    found = BRACES.search(pattern)
+    found = re.search(BRACES, pattern)
     if found is None:
         return (pattern,)
     before, after = pattern[: found.start()], pattern[found.end() :]
@@ -153,7 +153,7 @@ def expand_braces(pattern: str) -> tuple[str, ...]:
 
 def whole_name_stars(pattern: str) -> str:
     """The pattern with `**` replaced by `*` unless it is a whole name, as npm and TypeScript read it."""
-    return PARTIAL_STARS.sub(lambda found: found["whole"] or "*", pattern)
+    return re.sub(PARTIAL_STARS, lambda found: found["whole"] or "*", pattern)
 
 
 def _from_root(pattern: str) -> str:
@@ -182,27 +182,27 @@ NO_SECRET = compile_globs(HARMLESS_NAMES)
 
 def is_test_path(path: str) -> bool:
     """Whether the file is a test by the usual naming rules."""
-    return TEST_PATH.search(path.lower()) is not None
+    return re.search(TEST_PATH, path.lower()) is not None
 
 
 def is_test_configuration(path: str) -> bool:
     """Whether the whole file is about which tests run, or how, here or in continuous integration."""
-    return TEST_CONFIGURATION.search(path.lower()) is not None or is_ci(path)
+    return re.search(TEST_CONFIGURATION, path.lower()) is not None or is_ci(path)
 
 
 def is_ci(path: str) -> bool:
     """Whether the file is only read by continuous integration, hooks or development containers."""
-    return CI.search(path.lower()) is not None
+    return re.search(CI, path.lower()) is not None
 
 
 def is_test_module(path: str) -> bool:
     """Whether runners collect tests from the file, by its name."""
-    return TEST_MODULE.search(path.lower()) is not None
+    return re.search(TEST_MODULE, path.lower()) is not None
 
 
 def shadows_runner(path: str) -> bool:
     """Whether a new file of this name would be imported instead of Python's test runners."""
-    return SHADOW.search(path.lower()) is not None
+    return re.search(SHADOW, path.lower()) is not None
 
 
 def is_test_file(path: str) -> bool:

@@ -9,7 +9,6 @@ import contextlib
 import errno
 import functools
 import os
-import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterator
@@ -109,6 +108,8 @@ def copy_file(source: Path, target: Path, path: str) -> None:
     Raises:
         OSError: as `open_file` and `write_bytes`.
     """
+    import shutil  # noqa: PLC0415 - loads compression modules
+
     with open_file(source, path) as file, _parent(target, path, make=True) as (folder, name):
         found = os.fstat(file.fileno())
         with _new_file(folder, name, stat.S_IMODE(found.st_mode) & 0o777) as handle:
@@ -165,7 +166,7 @@ def open_by_names(top: int, path: str, flags: int) -> int:
 
 
 def _open(top: int, path: str, flags: int) -> int:
-    if sys.platform == "linux":
+    if sys.platform == "linux" and "/" in path:  # a single name needs no protection on the way to it
         try:
             return open_by_kernel(top, path, flags)
         except OSError as exc:

@@ -1,7 +1,8 @@
 """What secrets look like: keys of known formats, values assigned to secret names, credentials in URLs and headers.
 
 All of it takes time that grows with the text's length alone. A pattern is tried only where one of its `marks` occurs,
-and every repetition in it is bounded, or ends at characters where the next mark may begin.
+and every repetition in it is bounded, or ends at characters where the next mark may begin. Patterns are texts: `re`
+compiles one when it is first tried, and keeps it; most texts need few.
 """
 
 import base64
@@ -17,22 +18,21 @@ LONG = 16
 """The length from which on a value of only letters and digits may be random."""
 Span = tuple[int, int]
 
-
-def is_no_placeholder(value: str) -> bool:
-    """Whether the value is not a placeholder."""
-    return PLACEHOLDER.fullmatch(value) is None
-
-
-PLACEHOLDER = re.compile(
+PLACEHOLDER = (
     r"(?i)[x*.•_\-]+|[^<>{}*\[\]]*[<>{}*\[\]].*|[%$@].*|(?:(?:my|your|the|a|some|test|fake|db|example)[_-]?)?"
     r"(?:pass(?:word|wd|phrase)?|pwd|pw|secret|token|key|user(?:name)?|foo|bar|foobar|example|changeme|dummy|none|null"
     r"|tiger|guest|test|fake)\d{0,3}"
 )
-SHOWN = re.compile(r"\[secret:[0-9a-f]{8}\]")
-UUID = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-SEAMS = re.compile(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])")
-UNSPOKEN = re.compile(r"[bcdfghjklmnpqrstvwxz]{6}")
+SHOWN = r"\[secret:[0-9a-f]{8}\]"
+UUID = r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+SEAMS = r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])"
+UNSPOKEN = r"[bcdfghjklmnpqrstvwxz]{6}"
 """A row of consonants that no word has."""
+
+
+def is_no_placeholder(value: str) -> bool:
+    """Whether the value is not a placeholder."""
+    return re.fullmatch(PLACEHOLDER, value) is None
 
 
 def has_all_kinds(value: str) -> bool:
@@ -52,21 +52,21 @@ def is_varied(value: str) -> bool:
 
 def is_random(value: str) -> bool:
     """Whether the value looks random or unguessable; names, words and paths do not."""
-    if SHOWN.search(value) or not re.search("[A-Za-z]", value):
+    if re.search(SHOWN, value) or not re.search("[A-Za-z]", value):
         return False
     if re.search(r"[<>{}()\[\]]|^[$%]", value) or "://" in value or not is_no_placeholder(value):
         return False
-    if UUID.fullmatch(value):
+    if re.fullmatch(UUID, value):
         return True
     if not re.search("[0-9]", value):
-        return len(value) >= LONG and UNSPOKEN.search(value) is not None and entropy(value) >= 3.0
-    seams = len(SEAMS.findall(value))
+        return len(value) >= LONG and re.search(UNSPOKEN, value) is not None and entropy(value) >= 3.0
+    seams = len(re.findall(SEAMS, value))
     kinds = sum(bool(re.search(kind, value)) for kind in ("[a-z]", "[A-Z]", "[0-9]", r"[^A-Za-z0-9_.\-/:]"))
     if len(value) < LONG:
         return (kinds >= 3 and entropy(value) >= 2.75) or (
             len(value) >= 12 and seams >= 4 and entropy(value) >= 2.75
         )
-    return (seams >= 3 or UNSPOKEN.search(value) is not None) and entropy(value) >= 2.75
+    return (seams >= 3 or re.search(UNSPOKEN, value) is not None) and entropy(value) >= 2.75
 
 
 def is_password(value: str) -> bool:
@@ -76,7 +76,7 @@ def is_password(value: str) -> bool:
     if is_random(value):
         return True
     if (
-        SHOWN.search(value)
+        re.search(SHOWN, value)
         or not is_no_placeholder(value)
         or re.search(r"[<>{}()\[\]|]|^[$%@&/~.]|://", value)
     ):
@@ -88,7 +88,7 @@ def is_password(value: str) -> bool:
 
 def is_credential(value: str) -> bool:
     """Whether a URL's or a command's password is worth hiding."""
-    return is_no_placeholder(value) and not SHOWN.search(value)
+    return is_no_placeholder(value) and not re.search(SHOWN, value)
 
 
 def is_login(value: str) -> bool:
@@ -122,7 +122,6 @@ class Rule(Struct, frozen=True, kw_only=True):
         for mark in self.marks:
             at = text.find(mark)
             while at >= 0:
-                # Compiled where a mark stands, and kept by `re`: most texts hold few.
                 match = re.compile(self.pattern).match(text, at)
                 if match is not None and self.accept(match["secret"]):
                     yield match.span("secret")
@@ -298,49 +297,52 @@ RULES = (
 """Secrets that a single pattern recognises."""
 
 # The names of what is kept secret, and what may stand behind them in a longer name; then the ways to give them a value.
-KEEPER = re.compile(
+KEEPER = (
     r"(?i)(?P<word>passw(?:or)?d|passphrase|pwd|(?<![a-z])pass(?![a-z])|secret|token|api[_-]?key|access[_-]?key"
     r"|private[_-]?key|auth[_-]?key|signing[_-]?key|encryption[_-]?key|account[_-]?key|credential|cred)[\w-]{0,30}"
 )
+KEEPER_MARKS = ("pass", "pwd", "secret", "token", "key", "cred")
+"""One of them is in each name, in any case."""
 PASSWORDS = frozenset(("password", "passwd", "passphrase", "pwd", "pass"))
 QUOTE = r"\\{0,3}[\"'`]"
 SIGN = r"(?:[=!]==?|[:?.]?:{0,3}=|=>|\|\||:|,|\()"
-QUOTED = re.compile(
+QUOTED = (
     rf"(?:{QUOTE})?(?:\[\d{{0,5}}\]|\])?\s{{0,8}}(?:(?::\s{{0,3}})?[A-Za-z]{{1,20}}\s{{0,3}})?{SIGN}\s{{0,8}}"
     rf"[A-Za-z@]{{0,2}}{QUOTE}(?P<secret>[^\"'`\s\\]{{8,300}}){QUOTE}"
 )
 """name = "value", name: str = "value", "name": "value", name => 'value', name("value")."""
-BARE = re.compile(
-    r"(?:[^\S\n]{0,8}[:?]{0,3}=[^\S\n]{0,8}|[\"']?:[^\S\n]{1,8})"
-    r"(?P<secret>[^\s\\\"'`#;,()\[\]{}<>$][^\s\\\"'`;,()\[\]{}<>$]{5,300})(?=[^\S\n]{0,8}[;'\"]?[^\S\n]{0,8}(?:\\[rn]|$))",
-    re.MULTILINE,
+BARE = (
+    r"(?m)(?:[^\S\n]{0,8}[:?]{0,3}=[^\S\n]{0,8}|[\"']?:[^\S\n]{1,8})"
+    r"(?P<secret>[^\s\\\"'`#;,()\[\]{}<>$][^\s\\\"'`;,()\[\]{}<>$]{5,300})(?=[^\S\n]{0,8}[;'\"]?[^\S\n]{0,8}(?:\\[rn]|$))"
 )
 """NAME=value as in a file of settings, name = value as in INI, name: value as in YAML; a line may end as it does within
 JSON."""
-BEFORE_BARE = re.compile(r"[+\- >#;]{0,4}\s*(?:export\s|set\s|-\s)?[\w.-]*")
-ELEMENT = re.compile(r"[^<>]{0,40}>\s{0,40}(?P<secret>[^\s<>\"'$]{8,300})\s{0,40}</")
-ATTRIBUTE = re.compile(r"[\"']\s{1,8}value=[\"'](?P<secret>[^\s<>\"'$]{8,300})[\"']", re.IGNORECASE)
+BEFORE_BARE = r"[+\- >#;]{0,4}\s*(?:export\s|set\s|-\s)?[\w.-]*"
+ELEMENT = r"[^<>]{0,40}>\s{0,40}(?P<secret>[^\s<>\"'$]{8,300})\s{0,40}</"
+ATTRIBUTE = r"(?i)[\"']\s{1,8}value=[\"'](?P<secret>[^\s<>\"'$]{8,300})[\"']"
 """<token>value</token>, <add key="Token" value="value"/>."""
-FLAG = re.compile(r"[=\s](?P<secret>[^\s\"'`$<>()]{12,300})")
-BEFORE_FLAG = re.compile(r"--(?:[A-Za-z]+-)*\Z")
+FLAG = r"[=\s](?P<secret>[^\s\"'`$<>()]{12,300})"
+BEFORE_FLAG = r"--(?:[A-Za-z]+-)*\Z"
 NEAR = 100
 """Characters before a name that are examined."""
 
-PEM = re.compile(
-    r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
+PEM_MARK = "-----BEGIN "
+PEM = (
+    PEM_MARK + r"(?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
     r"(?P<secret>(?:(?!-----(?:BEGIN|END))[\s\S]){1,20000}?)(?=-----(?:END|BEGIN)|\Z)"
 )
-PEM_LINE = re.compile(r"[ +\-]?\s{0,80}(?P<secret>[A-Za-z0-9+/]{64})\s{0,80}")
-TOKEN_HEAD = re.compile(r"(?<![A-Za-z0-9_])eyJ")
-TOKEN_PART = re.compile(r"[A-Za-z0-9_-]*")
+MAX_PEM_LINE = 226
+PEM_LINE = r"[ +\-]?\s{0,80}(?P<secret>[A-Za-z0-9+/]{64})\s{0,80}"
+JWT_HEAD = r"(?<![A-Za-z0-9_])eyJ"
+JWT_PART = r"[A-Za-z0-9_-]*"
 
 
 def shapes_in(text: str) -> Iterator[Span]:
     """The places in the text that look like secrets; in no particular order, and possibly one within another."""
-    for match in PEM.finditer(text):
+    for match in re.finditer(PEM, text) if PEM_MARK in text else ():
         if re.search("[A-Za-z0-9+/]{16}", match["secret"]):
             yield match.span("secret")
-    lone = PEM_LINE.fullmatch(text)
+    lone = re.fullmatch(PEM_LINE, text) if len(text) <= MAX_PEM_LINE else None
     if lone is not None and has_all_kinds(lone["secret"]):
         yield lone.span("secret")
     for rule in RULES:
@@ -354,16 +356,16 @@ def _web_tokens(text: str) -> Iterator[Span]:
     middle = text.find(".eyJ")
     part = 0
     while middle >= 0:
-        body = TOKEN_PART.match(text, middle + 1)
+        body = re.compile(JWT_PART).match(text, middle + 1)
         end = body.end() if body else middle
         begin = middle
         while begin > part and (
             text[begin - 1].isascii() and (text[begin - 1].isalnum() or text[begin - 1] in "_-")
         ):
             begin -= 1
-        head = TOKEN_HEAD.search(text, begin, middle)
+        head = re.compile(JWT_HEAD).search(text, begin, middle)
         if head is not None and middle - head.start() >= 11 and end - middle >= 12:
-            signature = TOKEN_PART.match(text, end + 1) if text[end : end + 1] == "." else None
+            signature = re.compile(JWT_PART).match(text, end + 1) if text[end : end + 1] == "." else None
             yield head.start(), signature.end() if signature and signature.end() - end > 10 else end
         part = end
         middle = text.find(".eyJ", end)
@@ -371,7 +373,10 @@ def _web_tokens(text: str) -> Iterator[Span]:
 
 def _assigned(text: str) -> Iterator[Span]:
     """Values assigned to secret names, if they look random."""
-    for name in KEEPER.finditer(text):
+    folded = text.casefold()
+    if not any(mark in folded for mark in KEEPER_MARKS):
+        return
+    for name in re.finditer(KEEPER, text):
         near = text[max(name.start() - NEAR, 0) : name.start()]
         before = near[max(near.rfind("\n") + 1, near.rfind("\\n") + 2 if "\\n" in near else 0) :]
         said = _given(text, name, before)
@@ -381,15 +386,15 @@ def _assigned(text: str) -> Iterator[Span]:
 
 def _given(text: str, name: re.Match[str], before: str) -> Span | None:
     for pattern in (QUOTED, ATTRIBUTE, ELEMENT):
-        match = pattern.match(text, name.end())
+        match = re.compile(pattern).match(text, name.end())
         if match is not None:
             return match.span("secret") if is_random(match["secret"]) else None
-    if BEFORE_FLAG.search(before):
-        match = FLAG.match(text, name.end())
+    if re.search(BEFORE_FLAG, before):
+        match = re.compile(FLAG).match(text, name.end())
         if match is not None:
             return match.span("secret") if is_random(match["secret"]) else None
-    bare = BARE.match(text, name.end())
-    if bare is None or BEFORE_BARE.fullmatch(re.split("[\"']", before)[-1]) is None:
+    bare = re.compile(BARE).match(text, name.end())
+    if bare is None or re.fullmatch(BEFORE_BARE, re.split("[\"']", before)[-1]) is None:
         return None
     judged = is_password if name["word"].lower() in PASSWORDS else is_random
     return bare.span("secret") if judged(bare["secret"]) else None

@@ -9,7 +9,6 @@ import contextlib
 import fcntl
 import hashlib
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -166,7 +165,7 @@ def _foreign(folder: Path) -> UsageError:
 
 def _note_down(folder: Path) -> None:
     """Write a new key to the note and to the folder, in this order, since a folder without a key counts as new."""
-    key = secrets.token_hex(KEY_BYTES).encode()
+    key = os.urandom(KEY_BYTES).hex().encode()
     atomic_write(_note_of(folder), _note(folder, key), private=True)
     (folder / KEY).unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -16,19 +16,19 @@ import re
 from msgspec import Struct
 
 ID_LENGTH = 32
-ID_PATTERN = re.compile(rf"[a-z0-9_-]{{1,{ID_LENGTH}}}\Z")
+ID_PATTERN = rf"[a-z0-9_-]{{1,{ID_LENGTH}}}\Z"
 SHORT_LENGTH = 8
 NEWEST_RUN = "@"
 """Used instead of an id; `@~1` is the run before."""
-RUN_BY_AGE = re.compile(r"@(?:~([0-9]{1,9}))?")
+RUN_BY_AGE = r"@(?:~([0-9]{1,9}))?"
 BRANCHES = "cra"
 """The folder of the branches of results."""
-CALL = re.compile(r"call:(?P<call>[0-9]+)(?::(?P<line>[0-9]+))?")
+CALL = r"call:(?P<call>[0-9]+)(?::(?P<line>[0-9]+))?"
 RETRY = ":retry_"
 SEPARATOR = " :: "
-LINES = re.compile(r" \(lines (\d+)-(\d+)\)")
-REMARKS = re.compile(r"(?: \((?:lines \d+-\d+|about \d+ tokens)\))+\Z")
-UNQUOTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+LINES = r" \(lines (\d+)-(\d+)\)"
+REMARKS = r"(?: \((?:lines \d+-\d+|about \d+ tokens)\))+\Z"
+UNQUOTED = "[\x00-\x1f\x7f-\x9f\u2028\u2029]"
 
 
 class RunReference(Struct, frozen=True, kw_only=True):
@@ -57,7 +57,7 @@ def new_task_id() -> str:
 
 def is_plan_id(text: str) -> bool:
     """Whether `text` may name a part or a step."""
-    return ID_PATTERN.match(text) is not None
+    return re.match(ID_PATTERN, text) is not None
 
 
 def meta_plan_pass(task_id: str) -> str:
@@ -120,7 +120,7 @@ def short_id(task_id: str) -> str:
 def parse_run(text: str) -> RunReference:
     """The run that a person means by `text`."""
     text = text.removeprefix(f"{BRANCHES}/")
-    by_age = RUN_BY_AGE.fullmatch(text)
+    by_age = re.fullmatch(RUN_BY_AGE, text)
     if by_age is not None:
         return RunReference(prefix="", age=int(by_age[1] or 0))
     return RunReference(prefix=text)
@@ -134,7 +134,7 @@ def split_place(text: str) -> tuple[str, str]:
 
 def parse_call(text: str) -> CallReference | None:
     """The call that `call:N` or `call:N:LINE` names; None if `text` does not name one."""
-    match = CALL.fullmatch(text)
+    match = re.fullmatch(CALL, text)
     if match is None:
         return None
     return CallReference(call_id=int(match["call"]), line=int(match["line"]) if match["line"] else None)
@@ -157,7 +157,7 @@ class ItemName(Struct, frozen=True, kw_only=True):
 
 def quoted(name: str) -> str:
     """A name as written in a prompt: as it is, or as a JSON string if it contains line breaks or control characters."""
-    return json.dumps(name) if UNQUOTED.search(name) else name
+    return json.dumps(name) if re.search(UNQUOTED, name) else name
 
 
 def model_name(tag: str) -> str:
@@ -177,8 +177,8 @@ def parse_item_name(name: str) -> ItemName:
     A piece without a name is called by its lines, in brackets, too: these come first, and are the symbol.
     """
     path, separated, symbol = name.partition(SEPARATOR)
-    remarks = REMARKS.search(symbol if separated else path)
+    remarks = re.search(REMARKS, symbol if separated else path)
     if remarks is not None:
         path, symbol = (path, symbol[: remarks.start()]) if separated else (path[: remarks.start()], "")
-    given = LINES.findall(remarks[0]) if remarks else []
+    given = re.findall(LINES, remarks[0]) if remarks else []
     return ItemName(path=path, symbol=symbol, lines=(int(given[-1][0]), int(given[-1][1])) if given else None)

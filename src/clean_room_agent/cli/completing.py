@@ -231,7 +231,7 @@ def _from_record(conn: Any, line: Line, kind: str, word: str) -> Offer:
         return Offer(words=[(f"{run}/{name}", told) for name, told in known if name.startswith(place)])
     # `RUN` may be all, or `/PLACE` may follow.
     return Offer(
-        how="open" if kind == "place" and RUN_BY_AGE.fullmatch(word) else "words", words=_runs(conn, word)
+        how="open" if kind == "place" and re.fullmatch(RUN_BY_AGE, word) else "words", words=_runs(conn, word)
     )
 
 

@@ -5,7 +5,6 @@ given, without control characters, and folded between words at the terminal's wi
 import json
 import os
 import re
-import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
@@ -157,6 +156,8 @@ def fitted(text: str, stream: IO[str]) -> str:
     """`text` for `stream`: folded at a terminal, unchanged elsewhere."""
     if not stream.isatty():
         return text
+    import shutil  # only a terminal needs it, and it loads the compression modules
+
     return folded(text, shutil.get_terminal_size().columns)
 
 

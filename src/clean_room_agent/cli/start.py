@@ -1,5 +1,6 @@
 """The entry point: answers `--version` and shell completion before anything else is imported."""
 
+import gc
 import os
 import sys
 
@@ -20,6 +21,7 @@ def main() -> None:
 
         tell_shell(shell, sys.argv[1:])
         return
+    gc.disable()  # until the command is imported, too: nothing would be freed
     from clean_room_agent.cli.main import main as run_command
 
     try:

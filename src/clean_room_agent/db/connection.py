@@ -6,7 +6,6 @@ It also notices when an open file was moved or replaced, and when an error is re
 import contextlib
 import errno
 import os
-import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,6 +50,8 @@ def file_of(conn: sqlite3.Connection) -> Path:
 
 def free_space_hint(error: BaseException, path: Path) -> str:
     """A hint if the disk that holds `path` is so full that this explains the error; else ""."""
+    import shutil  # noqa: PLC0415 - loads compression modules, and is needed only where something failed
+
     free = shutil.disk_usage(next(place for place in (path, *path.parents) if place.exists())).free
     full = code_of(error) in FULL or (
         isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}

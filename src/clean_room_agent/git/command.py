@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -266,6 +265,8 @@ def remedy_for(words: str, free: int) -> str:
 
 
 def _free_at(folder: Path) -> int:
+    import shutil  # noqa: PLC0415 - loads compression modules, and is needed only where something failed
+
     try:
         return shutil.disk_usage(folder).free
     except OSError:

@@ -5,7 +5,6 @@ import fcntl
 import glob
 import os
 import re
-import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -130,7 +129,7 @@ def remove_draft(path: Path) -> None:
 @contextlib.contextmanager
 def new_draft(path: Path) -> Iterator[Draft]:
     """Provide a draft of the database at `path`, not created yet; unless published, it is deleted after the block."""
-    draft = Draft(path.with_name(f"{path.name}.{secrets.token_hex(4)}.new"))
+    draft = Draft(path.with_name(f"{path.name}.{os.urandom(4).hex()}.new"))
     try:
         yield draft
     finally:
