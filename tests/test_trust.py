@@ -8,6 +8,7 @@ from testing.repositories import git, make_repository
 
 from clean_room_agent.errors import UsageError
 from clean_room_agent.folders import remove_tree
+from clean_room_agent.git.repository import list_work_tree
 from clean_room_agent.trust import KEY, forget, is_ours, require_trust, state_folder, trust
 from clean_room_agent.workspace import Workspace, trusted_workspace
 
@@ -66,6 +67,8 @@ def test_what_git_tracks_is_never_used(top: Path, name: str) -> None:
     with pytest.raises(UsageError, match="git tracks") as caught:
         require_trust(top / ".clean_room")
     assert f"git rm -r -f {name.partition('/')[0]};" in caught.value.hint
+    with pytest.raises(UsageError, match="git tracks"):
+        require_trust(top / ".clean_room", list_work_tree(top).paths)
     with pytest.raises(UsageError, match="git tracks"):
         trust(top / ".clean_room")
     git(top, "rm", "-q", "--cached", name)

@@ -10,7 +10,7 @@ import fcntl
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from clean_room_agent.errors import UsageError
@@ -33,14 +33,21 @@ def state_folder() -> Path:
     return (Path(base) if base.startswith("/") else Path.home() / ".local" / "state") / "cra"
 
 
-def require_trust(folder: Path) -> None:
+def require_trust(folder: Path, listed: Iterable[str] | None = None) -> None:
     """Check that the `.clean_room` of a repository is the user's own or does not exist, that git tracks nothing in it,
     and that it contains no link.
+
+    Args:
+        folder: it, whether it exists or not.
+        listed: the paths that git tracks or would offer to add, if they are known: git is then only asked again if one
+            of them begins with the folder's name, in any case.
 
     Raises:
         UsageError: it is not; nothing of it was used.
     """
-    _refuse_tracked(folder)
+    name = folder.name.lower()
+    if listed is None or any(path[: len(name)].lower() == name for path in listed):
+        _refuse_tracked(folder)
     if os.path.lexists(folder):
         _refuse_foreign(folder)
         _refuse_links(folder)

@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -131,14 +131,14 @@ class Workspace(Struct, frozen=True, kw_only=True):
             ) from exc
 
 
-def trusted_workspace(top: Path) -> Workspace:
-    """The workspace of the repository at `top`, for a command that a user gave.
+def trusted_workspace(top: Path, listed: Iterable[str] | None = None) -> Workspace:
+    """The workspace of the repository at `top`, for a command that a user gave; `listed` as in `require_trust`.
 
     Raises:
         UsageError: its folder was made by somebody else, git tracks something in it, or it contains a link.
     """
     workspace = Workspace(repo=top)
-    require_trust(workspace.folder)
+    require_trust(workspace.folder, listed)
     return workspace
 
 

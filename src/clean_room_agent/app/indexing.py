@@ -41,7 +41,7 @@ def index_work_tree(
         IndexingError: a file cannot be read, and `continue_on_error` is not set.
     """
     listing = list_work_tree(repo)
-    workspace = trusted_workspace(listing.top)
+    workspace = trusted_workspace(listing.top, listing.paths)
     workspace.create()
     digest = digest_of(workspace.config)
     return index_recorded(
