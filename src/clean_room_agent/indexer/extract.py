@@ -1,7 +1,6 @@
 """Extracts everything that the index stores about one file, as plain tuples that are cheap to pickle."""
 
 import hashlib
-import json
 import os
 from collections.abc import Iterable
 from functools import cache
@@ -23,6 +22,7 @@ from clean_room_agent.indexer.nesting import Nested, nest
 from clean_room_agent.indexer.references import reading
 from clean_room_agent.indexer.references.ecmascript import reading as ecmascript
 from clean_room_agent.indexer.search_rows import read_search_file
+from clean_room_agent.json_values import to_json
 from clean_room_agent.safe_open import NOT_A_FILE, open_file
 
 DocFacts = tuple[int, str, str, str | None]
@@ -162,7 +162,7 @@ def _parse(source: bytes, grammar: str | None) -> tuple[Parsed, Nested, StoredNa
 def _imports_text(imports: Iterable[RawImport]) -> str:
     """The import statements as written, without duplicates."""
     written = dict.fromkeys((one.target, one.names, one.kind) for one in imports)
-    return json.dumps([list(one) for one in written], ensure_ascii=False, separators=(",", ":"))
+    return to_json(list(written))
 
 
 def _first_error(root: Node) -> str:

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from clean_room_agent.json_values import to_json
+
 STAR = "*"
 """The key of what `from module import *` takes, and of what `export * from` passes on."""
 EXPORT = "^"
@@ -16,7 +18,6 @@ DEFAULT = "default"
 """The name of JavaScript's default export."""
 WHOLE = "="
 """The export that is the module itself: what `module.exports` and TypeScript's `export =` are set to."""
-ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class FileNames(NamedTuple):
@@ -65,7 +66,7 @@ def write_interface(
     exported: Sequence[str] | Mapping[str, tuple[str, str]] | None,
 ) -> str:
     """Serialise an interface for `parse_interface`."""
-    return ENCODE([definitions, imports, stars, exported])
+    return to_json([definitions, imports, stars, exported])
 
 
 def parse_interface(text: str) -> Interface:

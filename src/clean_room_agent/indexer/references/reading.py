@@ -11,7 +11,7 @@ from clean_room_agent.indexer.nesting import Nested
 from clean_room_agent.indexer.references import binding
 from clean_room_agent.indexer.references.binding import Binds, read_binds
 from clean_room_agent.indexer.references.expressions import CHAIN, MAX_LENGTH, chain_of, split
-from clean_room_agent.indexer.references.interface import ENCODE, STAR, FileNames, Written, write_interface
+from clean_room_agent.indexer.references.interface import STAR, FileNames, Written, write_interface
 from clean_room_agent.indexer.references.latin1 import as_bytes, import_as_bytes, real_name
 from clean_room_agent.indexer.references.name_scan import (
     BUILTINS,
@@ -23,6 +23,7 @@ from clean_room_agent.indexer.references.name_scan import (
 )
 from clean_room_agent.indexer.references.parameters import arguments
 from clean_room_agent.indexer.references.scopes import EMPTY, FUNCTIONS, bindings
+from clean_room_agent.json_values import to_json
 
 QUERY = binding.QUERY + "(attribute object: (call)) @use.chain\n"
 GROWS = re.compile(r"^__all__\s*(?:\+=|\.)", re.MULTILINE)
@@ -71,7 +72,7 @@ def read_names(
     taken = [(one.target, one.names, one.kind) for one in imports]
     return FileNames(
         real_name(write_interface(reachable, outside, list(dict.fromkeys(stars)), exported)),
-        real_name(ENCODE([inner, taken, uses])),
+        real_name(to_json([inner, taken, uses])),
     )
 
 

@@ -37,8 +37,9 @@ from clean_room_agent.indexer.nesting import Nested
 from clean_room_agent.indexer.references.ecmascript.binding import Binds
 from clean_room_agent.indexer.references.ecmascript.definitions import read_definitions
 from clean_room_agent.indexer.references.ecmascript.uses import Uses
-from clean_room_agent.indexer.references.interface import ENCODE, FileNames, write_interface
+from clean_room_agent.indexer.references.interface import FileNames, write_interface
 from clean_room_agent.indexer.references.latin1 import as_bytes, real_name
+from clean_room_agent.json_values import to_json
 
 COMMON_QUERY = """
 [(identifier) (shorthand_property_identifier) (this) (super)] @use.name
@@ -96,4 +97,4 @@ def read_names(captures: Mapping[str, Sequence[Node]], source: bytes, nested: Ne
     reachable, inner = read_definitions(binds, captures)
     uses = Uses(binds, captures, frozenset([*reachable, *binds.imports])).read()
     interface = write_interface(reachable, binds.imports, list(dict.fromkeys(binds.stars)), binds.exports)
-    return FileNames(real_name(interface), real_name(ENCODE([inner, [], uses])))
+    return FileNames(real_name(interface), real_name(to_json([inner, [], uses])))
