@@ -95,10 +95,10 @@ def index(
 
 def list_entries(conn: Connection) -> Iterator[tuple[int, str, tuple[int, ...]]]:
     """Every posting: file id, term, frequencies in `FIELDS`; by bucket and term."""
-    for row in conn.execute("SELECT bucket FROM postings ORDER BY bucket").fetchall():
-        for term, entries in postings._read_bucket(conn, row[0]).items():
+    for number, *bucket in conn.execute(postings.BUCKETS).fetchall():
+        for term, entries in postings.unpacked(tuple(bucket)).items():
             for slot, *counts in postings._FILE.iter_unpack(entries):
-                yield row[0] * postings.BUCKET + slot, term, tuple(counts)
+                yield number * postings.BUCKET + slot, term, tuple(counts)
 
 
 def dump(conn: Connection) -> dict[str, Rows]:

@@ -3,9 +3,10 @@
 Modules that are needed only to parse files are imported late: most runs find nothing changed.
 """
 
+import contextlib
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,10 @@ from clean_room_agent.indexer.scan import Scan, scan
 from clean_room_agent.safe_open import open_file
 
 if TYPE_CHECKING:
+    from clean_room_agent.db.curated.postings import SearchFile, SearchRows
     from clean_room_agent.indexer.extract import FileFacts
     from clean_room_agent.indexer.workers import Channel
+    from clean_room_agent.indexer.write import Changes
 
 ALONE_BYTES = 200_000
 """Less is read sooner by this process than by others that must be started."""
@@ -85,9 +88,9 @@ def update_files(
     suspects = found.suspects
     if not (suspects or found.gone):
         return Outcome(scanned=len(found.present), changed=0, deleted=0, failures=[], left_out=found.left_out)
-    from clean_room_agent.indexer.extract import FileFacts  # noqa: PLC0415 - see the module's first lines
-    from clean_room_agent.indexer.resolution import StoredWorld, affected  # noqa: PLC0415
-    from clean_room_agent.indexer.write import FileWriter, write_resolution  # noqa: PLC0415
+    from clean_room_agent.db.curated.postings import put_rows  # noqa: PLC0415 - see the module's first lines
+    from clean_room_agent.indexer.extract import FileFacts  # noqa: PLC0415
+    from clean_room_agent.indexer.write import FileWriter  # noqa: PLC0415
 
     repo = files.get_repo(conn)
     if repo is None:
@@ -110,11 +113,9 @@ def update_files(
     changes = writer.changes
     if changes.written or changes.removed:
         writer.finish()
-        world = StoredWorld(conn, root, writer.ids)
-        paths = {file_id: path for path, file_id in writer.ids.items()}
-        for file_id in sorted(affected(conn, root, changes, writer.ids, world)):
-            stored = names.get_names(conn, file_id)
-            write_resolution(conn, file_id, None if stored is None else world.resolve(paths[file_id], stored))
+        with _search_rows(conn, changes.search, beside=jobs > 1 and not alone) as rows:
+            _resolve_again(conn, root, changes, writer.ids)
+            put_rows(conn, rows())
     return Outcome(
         scanned=len(found.present),
         changed=len(changes.written),
@@ -122,6 +123,43 @@ def update_files(
         failures=sorted(failures),
         left_out=found.left_out,
     )
+
+
+def _resolve_again(conn: Connection, root: Path, changes: "Changes", ids: Mapping[str, int]) -> None:
+    """Resolve the files that the changes affect, themselves included, and write that."""
+    from clean_room_agent.indexer.resolution import StoredWorld, affected  # noqa: PLC0415 - see the module's first lines
+    from clean_room_agent.indexer.write import write_resolution  # noqa: PLC0415
+
+    world = StoredWorld(conn, root, ids)
+    paths = {file_id: path for path, file_id in ids.items()}
+    for file_id in sorted(affected(conn, root, changes, ids, world)):
+        stored = names.get_names(conn, file_id)
+        write_resolution(conn, file_id, None if stored is None else world.resolve(paths[file_id], stored))
+
+
+@contextlib.contextmanager
+def _search_rows(
+    conn: Connection, search: "Mapping[int, SearchFile | None]", *, beside: bool
+) -> "Iterator[Callable[[], SearchRows]]":
+    """Provide what makes the rows of the search tables for these files, or waits for them if another process does so
+    `beside` the block.
+
+    That process is given what is stored, and opens nothing: SQLite's locks do not survive a fork.
+    """
+    from clean_room_agent.db.curated import postings  # noqa: PLC0415 - see the module's first lines
+
+    stored = postings.read_buckets(conn, search)
+    if not beside:
+        yield lambda: postings.replaced(stored, search)
+        return
+    from clean_room_agent.indexer.workers import WorkerPool  # noqa: PLC0415 - see the module's first lines
+
+    def work(channel: "Channel") -> None:
+        channel.send(postings.replaced(stored, search))
+        channel.send(None)
+
+    with WorkerPool(1, tasks=0, body=work) as pool:
+        yield lambda: next(pool.messages(None))
 
 
 def _is_same(conn: Connection, root: Path, path: str, known: FileStamp | SkippedStamp | None) -> bool:

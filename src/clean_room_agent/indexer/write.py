@@ -125,8 +125,7 @@ class FileWriter:
             symbols.delete_symbols(self._conn, file_id)
 
     def finish(self) -> None:
-        """Update the search tables, and delete the rows of removed files."""
-        postings.replace_files(self._conn, self.changes.search)
+        """Delete the rows of removed files."""
         files.delete_files(self._conn, sorted(self.changes.removed.values()))
 
     def _symbol_ids(self, file_id: int, facts: FileFacts) -> list[int]:

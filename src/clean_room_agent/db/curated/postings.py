@@ -49,6 +49,21 @@ class SearchFile(NamedTuple):
     """(place of the symbol, the numbers of all its words in order, each as a character), by place."""
 
 
+PackedBucket = tuple[str, bytes, bytes]
+"""Its terms, sorted and separated by a blank; in how many files each stands; the entries of all."""
+
+
+class SearchRows(NamedTuple):
+    """Rows of the search tables."""
+
+    gone: list[int]
+    """Ids of files that have none any more."""
+    files: list[tuple[int | str | bytes, ...]]
+    """Of `search_files`."""
+    buckets: list[tuple[int, str, bytes, bytes]]
+    """Of `postings`; one without terms is not stored."""
+
+
 class FileChunks(NamedTuple):
     """The chunks of one file."""
 
@@ -119,31 +134,57 @@ class _Bucket:
 def insert_bucket(conn: sqlite3.Connection, bucket: int, files: Iterable[tuple[int, SearchFile]]) -> None:
     """Insert files of one bucket that was empty; ids must ascend."""
     packed: dict[str, bytes] = {}
+    rows = []
     for file_id, file in files:
-        _put_file(conn, file_id, file)
+        rows.append(_file_row(file_id, file))
         _pack(packed, file_id % BUCKET, file.terms)
-    _put_bucket(conn, bucket, packed)
+    put_rows(conn, SearchRows([], rows, [_bucket_row(bucket, packed)]))
 
 
-def replace_files(conn: sqlite3.Connection, files: Mapping[int, SearchFile | None]) -> None:
-    """Replace these files in the search index, or delete those given as None."""
+def read_buckets(conn: sqlite3.Connection, file_ids: Iterable[int]) -> dict[int, PackedBucket | None]:
+    """The buckets of these files as they are stored, by number; None for one that is empty."""
+    numbers = sorted({file_id // BUCKET for file_id in file_ids})
+    rows = ((number, conn.execute(ONE_BUCKET, (number,)).fetchone()) for number in numbers)
+    return {number: None if row is None else (row[0], row[1], row[2]) for number, row in rows}
+
+
+def replaced(stored: Mapping[int, PackedBucket | None], files: Mapping[int, SearchFile | None]) -> SearchRows:
+    """The rows that put these files into the search tables in place of what they were, or remove those given as None.
+
+    Needs no database, so that another process can make them. `stored`: what `read_buckets` found for the files.
+    """
     by_bucket: dict[int, list[int]] = {}
     for file_id in sorted(files):
         by_bucket.setdefault(file_id // BUCKET, []).append(file_id)
+    rows = SearchRows([], [], [])
     for bucket, file_ids in by_bucket.items():
         fresh: dict[str, bytes] = {}
         for file_id in file_ids:
             file = files[file_id]
             if file is None:
-                conn.execute("DELETE FROM search_files WHERE file_id = ?", (file_id,))
+                rows.gone.append(file_id)
             else:
-                _put_file(conn, file_id, file)
+                rows.files.append(_file_row(file_id, file))
                 _pack(fresh, file_id % BUCKET, file.terms)
-        held = _without(_read_bucket(conn, bucket), frozenset(one % BUCKET for one in file_ids))
+        held = _without(unpacked(stored[bucket]), frozenset(one % BUCKET for one in file_ids))
         for term, entries in fresh.items():
             before = held.get(term)
             held[term] = entries if before is None else _merged(before, entries)
-        _put_bucket(conn, bucket, held)
+        rows.buckets.append(_bucket_row(bucket, held))
+    return rows
+
+
+def put_rows(conn: sqlite3.Connection, rows: SearchRows) -> None:
+    """Store the rows in place of those with the same ids."""
+    conn.executemany("DELETE FROM search_files WHERE file_id = ?", [(one,) for one in rows.gone])
+    conn.executemany(PUT_FILE, rows.files)
+    conn.executemany("DELETE FROM postings WHERE bucket = ?", [row[:1] for row in rows.buckets if not row[1]])
+    conn.executemany(PUT_BUCKET, [row for row in rows.buckets if row[1]])
+
+
+def replace_files(conn: sqlite3.Connection, files: Mapping[int, SearchFile | None]) -> None:
+    """Replace these files in the search tables, or remove those given as None."""
+    put_rows(conn, replaced(read_buckets(conn, files), files))
 
 
 def read_lengths(conn: sqlite3.Connection) -> FieldLengths:
@@ -164,7 +205,7 @@ def read_chunks(conn: sqlite3.Connection, file_id: int) -> FileChunks | None:
     return FileChunks(row[0], row[1].decode("utf-16-le", "surrogatepass"))
 
 
-def _put_file(conn: sqlite3.Connection, file_id: int, file: SearchFile) -> None:
+def _file_row(file_id: int, file: SearchFile) -> tuple[int | str | bytes, ...]:
     numbers = "".join(
         [
             f"{chr(place)}{chr(len(words) & _WORD)}{chr(len(words) >> 16)}{words}"
@@ -173,7 +214,7 @@ def _put_file(conn: sqlite3.Connection, file_id: int, file: SearchFile) -> None:
     )
     lengths = (sum(counts.values()) for counts in file.terms)
     chunks = numbers.encode("utf-16-le", "surrogatepass")
-    conn.execute(PUT_FILE, (file_id, *lengths, " ".join(file.words), chunks))
+    return file_id, *lengths, " ".join(file.words), chunks
 
 
 def _pack(packed: dict[str, bytes], slot: int, terms: FileTerms) -> None:
@@ -213,12 +254,11 @@ class _BodyEntries(dict[int, bytes]):
         return entry
 
 
-def _read_bucket(conn: sqlite3.Connection, bucket: int) -> dict[str, bytes]:
+def unpacked(bucket: PackedBucket | None) -> dict[str, bytes]:
     """Term -> packed entries of a bucket."""
-    row = conn.execute(ONE_BUCKET, (bucket,)).fetchone()
-    if row is None:
+    if bucket is None:
         return {}
-    terms, counts, files = row
+    terms, counts, files = bucket
     held: dict[str, bytes] = {}
     at = 0
     for term, count in zip(terms.split(), counts, strict=True):
@@ -228,15 +268,12 @@ def _read_bucket(conn: sqlite3.Connection, bucket: int) -> dict[str, bytes]:
     return held
 
 
-def _put_bucket(conn: sqlite3.Connection, bucket: int, packed: Mapping[str, bytes]) -> None:
-    """Store the bucket's entries by term, or delete an empty bucket."""
-    if not packed:
-        conn.execute("DELETE FROM postings WHERE bucket = ?", (bucket,))
-        return
+def _bucket_row(bucket: int, packed: Mapping[str, bytes]) -> tuple[int, str, bytes, bytes]:
+    """The bucket's entries by term; without terms if it is empty."""
     terms = sorted(packed)
     entries = list(map(packed.__getitem__, terms))
     counts = bytes([size // _FILE.size for size in map(len, entries)])
-    conn.execute(PUT_BUCKET, (bucket, " ".join(terms), counts, b"".join(entries)))
+    return bucket, " ".join(terms), counts, b"".join(entries)
 
 
 def _without(held: Mapping[str, bytes], slots: frozenset[int]) -> dict[str, bytes]:
