@@ -92,19 +92,20 @@ class FileWriter:
         path = facts.file.path
         file_id = self.ids.get(path)
         before: StoredNames | None = None
-        callables: dict[str, tuple[str, ...]] = {}
+        stored: list[symbols.SymbolTuple] = []
         if file_id is None:
             file_id = self.ids[path] = self.changes.added[path] = self._new[path]
             files.insert_files(self._conn, self._repo_id, [(file_id, facts.file)])
         else:
             before = names.get_names(self._conn, file_id)
-            callables = symbols.list_callables(self._conn, file_id)
+            stored = symbols.list_rows(self._conn, file_id)
             files.update_file(self._conn, file_id, facts.file)
             symbols.delete_prose(self._conn, file_id)
             metadata.delete_metadata(self._conn, [file_id])
-        ids = self._symbol_ids(file_id, facts)
-        symbols.replace_symbols(self._conn, file_id, _symbol_rows(file_id, facts, ids))
-        self._compare(path, callables, symbols.list_callables(self._conn, file_id))
+        ids = _symbol_ids(file_id, facts, stored)
+        rows = _symbol_rows(file_id, facts, ids)
+        symbols.replace_symbols(self._conn, stored, rows)
+        self._compare(path, stored, rows)
         symbols.insert_docstrings(self._conn, _docstring_rows(file_id, facts, ids))
         symbols.insert_comments(self._conn, _comment_rows(file_id, facts, ids))
         if facts.names is None:
@@ -119,7 +120,7 @@ class FileWriter:
         """Delete the files and everything known about them."""
         for path in sorted(path for path in paths if path in self.ids):
             file_id = self.changes.removed[path] = self.ids.pop(path)
-            self._compare(path, symbols.list_callables(self._conn, file_id), {})
+            self._compare(path, symbols.list_rows(self._conn, file_id), ())
             self.changes.names[file_id] = (names.get_names(self._conn, file_id), None)
             self.changes.search[file_id] = None
             symbols.delete_symbols(self._conn, file_id)
@@ -128,29 +129,12 @@ class FileWriter:
         """Delete the rows of removed files."""
         files.delete_files(self._conn, sorted(self.changes.removed.values()))
 
-    def _symbol_ids(self, file_id: int, facts: FileFacts) -> list[int]:
-        """Ids by place: those that the same names had before, and new ones for the rest."""
-        known: dict[str, list[int]] = {}
-        first = symbols.first_symbol_id(file_id)
-        used: set[int] = set()
-        for symbol_id, name in symbols.list_symbol_ids(self._conn, file_id):
-            known.setdefault(name, []).append(symbol_id)
-            used.add(symbol_id)
-        unused = (
-            number for number in range(first, symbols.first_symbol_id(file_id + 1)) if number not in used
-        )
-        for ids in known.values():
-            ids.reverse()
-        return [
-            known[one.qualified_name].pop() if known.get(one.qualified_name) else next(unused)
-            for one in facts.symbols
-        ]
-
     def _compare(
-        self, path: str, before: dict[str, tuple[str, ...]], after: dict[str, tuple[str, ...]]
+        self, path: str, stored: Iterable[symbols.SymbolTuple], rows: Iterable[symbols.SymbolTuple]
     ) -> None:
         counts = self.changes.callables
         python = path.endswith(SUFFIXES)
+        before, after = symbols.callables_in(stored), symbols.callables_in(rows)
         for name in before.keys() | after.keys():
             old, new = before.get(name, ()), after.get(name, ())
             if old != new:
@@ -176,6 +160,23 @@ def write_resolution(conn: Connection, file_id: int, resolved: Resolution | None
     names.replace_lookups(conn, file_id, found.lookups)
     files.replace_reexports(conn, file_id, found.reexports)
     names.replace_targets(conn, file_id, found.targets)
+
+
+def _symbol_ids(file_id: int, facts: FileFacts, stored: Iterable[symbols.SymbolTuple]) -> list[int]:
+    """Ids by place: those that the same names had before, and new ones for the rest."""
+    known: dict[str, list[int]] = {}
+    used: set[int] = set()
+    for row in stored:
+        known.setdefault(row[4], []).append(row[0])
+        used.add(row[0])
+    every = range(symbols.first_symbol_id(file_id), symbols.first_symbol_id(file_id + 1))
+    unused = (number for number in every if number not in used)
+    for ids in known.values():
+        ids.reverse()
+    return [
+        known[one.qualified_name].pop() if known.get(one.qualified_name) else next(unused)
+        for one in facts.symbols
+    ]
 
 
 def _symbol_rows(file_id: int, facts: FileFacts, ids: Sequence[int]) -> list[symbols.SymbolTuple]:

@@ -27,7 +27,9 @@ def test_symbols_that_stay_keep_the_references_to_them(index: sqlite3.Connection
     symbols.insert_symbols(index, [symbol(0, "f"), symbol(1, "g", line=5), symbol(2, "h", line=9)])
     symbols.insert_references(index, [(FIRST + 2, FIRST, "call", 1.0), (FIRST + 2, FIRST + 1, "call", 1.0)])
     symbols.replace_symbols(
-        index, 1, [symbol(0, "f", line=3), symbol(2, "h", line=9), symbol(3, "new", line=12)]
+        index,
+        symbols.list_rows(index, 1),
+        [symbol(0, "f", line=3), symbol(2, "h", line=9), symbol(3, "new", line=12)],
     )
     assert stored(index) == [(0, "f", 3), (2, "h", 9), (3, "new", 12)]
     assert [one.symbol.name for one in symbols.list_callees(index, FIRST + 2)] == ["f"]
@@ -51,10 +53,9 @@ def test_only_rows_that_differ_are_written(
         index, [symbol(0, "K", kind="class"), symbol(1, "K.m", line=2, kind="method", parent=FIRST)]
     )
     before = index.total_changes
-    symbols.replace_symbols(index, 1, after)
+    symbols.replace_symbols(index, symbols.list_rows(index, 1), after)
     assert index.total_changes - before == touched
-    rows = [tuple(row) for row in index.execute(symbols.STORED, (1,))]
-    assert rows == after
+    assert symbols.list_rows(index, 1) == after
 
 
 def test_the_enclosed_go_before_the_enclosing(index: sqlite3.Connection) -> None:
@@ -73,7 +74,7 @@ def test_a_name_is_unique_among_the_callables_of_its_language(index: sqlite3.Con
     assert symbols.find_unique(index, "two", python=True) is None
     assert symbols.find_unique(index, "none", python=True) is None
     assert symbols.count_named(index, "two", python=True) == 2
-    assert symbols.list_callables(index, 1) == {"run": ("run",), "two": ("two",)}
+    assert symbols.callables_in(symbols.list_rows(index, 1)) == {"run": ("run",), "two": ("two",)}
     assert symbols.files_defining(index, "run") == [1, 3]
 
 

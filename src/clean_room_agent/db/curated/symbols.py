@@ -44,9 +44,7 @@ COUNT_NAMED = """
 SELECT count(*) FROM symbols s JOIN files f ON f.id = s.file_id
 WHERE s.name = ? AND s.kind IN ('function', 'class', 'method') AND (f.language = 'python') = ?
 """
-CALLABLES = """
-SELECT name, qualified_name FROM symbols WHERE file_id = ? AND kind IN ('function', 'class', 'method') ORDER BY place
-"""
+CALLABLE = frozenset({"function", "class", "method"})
 REFERENCES_FROM = """
 SELECT id, caller_symbol_id, callee_symbol_id, reference_kind, confidence FROM symbol_references
 WHERE caller_symbol_id >= ? AND caller_symbol_id < ?
@@ -167,11 +165,18 @@ def insert_symbols(conn: sqlite3.Connection, symbols: Iterable[SymbolTuple]) -> 
     conn.executemany(INSERT_SYMBOL, symbols)
 
 
-def replace_symbols(conn: sqlite3.Connection, file_id: int, symbols: Sequence[SymbolTuple]) -> None:
-    """Replace the file's symbols; references to an id that stays remain valid."""
+def list_rows(conn: sqlite3.Connection, file_id: int) -> list[SymbolTuple]:
+    """The file's symbols as they are stored, by place."""
     cursor = conn.cursor()
     cursor.row_factory = None
-    gone: dict[int, SymbolTuple] = {row[0]: row for row in cursor.execute(STORED, (file_id,))}
+    return cursor.execute(STORED, (file_id,)).fetchall()
+
+
+def replace_symbols(
+    conn: sqlite3.Connection, stored: Iterable[SymbolTuple], symbols: Sequence[SymbolTuple]
+) -> None:
+    """Replace what is stored of a file by its symbols; references to an id that stays remain valid."""
+    gone = {row[0]: row for row in stored}
     changed, moved = [], []
     for one in symbols:
         before = gone.pop(one[0], None)
@@ -201,11 +206,12 @@ def list_symbol_ids(conn: sqlite3.Connection, file_id: int) -> list[tuple[int, s
     return [(row[0], row[1]) for row in conn.execute(IDS, (file_id,))]
 
 
-def list_callables(conn: sqlite3.Connection, file_id: int) -> dict[str, tuple[str, ...]]:
-    """The qualified names of the file's functions, methods and classes, by name, in the order of the file."""
+def callables_in(symbols: Iterable[SymbolTuple]) -> dict[str, tuple[str, ...]]:
+    """The qualified names of the functions, methods and classes among a file's symbols, by name, in their order."""
     found: dict[str, tuple[str, ...]] = {}
-    for name, qualified in conn.execute(CALLABLES, (file_id,)):
-        found[name] = (*found.get(name, ()), qualified)
+    for _, _, _, name, qualified, kind, *_ in symbols:
+        if kind in CALLABLE:
+            found[name] = (*found.get(name, ()), qualified)
     return found
 
 
