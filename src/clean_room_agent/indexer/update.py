@@ -101,7 +101,8 @@ def update_files(
     files.forget_skipped(conn, [*found.gone, *suspects])
     failures: list[Failed] = []
     alone = sum(found.sizes[path] for path in suspects) < ALONE_BYTES
-    for facts in _read(root, suspects, max_bytes=max_bytes, jobs=1 if alone else jobs):
+    largest_first = sorted(suspects, key=lambda path: -found.sizes[path])
+    for facts in _read(root, largest_first, max_bytes=max_bytes, jobs=1 if alone else jobs):
         if isinstance(facts, FileFacts):
             writer.write(facts)
             continue
@@ -182,7 +183,10 @@ def _is_same(conn: Connection, root: Path, path: str, known: FileStamp | Skipped
 def _read(
     root: Path, suspects: Sequence[str], *, max_bytes: int, jobs: int
 ) -> "Iterator[FileFacts | SkippedStamp | Failed]":
-    """Parse the suspects and yield each result as it comes, so that writing overlaps with parsing."""
+    """Parse the suspects and yield each result as it comes, so that writing overlaps with parsing.
+
+    The largest should come first: one that comes last keeps the other processes waiting.
+    """
     from clean_room_agent import syntax  # noqa: PLC0415 - see the module's first lines
     from clean_room_agent.indexer.extract import extract, prepare  # noqa: PLC0415
     from clean_room_agent.indexer.workers import WorkerPool  # noqa: PLC0415
