@@ -4,13 +4,12 @@ import contextlib
 import os
 import selectors
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
@@ -26,12 +25,15 @@ from clean_room_agent.child_processes import (
 )
 from clean_room_agent.errors import CommandError
 
+if TYPE_CHECKING:
+    import socket
+
 DEFAULT_BOUND = 1_000_000
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 CHUNK = 1 << 16
 TICK_S, SHORT_TICK_S = 0.05, 0.001  # short: nothing wakes us at the end of a command whose pipes are closed
-DRAIN_S = 0.2
-KILL_WAIT_S = 15.0
+DRAIN_S, KILL_WAIT_S = 0.2, 15.0
+SHUT_WR = 1  # socket.SHUT_WR: no command without limits, as each git is, loads that module
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -163,7 +165,7 @@ class _Child(Protocol):
     """A started command. `end`, to be called once, kills what is left of it."""
 
     process: subprocess.Popen[bytes]
-    control: socket.socket | None
+    control: "socket.socket | None"
 
     def ended(self) -> bool: ...
     def end(self) -> int: ...
@@ -200,10 +202,9 @@ class _Group:
 class _Tree:
     """A command under a supervisor, which kills all its descendants (supervisor.py has the protocol)."""
 
-    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket) -> None:
-        self.process = process
+    def __init__(self, process: subprocess.Popen[bytes], control: "socket.socket") -> None:
+        self.process, self.told = process, b""
         self.control: socket.socket | None = control
-        self.told = b""
 
     def ended(self) -> bool:
         self._listen()
@@ -212,7 +213,7 @@ class _Tree:
     def end(self) -> int:
         if self.control is not None:
             with contextlib.suppress(OSError):
-                self.control.shutdown(socket.SHUT_WR)
+                self.control.shutdown(SHUT_WR)
             self.control.settimeout(KILL_WAIT_S)
             self._listen()
             self._hang_up()
@@ -271,6 +272,8 @@ def _start(
     argv = (absolute_program(argv[0], environment), *argv[1:])
     if limits is None or sys.platform != "linux":
         return _Group(_open(argv, argv, cwd, environment, stdin, *keep))
+    import socket  # noqa: PLC0415 - see SHUT_WR
+
     ours, theirs = socket.socketpair()
     with theirs:
         supervisor = (sys.executable, "-I", "-S", str(SUPERVISOR), str(theirs.fileno()))
@@ -281,8 +284,7 @@ def _start(
             raise
     bounds = (str(bound) for bound in (limits.memory, limits.processes, limits.file_size))
     variables = (f"{name}={value}" for name, value in sorted(environment.items()))
-    fields = [*bounds, str(len(argv)), *argv, *variables]
-    body = b"\0".join(os.fsencode(field) for field in fields)
+    body = b"\0".join(map(os.fsencode, (*bounds, str(len(argv)), *argv, *variables)))
     with contextlib.suppress(OSError):
         ours.sendall(b"%d\n" % len(body) + body)
     ours.setblocking(False)
@@ -348,8 +350,7 @@ class _Streams:
     ) -> None:
         process = child.process
         pipes = [pipe for pipe in (process.stdin, process.stdout, process.stderr) if pipe is not None]
-        self.pending = memoryview(feed)
-        self.readers = 2
+        self.pending, self.readers = memoryview(feed), 2
         self.selector = selectors.DefaultSelector()
         self.pipes = {pipe.fileno(): pipe for pipe in pipes}
         for number, pipe in self.pipes.items():
@@ -385,9 +386,9 @@ class _Streams:
         chunk = os.read(number, CHUNK)
         if chunk:
             sink(chunk)
-            return
-        self.selector.unregister(number)
-        self.readers -= 1
+        else:
+            self.selector.unregister(number)
+            self.readers -= 1
 
     def _write(self, number: int) -> None:
         try:

@@ -5,7 +5,6 @@ and every repetition in it is bounded, or ends at characters where the next mark
 compiles one when it is first tried, and keeps it; most texts need few.
 """
 
-import base64
 import binascii
 import math
 import re
@@ -103,7 +102,7 @@ def is_login(value: str) -> bool:
 def is_basic(value: str) -> bool:
     """Whether it is `name:password` in Base64, or random at least."""
     try:
-        said = base64.b64decode(value + "=" * (-len(value) % 4), validate=True)
+        said = binascii.a2b_base64(value + "=" * (-len(value) % 4), strict_mode=True)
     except (binascii.Error, ValueError):
         return is_random(value)
     return (b":" in said and said.isascii() and said.decode().isprintable()) or is_random(value)

@@ -35,7 +35,7 @@ surrogates.
 CONTROL = re.compile(rf"[\x00-\x08\x0b-\x1f{HIDDEN}]")
 BYTES = range(0xDC80, 0xDD00)
 """Surrogates that stand for bytes from 0x80 on in names that are not UTF-8."""
-IN_JSON = re.compile(rf"[{HIDDEN}]")
+IN_JSON = rf"[{HIDDEN}]"
 
 
 def answer(text: str) -> None:
@@ -274,7 +274,7 @@ def visible(text: str) -> str:
 
 def visible_json(document: str) -> str:
     r"""A JSON document with characters that JSON allows but a terminal must not see written as `\u....`."""
-    return IN_JSON.sub(lambda match: _escape_json(match.group()), document)
+    return re.sub(IN_JSON, lambda match: _escape_json(match.group()), document)
 
 
 def _escape(number: int) -> str:
