@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clean_room_agent.db.connection import connect_file, get_connection, transaction
 from clean_room_agent.db.curated import files
@@ -43,7 +43,7 @@ class IndexSummary(Struct, frozen=True, kw_only=True):
     files_deleted: int
     symbols: int
     """In the whole index."""
-    duration_ms: int
+    duration_ms: int = 0
     failures: tuple[tuple[str, str], ...]
     """(path, message), by path; only with `continue_on_error`."""
     unparsed: tuple[tuple[str, str], ...]
@@ -105,14 +105,13 @@ def index_repository(
             digest=digest,
         )
         remove_draft(workspace.curated)
-        outcome = _update(run) if workspace.curated.exists() and not full else None
-        if outcome is None:
-            outcome = _build(run, workspace.curated)
-        with contextlib.closing(get_connection("curated", repo_path=listing.top, read_only=True)) as conn:
-            return _summary(conn, outcome, listing.generated, round((time.monotonic() - began) * 1000))
+        summary = _update(run) if workspace.curated.exists() and not full else None
+        if summary is None:
+            summary = _build(run, workspace.curated)
+    return structs.replace(summary, duration_ms=round((time.monotonic() - began) * 1000))
 
 
-def _build(run: IndexRun, target: Path) -> Outcome:
+def _build(run: IndexRun, target: Path) -> IndexSummary:
     known: HistoryState | None = None
     if target.exists():
         with contextlib.closing(connect_file("curated", target)) as conn:
@@ -123,10 +122,12 @@ def _build(run: IndexRun, target: Path) -> Outcome:
     ) as past:
         from clean_room_agent.indexer.full_build import build_whole  # noqa: PLC0415 - parsers, which most runs need not
 
-        return build_whole(run, past, target)
+        outcome = build_whole(run, past, target)
+    with contextlib.closing(get_connection("curated", repo_path=run.listing.top, read_only=True)) as conn:
+        return _summary(conn, run, outcome)
 
 
-def _update(run: IndexRun) -> Outcome | None:
+def _update(run: IndexRun) -> IndexSummary | None:
     """Update the index in place; return None if it must be rebuilt (at most some file stamps were changed)."""
     top, max_bytes = run.listing.top, run.bounds.max_file_bytes
     with contextlib.closing(get_connection("curated", repo_path=top)) as conn, transaction(conn):
@@ -147,7 +148,7 @@ def _update(run: IndexRun) -> Outcome | None:
                 past.collect()
                 past.write(conn, repo_id=repo_id, ids=files.list_ids(conn))
         put_states(conn, run)
-        return outcome
+        return _summary(conn, run, outcome)
 
 
 @contextlib.contextmanager
@@ -162,19 +163,16 @@ def _history(run: IndexRun, known: HistoryState | None, *, line_counts: bool) ->
         past.drop()
 
 
-def _summary(
-    conn: Connection, outcome: Outcome, generated: tuple[Generated, ...], duration_ms: int
-) -> IndexSummary:
+def _summary(conn: Connection, run: IndexRun, outcome: Outcome) -> IndexSummary:
     return IndexSummary(
         files_scanned=outcome.scanned,
         files_changed=outcome.changed,
         files_deleted=outcome.deleted,
         symbols=files.count_symbols(conn),
-        duration_ms=duration_ms,
         failures=tuple((one.path, one.message) for one in outcome.failures),
         left_out=tuple(sorted([*files.list_left_out(conn), *outcome.left_out.items()])),
         unparsed=files.list_unparsed(conn),
-        generated=generated,
+        generated=run.listing.generated,
         commits=files.count_commits(conn),
     )
 
