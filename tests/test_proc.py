@@ -11,7 +11,7 @@ import pytest
 from testing.patience import PATIENCE, stop_once_begun, wait_until
 
 from clean_room_agent import proc
-from clean_room_agent.child_processes import inherited_environment, marked
+from clean_room_agent.child_processes import Limits, inherited_environment, marked
 from clean_room_agent.errors import CommandError
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems have process groups only")
@@ -312,7 +312,7 @@ FORKS = "import os, time\nfor _ in range(40): os.fork() or time.sleep(600)\ntime
 
 @linux
 def test_what_holds_too_much_memory_is_killed_and_said_so(tmp_path: Path) -> None:
-    limits = proc.Limits(memory=100 << 20)
+    limits = Limits(memory=100 << 20)
     done = proc.run((sys.executable, "-c", HOLDS), cwd=tmp_path, timeout=PATIENCE, check=False, limits=limits)
     assert (done.exceeded, done.timed_out, done.returncode) == ("memory", False, -signal.SIGKILL)
 
@@ -320,7 +320,7 @@ def test_what_holds_too_much_memory_is_killed_and_said_so(tmp_path: Path) -> Non
 @linux
 def test_pages_that_children_share_are_counted_once(tmp_path: Path) -> None:
     shared = "import os, time; held = b'x' * (60 << 20)\nfor _ in range(5): os.fork() or time.sleep(2)\ntime.sleep(1)"
-    limits = proc.Limits(memory=200 << 20)
+    limits = Limits(memory=200 << 20)
     done = proc.run(
         (sys.executable, "-c", shared), cwd=tmp_path, timeout=PATIENCE, check=False, limits=limits
     )
@@ -329,7 +329,7 @@ def test_pages_that_children_share_are_counted_once(tmp_path: Path) -> None:
 
 @linux
 def test_too_many_processes_are_killed_and_said_so(tmp_path: Path) -> None:
-    limits = proc.Limits(processes=20)
+    limits = Limits(processes=20)
     done = proc.run((sys.executable, "-c", FORKS), cwd=tmp_path, timeout=PATIENCE, check=False, limits=limits)
     assert not done.timed_out
     assert done.exceeded == "processes" or b"BlockingIOError" in done.stderr
@@ -338,7 +338,7 @@ def test_too_many_processes_are_killed_and_said_so(tmp_path: Path) -> None:
 @linux
 def test_a_file_does_not_grow_beyond_its_bound(tmp_path: Path) -> None:
     grow = "import os\nwith open('f', 'wb') as file: file.write(b'x' * 5_000_000)"
-    limits = proc.Limits(file_size=1_000_000)
+    limits = Limits(file_size=1_000_000)
     done = proc.run((sys.executable, "-c", grow), cwd=tmp_path, timeout=PATIENCE, check=False, limits=limits)
     assert done.returncode != 0
     assert (tmp_path / "f").stat().st_size == 1_000_000

@@ -22,6 +22,7 @@ from testing.repositories import make_repository
 
 from benchmarks.results import table, write_section
 from clean_room_agent import proc
+from clean_room_agent.child_processes import NO_LIMITS
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree
 from clean_room_agent.orchestrator.config import SandboxConfig, TestingConfig, WorktreeConfig
@@ -73,7 +74,7 @@ def cost_table(folder: Path, times: int) -> str:
     """Time and processor of a command that does nothing, with and without the sandbox."""
     sandbox = make_sandbox(folder)
     environment = dict(os.environ)
-    unbound = replace(sandbox, limits=proc.NO_LIMITS)
+    unbound = replace(sandbox, limits=NO_LIMITS)
     ways: dict[str, Callable[[], object]] = {
         "no sandbox": lambda: proc.run(TRUE, cwd=folder, timeout=60),
         "sandbox": lambda: sandbox.run(TRUE, env=environment, timeout=60),

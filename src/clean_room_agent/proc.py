@@ -15,7 +15,9 @@ from msgspec import Struct
 
 from clean_room_agent.cancellation import raise_if_stopped
 from clean_room_agent.child_processes import (
+    NO_LIMITS,
     Capture,
+    Limits,
     Pieces,
     absolute_program,
     failed_command,
@@ -32,22 +34,8 @@ DEFAULT_BOUND = 1_000_000
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 CHUNK = 1 << 16
 TICK_S, SHORT_TICK_S = 0.05, 0.001  # short: nothing wakes us at the end of a command whose pipes are closed
-DRAIN_S, KILL_WAIT_S = 0.2, 15.0
-SHUT_WR = 1  # socket.SHUT_WR: no command without limits, as each git is, loads that module
-
-
-class Limits(Struct, frozen=True, kw_only=True):
-    """Limits for a command and everything that it starts, on Linux. 0: no limit."""
-
-    memory: int = 0
-    """Bytes held by all its processes together; measured several times a second."""
-    processes: int = 0
-    """Processes and threads at a time."""
-    file_size: int = 0
-    """Bytes of each file that is written."""
-
-
-NO_LIMITS = Limits()
+DRAIN_S = 0.2
+KILL_WAIT_S = 15.0
 
 
 class Completed(Struct, frozen=True, kw_only=True):
@@ -203,8 +191,9 @@ class _Tree:
     """A command under a supervisor, which kills all its descendants (supervisor.py has the protocol)."""
 
     def __init__(self, process: subprocess.Popen[bytes], control: "socket.socket") -> None:
-        self.process, self.told = process, b""
+        self.process = process
         self.control: socket.socket | None = control
+        self.told = b""
 
     def ended(self) -> bool:
         self._listen()
@@ -212,8 +201,10 @@ class _Tree:
 
     def end(self) -> int:
         if self.control is not None:
+            import socket  # noqa: PLC0415 - see `_start`
+
             with contextlib.suppress(OSError):
-                self.control.shutdown(SHUT_WR)
+                self.control.shutdown(socket.SHUT_WR)
             self.control.settimeout(KILL_WAIT_S)
             self._listen()
             self._hang_up()
@@ -272,7 +263,7 @@ def _start(
     argv = (absolute_program(argv[0], environment), *argv[1:])
     if limits is None or sys.platform != "linux":
         return _Group(_open(argv, argv, cwd, environment, stdin, *keep))
-    import socket  # noqa: PLC0415 - see SHUT_WR
+    import socket  # noqa: PLC0415 - most commands are git's, which has no limits
 
     ours, theirs = socket.socketpair()
     with theirs:
@@ -284,7 +275,8 @@ def _start(
             raise
     bounds = (str(bound) for bound in (limits.memory, limits.processes, limits.file_size))
     variables = (f"{name}={value}" for name, value in sorted(environment.items()))
-    body = b"\0".join(map(os.fsencode, (*bounds, str(len(argv)), *argv, *variables)))
+    fields = [*bounds, str(len(argv)), *argv, *variables]
+    body = b"\0".join(os.fsencode(field) for field in fields)
     with contextlib.suppress(OSError):
         ours.sendall(b"%d\n" % len(body) + body)
     ours.setblocking(False)
@@ -350,7 +342,8 @@ class _Streams:
     ) -> None:
         process = child.process
         pipes = [pipe for pipe in (process.stdin, process.stdout, process.stderr) if pipe is not None]
-        self.pending, self.readers = memoryview(feed), 2
+        self.pending = memoryview(feed)
+        self.readers = 2
         self.selector = selectors.DefaultSelector()
         self.pipes = {pipe.fileno(): pipe for pipe in pipes}
         for number, pipe in self.pipes.items():
@@ -386,9 +379,9 @@ class _Streams:
         chunk = os.read(number, CHUNK)
         if chunk:
             sink(chunk)
-        else:
-            self.selector.unregister(number)
-            self.readers -= 1
+            return
+        self.selector.unregister(number)
+        self.readers -= 1
 
     def _write(self, number: int) -> None:
         try:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from testing.patience import PATIENCE
 from testing.sandboxes import installed
 
-from clean_room_agent import proc
+from clean_room_agent.child_processes import Limits
 from clean_room_agent.errors import CommandError
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle, Sandbox, find_bubblewrap
 from clean_room_agent.sandbox.policy import Policy
@@ -106,7 +106,7 @@ def test_a_timeout_leaves_no_process(sandbox: Sandbox) -> None:
 
 
 def test_bounds_hold_and_are_told(sandbox: Sandbox) -> None:
-    held = replace(sandbox, limits=proc.Limits(memory=100 << 20))
+    held = replace(sandbox, limits=Limits(memory=100 << 20))
     code = "import time; held = b'x' * (300 << 20); time.sleep(600)"
     done = held.run(("/usr/bin/python3", "-c", code), env=ENV, timeout=PATIENCE)
     assert (done.exceeded, done.timed_out) == ("memory", False)

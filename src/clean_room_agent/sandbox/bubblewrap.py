@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clean_room_agent import proc
-from clean_room_agent.child_processes import outside_environment
+from clean_room_agent.child_processes import NO_LIMITS, Limits, outside_environment
 from clean_room_agent.errors import CommandError
 from clean_room_agent.sandbox.policy import NAME, Policy, arguments, variables
 from clean_room_agent.sandbox.seccomp import filter_program
@@ -62,7 +62,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
     policy: Policy
     environment: tuple[str, ...] = ()
     """Names of variables that are passed on in addition to the usual ones."""
-    limits: proc.Limits = proc.NO_LIMITS
+    limits: Limits = NO_LIMITS
     before: tuple[str, ...] = ()
     """A program with arguments that starts bubblewrap, such as one that switches to another user."""
 
@@ -128,7 +128,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
                 input=input,
                 check=False,
                 bound=bound,
-                limits=self.limits if contain else proc.NO_LIMITS,
+                limits=self.limits if contain else NO_LIMITS,
                 keep=files,
                 heard=heard,
                 contain=contain,

@@ -15,6 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clean_room_agent import proc
+from clean_room_agent.child_processes import Limits
 from clean_room_agent.errors import CommandError
 from clean_room_agent.sandbox.bubblewrap import MIB, Bubblewrap, Sandbox
 from clean_room_agent.sandbox.policy import GitFolder, Policy
@@ -133,7 +134,7 @@ def try_escapes(
             Sandbox(
                 bubblewrap=bubblewrap,
                 policy=scene.policy(environment),
-                limits=proc.Limits(memory=256 * MIB, processes=100, file_size=FILE_SIZE),
+                limits=Limits(memory=256 * MIB, processes=100, file_size=FILE_SIZE),
                 before=before,
             )
         )

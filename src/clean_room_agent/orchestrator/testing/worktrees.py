@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from msgspec import Struct
 
-from clean_room_agent import proc
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.cancellation import Interrupts, stopped_by
+from clean_room_agent.child_processes import Limits
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.folders import remove_tree
 from clean_room_agent.git.repository import Repository
@@ -201,9 +201,7 @@ def _sandbox(
         ),
         scratch_bytes=config.scratch_mb * MIB,
     )
-    limits = proc.Limits(
-        memory=config.memory_mb * MIB, processes=config.processes, file_size=config.file_mb * MIB
-    )
+    limits = Limits(memory=config.memory_mb * MIB, processes=config.processes, file_size=config.file_mb * MIB)
     return Sandbox(bubblewrap=bubblewrap, policy=policy, environment=config.environment, limits=limits)
 
 
