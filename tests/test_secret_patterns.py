@@ -91,3 +91,18 @@ def test_all_kinds_are_small_letters_capitals_and_digits() -> None:
 def test_the_place_of_a_secret_is_that_of_its_value_alone() -> None:
     text = f"x = 1\ntoken = '{RANDOM}'\n"
     assert {text[start:end] for start, end in shapes_in(text)} == {RANDOM}
+
+
+@pytest.mark.parametrize(
+    "name", ["passwd", "PASSWORD", "Api_Key", "acce\u017fs-\u212aey", "\u017fecret", "to\u212aen", "cred"]
+)
+def test_a_value_is_found_by_its_name_in_any_case_that_unicode_has(name: str) -> None:
+    text = f"{name} = '{RANDOM}'"
+    assert [text[start:end] for start, end in shapes_in(text)] == [RANDOM]
+
+
+@pytest.mark.parametrize("indent", [0, 80])
+def test_a_line_of_a_private_key_is_found_with_the_widest_margin(indent: int) -> None:
+    line = (RANDOM * 4)[:64]
+    text = f"+{' ' * indent}{line}{' ' * indent}"
+    assert [text[start:end] for start, end in shapes_in(text)] == [line]

@@ -330,8 +330,8 @@ PEM = (
     PEM_MARK + r"(?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
     r"(?P<secret>(?:(?!-----(?:BEGIN|END))[\s\S]){1,20000}?)(?=-----(?:END|BEGIN)|\Z)"
 )
-MAX_PEM_LINE = 226
 PEM_LINE = r"[ +\-]?\s{0,80}(?P<secret>[A-Za-z0-9+/]{64})\s{0,80}"
+MAX_PEM_LINE = 1 + 80 + 64 + 80
 JWT_HEAD = r"(?<![A-Za-z0-9_])eyJ"
 JWT_PART = r"[A-Za-z0-9_-]*"
 

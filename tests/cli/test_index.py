@@ -3,6 +3,8 @@
 import contextlib
 import json
 import re
+import subprocess
+import sys
 
 from testing.repositories import write
 from testing.runs.solving import Project
@@ -12,6 +14,26 @@ from clean_room_agent.db.raw.indexing import GENERATED
 from clean_room_agent.db.raw.runs import EVENTS
 from clean_room_agent.workspace import Workspace
 
+NEEDED_ONLY_TO_READ = {
+    *(
+        "tree_sitter",
+        "docstring_parser",
+        "pydantic",
+        "shutil",
+        "bz2",
+        "socket",
+        "ctypes",
+        "random",
+        "hmac",
+        "base64",
+    ),
+    *(
+        "clean_room_agent.indexer.extract",
+        "clean_room_agent.indexer.workers",
+        "clean_room_agent.db.curated.postings",
+    ),
+}
+
 
 def test_it_needs_no_configuration_and_says_what_it_did(till: Project) -> None:
     told = till.cra("index")
@@ -19,6 +41,25 @@ def test_it_needs_no_configuration_and_says_what_it_did(till: Project) -> None:
     assert re.fullmatch(r"5 files, 5 changed, 0 gone; \d+ symbols, 1 commits; [\d.]+ s\n", told.out)
     assert told.err == ""
     assert told.traces == {}
+
+
+def test_where_nothing_changed_little_is_loaded(till: Project) -> None:
+    till.cra("index")
+    program = (
+        "import json, sys; from clean_room_agent.cli.main import run; run(['index'])\n"
+        "print(json.dumps(sorted(sys.modules)))"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=till.top,
+        env=till.environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = set(json.loads(told.stdout.splitlines()[-1]))
+    assert "clean_room_agent.indexer.build" in loaded
+    assert loaded.isdisjoint(NEEDED_ONLY_TO_READ)
 
 
 def test_the_second_time_only_what_changed_is_read(till: Project) -> None:

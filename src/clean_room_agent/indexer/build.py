@@ -44,6 +44,7 @@ class IndexSummary(Struct, frozen=True, kw_only=True):
     symbols: int
     """In the whole index."""
     duration_ms: int = 0
+    """Known at the end."""
     failures: tuple[tuple[str, str], ...]
     """(path, message), by path; only with `continue_on_error`."""
     unparsed: tuple[tuple[str, str], ...]

@@ -23,7 +23,7 @@ from clean_room_agent.indexer.scan import Scan, scan
 from clean_room_agent.safe_open import open_file
 
 if TYPE_CHECKING:
-    from clean_room_agent.db.curated.postings import SearchFile, SearchRows
+    from clean_room_agent.db.curated.postings import SearchFile
     from clean_room_agent.indexer.extract import FileFacts
     from clean_room_agent.indexer.workers import Channel
     from clean_room_agent.indexer.write import Changes
@@ -88,8 +88,7 @@ def update_files(
     suspects = found.suspects
     if not (suspects or found.gone):
         return Outcome(scanned=len(found.present), changed=0, deleted=0, failures=[], left_out=found.left_out)
-    from clean_room_agent.db.curated.postings import put_rows  # noqa: PLC0415 - see the module's first lines
-    from clean_room_agent.indexer.extract import FileFacts  # noqa: PLC0415
+    from clean_room_agent.indexer.extract import FileFacts  # noqa: PLC0415 - see the module's first lines
     from clean_room_agent.indexer.write import FileWriter  # noqa: PLC0415
 
     repo = files.get_repo(conn)
@@ -113,10 +112,10 @@ def update_files(
             failures.append(facts)
     changes = writer.changes
     if changes.written or changes.removed:
-        writer.finish()
-        with _search_rows(conn, changes.search, beside=jobs > 1 and not alone) as rows:
+        writer.delete_removed()
+        with _search_tables(conn, changes.search, beside=jobs > 1 and not alone) as update_them:
             _resolve_again(conn, root, changes, writer.ids)
-            put_rows(conn, rows())
+            update_them()
     return Outcome(
         scanned=len(found.present),
         changed=len(changes.written),
@@ -139,28 +138,28 @@ def _resolve_again(conn: Connection, root: Path, changes: "Changes", ids: Mappin
 
 
 @contextlib.contextmanager
-def _search_rows(
+def _search_tables(
     conn: Connection, search: "Mapping[int, SearchFile | None]", *, beside: bool
-) -> "Iterator[Callable[[], SearchRows]]":
-    """Provide what makes the rows of the search tables for these files, or waits for them if another process does so
-    `beside` the block.
+) -> Iterator[Callable[[], None]]:
+    """Provide a function that updates the search tables for these files, to be called at the end of the block; if
+    `beside`, another process makes the rows during the block.
 
     That process is given what is stored, and opens nothing: SQLite's locks do not survive a fork.
     """
     from clean_room_agent.db.curated import postings  # noqa: PLC0415 - see the module's first lines
+    from clean_room_agent.indexer.workers import WorkerPool  # noqa: PLC0415
 
-    stored = postings.read_buckets(conn, search)
     if not beside:
-        yield lambda: postings.replaced(stored, search)
+        yield lambda: postings.replace_files(conn, search)
         return
-    from clean_room_agent.indexer.workers import WorkerPool  # noqa: PLC0415 - see the module's first lines
+    stored = postings.read_buckets(conn, search)
 
     def work(channel: "Channel") -> None:
-        channel.send(postings.replaced(stored, search))
+        channel.send(postings.replacement_rows(stored, search))
         channel.send(None)
 
     with WorkerPool(1, tasks=0, body=work) as pool:
-        yield lambda: next(pool.messages(None))
+        yield lambda: postings.put_rows(conn, next(pool.messages(None)))
 
 
 def _is_same(conn: Connection, root: Path, path: str, known: FileStamp | SkippedStamp | None) -> bool:

@@ -125,7 +125,7 @@ class FileWriter:
             self.changes.search[file_id] = None
             symbols.delete_symbols(self._conn, file_id)
 
-    def finish(self) -> None:
+    def delete_removed(self) -> None:
         """Delete the rows of removed files."""
         files.delete_files(self._conn, sorted(self.changes.removed.values()))
 

@@ -56,7 +56,7 @@ PackedBucket = tuple[str, bytes, bytes]
 class SearchRows(NamedTuple):
     """Rows of the search tables."""
 
-    gone: list[int]
+    removed: list[int]
     """Ids of files that have none any more."""
     files: list[tuple[int | str | bytes, ...]]
     """Of `search_files`."""
@@ -148,7 +148,9 @@ def read_buckets(conn: sqlite3.Connection, file_ids: Iterable[int]) -> dict[int,
     return {number: None if row is None else (row[0], row[1], row[2]) for number, row in rows}
 
 
-def replaced(stored: Mapping[int, PackedBucket | None], files: Mapping[int, SearchFile | None]) -> SearchRows:
+def replacement_rows(
+    stored: Mapping[int, PackedBucket | None], files: Mapping[int, SearchFile | None]
+) -> SearchRows:
     """The rows that put these files into the search tables in place of what they were, or remove those given as None.
 
     Needs no database, so that another process can make them. `stored`: what `read_buckets` found for the files.
@@ -162,7 +164,7 @@ def replaced(stored: Mapping[int, PackedBucket | None], files: Mapping[int, Sear
         for file_id in file_ids:
             file = files[file_id]
             if file is None:
-                rows.gone.append(file_id)
+                rows.removed.append(file_id)
             else:
                 rows.files.append(_file_row(file_id, file))
                 _pack(fresh, file_id % BUCKET, file.terms)
@@ -176,7 +178,7 @@ def replaced(stored: Mapping[int, PackedBucket | None], files: Mapping[int, Sear
 
 def put_rows(conn: sqlite3.Connection, rows: SearchRows) -> None:
     """Store the rows in place of those with the same ids."""
-    conn.executemany("DELETE FROM search_files WHERE file_id = ?", [(one,) for one in rows.gone])
+    conn.executemany("DELETE FROM search_files WHERE file_id = ?", [(one,) for one in rows.removed])
     conn.executemany(PUT_FILE, rows.files)
     conn.executemany("DELETE FROM postings WHERE bucket = ?", [row[:1] for row in rows.buckets if not row[1]])
     conn.executemany(PUT_BUCKET, [row for row in rows.buckets if row[1]])
@@ -184,7 +186,7 @@ def put_rows(conn: sqlite3.Connection, rows: SearchRows) -> None:
 
 def replace_files(conn: sqlite3.Connection, files: Mapping[int, SearchFile | None]) -> None:
     """Replace these files in the search tables, or remove those given as None."""
-    put_rows(conn, replaced(read_buckets(conn, files), files))
+    put_rows(conn, replacement_rows(read_buckets(conn, files), files))
 
 
 def read_lengths(conn: sqlite3.Connection) -> FieldLengths:
