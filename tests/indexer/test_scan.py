@@ -1,9 +1,11 @@
 """Which files belong into the index, and which may have changed since."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
-from clean_room_agent.db.curated.files import FileStamp, SkippedStamp
+from clean_room_agent.db.curated.files import Stamp
 from clean_room_agent.indexer.scan import RACY_NS, Scan, scan
 
 WRITTEN = 10**18
@@ -17,20 +19,20 @@ def write(root: Path, *names: str) -> None:
         os.utime(path, ns=(WRITTEN, WRITTEN))
 
 
-def stamp(root: Path, name: str) -> FileStamp:
+def stamp(root: Path, name: str) -> Stamp:
     status = (root / name).stat()
-    return FileStamp(1, name, status.st_size, status.st_mtime_ns, status.st_ino, "hash")
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 def scanned(
-    root: Path, *paths: str, known: tuple[FileStamp | SkippedStamp, ...] = (), after: int = RACY_NS + 1
+    root: Path, *paths: str, known: Mapping[str, Stamp] = MappingProxyType({}), after: int = RACY_NS + 1
 ) -> Scan:
-    return scan(root, paths, {one.path: one for one in known}, scanned_at=WRITTEN + after, max_bytes=100)
+    return scan(root, paths, known, scanned_at=WRITTEN + after, max_bytes=100)
 
 
 def test_a_file_that_is_as_it_was_is_no_suspect(tmp_path: Path) -> None:
     write(tmp_path, "a.py", "b.py")
-    found = scanned(tmp_path, "b.py", "a.py", "a.py", known=(stamp(tmp_path, "a.py"),))
+    found = scanned(tmp_path, "b.py", "a.py", "a.py", known={"a.py": stamp(tmp_path, "a.py")})
     assert found.present == ("a.py", "b.py")
     assert found.suspects == ("b.py",)
     assert dict(found.sizes) == {"a.py": 6, "b.py": 6}
@@ -38,21 +40,21 @@ def test_a_file_that_is_as_it_was_is_no_suspect(tmp_path: Path) -> None:
 
 def test_another_stamp_makes_a_suspect(tmp_path: Path) -> None:
     write(tmp_path, "a.py")
-    known = stamp(tmp_path, "a.py")
-    for one in (known._replace(size_bytes=7), known._replace(mtime_ns=1), known._replace(inode=0)):
-        assert scanned(tmp_path, "a.py", known=(one,)).suspects == ("a.py",)
+    size, written, inode = stamp(tmp_path, "a.py")
+    for one in ((7, written, inode), (size, 1, inode), (size, written, 0)):
+        assert scanned(tmp_path, "a.py", known={"a.py": one}).suspects == ("a.py",)
 
 
 def test_what_was_written_just_before_the_last_scan_is_a_suspect(tmp_path: Path) -> None:
     write(tmp_path, "a.py")
-    known = (stamp(tmp_path, "a.py"),)
+    known = {"a.py": stamp(tmp_path, "a.py")}
     assert scanned(tmp_path, "a.py", known=known, after=RACY_NS).suspects == ("a.py",)
     assert scanned(tmp_path, "a.py", known=known, after=RACY_NS + 1).suspects == ()
 
 
 def test_files_that_are_known_and_not_present_are_gone(tmp_path: Path) -> None:
     write(tmp_path, "a.py")
-    known = (stamp(tmp_path, "a.py")._replace(path="old.py"), SkippedStamp("old.png", 1, 1, 1, ""))
+    known = {"old.py": stamp(tmp_path, "a.py"), "old.png": (1, 1, 1)}
     assert scanned(tmp_path, "a.py", "old.py", known=known).gone == ("old.png", "old.py")
 
 

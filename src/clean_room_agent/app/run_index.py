@@ -317,9 +317,7 @@ def _note_descriptions(services: Services, task_id: str, path: Path) -> None:
     """Record which descriptions the files of the index at `path` have."""
     with contextlib.closing(connect_file("curated", path, read_only=True)) as copy:
         described = {row.file_id for row in metadata.list_metadata(copy)}
-        contents = {
-            (stamp.path, stamp.content_hash) for stamp in files.list_stamps(copy) if stamp.id in described
-        }
+        contents = {(file.path, file.content_hash) for file in files.list_files(copy) if file.id in described}
     if not contents:
         return
     from clean_room_agent.db.raw.indexing import list_descriptions

@@ -27,7 +27,7 @@ from clean_room_agent.indexer.index_run import (
     put_states,
 )
 from clean_room_agent.indexer.scan import scan
-from clean_room_agent.indexer.update import list_known, settle, update_files
+from clean_room_agent.indexer.update import settle, update_files
 from clean_room_agent.workspace import Workspace, hold
 
 MANY = 200
@@ -134,10 +134,10 @@ def _update(run: IndexRun) -> IndexSummary | None:
     with contextlib.closing(get_connection("curated", repo_path=top)) as conn, transaction(conn):
         if files.get_index_state(conn, SETTINGS_KEY) != run.settings:
             return None
-        known = list_known(conn)
+        known = files.list_stamps(conn)
         scanned_at = int(files.get_index_state(conn, SCANNED_KEY) or 0)
         found = scan(top, run.listing.paths, known, scanned_at=scanned_at, max_bytes=max_bytes)
-        found = settle(conn, top, found, known)
+        found = settle(conn, top, found)
         if len(found.suspects) > max(MANY, len(found.present) // 2):
             return None
         with _history(run, read_state(conn), line_counts=run.line_counts) as past:

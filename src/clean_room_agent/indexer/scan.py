@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clean_room_agent.db.curated.files import FileStamp, SkippedStamp
+from clean_room_agent.db.curated.files import Stamp
 from clean_room_agent.paths import is_secret_name
 from clean_room_agent.workspace import FOLDER
 
@@ -33,7 +33,7 @@ class Scan(Struct, frozen=True, kw_only=True):
 def scan(
     root: Path,
     paths: Iterable[str],
-    known: Mapping[str, FileStamp | SkippedStamp],
+    known: Mapping[str, Stamp],
     *,
     scanned_at: int,
     max_bytes: int,
@@ -50,18 +50,25 @@ def scan(
     sizes: dict[str, int] = {}
     left_out: dict[str, str] = {}
     suspects: list[str] = []
+    base, steady = f"{root}/", scanned_at - RACY_NS
     for path in sorted(set(paths)):
-        status = _status(root, path)
-        if status is None:
+        stamp = known.get(path)
+        if stamp is None and not _may_belong(path):
+            continue
+        try:
+            status = os.lstat(base + path)
+        except OSError:
+            continue
+        size, written = status.st_size, status.st_mtime_ns
+        if not stat.S_ISREG(status.st_mode):
             continue
         if not _is_utf8(path):
             left_out[path] = "its name is not UTF-8"
-        elif status.st_size > max_bytes:
-            left_out[path] = f"{status.st_size:,} bytes are more than [index] max_file_bytes"
+        elif size > max_bytes:
+            left_out[path] = f"{size:,} bytes are more than [index] max_file_bytes"
         else:
-            sizes[path] = status.st_size
-            stamp = known.get(path)
-            if stamp is None or not _is_as_it_was(status, stamp, scanned_at):
+            sizes[path] = size
+            if written >= steady or (size, written, status.st_ino) != stamp:
                 suspects.append(path)
     gone = sorted(known.keys() - sizes.keys())
     return Scan(
@@ -69,24 +76,10 @@ def scan(
     )
 
 
-def _status(root: Path, path: str) -> os.stat_result | None:
-    if is_secret_name(path) or path.startswith(f"{FOLDER}/"):
-        return None
-    try:
-        status = os.lstat(f"{root}/{path}")
-    except OSError:
-        return None
-    return status if stat.S_ISREG(status.st_mode) else None
+def _may_belong(path: str) -> bool:
+    """Whether the name is neither a secret's nor in our own folder; of a known file this was asked before."""
+    return not (is_secret_name(path) or path.startswith(f"{FOLDER}/"))
 
 
 def _is_utf8(path: str) -> bool:
     return path.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in path)
-
-
-def _is_as_it_was(status: os.stat_result, stamp: FileStamp | SkippedStamp, scanned_at: int) -> bool:
-    same = (status.st_size, status.st_mtime_ns, status.st_ino) == (
-        stamp.size_bytes,
-        stamp.mtime_ns,
-        stamp.inode,
-    )
-    return same and status.st_mtime_ns < scanned_at - RACY_NS

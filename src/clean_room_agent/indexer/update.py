@@ -14,7 +14,7 @@ from msgspec import structs
 
 from clean_room_agent.db.connection import transaction
 from clean_room_agent.db.curated import files, names
-from clean_room_agent.db.curated.files import FileStamp, SkippedStamp
+from clean_room_agent.db.curated.files import SkippedStamp
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import IndexingError
 from clean_room_agent.file_contents import MAX_TEXT_BYTES
@@ -40,29 +40,20 @@ def update_paths(conn: Connection, root: Path, paths: Sequence[str]) -> None:
     Raises:
         IndexingError: a file cannot be read or decoded; nothing was changed.
     """
-    known = list_known(conn)
+    known = files.list_stamps(conn)
     wanted = {path: known[path] for path in paths if path in known}
     max_bytes = int(files.get_index_state(conn, MAX_BYTES_KEY) or MAX_TEXT_BYTES)
     found = scan(root, paths, wanted, scanned_at=0, max_bytes=max_bytes)
     with transaction(conn):
-        settled = settle(conn, root, found, known)
+        settled = settle(conn, root, found)
         outcome = update_files(conn, root, settled, max_bytes=max_bytes, jobs=1)
         if outcome.failures:
             raise failure(outcome.failures[0])
 
 
-def list_known(conn: Connection) -> dict[str, FileStamp | SkippedStamp]:
-    """All files that the index holds or has decided not to hold, by path."""
-    return {
-        stamp.path: stamp
-        for stamps in (files.list_stamps(conn), files.list_skipped(conn))
-        for stamp in stamps
-    }
-
-
-def settle(conn: Connection, root: Path, found: Scan, known: Mapping[str, FileStamp | SkippedStamp]) -> Scan:
+def settle(conn: Connection, root: Path, found: Scan) -> Scan:
     """Drop suspects whose content did not change, and remember their new stamps."""
-    suspects = tuple(path for path in found.suspects if not _is_same(conn, root, path, known.get(path)))
+    suspects = tuple(path for path in found.suspects if not _is_same(conn, root, path))
     return structs.replace(found, suspects=suspects)
 
 
@@ -162,9 +153,10 @@ def _search_tables(
         yield lambda: postings.put_rows(conn, next(pool.messages(None)))
 
 
-def _is_same(conn: Connection, root: Path, path: str, known: FileStamp | SkippedStamp | None) -> bool:
+def _is_same(conn: Connection, root: Path, path: str) -> bool:
     """Whether the file's content is what the index has; if so, store its new stamp."""
-    if not isinstance(known, FileStamp):
+    known = files.get_file_by_path(conn, path)
+    if known is None:
         return False
     try:
         with open_file(root, path) as file:

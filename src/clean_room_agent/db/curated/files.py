@@ -18,7 +18,9 @@ FILES = f"SELECT {FILE_COLUMNS} FROM files f ORDER BY f.path"  # noqa: S608 - co
 FILES_OF_LANGUAGE = f"SELECT {FILE_COLUMNS} FROM files f WHERE f.language = ? ORDER BY f.path"  # noqa: S608
 FILE_BY_PATH = f"SELECT {FILE_COLUMNS} FROM files f WHERE f.path = ? ORDER BY f.id LIMIT 1"  # noqa: S608
 FILE_BY_ID = f"SELECT {FILE_COLUMNS} FROM files f WHERE f.id = ?"  # noqa: S608
-STAMPS = "SELECT id, path, size_bytes, mtime_ns, inode, content_hash FROM files ORDER BY path"
+STAMPS = """
+SELECT path, size_bytes, mtime_ns, inode FROM files UNION ALL SELECT path, size_bytes, mtime_ns, inode FROM skipped_files
+"""
 INSERT_FILE = """
 INSERT INTO files (id, repo_id, path, language, content_hash, size_bytes, mtime_ns, inode, parse_error)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -50,6 +52,10 @@ ReexportTuple = tuple[int, str, int, int | None]
 """file_id, name, target_file_id, symbol_id."""
 
 
+Stamp = tuple[int, int, int]
+"""Size in bytes, time of change in ns, and inode: they show, without reading it, that a file is as it was."""
+
+
 class RepoRow(Struct, frozen=True, kw_only=True):
     """The repository that the database describes."""
 
@@ -73,17 +79,6 @@ class FileRow(Struct, frozen=True, kw_only=True):
     size_bytes: int
     parse_error: str | None
     """The place of the first syntax error; None if there is none, or the file is not parsed."""
-
-
-class FileStamp(NamedTuple):
-    """Metadata that shows, without reading it, whether a file is unchanged; its hash decides in case of doubt."""
-
-    id: int
-    path: str
-    size_bytes: int
-    mtime_ns: int
-    inode: int
-    content_hash: str
 
 
 class SkippedStamp(NamedTuple):
@@ -171,17 +166,11 @@ def count_languages(conn: sqlite3.Connection) -> tuple[tuple[str, int], ...]:
     return tuple((row[0], row[1]) for row in cursor)
 
 
-def list_stamps(conn: sqlite3.Connection) -> tuple[FileStamp, ...]:
-    """The stamps of all indexed files, by path."""
+def list_stamps(conn: sqlite3.Connection) -> dict[str, Stamp]:
+    """The stamps of all files that are in the index, or known not to belong there, by path."""
     cursor = conn.cursor()
     cursor.row_factory = None
-    return tuple(map(FileStamp._make, cursor.execute(STAMPS)))
-
-
-def list_skipped(conn: sqlite3.Connection) -> tuple[SkippedStamp, ...]:
-    """The stamps of all files known not to belong in the index, by path."""
-    query = "SELECT path, size_bytes, mtime_ns, inode, reason FROM skipped_files ORDER BY path"
-    return tuple(map(SkippedStamp._make, conn.execute(query)))
+    return {row[0]: row[1:] for row in cursor.execute(STAMPS)}
 
 
 def list_left_out(conn: sqlite3.Connection) -> tuple[tuple[str, str], ...]:
