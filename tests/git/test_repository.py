@@ -1,4 +1,5 @@
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -185,12 +186,13 @@ def test_the_author_is_the_users_or_an_announced_default(top: Path, monkeypatch:
     assert author_of(open_repository(top)) == DEFAULT_AUTHOR
 
 
+@pytest.mark.parametrize("ask", [find_top, list_work_tree, open_repository])
 @pytest.mark.parametrize("name", [".gitignore", ".gitattributes", ".git/info/exclude"])
-def test_a_pipe_that_git_would_wait_for_is_named(top: Path, name: str) -> None:
+def test_a_pipe_that_git_would_wait_for_is_named(top: Path, name: str, ask: Callable[[Path], object]) -> None:
     (top / name).unlink(missing_ok=True)
     os.mkfifo(top / name)
     with pytest.raises(RepositoryError, match="is a pipe") as caught:
-        find_top(top)
+        ask(top)
     assert caught.value.hint == f"remove it: rm {name}"
 
 

@@ -168,12 +168,13 @@ def list_work_tree(path: Path) -> Listing:
     """List the working tree that contains `path`, as git sees it now, with as few processes as possible.
 
     Raises:
-        RepositoryError: there is none, or git refuses it.
+        RepositoryError: there is none, git refuses it, or it would wait for a pipe forever.
     """
     asked = git("rev-parse", "--is-bare-repository", "--show-toplevel", "HEAD", "--", cwd=path, ok=(0, 128))
     lines = asked.decode("utf-8", "surrogateescape").splitlines()
     if len(lines) == 4 and lines[0] == "false":
         top, head = _nameable(Path(lines[1])), lines[2]
+        _refuse_pipes(top)
     else:  # no commit yet, a name of several lines, or something that needs an explanation
         top = find_top(path)
         head = one_line(git("rev-parse", "--verify", "-q", "HEAD^{commit}", cwd=top, ok=(0, 1, 128)))
