@@ -19,7 +19,7 @@ BOMS = (
     (b"\xff\xfe", "utf-16-le"),
     (b"\xfe\xff", "utf-16-be"),
 )
-DECLARED = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.MULTILINE)
+DECLARED = rb"(?m)^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)"
 POINTER = b"version https://git-lfs.github.com/spec/"
 MAX_GIVEN_BYTES = 64_000_000
 """The largest file named by the user that is read: a plan, a manifest."""
@@ -85,7 +85,7 @@ def _decode_body(body: bytes, encoding: str, *, marked: bool) -> tuple[str, str]
     except UnicodeDecodeError as exc:
         if marked:
             raise NotTextError(f"its byte-order mark says {encoding}, its bytes do not") from exc
-    declared = DECLARED.search(b"\n".join(body.split(b"\n")[:2]))
+    declared = re.search(DECLARED, b"\n".join(body.split(b"\n")[:2]))
     fallback = declared.group(1).decode("ascii", "replace") if declared else "latin-1"
     control = sum(byte < 9 or 13 < byte < 32 for byte in body[:8192])
     if control > 0.02 * min(len(body), 8192):

@@ -96,7 +96,7 @@ SECRET_NAMES = (
 )
 HARMLESS_NAMES = (".env.example", ".env.sample", ".env.template", ".env.dist", "*.example.env", "*.pub")
 SECRET_FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".kube"})
-GLOB_TOKEN = re.compile(r"((?<![^/])\*\*/|/\*\*\Z|\*\*|\*|\?)")
+GLOB_PART = r"((?<![^/])\*\*/|/\*\*\Z|\*\*|\*|\?)"
 DEEP_STARS = {"": "", "**": ".*?", "**/": "(?:.+?/)??"}
 PARTIAL_STARS = r"(?P<whole>(?<![^/])\*\*(?![^/]))|\*{2,}"
 BRACES = r"\{([^{}]*)\}"
@@ -163,7 +163,7 @@ def _from_root(pattern: str) -> str:
 
 def _expression(pattern: str) -> str:
     sections = [_Section(after="")]
-    for piece in GLOB_TOKEN.split(pattern):
+    for piece in re.split(GLOB_PART, pattern):
         if piece in {"**", "**/"}:
             sections.append(_Section(after=piece))
         elif piece == "*":
@@ -173,11 +173,6 @@ def _expression(pattern: str) -> str:
         else:
             sections[-1].add("/.+" if piece == "/**" else re.escape(piece))
     return "".join(section.render(last=section is sections[-1]) for section in sections)
-
-
-# One pattern for all: an index asks for every file of a repository.
-SECRET = compile_globs(SECRET_NAMES)
-NO_SECRET = compile_globs(HARMLESS_NAMES)
 
 
 def is_test_path(path: str) -> bool:
@@ -239,4 +234,5 @@ def is_secret_name(path: str) -> bool:
     folder, _, name = path.lower().rpartition("/")
     if not SECRET_FOLDERS.isdisjoint(folder.split("/")):
         return True
-    return SECRET.match(name) is not None and NO_SECRET.match(name) is None
+    is_secret = compile_globs(SECRET_NAMES).match(name) is not None
+    return is_secret and compile_globs(HARMLESS_NAMES).match(name) is None

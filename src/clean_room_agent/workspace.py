@@ -23,7 +23,7 @@ LOCK_POLL = 0.001
 PID_WIDTH = 20
 CACHE_HINT = "worktrees are in your cache folder: let XDG_CACHE_HOME name one that can be written"
 KEY_BYTES = 32
-TASK_ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
+TASK_ID = r"[A-Za-z0-9_-]{1,64}"
 
 
 class Workspace(Struct, frozen=True, kw_only=True):
@@ -278,6 +278,6 @@ def _holder(handle: int, lock: Path) -> str:
 
 def _file_part(task_id: str) -> str:
     task = task_of(task_id)
-    if TASK_ID.match(task) is None:
+    if re.fullmatch(TASK_ID, task) is None:
         raise UsageError(f"{task!r} cannot be the id of a task")
     return task

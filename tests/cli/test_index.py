@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -44,6 +45,8 @@ def test_it_needs_no_configuration_and_says_what_it_did(till: Project) -> None:
 
 
 def test_where_nothing_changed_little_is_loaded(till: Project) -> None:
+    for path in till.top.rglob("*"):
+        os.utime(path, (1_000_000_000, 1_000_000_000))  # what was just written would be read again
     till.cra("index")
     program = (
         "import json, sys; from clean_room_agent.cli.main import run; run(['index'])\n"
@@ -59,7 +62,7 @@ def test_where_nothing_changed_little_is_loaded(till: Project) -> None:
     )
     loaded = set(json.loads(told.stdout.splitlines()[-1]))
     assert "clean_room_agent.indexer.build" in loaded
-    assert loaded.isdisjoint(NEEDED_ONLY_TO_READ)
+    assert sorted(loaded & NEEDED_ONLY_TO_READ) == []
 
 
 def test_the_second_time_only_what_changed_is_read(till: Project) -> None:

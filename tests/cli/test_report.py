@@ -57,7 +57,7 @@ def written(top: Path, place: Path, *words: str) -> ReadPage:
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
-    assert not CONTROL.search(text)
+    assert not re.search(CONTROL, text)
     return page
 
 

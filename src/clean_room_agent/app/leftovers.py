@@ -76,7 +76,7 @@ def reap(workspace: Workspace, repo: Repository, worktrees: Path) -> tuple[str, 
     with Record.open(workspace.repo, clock=utc_now) as record:
         tasks = {match["task"] for path in workspace.sessions.iterdir() if (match := OURS.match(path.name))}
         tasks.update(row.task_id for row in record.write(list_running))
-        tasks.update(task for task in tasks_of_worktrees(repo, worktrees) if TASK_ID.match(task))
+        tasks.update(task for task in tasks_of_worktrees(repo, worktrees) if re.fullmatch(TASK_ID, task))
         for task_id in sorted(tasks):
             try:
                 with task_lock(workspace, task_id, patience=0):

@@ -11,7 +11,7 @@ from clean_room_agent import proc
 from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.errors import CommandError, GitError
 
-HEX = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})")
+HEX = r"(?:[0-9a-f]{40}|[0-9a-f]{64})"
 OUTPUT_BOUND = 1 << 30
 
 # On the command line they win over every configuration file.
@@ -91,7 +91,7 @@ class Named(Struct, frozen=True, kw_only=True):
 
 LITTLE = 1 << 20
 """Bytes; if fewer are free, that is taken for the reason why a file could not be written."""
-UNWRITTEN = re.compile(r"(couldn't|could not|cannot|unable to|failed to) (write|create|close|update|append)")
+UNWRITTEN = r"(couldn't|could not|cannot|unable to|failed to) (write|create|close|update|append)"
 MAKE_ROOM = "free some space on the disk of git's folder, and start again"
 REMEDIES = (
     (
@@ -219,7 +219,7 @@ def require_hex(name: str) -> str:
     Raises:
         GitError: it is something else.
     """
-    if HEX.fullmatch(name) is None:
+    if re.fullmatch(HEX, name) is None:
         raise GitError(f"{name!r} is not the name of an object")
     return name
 
@@ -261,7 +261,7 @@ def remedy_for(words: str, free: int) -> str:
     does not always say that it could not write a small file because the disk was full.
     """
     known = next((remedy for pattern, remedy in REMEDIES if re.search(pattern, words)), "")
-    return known or (MAKE_ROOM if free < LITTLE and UNWRITTEN.search(words) else "")
+    return known or (MAKE_ROOM if free < LITTLE and re.search(UNWRITTEN, words) else "")
 
 
 def _free_at(folder: Path) -> int:

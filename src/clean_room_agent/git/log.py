@@ -28,7 +28,7 @@ SUBMODULE = b"160000"
 ONE_PATH = frozenset("ADMTUX")
 LATEST = 1 << 40
 """Later times count as this one, some 35,000 years from now."""
-LINES = re.compile(rb" (\d+) (insertion|deletion)")
+LINES = rb" (\d+) (insertion|deletion)"
 
 
 class LogEntry(NamedTuple):
@@ -177,7 +177,7 @@ def read_line_counts(tokens: Iterable[bytes]) -> dict[str, tuple[int, int]]:
     commit = ""
     for token in tokens:
         if token.startswith(b"\n"):
-            found = {kind: int(number) for number, kind in LINES.findall(token)}
+            found = {kind: int(number) for number, kind in re.findall(LINES, token)}
             counts[commit] = (found.get(b"insertion", 0), found.get(b"deletion", 0))
         elif token:
             commit = token.decode()

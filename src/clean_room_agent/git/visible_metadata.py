@@ -14,8 +14,8 @@ from pathlib import Path
 
 from clean_room_agent import safe_open
 from clean_room_agent.errors import RepositoryError
-from clean_room_agent.git.command import git, names
-from clean_room_agent.git.repository import HEX, Repository
+from clean_room_agent.git.command import HEX, git, names
+from clean_room_agent.git.repository import Repository
 
 ALTERNATES = "info/alternates"
 MOST_ALTERNATES = 32
@@ -59,7 +59,7 @@ def written_files(repo: Repository) -> dict[str, bytes]:
         ends = safe_open.read_bytes(repo.common_dir, "shallow").decode("ascii", "replace").split()
     except OSError:
         return found
-    return found | {"shallow": "".join(f"{end}\n" for end in ends if HEX.fullmatch(end)).encode()}
+    return found | {"shallow": "".join(f"{end}\n" for end in ends if re.fullmatch(HEX, end)).encode()}
 
 
 def shown_folders(repo: Repository) -> dict[str, Path]:

@@ -2,7 +2,6 @@
 
 import contextlib
 import fcntl
-import glob
 import os
 import re
 import sqlite3
@@ -27,7 +26,7 @@ BULK = (
     "temp_store = MEMORY",
 )
 
-DRAFT = re.compile(r"\.new(-journal|-wal|-shm|\.lock)?\Z")
+DRAFT = r"(\..*)?\.new(-journal|-wal|-shm|\.lock)?"
 CARRY = (
     "INSERT INTO adapter_metadata SELECT * FROM old.adapter_metadata",
     """
@@ -121,9 +120,9 @@ class Draft:
 
 def remove_draft(path: Path) -> None:
     """Delete drafts of the database at `path` whose processes were killed; the caller holds its lock."""
-    for left in path.parent.glob(f"{glob.escape(path.name)}.*"):
-        if DRAFT.search(left.name):
-            left.unlink(missing_ok=True)
+    for name in os.listdir(path.parent):  # noqa: PTH208 - names alone
+        if name.startswith(path.name) and re.fullmatch(DRAFT, name.removeprefix(path.name)):
+            path.with_name(name).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
