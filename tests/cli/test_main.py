@@ -10,6 +10,7 @@ from testing.patience import PATIENCE
 from testing.runs.solving import Project
 
 from clean_room_agent.cli.main import COMMANDS, run
+from clean_room_agent.git.repository import Listing
 
 HEAVY = (
     *("httpx", "rich", "pydantic", "jinja2", "tree_sitter", "sqlite3", "tomli_w", "multiprocessing"),
@@ -165,9 +166,9 @@ def test_modules_of_the_folder_where_it_is_started_are_not_loaded(tmp_path: Path
 
 
 def test_ctrl_c_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def interrupted(_path: Path) -> None:
+    def interrupted(_listing: Listing, **_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("clean_room_agent.app.indexing.list_work_tree", interrupted)
+    monkeypatch.setattr("clean_room_agent.app.indexing.index_work_tree", interrupted)
     assert run(["index"]) == 130
     assert capsys.readouterr().err.strip() == "error: interrupted"

@@ -10,6 +10,7 @@ from clean_room_agent.git.command import git as hardened_git
 from clean_room_agent.git.history import list_tree
 from clean_room_agent.git.repository import (
     DEFAULT_AUTHOR,
+    PendingListing,
     author_of,
     find_top,
     list_files,
@@ -184,6 +185,13 @@ def test_the_author_is_the_users_or_an_announced_default(top: Path, monkeypatch:
     monkeypatch.setenv("XDG_CONFIG_HOME", "/nonexistent")
     git(top, "config", "--unset", "user.email")
     assert author_of(open_repository(top)) == DEFAULT_AUTHOR
+
+
+def test_a_listing_in_the_background_gives_the_same_or_the_same_error(top: Path, tmp_path: Path) -> None:
+    write(top, {"new.py": ""})
+    assert PendingListing(top).take() == list_work_tree(top)
+    with pytest.raises(RepositoryError, match="not a git repository"):
+        PendingListing(tmp_path).take()
 
 
 @pytest.mark.parametrize("ask", [find_top, list_work_tree, open_repository])

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from clean_room_agent.app.indexing import index_work_tree
 from clean_room_agent.cli import options, output
 from clean_room_agent.git.generated import generated_words
+from clean_room_agent.git.repository import PendingListing
 
 NAMED = 20
 """At most this many files of a kind are named one by one."""
@@ -29,9 +29,12 @@ def command(
     path: Path | None, repo: Path, full: bool, continue_on_error: bool, line_counts: bool, as_json: bool
 ) -> int:
     """Build or refresh the index of REPO (the current folder by default)."""
+    pending = PendingListing(path or repo)
+    from clean_room_agent.app.indexing import index_work_tree  # while git lists the files
+
     with contextlib.closing(output.ProgressBar("indexing")) as bar:
         summary = index_work_tree(
-            path or repo,
+            pending.take(),
             full=full,
             continue_on_error=continue_on_error,
             line_counts=line_counts,

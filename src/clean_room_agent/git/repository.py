@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import stat
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -11,7 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 from msgspec import Struct, structs
 
 from clean_room_agent.errors import GitError, RepositoryError
-from clean_room_agent.git.command import Named, git, named_programs, names, one_line
+from clean_room_agent.git.command import HEX, Named, git, named_programs, names, one_line
 from clean_room_agent.git.generated import Generated, split_generated
 
 READ_BY_GIT = (
@@ -19,11 +20,10 @@ READ_BY_GIT = (
     *(".git/info/sparse-checkout", ".git/objects/info/alternates", ".git/shallow", ".git/packed-refs"),
 )
 DEFAULT_AUTHOR = ("cra", "cra@localhost")
-DROPPED = re.compile(r"""[\x00-\x20.,:;<>"'\\]*""")
+DROPPED = r"""[\x00-\x20.,:;<>"'\\]*"""
 """What git strips from both ends of a name; it refuses a name of which nothing is left."""
 UNTRACKED = "?"
 """As `git ls-files -t` marks it."""
-HEX = re.compile(r"[0-9a-f]{40,64}")
 PLACES = (
     "rev-parse", "--path-format=absolute", "--show-toplevel", "--absolute-git-dir", "--git-common-dir",
 )  # fmt: skip
@@ -181,11 +181,41 @@ def list_work_tree(path: Path) -> Listing:
     paths, generated = _list_paths(top)
     return Listing(
         top=top,
-        head=head if HEX.fullmatch(head) else None,
+        head=head if re.fullmatch(HEX, head) else None,
         paths=paths,
         remote_url=remote_url(top),
         generated=generated,
     )
+
+
+class PendingListing(threading.Thread):
+    """A working tree that is being listed in the background, while the caller does something else."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(name="list the working tree", daemon=True)
+        self._path = path
+        self._listing: Listing | None = None
+        self._error: BaseException | None = None
+        self.start()
+
+    def run(self) -> None:
+        """List it."""
+        try:
+            self._listing = list_work_tree(self._path)
+        except BaseException as exc:  # noqa: BLE001 - it is the caller's to raise
+            self._error = exc
+
+    def take(self) -> Listing:
+        """Wait for the listing.
+
+        Raises:
+            RepositoryError: as `list_work_tree`.
+        """
+        self.join()
+        if self._listing is None:
+            assert self._error is not None
+            raise self._error
+        return self._listing
 
 
 def is_partial_clone(top: Path) -> bool:
@@ -215,7 +245,7 @@ def author_of(repo: Repository) -> tuple[str, str]:
     told = names(repo.git("config", "-z", "--get-regexp", r"^user\.(name|email)$", ok=(0, 1)))
     values = dict(entry.partition("\n")[::2] for entry in told)  # of several, the last counts
     name, mail = values.get("user.name", ""), values.get("user.email", "")
-    return DEFAULT_AUTHOR if DROPPED.fullmatch(name) or DROPPED.fullmatch(mail) else (name, mail)
+    return DEFAULT_AUTHOR if re.fullmatch(DROPPED, name) or re.fullmatch(DROPPED, mail) else (name, mail)
 
 
 def remote_url(top: Path) -> str | None:
