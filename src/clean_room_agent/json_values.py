@@ -2,7 +2,6 @@
 changing each text in a value.
 """
 
-import json
 from enum import Enum
 from typing import Any, Final, TypeVar
 
@@ -62,6 +61,8 @@ def _with_odd_numbers(text: str | bytes) -> Any:
     odd = (b"NaN", b"Infinity") if isinstance(text, bytes) else ("NaN", "Infinity")
     if not any(word in text for word in odd):  # type: ignore[operator]
         return None
+    import json  # noqa: PLC0415 - every command imports this module, and nearly all JSON is read without it
+
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -10,7 +10,6 @@ People name a run by the beginning of its id (`1f3a`), by its branch (`cra/1f3aâ
 one before), a place in it as `RUN/PLACE`, and one of its model calls as `call:15`, a line of its prompt as `call:15:3`.
 """
 
-import json
 import re
 
 from msgspec import Struct
@@ -157,7 +156,11 @@ class ItemName(Struct, frozen=True, kw_only=True):
 
 def quoted(name: str) -> str:
     """A name as written in a prompt: as it is, or as a JSON string if it contains line breaks or control characters."""
-    return json.dumps(name) if re.search(UNQUOTED, name) else name
+    if not re.search(UNQUOTED, name):
+        return name
+    import json  # noqa: PLC0415 - few names need it, and every command imports this module
+
+    return json.dumps(name)
 
 
 def model_name(tag: str) -> str:

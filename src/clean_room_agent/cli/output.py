@@ -2,7 +2,6 @@
 given, without control characters, and folded between words at the terminal's width.
 """
 
-import json
 import os
 import re
 import sys
@@ -63,6 +62,8 @@ def hand_on(text: str) -> None:
 
 def answer_json(value: object) -> None:
     """Write `value` as one JSON document without its secrets; structs become objects."""
+    import json
+
     display = current_display()
     display.answered = True
     shown = display.redacted(to_shown(value))
@@ -72,6 +73,8 @@ def answer_json(value: object) -> None:
 
 def answer_json_line(value: object) -> None:
     """Write `value` as one line of JSON without its secrets, at once: one of several answers."""
+    import json
+
     display = current_display()
     display.answered = True
     line = json.dumps(display.redacted(to_shown(value)), ensure_ascii=False)

@@ -4,15 +4,16 @@ Git lists their contents if no .gitignore names them. They are recognised by fil
 name that no source folder has; a name that may be source (`build`, `target`) needs a second sign.
 """
 
-import json
 import os
 import stat
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
+from clean_room_agent.json_values import from_json
 from clean_room_agent.safe_open import read_bytes
 
 CACHE_TAG = "CACHEDIR.TAG"
@@ -150,7 +151,7 @@ def _is_tagged(top: str, path: str) -> bool:
 
 def generated_in(account: str) -> tuple[Generated, ...]:
     """The folders that a snapshot's account names (JSON, as recorded; "" for none)."""
-    kept = json.loads(account).get("generated", ()) if account else ()
+    kept = from_json(account, dict[str, Any]).get("generated", ()) if account else ()
     return tuple(Generated(path, what) for path, what in kept)
 
 

@@ -2,13 +2,13 @@
 
 import contextlib
 import hashlib
-import json
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.curated import files
 from clean_room_agent.db.rows import Connection
+from clean_room_agent.json_values import from_json, to_json
 
 CONFIG_KEY = "config"
 VERSION = "1"
@@ -61,11 +61,11 @@ def recall(curated: Path, digest: str) -> RememberedBounds | None:
     if not curated.exists():
         return None
     with contextlib.closing(connect_file("curated", curated)) as conn:
-        kept = json.loads(files.get_index_state(conn, CONFIG_KEY) or "null")
+        kept = from_json(files.get_index_state(conn, CONFIG_KEY) or "[]", list[Any])
     return RememberedBounds(*kept[1:]) if kept and kept[0] == digest else None
 
 
 def remember(conn: Connection, digest: str, bounds: Bounds) -> None:
     """Store the bounds for `recall`, under the digest of the configuration they came from."""
     kept = [digest, bounds.history, bounds.max_file_bytes, bounds.pair_bound, bounds.lock_timeout]
-    files.put_index_state(conn, CONFIG_KEY, json.dumps(kept))
+    files.put_index_state(conn, CONFIG_KEY, to_json(kept))

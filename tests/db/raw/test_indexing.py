@@ -10,7 +10,7 @@ def test_a_run_is_kept_with_the_folders_that_it_left_out(conn: sqlite3.Connectio
     run_id = indexing.append_index_run(conn, row, [("dist", "built")])
     assert INDEX_RUNS.select(conn, "") == (sample(indexing.IndexRunRow, id=run_id),)
     (event,) = runs.list_events(conn, f"{indexing.OF_INDEX_RUN}{run_id}")
-    assert (event.kind, event.detail) == (indexing.GENERATED, '[["dist", "built"]]')
+    assert (event.kind, event.detail) == (indexing.GENERATED, '[["dist","built"]]')
 
 
 def test_the_newest_description_of_each_content_counts(conn: sqlite3.Connection) -> None:

@@ -1,9 +1,10 @@
 """The names stored for each file (imports, interface, uses), where its imports lead, and what it looked up elsewhere."""
 
-import json
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
+
+from clean_room_agent.json_values import from_json, to_json
 
 ANYWHERE = 0
 """Used instead of a file's id for names that must be unique in the repository."""
@@ -53,7 +54,7 @@ def list_imports(conn: sqlite3.Connection) -> Iterator[tuple[int, str, str]]:
 def insert_targets(conn: sqlite3.Connection, file_id: int, targets: ImportTargets) -> None:
     """Insert or replace where the file's imports lead; a file without imports gets no row."""
     if targets:
-        conn.execute(PUT_TARGETS, (file_id, _targets_text(targets)))
+        conn.execute(PUT_TARGETS, (file_id, to_json(dict(sorted(targets.items())))))
 
 
 def replace_targets(conn: sqlite3.Connection, file_id: int, targets: ImportTargets) -> None:
@@ -67,12 +68,7 @@ def replace_targets(conn: sqlite3.Connection, file_id: int, targets: ImportTarge
 def get_targets(conn: sqlite3.Connection, file_id: int) -> ImportTargets:
     """Where the file's imports lead; empty if it has none or is a Python file."""
     row = conn.execute("SELECT targets FROM import_targets WHERE file_id = ?", (file_id,)).fetchone()
-    found: ImportTargets = {} if row is None else json.loads(row[0])
-    return found
-
-
-def _targets_text(targets: ImportTargets) -> str:
-    return json.dumps(targets, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return {} if row is None else from_json(row[0], dict[str, int | None])
 
 
 def insert_lookups(
@@ -81,7 +77,7 @@ def insert_lookups(
     """Insert the names that a file looked up, by id of the file asked (or `ANYWHERE`); it must have had none."""
     conn.executemany(
         PUT_LOOKUPS,
-        [(target, source_file_id, json.dumps(sorted(lookups[target]))) for target in sorted(lookups)],
+        [(target, source_file_id, to_json(sorted(lookups[target]))) for target in sorted(lookups)],
     )
 
 
@@ -89,7 +85,7 @@ def replace_lookups(
     conn: sqlite3.Connection, source_file_id: int, lookups: Mapping[int, Collection[str]]
 ) -> None:
     """Replace the names that a file looked up; rows that are already right are not touched."""
-    missing = {target: json.dumps(sorted(looked_up)) for target, looked_up in lookups.items()}
+    missing = {target: to_json(sorted(looked_up)) for target, looked_up in lookups.items()}
     gone = []
     for target, stored in conn.execute(LOOKUPS_OF, (source_file_id,)).fetchall():
         if missing.get(target) == stored:
@@ -108,7 +104,7 @@ def find_lookups(conn: sqlite3.Connection, target_file_id: int, names: Collectio
     rows = conn.execute(
         "SELECT source_file_id, names FROM lookups WHERE target_file_id = ?", (target_file_id,)
     )
-    return {row[0] for row in rows if not wanted.isdisjoint(json.loads(row[1]))}
+    return {row[0] for row in rows if not wanted.isdisjoint(from_json(row[1], list[str]))}
 
 
 def find_users(conn: sqlite3.Connection, target_file_id: int) -> set[int]:

@@ -1,12 +1,12 @@
 """Runs of the indexer, and descriptions of files that a model wrote for `cra enrich`."""
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
 from clean_room_agent.db.rows import Connection, Table
+from clean_room_agent.json_values import to_json
 
 IndexStatus = Literal["complete", "partial", "failed"]
 INSERT = """
@@ -55,13 +55,13 @@ def append_index_run(conn: Connection, row: IndexRunRow, generated: Sequence[tup
             row.commits,
             row.duration_ms,
             row.status,
-            json.dumps(row.failures),
+            to_json(row.failures),
             row.timestamp,
         ),
     )
     run_id = cursor.lastrowid or 0
     if generated:
-        detail = json.dumps(generated)
+        detail = to_json(generated)
         conn.execute(INSERT_EVENT, (f"{OF_INDEX_RUN}{run_id}", GENERATED, detail, row.timestamp))
     return run_id
 
@@ -123,4 +123,4 @@ def list_descriptions(conn: Connection) -> tuple[DescriptionRow, ...]:
 
 def get_descriptions(conn: Connection, ids: Iterable[int]) -> tuple[DescriptionRow, ...]:
     """These descriptions, by path."""
-    return DESCRIPTIONS.select(conn, BY_ID, (json.dumps(sorted(ids)),))
+    return DESCRIPTIONS.select(conn, BY_ID, (to_json(sorted(ids)),))

@@ -1,16 +1,15 @@
 """The commit and the limits that the indexed history was read with."""
 
-import json
-
 from msgspec import Struct
 
 from clean_room_agent.db.curated import files
 from clean_room_agent.db.rows import Connection
+from clean_room_agent.json_values import from_json, to_json
 
 HEAD_KEY = "history_head"
 
 
-class HistoryState(Struct, frozen=True, kw_only=True):
+class HistoryState(Struct, frozen=True, kw_only=True, array_like=True):
     """What the indexed history covers; it can be continued as long as the limits stay the same."""
 
     head: str | None
@@ -28,13 +27,9 @@ class HistoryState(Struct, frozen=True, kw_only=True):
 def read_state(conn: Connection) -> HistoryState | None:
     """Return what `keep_state` stored; None in a new index."""
     text = files.get_index_state(conn, HEAD_KEY)
-    if text is None:
-        return None
-    head, bound, pair_bound, graph, line_counts = json.loads(text)
-    return HistoryState(head=head, bound=bound, pair_bound=pair_bound, graph=graph, line_counts=line_counts)
+    return None if text is None else from_json(text, HistoryState)
 
 
 def keep_state(conn: Connection, kept: HistoryState) -> None:
     """Store the state for `read_state`."""
-    fields = [kept.head, kept.bound, kept.pair_bound, kept.graph, kept.line_counts]
-    files.put_index_state(conn, HEAD_KEY, json.dumps(fields))
+    files.put_index_state(conn, HEAD_KEY, to_json(kept))
