@@ -7,7 +7,7 @@ from msgspec import Struct
 
 FRAME = re.compile(
     r"(?P<fence>={5,}) (?P<kind>file|code|test|conventions|outline|reference|signature|candidate)(?: \d+)?: "
-    r"(?P<name>.+?)(?: \(lines (?P<first>\d+)-(?P<last>\d+)\))?(?: \(about \d+ tokens\))?"
+    r"(?P<name>.+?)(?: ::)?(?: \(lines (?P<first>\d+)-(?P<last>\d+)\))?(?: \(about \d+ tokens\))?"
 )
 
 

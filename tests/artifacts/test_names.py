@@ -29,6 +29,7 @@ from clean_room_agent.artifacts.names import (
     short_id,
     split_place,
     task_of,
+    without_lines,
 )
 
 TASK = "3f2c7a90-0000-4000-8000-000000000000"
@@ -107,11 +108,12 @@ def test_parts_and_steps_have_short_lower_case_ids(text: str, valid: bool) -> No
         ("a/b.py", ItemName(path="a/b.py")),
         ("a.py :: Cart.add", ItemName(path="a.py", symbol="Cart.add")),
         ("a.py :: Cart (head) (lines 3-9)", ItemName(path="a.py", symbol="Cart (head)", lines=(3, 9))),
+        ("a.py :: f (lines 3-9)", ItemName(path="a.py", symbol="f", lines=(3, 9))),
         ("a.py :: f (lines 3-9) (lines 3-9)", ItemName(path="a.py", symbol="f", lines=(3, 9))),
+        ("a.ts :: (lines 28-30)", ItemName(path="a.ts", symbol="(lines 28-30)", lines=(28, 30))),
         ("a.py :: f (about 120 tokens)", ItemName(path="a.py", symbol="f")),
         ("a.py (about 120 tokens)", ItemName(path="a.py")),
         ("a.py :: (imports)", ItemName(path="a.py", symbol="(imports)")),
-        ("a.ts :: (lines 28-30)", ItemName(path="a.ts", symbol="(lines 28-30)")),
         (
             "a.ts :: (lines 28-30) (lines 28-30)",
             ItemName(path="a.ts", symbol="(lines 28-30)", lines=(28, 30)),
@@ -133,6 +135,18 @@ def test_a_file_is_named_by_its_path_and_a_piece_with_it() -> None:
     assert item_name("a.py") == item_name("a.py", None) == item_name("a.py", "") == "a.py"
     assert item_name("a.py", "f") == "a.py :: f"
     assert item_name("a.py", "f", (3, 9)) == "a.py :: f (lines 3-9)"
+
+
+def test_a_piece_that_is_called_by_its_lines_is_given_them_once() -> None:
+    assert item_name("a.py", "(lines 3-9)", (3, 9)) == "a.py :: (lines 3-9)"
+    assert item_name("a.py", "f (lines 3-9)", (3, 9)) == "a.py :: f (lines 3-9)"
+    assert item_name("a.py", "f (lines 3-9)", (3, 20)) == "a.py :: f (lines 3-9) (lines 3-20)"
+    assert [without_lines(one) for one in ("f (lines 3-9)", "(lines 3-9)", "(imports)", "f")] == [
+        "f",
+        "",
+        "(imports)",
+        "f",
+    ]
 
 
 @given(

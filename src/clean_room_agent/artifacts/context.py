@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from clean_room_agent.artifacts.evidence import Evidence, StackFrame
-from clean_room_agent.artifacts.names import item_name, quoted
+from clean_room_agent.artifacts.names import item_name, quoted, without_lines
 from clean_room_agent.artifacts.prompt_sources import (
     PromptSource,
     SourcedText,
@@ -270,8 +270,6 @@ def _runs(items: Sequence[ContextItem]) -> list[list[ContextItem]]:
 def _frame_of(run: Sequence[ContextItem], fence: str) -> SourcedText:
     first = run[0]
     names = ", ".join(item.symbol for item in run if item.symbol is not None)
-    path = quoted(first.path)
-    name = item_name(path, names)
     texts: list[str] = [_shown(first)]
     for before, item in pairwise(run):
         if item.detail == "primary":
@@ -287,7 +285,9 @@ def _frame_of(run: Sequence[ContextItem], fence: str) -> SourcedText:
             )
         texts.append(_shown(item))
     last = max(item.end_line for item in run)
-    head = f"{_head_word(first)}: {name} (lines {first.start_line}-{last})"
+    called = dict.fromkeys(without_lines(item.symbol) for item in run if item.symbol is not None)
+    name = item_name(quoted(first.path), ", ".join(filter(None, called)), (first.start_line, last))
+    head = f"{_head_word(first)}: {name}"
     return frame(head, compose(texts), fence, path=first.path, symbol=names)
 
 

@@ -169,19 +169,27 @@ def model_name(tag: str) -> str:
 
 
 def item_name(path: str, symbol: str | None = None, lines: tuple[int, int] | None = None) -> str:
-    """The name of the file at `path`, or of a symbol or another piece of it."""
+    """The name of the file at `path`, or of a symbol or another piece of it. If the piece is called by the same lines,
+    they are in it once.
+    """
     name = f"{path}{SEPARATOR}{symbol}" if symbol else path
-    return f"{name} (lines {lines[0]}-{lines[1]})" if lines else name
+    remark = f" (lines {lines[0]}-{lines[1]})" if lines else ""
+    return name if name.endswith(remark) else f"{name}{remark}"
+
+
+def without_lines(symbol: str) -> str:
+    """The name of a piece without the lines that it is called by; "" if there is nothing else."""
+    return re.sub(rf"{LINES}\Z", "", f" {symbol}").strip()
 
 
 def parse_item_name(name: str) -> ItemName:
     """Parse such a name; remarks in brackets after it (its lines, its size in tokens) are not part of the symbol.
 
-    A piece without a name is called by its lines, in brackets, too: these come first, and are the symbol.
+    A piece without a name is called by its lines, in brackets, too: these are the symbol.
     """
     path, separated, symbol = name.partition(SEPARATOR)
     remarks = re.search(REMARKS, symbol if separated else path)
     if remarks is not None:
         path, symbol = (path, symbol[: remarks.start()]) if separated else (path[: remarks.start()], "")
-    given = re.findall(LINES, remarks[0]) if remarks else []
+    given = re.findall(LINES, remarks[0] if remarks else f" {symbol}")
     return ItemName(path=path, symbol=symbol, lines=(int(given[-1][0]), int(given[-1][1])) if given else None)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from clean_room_agent.artifacts.context import ContextItem, ContextPackage
-from clean_room_agent.artifacts.names import item_name
+from clean_room_agent.artifacts.names import item_name, without_lines
 from clean_room_agent.db.raw.passes import DecisionRow
 from clean_room_agent.retrieval.stage import Candidate
 
@@ -15,7 +15,7 @@ def as_markdown(package: ContextPackage) -> str:
     for item in package.items:
         fence = "`" * max(3, _longest_run(item) + 1)
         blocks.append(
-            f"## {item_name(item.path, item.symbol)} (lines {item.start_line}-{item.end_line}, {item.detail.replace('_', ' ')})\n\n"
+            f"## {item_name(item.path, without_lines(item.symbol or ''))} (lines {item.start_line}-{item.end_line}, {item.detail.replace('_', ' ')})\n\n"
             f"{fence}\n{item.text.rstrip(chr(10))}\n{fence}\n"
         )
     return "\n".join(blocks)

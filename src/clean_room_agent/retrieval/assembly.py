@@ -158,10 +158,9 @@ def _tokens(rendered: Iterable[_Rendered]) -> int:
 
 
 def _refuse_large(one: _Rendered, budget: _Budget) -> NoReturn:
-    path = quoted(one.item.path)
-    name = item_name(path, one.item.symbol)
+    name = item_name(quoted(one.item.path), one.item.symbol, (one.item.start_line, one.item.end_line))
     raise WindowExceeded(
-        f"{name} (lines {one.item.start_line}-{one.item.end_line}) has to be shown whole: about {one.item.tokens} tokens,"
+        f"{name} has to be shown whole: about {one.item.tokens} tokens,"
         f" and {budget.tokens} are available for code",
         hint="raise [budget].context_window (or lower reserved_tokens) for the model that reads it, or name smaller symbols in the plan",
     )

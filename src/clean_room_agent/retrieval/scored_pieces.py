@@ -48,6 +48,7 @@ BODY_LINES = 30
 BODY_CHARS = 3000
 """The same in characters, as a minified file has lines larger than a window."""
 LINES_SHOWN = 6
+DOC_MARKS = " \t\r\n\"'/*#"
 PieceKey = tuple[str, int]
 """Path and first line."""
 
@@ -125,14 +126,26 @@ def numbered(lines: Sequence[tuple[int, str]]) -> str:
     return "".join(f"{number}: {text}\n" for number, text in lines)
 
 
-def _without_signature(lines: Sequence[str], signature: str) -> list[str]:
-    """The lines, with those of the signature blank: it is shown above the lines of the body."""
-    shown = [line.strip() for line in signature.split("\n")]
+def _without_summary(lines: Sequence[str], piece: Piece) -> list[str]:
+    """The lines of the piece, with those blank that `short_summary` shows above them."""
+    kept = list(lines)
+    shown = [line.strip() for line in piece.signature.split("\n")]
     for start in range(len(lines) - len(shown) + 1):
         end = start + len(shown)
         if [line.strip() for line in lines[start:end]] == shown:
-            return [*lines[:start], *[""] * len(shown), *lines[end:]]
-    return list(lines)
+            kept[start:end] = [""] * len(shown)
+            break
+    doc = piece.doc.strip().split("\n", 1)[0].strip(DOC_MARKS)
+    place = next((at for at, line in enumerate(kept) if doc and _undecorated(line) == doc), None)
+    if place is not None:
+        kept[place] = ""
+    return kept
+
+
+def _undecorated(line: str) -> str:
+    """A line of documentation without quotes and comment marks."""
+    text = line.strip(DOC_MARKS)
+    return text[1:].strip(DOC_MARKS) if text[:1] in "rRuU" and text[1:2] in {'"', "'"} else text
 
 
 def _one_line(text: str) -> str:
@@ -279,7 +292,7 @@ class ScoredPiece(Struct, frozen=True, kw_only=True):
         text = self.text
         if piece.end_line - piece.start_line >= BODY_LINES or len(text) > BODY_CHARS:
             lines = self.view.text.lines[piece.start_line - 1 : piece.end_line]
-            body = _without_signature(lines, piece.signature)
+            body = _without_summary(lines, piece)
             near = nearest_lines(body, terms, most=LINES_SHOWN, first=piece.start_line)
             text = short_summary(piece) + numbered(near)
         return Option(
