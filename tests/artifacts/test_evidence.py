@@ -125,6 +125,18 @@ def test_tests_that_fail_in_the_same_way_share_a_block() -> None:
     )
 
 
+def test_cases_of_one_test_are_named_by_their_parameters() -> None:
+    names = ("test_a[x]", "test_a[y, z]", "test_a", "test_b[x]", "test_b[[1]]", "Case::test_b[x]")
+    told = describe_evidence(
+        evidence(*(FailingTest(name=f"tests/test_x.py::{name}", message="NameError: x") for name in names))
+    )
+    assert told == (
+        "Failing test: tests/test_x.py::test_a[x]\n  error: NameError: x\n"
+        "  also fails in the same way: [y, z], tests/test_x.py::test_a, tests/test_x.py::test_b[x], [[1]],"
+        " tests/test_x.py::Case::test_b[x]"
+    )
+
+
 def test_tests_of_which_nothing_but_the_name_is_known_are_not_called_the_same() -> None:
     told = describe_evidence(evidence(FailingTest(name="one"), FailingTest(name="two")))
     assert told == "Failing test: one\nFailing test: two"

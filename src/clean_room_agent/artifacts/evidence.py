@@ -11,12 +11,15 @@ has its line, its values and its place, without repetition:
       at till/money.py:7 in split
       also fails in the same way: tests/test_money.py::test_shares
 
+A further case of a test that pytest calls with parameters is named by these alone (`[2-x]`).
+
 Everything from a test follows a label or is indented, so it cannot be taken for a heading or a frame of code. The whole
 is limited in characters: short texts leave more space for long ones, of which the beginning and the end are kept.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -235,9 +238,17 @@ def _fields(label: str, same: Sequence[FailingTest]) -> list[_Field]:
     if frame := _own_frame(test):
         fields.append(_Field("  at ", place_of(frame)))
     if len(same) > 1:
-        names = [_cut(quoted(other.name), MAX_NAME) for other in same[1:]]
+        names = [_cut(name, MAX_NAME) for name in _other_names(same)]
         fields.append(_Field("  also fails in the same way: ", ", ".join(names)))
     return fields
+
+
+def _other_names(tests: Sequence[FailingTest]) -> Iterator[str]:
+    """The names of all but the first. Of a further case of the test named before, only the parameters: `[2-x]`."""
+    for before, test in pairwise(tests):
+        name, mark, _ = test.name.partition("[")
+        same = mark and test.name.endswith("]") and before.name.startswith(f"{name}[")
+        yield quoted(test.name[len(name) :] if same else test.name)
 
 
 def _is_half_known(test: FailingTest) -> bool:
