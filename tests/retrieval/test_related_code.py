@@ -191,6 +191,38 @@ def test_callers_are_bounded_and_those_in_tests_stand_last(make: Make) -> None:
     ]
 
 
+def test_what_is_used_much_leaves_lines_to_what_is_used_little(make: Make) -> None:
+    examples = "\n".join(f"def show_{number}():\n    put({number})\n" for number in range(12))
+    files = {
+        "till.py": CODE,
+        "examples/shown.py": examples,
+        "shop.py": "def sell():\n    put(1)\n",
+        "z.py": "def end_of_day(till):\n    till.close()\n",
+    }
+    world = make(files)
+    for number in range(12):
+        refer(world, f"show_{number}", "Till.put")
+    refer(world, "sell", "Till.put")
+    refer(world, "end_of_day", "Till.close")
+    found = texts(related(world, span(world, "till.py", 8, 17))["callers"])
+    assert found[:3] == [
+        "shop.py:2: put(1)\n",
+        "z.py:2: till.close()\n",
+        "examples/shown.py:2: put(0)\n",
+    ]
+    assert len(found) == MAX_CALLERS
+
+
+def test_only_a_test_is_called_one(make: Make) -> None:
+    tests = "class Shop:\n    put(1)\n\n\ndef helper():\n    put(2)\n\n\ndef test_put():\n    put(3)\n"
+    world = make({"till.py": CODE, "tests/test_till.py": tests})
+    for caller in ("Shop", "helper", "test_put"):
+        refer(world, caller, "Till.put")
+    found = related(world, span(world, "till.py", 8, 10))
+    assert texts(found["green"]) == ["tests/test_till.py:9: test_put\n"]
+    assert len(found["callers"]) == 3
+
+
 def test_a_test_that_fails_and_is_the_goal_is_none_that_must_stay_green(make: Make) -> None:
     tests = "def test_put():\n    put(1)\n\n\ndef test_more():\n    put(2)\n"
     world = make({"till.py": CODE, "tests/test_till.py": tests})

@@ -7,12 +7,13 @@ file and in the files that it imports.
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 
 from msgspec import Struct, field
 
 from clean_room_agent.artifacts.names import quoted
 from clean_room_agent.db.curated.symbols import SymbolRow
-from clean_room_agent.paths import is_test_file
+from clean_room_agent.paths import is_side_file, is_test_file
 from clean_room_agent.retrieval.pieces import CONTAINERS, VALUES, Definition
 from clean_room_agent.retrieval.scored_pieces import quoted_line
 from clean_room_agent.retrieval.stage import Selection
@@ -88,16 +89,21 @@ def related_selections(
     red = frozenset(goal_tests)
     callers = _callers(own, shown, source)
     code = [found for found in callers if not is_test_file(source.path_of(found.symbol.file_id))]
-    green = [
+    tests = [
         found
         for found in callers
         if is_test_file(source.path_of(found.symbol.file_id))
         and (source.path_of(found.symbol.file_id), found.symbol.start_line) not in red
     ]
+    green = [
+        found
+        for found in tests
+        if found.symbol.kind in {"function", "method"} and found.symbol.name.startswith("test")
+    ]
     return (
         *(_use_selection(found, source) for found in uses[:MAX_USES]),
         *_names_only(uses[MAX_USES:MAX_NAMED], source),
-        *_caller_selections([*code, *green], source),
+        *_caller_selections([*code, *tests], source),
         *(_green_selection(found, source) for found in green[:MAX_GREEN]),
     )
 
@@ -220,17 +226,27 @@ def _imported_names(view: FileView) -> frozenset[str]:
 def _callers(
     own: Sequence[tuple[Span, Definition]], shown: Sequence[Span], source: RepositorySource
 ) -> list[_Found]:
-    """Definitions outside the code that use it, most certain first, then by place."""
+    """Definitions outside the code that use it: one for each definition in it in turn, so that what is used much does not
+    take all the room. Of each, code comes before examples, the most certain first, then by place.
+    """
     found: dict[int, _Found] = {}
+    groups: list[list[_Found]] = []
     for _, definition in own:
+        group: list[_Found] = []
         for row in source.kb.get_symbol_neighbors(definition.symbol_id, direction="callers"):
             path = source.path_of(row.symbol.file_id)
             if row.confidence >= MIN_CONFIDENCE and not _is_shown(shown, path, row.symbol.start_line):
                 known = found.setdefault(row.symbol.id, _Found(symbol=row.symbol, confidence=row.confidence))
                 known.names.append(definition.name)
-    return sorted(
-        found.values(), key=lambda one: (-one.confidence, one.symbol.file_id, one.symbol.start_line)
-    )
+                group.append(known)
+        groups.append(sorted(group, key=lambda one: _caller_rank(one, source)))
+    turns = (one for turn in zip_longest(*groups) for one in turn if one is not None)
+    return list({one.symbol.id: one for one in turns}.values())
+
+
+def _caller_rank(found: _Found, source: RepositorySource) -> tuple[bool, float, int, int]:
+    symbol = found.symbol
+    return is_side_file(source.path_of(symbol.file_id)), -found.confidence, symbol.file_id, symbol.start_line
 
 
 def _is_shown(spans: Iterable[Span], path: str, line: int) -> bool:
