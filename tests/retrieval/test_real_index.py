@@ -128,6 +128,31 @@ def test_what_uses_a_changed_function_is_shown_by_its_line(world: World) -> None
     assert callers == ["bank/till.py:5: account = Account()\n"]
 
 
+def test_tests_that_a_call_declares_are_listed_if_they_name_what_is_changed(world: World) -> None:
+    texts = {
+        "web/money.ts": "export function half(cents: number) {\n  return cents / 2;\n}\n",
+        "web/index.ts": 'export * from "./money";\n',
+        "web/money.test.ts": (
+            'import { half, whole } from ".";\n\n'
+            'describe("halves", () => {\n'
+            '  it("are even", () => {\n    expect(half(4)).toBe(2);\n  });\n'
+            '  it("has\\nnothing to do with it", () => {\n    expect(whole(4)).toBe(4);\n  });\n'
+            '  it.each([1, 3])("of %i are odd", (n) => {\n    expect(half(n) % 1).toBe(0.5);\n  });\n});\n'
+        ),
+    }
+    for path, text in texts.items():
+        (world.root / path).parent.mkdir(exist_ok=True)
+        (world.root / path).write_text(text)
+    update_paths(world.index, world.root, tuple(texts))
+    request = context_request(task="Round halves up", files=("web/money.ts",), symbols=("half",))
+    package = world.retriever().retrieve(request).package
+    green = [item.text for item in package.items if item.section == "green"]
+    assert green == [
+        "web/money.test.ts:4: halves > are even\n",
+        "web/money.test.ts:10: halves > of ... are odd\n",
+    ]
+
+
 def test_what_a_changed_function_uses_is_shown_by_its_signature(world: World) -> None:
     texts = {
         "bank/limits.py": (

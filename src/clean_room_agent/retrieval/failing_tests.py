@@ -101,6 +101,22 @@ def find_named_tests(
     return tuple(found.values())[:MAX_TESTS]
 
 
+def tests_that_name(
+    paths: Iterable[str], names: frozenset[str], source: RepositorySource
+) -> Iterator[tuple[str, str, int]]:
+    """(path, titles, first line) of the tests in these files that a call declares, as in JavaScript, and whose lines use
+    one of the names.
+    """
+    finder = _Finder(source, ())
+    for path in paths:
+        known = finder.file(path)
+        outline = Outline() if known is None else known[1]
+        for call in outline.calls:
+            if call.kind == "test" and not names.isdisjoint(outline.names_in(call.span)):
+                titles = SEPARATOR.join("...".join(title) for title in call.titles)
+                yield path, " ".join(titles.split()), call.span.start_line
+
+
 class _Finder:
     """Looks tests up; each file is read and parsed once."""
 
@@ -129,7 +145,7 @@ class _Finder:
 
     def _unloaded(self, path: str) -> Iterator[TestCode]:
         """In a file that could not be loaded, the tests that use an import which does not exist yet."""
-        known = self._file(path)
+        known = self.file(path)
         missing = frozenset() if known is None else missing_imports(known[0], self._source)
         for one in self._source.definitions_at(path) if missing else ():
             span = _lines(one.start_line, one.end_line)
@@ -138,7 +154,7 @@ class _Finder:
 
     def _uses(self, path: str, span: Span, names: frozenset[str]) -> bool:
         """Whether the lines use one of the names, directly or through a helper of their file."""
-        known = self._file(path)
+        known = self.file(path)
         if known is None:
             return False
         used = [known[1].names_in(span)]
@@ -177,7 +193,7 @@ class _Finder:
 
     def _call(self, path: str, titles: str) -> TestCall | None:
         """The call that declares the test with these titles: the one with the most fixed text, then the innermost."""
-        known = self._file(path)
+        known = self.file(path)
         calls = [] if known is None else [call for call in known[1].calls if call.kind == "test"]
         for wanted in unique((titles, unnumbered(titles))):
             fitting = [(fit, call) for call in calls if (fit := _fit(call.titles, wanted)) >= 0]
@@ -186,7 +202,7 @@ class _Finder:
         return None
 
     def _code(self, path: str, name: str, span: Span) -> TestCode:
-        known = self._file(path)
+        known = self.file(path)
         text = "" if known is None else known[0].span(span.start_line, span.end_line)
         helpers = () if known is None else tuple(self._helpers(path, span))
         return TestCode(
@@ -222,10 +238,10 @@ class _Finder:
         self, chain: Sequence[str], level: int, span: Span, test: Span
     ) -> Iterator[tuple[int, Declared]]:
         """(place in the chain, declaration) of what the lines use: of their own file, and fixtures of those above."""
-        known = self._file(chain[level])
+        known = self.file(chain[level])
         names = frozenset() if known is None else known[1].names_in(span)
         for place in range(level, len(chain)):
-            other = self._file(chain[place])
+            other = self.file(chain[place])
             for declared in () if other is None else other[1].declared:
                 around = declared.scope.holds(test) if place == 0 else declared.scope.start_line == 1
                 apart = place or not (declared.span.holds(test) or test.holds(declared.span))
@@ -236,14 +252,14 @@ class _Finder:
                     yield place, declared
 
     def _hooks(self, path: str, test: Span) -> Iterator[Span]:
-        known = self._file(path)
+        known = self.file(path)
         for call in () if known is None else known[1].calls:
             inside = call.span.holds(test) or test.holds(call.span)
             if call.kind == "hook" and call.scope.holds(test) and not inside:
                 yield call.span
 
     def _helper(self, path: str, name: str, span: Span) -> HelperCode:
-        known = self._file(path)
+        known = self.file(path)
         text = "" if known is None else known[0].span(span.start_line, span.end_line)
         return HelperCode(path=path, name=name, start_line=span.start_line, end_line=span.end_line, text=text)
 
@@ -257,7 +273,7 @@ class _Finder:
                 return
             folder = posixpath.dirname(folder)
 
-    def _file(self, path: str) -> tuple[FileText, Outline] | None:
+    def file(self, path: str) -> tuple[FileText, Outline] | None:
         """An indexed file with its outline (empty if it cannot be parsed); None if it is not text."""
         if path not in self._known:
             row = self._source.file(path)

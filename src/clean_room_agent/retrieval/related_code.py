@@ -11,9 +11,11 @@ from itertools import zip_longest
 
 from msgspec import Struct, field
 
+from clean_room_agent.artifacts.context import Section
 from clean_room_agent.artifacts.names import quoted
 from clean_room_agent.db.curated.symbols import SymbolRow
 from clean_room_agent.paths import is_side_file, is_test_file
+from clean_room_agent.retrieval.failing_tests import tests_that_name
 from clean_room_agent.retrieval.pieces import CONTAINERS, VALUES, Definition
 from clean_room_agent.retrieval.scored_pieces import quoted_line
 from clean_room_agent.retrieval.stage import Selection
@@ -28,6 +30,10 @@ MAX_USES = 24
 MAX_NAMED = 60
 MAX_CALLERS = 10
 MAX_GREEN = 5
+MAX_TEST_FILES = 4
+"""Files searched for tests that a call declares."""
+IMPORT_LEVELS = 2
+PYTHON = (".py", ".pyi")
 SHORT_VALUE_LINES = 4
 """A constant up to this long is shown whole."""
 SHORT_CLASS_LINES = 8
@@ -96,15 +102,19 @@ def related_selections(
         and (source.path_of(found.symbol.file_id), found.symbol.start_line) not in red
     ]
     green = [
-        found
+        (source.path_of(found.symbol.file_id), found.symbol.qualified_name, found.symbol.start_line)
         for found in tests
         if found.symbol.kind in {"function", "method"} and found.symbol.name.startswith("test")
     ]
+    green += [test for test in _declared_tests(own, source) if (test[0], test[2]) not in red]
     return (
         *(_use_selection(found, source) for found in uses[:MAX_USES]),
         *_names_only(uses[MAX_USES:MAX_NAMED], source),
         *_caller_selections([*code, *tests], source),
-        *(_green_selection(found, source) for found in green[:MAX_GREEN]),
+        *(
+            _line(test, "green", "a test that uses it", f"{quoted(test[0])}:{test[2]}: {test[1]}\n")
+            for test in green[:MAX_GREEN]
+        ),
     )
 
 
@@ -278,18 +288,8 @@ def _names_only(uses: Sequence[_Found], source: RepositorySource) -> Iterator[Se
     for path, group in by_path.items():
         names = ", ".join(dict.fromkeys(found.symbol.qualified_name for found in group))
         line = group[0].symbol.start_line
-        yield Selection(
-            path=path,
-            symbol=None,
-            start_line=line,
-            end_line=line,
-            detail="type_context",
-            section="uses",
-            tier=RELATED_TIER,
-            score=MIN_CONFIDENCE,
-            reason="used by the code to be changed, and not shown",
-            outline=f"{quoted(path)}: not shown: {names}\n",
-        )
+        text = f"{quoted(path)}: not shown: {names}\n"
+        yield _line((path, None, line), "uses", "used by the code to be changed, and not shown", text)
 
 
 def _in_short(symbol: SymbolRow, source: RepositorySource, *, most: int = 0) -> str:
@@ -300,7 +300,7 @@ def _in_short(symbol: SymbolRow, source: RepositorySource, *, most: int = 0) -> 
     """
     path = source.path_of(symbol.file_id)
     owner = symbol.qualified_name.rpartition(".")[0]
-    mark = "#" if path.endswith((".py", ".pyi")) else "//"
+    mark = "#" if path.endswith(PYTHON) else "//"
     member = f"  {mark} member of {owner}" if owner else ""
     short = {**dict.fromkeys(VALUES, SHORT_VALUE_LINES), **dict.fromkeys(CONTAINERS, SHORT_CLASS_LINES)}
     if symbol.end_line - symbol.start_line < max(short.get(symbol.kind, 0), most):
@@ -310,55 +310,58 @@ def _in_short(symbol: SymbolRow, source: RepositorySource, *, most: int = 0) -> 
         doc.content for doc in source.kb.get_docstrings_for_file(symbol.file_id) if doc.symbol_id == symbol.id
     )
     first = next(documentation, "").strip().split("\n", 1)[0].strip()
-    doc = f"    {quoted_doc(first, path)}\n" if first else ""
+    marks = ('"""', '"""') if path.endswith(PYTHON) else ("/** ", " */")
+    doc = f"    {marks[0]}{first}{marks[1]}\n" if first else ""
     return f"{' '.join(symbol.signature.split())}{member}\n{doc}"
 
 
-def quoted_doc(line: str, path: str) -> str:
-    """A line of documentation in the quotes of its language."""
-    return f'''"""{line}"""''' if path.endswith((".py", ".pyi")) else f"/** {line} */"
-
-
 def _lines(path: str, symbol: SymbolRow, source: RepositorySource) -> str:
+    file = _file_at(path, source)
+    return f"{symbol.signature}\n" if file is None else file.span(symbol.start_line, symbol.end_line)
+
+
+def _file_at(path: str, source: RepositorySource) -> FileText | None:
     row = source.file(path)
-    text = source.files.read(path, row.content_hash) if row is not None else None
-    if not isinstance(text, FileText):
-        return f"{symbol.signature}\n"
-    return text.span(symbol.start_line, symbol.end_line)
+    text = None if row is None else source.files.read(path, row.content_hash)
+    return text if isinstance(text, FileText) else None
 
 
 def _caller_selections(callers: Sequence[_Found], source: RepositorySource) -> list[Selection]:
     """The first line of each caller that names what it uses."""
-    selections: list[Selection] = []
-    seen: set[tuple[str, int]] = set()
-    for found in callers:
-        path = source.path_of(found.symbol.file_id)
-        row = source.file(path)
-        text = source.files.read(path, row.content_hash) if row is not None else None
-        if len(selections) == MAX_CALLERS or not isinstance(text, FileText):
-            continue
-        place = _first_use(text, found)
-        if place is None:
-            continue
-        number, line = place
-        if (path, number) in seen:
-            continue
-        seen.add((path, number))
-        selections.append(
-            Selection(
-                path=path,
-                symbol=found.symbol.qualified_name,
-                start_line=number,
-                end_line=number,
-                detail="type_context",
-                section="callers",
-                tier=RELATED_TIER,
-                score=found.confidence,
-                reason=f"uses {', '.join(dict.fromkeys(found.names))}",
-                outline=f"{quoted(path)}:{number}: {line}\n",
-            )
-        )
-    return selections
+    found: dict[tuple[str, int], Selection] = {}
+    for caller in callers:
+        path = source.path_of(caller.symbol.file_id)
+        file = _file_at(path, source)
+        use = None if file is None or len(found) == MAX_CALLERS else _first_use(file, caller)
+        if use is not None and (path, use[0]) not in found:
+            place = (path, caller.symbol.qualified_name, use[0])
+            reason = f"uses {', '.join(dict.fromkeys(caller.names))}"
+            shown = f"{quoted(path)}:{use[0]}: {use[1]}\n"
+            found[path, use[0]] = _line(place, "callers", reason, shown, caller.confidence)
+    return list(found.values())
+
+
+def _line(
+    place: tuple[str, str | None, int],
+    section: Section,
+    reason: str,
+    shown: str,
+    score: float = MIN_CONFIDENCE,
+) -> Selection:
+    """One line about a place (path, symbol, line) that it names itself."""
+    path, symbol, line = place
+    return Selection(
+        path=path,
+        symbol=symbol,
+        start_line=line,
+        end_line=line,
+        detail="type_context",
+        section=section,
+        tier=RELATED_TIER,
+        score=score,
+        reason=reason,
+        outline=shown,
+    )
 
 
 def _first_use(text: FileText, found: _Found) -> tuple[int, str] | None:
@@ -376,17 +379,18 @@ def _first_use(text: FileText, found: _Found) -> tuple[int, str] | None:
     return next((place for place in naming if calls.search(place[1])), naming[0] if naming else None)
 
 
-def _green_selection(found: _Found, source: RepositorySource) -> Selection:
-    path = source.path_of(found.symbol.file_id)
-    return Selection(
-        path=path,
-        symbol=found.symbol.qualified_name,
-        start_line=found.symbol.start_line,
-        end_line=found.symbol.end_line,
-        detail="type_context",
-        section="green",
-        tier=RELATED_TIER,
-        score=found.confidence,
-        reason=f"a test that uses {', '.join(dict.fromkeys(found.names))}",
-        outline=f"{quoted(path)}:{found.symbol.start_line}: {found.symbol.qualified_name}\n",
-    )
+def _declared_tests(
+    own: Sequence[tuple[Span, Definition]], source: RepositorySource
+) -> Iterator[tuple[str, str, int]]:
+    """(path, titles, first line) of tests that a call declares, which is no definition, and that name what is changed.
+
+    Their files import the changed one, or what passes it on.
+    """
+    names = {name for _, one in own if len(name := one.name.partition(".")[0]) > 1}
+    near = {span.view.row.id for span, _ in own if not span.view.row.path.endswith(PYTHON)}
+    found: dict[str, None] = {}
+    for _ in range(IMPORT_LEVELS):
+        rows = [row for one in near for row in source.kb.get_dependencies(one, direction="imported_by")]
+        found.update(dict.fromkeys(sorted(row.file.path for row in rows if is_test_file(row.file.path))))
+        near = {row.file.id for row in rows if not is_test_file(row.file.path)}
+    yield from tests_that_name(list(found)[:MAX_TEST_FILES], frozenset(names), source)

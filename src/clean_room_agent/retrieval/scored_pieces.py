@@ -136,10 +136,8 @@ def _without_summary(lines: Sequence[str], piece: Piece) -> list[str]:
             kept[start:end] = [""] * len(shown)
             break
     doc = piece.doc.strip().split("\n", 1)[0].strip(DOC_MARKS)
-    place = next((at for at, line in enumerate(kept) if doc and _undecorated(line) == doc), None)
-    if place is not None:
-        kept[place] = ""
-    return kept
+    said = [at for at, line in enumerate(kept) if doc and _undecorated(line) == doc][:1]
+    return ["" if at in said else line for at, line in enumerate(kept)]
 
 
 def _undecorated(line: str) -> str:
