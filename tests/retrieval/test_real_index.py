@@ -132,6 +132,9 @@ def test_tests_that_a_call_declares_are_listed_if_they_name_what_is_changed(worl
     texts = {
         "web/money.ts": "export function half(cents: number) {\n  return cents / 2;\n}\n",
         "web/index.ts": 'export * from "./money";\n',
+        "web/testing/client.ts": (
+            'import { half } from "../money";\n\nexport function testClient() {\n  return half(2);\n}\n'
+        ),
         "web/money.test.ts": (
             'import { half, whole } from ".";\n\n'
             'describe("halves", () => {\n'
@@ -141,11 +144,13 @@ def test_tests_that_a_call_declares_are_listed_if_they_name_what_is_changed(worl
         ),
     }
     for path, text in texts.items():
-        (world.root / path).parent.mkdir(exist_ok=True)
+        (world.root / path).parent.mkdir(exist_ok=True, parents=True)
         (world.root / path).write_text(text)
     update_paths(world.index, world.root, tuple(texts))
     request = context_request(task="Round halves up", files=("web/money.ts",), symbols=("half",))
     package = world.retriever().retrieve(request).package
+    shown = {item.text for item in package.items if item.section == "callers"}
+    assert "web/testing/client.ts:4: return half(2);\n" in shown
     green = [item.text for item in package.items if item.section == "green"]
     assert green == [
         "web/money.test.ts:4: halves > are even\n",

@@ -102,9 +102,11 @@ def related_selections(
         and (source.path_of(found.symbol.file_id), found.symbol.start_line) not in red
     ]
     green = [
-        (source.path_of(found.symbol.file_id), found.symbol.qualified_name, found.symbol.start_line)
+        (path, found.symbol.qualified_name, found.symbol.start_line)
         for found in tests
-        if found.symbol.kind in {"function", "method"} and found.symbol.name.startswith("test")
+        if found.symbol.kind in {"function", "method"}
+        and found.symbol.name.startswith("test")
+        and (path := source.path_of(found.symbol.file_id)).endswith(PYTHON)
     ]
     green += [test for test in _declared_tests(own, source) if (test[0], test[2]) not in red]
     return (
