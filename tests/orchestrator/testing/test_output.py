@@ -79,6 +79,10 @@ NODE_DIFF = """Expected values to be strictly equal:
         ("a\n>       f()\n        ^^^\n    x ~~~^~~~", "a\n>       f()\n    x ~~~^~~~"),
         ("platform linux -- Python 3.11.7, pytest-9\nplugins: a-1, b-2\nrootdir: /x\nok", "ok"),
         ("----- generated xml file: /run/r.xml -----\nok", "ok"),
+        ("(0 , __vite_ssr_import_1__.half) is not a function", "half is not a function"),
+        ("(0 , utils_1.money.half) is not a function", "money.half is not a function"),
+        ("half = __vite_ssr_import_12__.half + __vi_import_0__.default", "half = half + default"),
+        ("assert f() == (0, a.b)", "assert f() == (0, a.b)"),
     ],
 )
 def test_what_differs_between_runs_goes_and_what_tells_stays(printed: str, kept: str) -> None:

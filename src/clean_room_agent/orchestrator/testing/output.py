@@ -2,7 +2,8 @@
 Also reads the expected and the actual value of a failed assertion, by each runner's conventions, in full up to a limit.
 
 Gone or replaced: terminal escapes, absolute paths, temporary folders, durations, clock times at the start of a
-line, addresses, UUIDs, passing port numbers, pytest's header and caret lines (they differ between Python versions).
+line, addresses, UUIDs, passing port numbers, what tools call JavaScript's imports, pytest's header and caret lines (they
+differ between Python versions).
 """
 
 import ast
@@ -70,6 +71,9 @@ REPLACEMENTS: tuple[tuple[str, re.Pattern[str], str], ...] = (
     ("duration_ms", re.compile(r"^([ \t]*(?:# |ℹ )?duration_ms:?) [\d.]+$", re.MULTILINE), r"\1"),  # noqa: RUF001 - node prints it
     ("", re.compile(r"^((?:Time:|   Start at|   Duration) ).*$", re.MULTILINE), r"\1"),
     ("s", re.compile(r"^([ \t]+[✓×❯↓✔✖].*?) \d+(?:\.\d+)? ?m?s$", re.MULTILINE), r"\1"),  # noqa: RUF001 - vitest's mark
+    # What was imported, as V8 prints it of code that a tool has translated.
+    ("(0 , ", re.compile(r"\(0 , [\w$]+\.([\w$.]+)\)"), r"\1"),
+    ("__vi", re.compile(r"\b__vi(?:te_ssr)?_import_\d+__\.(?=[A-Za-z_$])"), ""),
     ("[gw", re.compile(r"^\[gw\d+\] (?:\[ *\d+%\] )?", re.MULTILINE), ""),
 )
 """(what is, in lower case, part of all that the pattern finds; the pattern; its replacement): most texts have none of
