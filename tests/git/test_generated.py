@@ -1,12 +1,19 @@
 """Folders that tools made: told by certain signs, kept where something in them is tracked."""
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 from testing.repositories import git, make_repository, write
 
-from clean_room_agent.git.generated import CACHE_SIGNATURE, Generated, generated_words, split_generated
+from clean_room_agent.git.generated import (
+    CACHE_SIGNATURE,
+    Generated,
+    generated_in,
+    generated_words,
+    split_generated,
+)
 from clean_room_agent.git.repository import list_files, list_work_tree
 
 TAG = CACHE_SIGNATURE.decode() + "\n# made by a tool\n"
@@ -102,6 +109,13 @@ def test_a_linked_sign_is_none(tmp_path: Path) -> None:
     top = write_untracked(tmp_path, {"src/new.py": "x = 1\n", "real.cfg": ""})
     (top / "src/pyvenv.cfg").symlink_to("../real.cfg")
     assert list_work_tree(top).generated == ()
+
+
+def test_a_name_in_an_account_may_not_be_utf8() -> None:
+    folder = Generated("caf\udce9/build", "built")
+    account = json.dumps({"generated": [[folder.path, folder.what]], "links": ["caf\udce9"]})
+    assert generated_in(account) == (folder,)
+    assert generated_in("") == ()
 
 
 def test_folders_deeper_than_pythons_stack_are_looked_at(tmp_path: Path) -> None:

@@ -61,7 +61,9 @@ def append_index_run(conn: Connection, row: IndexRunRow, generated: Sequence[tup
     )
     run_id = cursor.lastrowid or 0
     if generated:
-        detail = to_json(generated)
+        import json  # noqa: PLC0415 - few runs leave folders out; msgspec refuses names that are not UTF-8
+
+        detail = json.dumps(generated)
         conn.execute(INSERT_EVENT, (f"{OF_INDEX_RUN}{run_id}", GENERATED, detail, row.timestamp))
     return run_id
 
