@@ -28,6 +28,8 @@ TARGETS_MS = {
     "hub: function added": 250,
 }
 MEMORY_TARGET_MB = 500
+UNCHANGED_RUNS = 5
+"""In a round where nothing changed: the first follows a full build, while the system still writes what that left."""
 KINDS = ("symbols", "docstrings", "inline_comments", "dependencies", "symbol_references", "commits", "file_commits",
          "co_changes")  # fmt: skip
 """Tables whose rows are counted."""
@@ -82,7 +84,8 @@ def render(figures: Sequence[Figures], *, rounds: int, versions: str) -> str:
     ]
     works = [(row, *(_work_cell(one, row) for one in figures)) for row in rows]
     conditions = (
-        f"Medians (least) of {rounds} rounds in turn; two processors; `x` is times the floor, of the pull its own. A figure beyond its "
+        f"Medians (least) of {rounds} rounds in turn ({UNCHANGED_RUNS} runs a round where nothing changed); two "
+        "processors; `x` is times the floor, of the pull its own. A figure beyond its "
         f"target is bold.{f' Peers: {versions}.' if versions else ''} Load of the machine at the end: "
         f"{os.getloadavg()[0]:.1f}."
     )
