@@ -20,6 +20,7 @@ from clean_room_agent.artifacts.evidence import (
     files_meant,
     group_of,
     is_of_file,
+    names_test,
 )
 
 SPLIT = FailingTest(
@@ -72,6 +73,26 @@ def test_a_name_may_stand_for_a_file_that_could_not_be_loaded(name: str, whole: 
 def test_the_file_of_a_module_that_could_not_be_loaded_is_meant() -> None:
     assert files_meant("unittest.loader._FailedTest.tests.test_a") == ("tests/test_a.py",)
     assert files_meant("tests/test_a.py") == ("tests/test_a.py",)
+
+
+@pytest.mark.parametrize(
+    ("name", "symbol", "is_its"),
+    [
+        ("tests/test_a.py::Case::test_x[1]", "Case.test_x", True),
+        ("tests/test_a.py::test_x", "Case.test_x", False),
+        ("tests/test_b.py::Case::test_x", "Case.test_x", False),
+        ("tests.test_a.Case.test_x", "Case.test_x", True),
+        ("test_x", "test_x", True),
+        ("my_test_x", "test_x", False),
+        ("tests/test_a.py", "Case.test_x", True),
+        ("tests/test_b.py", "Case.test_x", False),
+        ("unittest.loader._FailedTest.tests.test_a", "test_x", True),
+    ],
+)
+def test_a_runners_name_is_that_of_a_definition_or_of_its_whole_file(
+    name: str, symbol: str, is_its: bool
+) -> None:
+    assert names_test(name, "tests/test_a.py", symbol) is is_its
 
 
 @pytest.mark.parametrize(

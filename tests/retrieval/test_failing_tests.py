@@ -11,6 +11,7 @@ from clean_room_agent.retrieval.candidates import test_files as files_of_tests
 from clean_room_agent.retrieval.failing_tests import (
     MAX_HELPERS,
     TestCode,
+    find_declared_tests,
     find_named_tests,
     find_tests,
     missing_imports,
@@ -138,6 +139,25 @@ def world(make: Make) -> World:
 def one(world: World, name: str) -> TestCode:
     (found,) = find_named_tests([name], world.source())
     return found
+
+
+@pytest.mark.parametrize(
+    ("failing", "lines"),
+    [
+        ((), [20, 24]),
+        (("tests/unit/test_total.py::test_total[1-2]",), [20, 24]),
+        (("web/test/cart.test.ts > cart > adds 2 more",), [24]),
+        (("cart > when full > adds", "web/test/cart.test.ts > cart > adds 1 more #2"), []),
+        (("web/test/cart.test.ts",), []),
+    ],
+)
+def test_tests_that_a_call_declares_are_found_by_names_unless_they_fail(
+    world: World, failing: tuple[str, ...], lines: list[int]
+) -> None:
+    names = frozenset({"fill", "LIMIT"})
+    found = list(find_declared_tests(names, ["web/test/cart.test.ts", "gone.ts"], failing, world.source()))
+    assert [line for _, _, line in found] == lines
+    assert ("web/test/cart.test.ts", "cart > adds ... more", 20) in found or 20 not in lines
 
 
 @pytest.mark.parametrize(

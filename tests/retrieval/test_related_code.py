@@ -67,11 +67,11 @@ def span(world: World, path: str, start: int, end: int) -> Span:
 
 
 def related(
-    world: World, *changed: Span, shown: tuple[Span, ...] = (), goal: tuple[tuple[str, int], ...] = ()
+    world: World, *changed: Span, shown: tuple[Span, ...] = (), failing: tuple[str, ...] = ()
 ) -> dict[str, list[Selection]]:
     """What is found, by section."""
     found: dict[str, list[Selection]] = {}
-    for one in related_selections(changed, world.source(), shown=(*changed, *shown), goal_tests=goal):
+    for one in related_selections(changed, world.source(), shown=(*changed, *shown), failing=failing):
         found.setdefault(one.section, []).append(one)
     return found
 
@@ -228,9 +228,10 @@ def test_a_test_that_fails_and_is_the_goal_is_none_that_must_stay_green(make: Ma
     world = make({"till.py": CODE, "tests/test_till.py": tests})
     refer(world, "test_put", "Till.put")
     refer(world, "test_more", "Till.put")
-    found = related(world, span(world, "till.py", 8, 10), goal=(("tests/test_till.py", 1),))
+    found = related(world, span(world, "till.py", 8, 10), failing=("tests/test_till.py::test_put[1]",))
     assert texts(found["green"]) == ["tests/test_till.py:5: test_more\n"]
     assert texts(found["callers"]) == ["tests/test_till.py:6: put(2)\n"]
+    assert related(world, span(world, "till.py", 8, 10), failing=("tests/test_till.py",)) == {}
 
 
 def test_what_is_used_beyond_the_bound_is_named_with_its_path(make: Make) -> None:

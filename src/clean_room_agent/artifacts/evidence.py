@@ -126,6 +126,14 @@ def split_pytest_id(name: str) -> tuple[str, str]:
     return path, ".".join(part.partition("[")[0] for part in rest.split("::"))
 
 
+def names_test(name: str, path: str, symbol: str) -> bool:
+    """Whether a runner's name may be that of the definition `symbol` in the file at `path`, or of that whole file."""
+    if is_of_file(name):
+        return path in files_meant(name)
+    stated, qualified = split_pytest_id(name)
+    return stated in {"", path} and f".{qualified}".endswith(f".{symbol}")
+
+
 def group_of(name: str) -> str:
     """The group of a test: its file, or its first title; the class of a dotted name."""
     return name.rpartition(".")[0] if DOTTED.fullmatch(name) else file_part(name)

@@ -101,18 +101,20 @@ def find_named_tests(
     return tuple(found.values())[:MAX_TESTS]
 
 
-def tests_that_name(
-    paths: Iterable[str], names: frozenset[str], source: RepositorySource
+def find_declared_tests(
+    names: frozenset[str], paths: Iterable[str], failing: Sequence[str], source: RepositorySource
 ) -> Iterator[tuple[str, str, int]]:
-    """(path, titles, first line) of the tests in these files that a call declares, as in JavaScript, and whose lines use
-    one of the names.
+    """(path, titles, first line) of the tests in these files that a call declares, as in JavaScript, whose lines use one
+    of the names, and which are none of the failing ones.
     """
     finder = _Finder(source, ())
+    red = {unnumbered(part) for one in failing for part in (one, titles_of(one)) if part}
     for path in paths:
-        known = finder.file(path)
+        known = None if path in red else finder.file(path)
         outline = Outline() if known is None else known[1]
         for call in outline.calls:
-            if call.kind == "test" and not names.isdisjoint(outline.names_in(call.span)):
+            used = call.kind == "test" and not names.isdisjoint(outline.names_in(call.span))
+            if used and all(_fit(call.titles, one) < 0 for one in red):
                 titles = SEPARATOR.join("...".join(title) for title in call.titles)
                 yield path, " ".join(titles.split()), call.span.start_line
 

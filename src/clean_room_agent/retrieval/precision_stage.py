@@ -103,7 +103,7 @@ class PrecisionStage:
             shown = [*whole, *named, *chosen, *belonging]
             beside = [
                 *_outlines_of_targets(targets, shown),
-                *_related([*whole, *named, *chosen], shown, files, source),
+                *_related([*whole, *named, *chosen], shown, files, query.test_names, source),
             ]
         else:
             beside = _outlines(files, named)
@@ -317,7 +317,11 @@ def _test_selections(
 
 
 def _related(
-    changed: Sequence[Selection], shown: Sequence[Selection], files: FilesInScope, source: RepositorySource
+    changed: Sequence[Selection],
+    shown: Sequence[Selection],
+    files: FilesInScope,
+    failing: Sequence[str],
+    source: RepositorySource,
 ) -> tuple[Selection, ...]:
     """Code related to what is to be changed that is not shown yet."""
     views = {entry.path: view for entry, view in files.views}
@@ -329,8 +333,7 @@ def _related(
             if one.detail == "primary" and one.path in views
         ]
 
-    goal = [(test.path, test.start_line) for test in files.tests]
-    return related_selections(spans(changed), source, shown=spans(shown), goal_tests=goal)
+    return related_selections(spans(changed), source, shown=spans(shown), failing=failing)
 
 
 def _outlines_of_targets(targets: Sequence[Target], shown: Sequence[Selection]) -> list[Selection]:

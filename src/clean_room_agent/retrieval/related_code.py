@@ -12,10 +12,11 @@ from itertools import zip_longest
 from msgspec import Struct, field
 
 from clean_room_agent.artifacts.context import Section
+from clean_room_agent.artifacts.evidence import names_test
 from clean_room_agent.artifacts.names import quoted
 from clean_room_agent.db.curated.symbols import SymbolRow
 from clean_room_agent.paths import is_side_file, is_test_file
-from clean_room_agent.retrieval.failing_tests import tests_that_name
+from clean_room_agent.retrieval.failing_tests import find_declared_tests
 from clean_room_agent.retrieval.pieces import CONTAINERS, VALUES, Definition
 from clean_room_agent.retrieval.scored_pieces import quoted_line
 from clean_room_agent.retrieval.stage import Selection
@@ -76,7 +77,7 @@ def related_selections(
     source: RepositorySource,
     *,
     shown: Sequence[Span],
-    goal_tests: Iterable[tuple[str, int]],
+    failing: Sequence[str],
 ) -> tuple[Selection, ...]:
     """What is shown for reading: used definitions, then lines of callers, then tests that must keep passing.
 
@@ -84,23 +85,16 @@ def related_selections(
         changed: the code to be changed.
         source: where related code is looked for.
         shown: all code that is already shown.
-        goal_tests: (path, first line) of the failing tests that are the goal; they are not among those that must keep
-            passing.
+        failing: the names of the tests that fail, which cannot keep passing.
 
     Raises:
         RepositoryError: a file differs from what was indexed.
     """
     own = list(_definitions(changed))[:MAX_DEFINITIONS]
     uses = _uses(changed, own, shown, source)
-    red = frozenset(goal_tests)
     callers = _callers(own, shown, source)
     code = [found for found in callers if not is_test_file(source.path_of(found.symbol.file_id))]
-    tests = [
-        found
-        for found in callers
-        if is_test_file(source.path_of(found.symbol.file_id))
-        and (source.path_of(found.symbol.file_id), found.symbol.start_line) not in red
-    ]
+    tests = [found for found in callers if _may_pass(found.symbol, failing, source)]
     green = [
         (path, found.symbol.qualified_name, found.symbol.start_line)
         for found in tests
@@ -108,7 +102,7 @@ def related_selections(
         and found.symbol.name.startswith("test")
         and (path := source.path_of(found.symbol.file_id)).endswith(PYTHON)
     ]
-    green += [test for test in _declared_tests(own, source) if (test[0], test[2]) not in red]
+    green += _declared_tests(own, failing, source)
     return (
         *(_use_selection(found, source) for found in uses[:MAX_USES]),
         *_names_only(uses[MAX_USES:MAX_NAMED], source),
@@ -118,6 +112,12 @@ def related_selections(
             for test in green[:MAX_GREEN]
         ),
     )
+
+
+def _may_pass(symbol: SymbolRow, failing: Sequence[str], source: RepositorySource) -> bool:
+    """Whether it stands in a test file and is no test that fails."""
+    path = source.path_of(symbol.file_id)
+    return is_test_file(path) and not any(names_test(one, path, symbol.qualified_name) for one in failing)
 
 
 def _definitions(spans: Iterable[Span]) -> Iterator[tuple[Span, Definition]]:
@@ -238,8 +238,8 @@ def _imported_names(view: FileView) -> frozenset[str]:
 def _callers(
     own: Sequence[tuple[Span, Definition]], shown: Sequence[Span], source: RepositorySource
 ) -> list[_Found]:
-    """Definitions outside the code that use it: one for each definition in it in turn, so that what is used much does not
-    take all the room. Of each, code comes before examples, the most certain first, then by place.
+    """Definitions outside the code that use it: one for each definition in it in turn, so that one that is used much does
+    not leave out the others. Of each, code comes before examples, the most certain first, then by place.
     """
     found: dict[int, _Found] = {}
     groups: list[list[_Found]] = []
@@ -382,17 +382,18 @@ def _first_use(text: FileText, found: _Found) -> tuple[int, str] | None:
 
 
 def _declared_tests(
-    own: Sequence[tuple[Span, Definition]], source: RepositorySource
+    own: Sequence[tuple[Span, Definition]], failing: Sequence[str], source: RepositorySource
 ) -> Iterator[tuple[str, str, int]]:
-    """(path, titles, first line) of tests that a call declares, which is no definition, and that name what is changed.
+    """(path, titles, first line) of passing tests that a call declares, not a definition, and that name what is changed.
 
     Their files import the changed one, or what passes it on.
     """
-    names = {name for _, one in own if len(name := one.name.partition(".")[0]) > 1}
-    near = {span.view.row.id for span, _ in own if not span.view.row.path.endswith(PYTHON)}
+    scripts = [(span, one) for span, one in own if not span.view.row.path.endswith(PYTHON)]
+    names = frozenset(name for _, one in scripts if len(name := one.name.partition(".")[0]) > 1)
+    near = {span.view.row.id for span, _ in scripts}
     found: dict[str, None] = {}
     for _ in range(IMPORT_LEVELS):
         rows = [row for one in near for row in source.kb.get_dependencies(one, direction="imported_by")]
         found.update(dict.fromkeys(sorted(row.file.path for row in rows if is_test_file(row.file.path))))
         near = {row.file.id for row in rows if not is_test_file(row.file.path)}
-    yield from tests_that_name(list(found)[:MAX_TEST_FILES], frozenset(names), source)
+    return find_declared_tests(names, list(found)[:MAX_TEST_FILES], failing, source)
