@@ -20,7 +20,7 @@ from clean_room_agent.llm.router import Window
 from clean_room_agent.retrieval.prompts import KEEP, REFILTER
 from clean_room_agent.retrieval.scored_pieces import first_line
 from clean_room_agent.retrieval.stage import Decision, Judge, Option, Selection, StageContext, Verdict
-from clean_room_agent.retrieval.stage_source import FileText, RepositorySource
+from clean_room_agent.retrieval.stage_source import RepositorySource
 
 STAGE = "assembly"
 MOST_OTHERS = 20
@@ -250,9 +250,8 @@ def _render_all(selections: Iterable[Selection], source: RepositorySource) -> li
 
 
 def _render(selection: Selection, source: RepositorySource) -> _Rendered | None:
-    row = source.file(selection.path)
-    text = None if row is None else source.files.read(selection.path, row.content_hash)
-    if not isinstance(text, FileText):
+    text = source.text(selection.path)
+    if text is None:
         return None
     own_lines = selection.detail == "primary" or not selection.outline
     shown = text.span(selection.start_line, selection.end_line) if own_lines else selection.outline
@@ -320,9 +319,8 @@ def _adjoin(before: ContextItem, item: ContextItem, source: RepositorySource) ->
         return False
     if item.detail != "primary":
         return item.section == "uses"
-    row = source.file(item.path)
-    text = source.files.read(item.path, row.content_hash) if row is not None else None
-    between = text.lines[before.end_line : item.start_line - 1] if isinstance(text, FileText) else ("?",)
+    text = source.text(item.path)
+    between = ("?",) if text is None else text.lines[before.end_line : item.start_line - 1]
     return before.end_line < item.start_line and not any(between)
 
 

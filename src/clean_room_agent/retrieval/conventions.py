@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from clean_room_agent.artifacts.context import Subject
 from clean_room_agent.retrieval.config import ConventionsConfig
 from clean_room_agent.retrieval.stage import Decision, Selection
-from clean_room_agent.retrieval.stage_source import FileText, RepositorySource
+from clean_room_agent.retrieval.stage_source import RepositorySource
 
 STAGE = "conventions"
 HEADING = re.compile(r"#{1,6} +(?P<title>\S.*)")
@@ -35,9 +35,8 @@ def find_conventions(
     if not config.max_tokens:
         return (), ()
     for path in config.files:
-        row = source.file(path)
-        text = source.files.read(path, row.content_hash) if row is not None else None
-        if not isinstance(text, FileText) or not any(line.strip() for line in text.lines):
+        text = source.text(path)
+        if text is None or not any(line.strip() for line in text.lines):
             continue
         chosen = _fitting(text.lines, lambda lines: source.count("\n".join(lines)), config.max_tokens)
         shown = sum(last - first + 1 for first, last in chosen)

@@ -278,11 +278,8 @@ class _Finder:
     def file(self, path: str) -> tuple[FileText, Outline] | None:
         """An indexed file with its outline (empty if it cannot be parsed); None if it is not text."""
         if path not in self._known:
-            row = self._source.file(path)
-            text = self._source.files.read(path, row.content_hash) if row is not None else None
-            self._known[path] = None
-            if isinstance(text, FileText):
-                self._known[path] = (text, _outline(text))
+            text = self._source.text(path)
+            self._known[path] = None if text is None else (text, _outline(text))
         return self._known[path]
 
 
@@ -392,8 +389,5 @@ def _has(place: str, files: tuple[str, ...], name: str, source: RepositorySource
 
 
 def _mentions(path: str, name: str, source: RepositorySource) -> bool:
-    row = source.file(path)
-    text = source.files.read(path, row.content_hash) if row is not None else None
-    return (
-        isinstance(text, FileText) and re.search(rf"\b{re.escape(name)}\b", "\n".join(text.lines)) is not None
-    )
+    text = source.text(path)
+    return text is not None and re.search(rf"\b{re.escape(name)}\b", "\n".join(text.lines)) is not None

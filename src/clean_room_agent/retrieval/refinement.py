@@ -11,7 +11,7 @@ from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.mentions import unique
 from clean_room_agent.retrieval.precision_stage import PrecisionStage
 from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Remembered, Selection, StageContext
-from clean_room_agent.retrieval.stage_source import FileText, RepositorySource
+from clean_room_agent.retrieval.stage_source import RepositorySource
 
 STAGE = "refinement_merge"
 NAMED_SCORE = 1.0
@@ -173,9 +173,8 @@ def _whole_files(
     chosen: list[Selection] = []
     notes: list[Decision] = []
     for path in refinement.whole_files:
-        row = source.file(path)
-        text = source.files.read(path, row.content_hash) if row is not None else None
-        if not isinstance(text, FileText):
+        text = source.text(path)
+        if text is None:
             notes.append(_unknown(path, "file"))
             continue
         entry = Selection(
@@ -245,14 +244,11 @@ def _is_chosen(path: str, symbol: SymbolRow, selections: Iterable[Selection]) ->
 
 
 def _primary_tokens(selections: Iterable[Selection], source: RepositorySource) -> int:
-    total = 0
-    for entry in selections:
-        row = source.file(entry.path)
-        if row is not None and entry.detail == "primary":
-            text = source.files.read(entry.path, row.content_hash)
-            if isinstance(text, FileText):
-                total += source.count(text.span(entry.start_line, entry.end_line))
-    return total
+    return sum(
+        source.count(text.span(entry.start_line, entry.end_line))
+        for entry in selections
+        if entry.detail == "primary" and (text := source.text(entry.path)) is not None
+    )
 
 
 def _entered(entry: Candidate) -> Decision:

@@ -318,14 +318,8 @@ def _in_short(symbol: SymbolRow, source: RepositorySource, *, most: int = 0) -> 
 
 
 def _lines(path: str, symbol: SymbolRow, source: RepositorySource) -> str:
-    file = _file_at(path, source)
-    return f"{symbol.signature}\n" if file is None else file.span(symbol.start_line, symbol.end_line)
-
-
-def _file_at(path: str, source: RepositorySource) -> FileText | None:
-    row = source.file(path)
-    text = None if row is None else source.files.read(path, row.content_hash)
-    return text if isinstance(text, FileText) else None
+    text = source.text(path)
+    return f"{symbol.signature}\n" if text is None else text.span(symbol.start_line, symbol.end_line)
 
 
 def _caller_selections(callers: Sequence[_Found], source: RepositorySource) -> list[Selection]:
@@ -333,8 +327,8 @@ def _caller_selections(callers: Sequence[_Found], source: RepositorySource) -> l
     found: dict[tuple[str, int], Selection] = {}
     for caller in callers:
         path = source.path_of(caller.symbol.file_id)
-        file = _file_at(path, source)
-        use = None if file is None or len(found) == MAX_CALLERS else _first_use(file, caller)
+        text = source.text(path)
+        use = None if text is None or len(found) == MAX_CALLERS else _first_use(text, caller)
         if use is not None and (path, use[0]) not in found:
             place = (path, caller.symbol.qualified_name, use[0])
             reason = f"uses {', '.join(dict.fromkeys(caller.names))}"

@@ -35,7 +35,7 @@ from clean_room_agent.retrieval.stage import (
     StageOutputs,
     stages_named,
 )
-from clean_room_agent.retrieval.stage_source import ContextFiles, FileText, RepositorySource
+from clean_room_agent.retrieval.stage_source import ContextFiles, RepositorySource
 
 STAGES: Mapping[str, Callable[[JudgmentsConfig], RetrievalStage[RepositorySource]]] = {
     "scope": ScopeStage,
@@ -230,9 +230,8 @@ def _to_change(context: StageContext) -> frozenset[tuple[str, str]]:
 def _whole_files(context: StageContext, source: RepositorySource) -> tuple[Selection, ...]:
     selections = []
     for entry in context.files:
-        row = source.file(entry.path)
-        text = None if row is None else source.files.read(entry.path, row.content_hash)
-        if isinstance(text, FileText):
+        text = source.text(entry.path)
+        if text is not None:
             selection = Selection(
                 path=entry.path,
                 symbol=None,

@@ -14,7 +14,7 @@ from clean_room_agent.retrieval.judges import take_best
 from clean_room_agent.retrieval.prompts import RELEVANT, SCOPE_BATCH, SCOPE_JUDGMENT
 from clean_room_agent.retrieval.scored_pieces import nearest_lines, numbered, weighted_terms
 from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Option, StageContext, Verdict
-from clean_room_agent.retrieval.stage_source import FileText, RepositorySource, top_names
+from clean_room_agent.retrieval.stage_source import RepositorySource, top_names
 
 NAMES_SHOWN = 6
 REASONS_SHOWN = 3
@@ -125,8 +125,8 @@ def describe_file(path: str, terms: Mapping[str, float], source: RepositorySourc
     if row is None:
         return ""
     names = top_names(source.definitions(row), most=NAMES_SHOWN)
-    text = source.files.read(path, row.content_hash)
+    text = source.text(path)
     shown = f"defines {', '.join(names)}\n" if names else ""
-    if isinstance(text, FileText):
+    if text is not None:
         shown += numbered(nearest_lines(text.lines, terms, most=LINES_JUDGED))
     return shown

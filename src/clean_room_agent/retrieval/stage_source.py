@@ -134,6 +134,16 @@ class RepositorySource:
         """The indexed file at exactly this path."""
         return self._by_path().get(path)
 
+    def text(self, path: str) -> FileText | None:
+        """The lines of the indexed file at exactly this path; None if there is none, or it is not shown.
+
+        Raises:
+            RepositoryError: it differs from what was indexed.
+        """
+        row = self.file(path)
+        found = None if row is None else self.files.read(path, row.content_hash)
+        return found if isinstance(found, FileText) else None
+
     def resolve_path(self, name: str, *, most: int) -> tuple[str, ...]:
         """Indexed paths that `name` may refer to, sorted: itself, what ends with it, or what it ends with.
 
