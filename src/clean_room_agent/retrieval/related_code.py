@@ -7,7 +7,8 @@ file and in the files that it imports.
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
+from functools import partial
+from itertools import chain, filterfalse, islice, zip_longest
 
 from msgspec import Struct, field
 
@@ -94,30 +95,32 @@ def related_selections(
     uses = _uses(changed, own, shown, source)
     callers = _callers(own, shown, source)
     code = [found for found in callers if not is_test_file(source.path_of(found.symbol.file_id))]
-    tests = [found for found in callers if _may_pass(found.symbol, failing, source)]
-    green = [
-        (path, found.symbol.qualified_name, found.symbol.start_line)
-        for found in tests
-        if found.symbol.kind in {"function", "method"}
-        and found.symbol.name.startswith("test")
-        and (path := source.path_of(found.symbol.file_id)).endswith(PYTHON)
-    ]
-    green += _declared_tests(own, failing, source)
+    tests = [found for found in callers if is_test_file(source.path_of(found.symbol.file_id))]
+    fails = partial(_fails, failing=failing, source=source)
+    green = chain(_defined_tests(filterfalse(fails, tests), source), _declared_tests(own, failing, source))
     return (
         *(_use_selection(found, source) for found in uses[:MAX_USES]),
         *_names_only(uses[MAX_USES:MAX_NAMED], source),
-        *_caller_selections([*code, *tests], source),
+        *_caller_selections(chain(code, filterfalse(fails, tests)), source),
         *(
             _line(test, "green", "a test that uses it", f"{quoted(test[0])}:{test[2]}: {test[1]}\n")
-            for test in green[:MAX_GREEN]
+            for test in islice(green, MAX_GREEN)
         ),
     )
 
 
-def _may_pass(symbol: SymbolRow, failing: Sequence[str], source: RepositorySource) -> bool:
-    """Whether it stands in a test file and is no test that fails."""
-    path = source.path_of(symbol.file_id)
-    return is_test_file(path) and not any(names_test(one, path, symbol.qualified_name) for one in failing)
+def _fails(found: _Found, failing: Sequence[str], source: RepositorySource) -> bool:
+    path = source.path_of(found.symbol.file_id)
+    return any(names_test(one, path, found.symbol.qualified_name) for one in failing)
+
+
+def _defined_tests(callers: Iterable[_Found], source: RepositorySource) -> Iterator[tuple[str, str, int]]:
+    """(path, qualified name, first line) of those that are tests of Python."""
+    for found in callers:
+        symbol, path = found.symbol, source.path_of(found.symbol.file_id)
+        is_function = symbol.kind in {"function", "method"}
+        if is_function and symbol.name.startswith("test") and path.endswith(PYTHON):
+            yield path, symbol.qualified_name, symbol.start_line
 
 
 def _definitions(spans: Iterable[Span]) -> Iterator[tuple[Span, Definition]]:
@@ -322,13 +325,15 @@ def _lines(path: str, symbol: SymbolRow, source: RepositorySource) -> str:
     return f"{symbol.signature}\n" if text is None else text.span(symbol.start_line, symbol.end_line)
 
 
-def _caller_selections(callers: Sequence[_Found], source: RepositorySource) -> list[Selection]:
+def _caller_selections(callers: Iterable[_Found], source: RepositorySource) -> list[Selection]:
     """The first line of each caller that names what it uses."""
     found: dict[tuple[str, int], Selection] = {}
     for caller in callers:
+        if len(found) == MAX_CALLERS:
+            break
         path = source.path_of(caller.symbol.file_id)
         text = source.text(path)
-        use = None if text is None or len(found) == MAX_CALLERS else _first_use(text, caller)
+        use = None if text is None else _first_use(text, caller)
         if use is not None and (path, use[0]) not in found:
             place = (path, caller.symbol.qualified_name, use[0])
             reason = f"uses {', '.join(dict.fromkeys(caller.names))}"
