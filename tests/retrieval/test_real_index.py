@@ -10,6 +10,7 @@ from tests.retrieval.world import World, context_request, make_world
 
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.indexer.update import update_paths
+from clean_room_agent.retrieval.failing_tests import find_named_tests
 from clean_room_agent.workspace import Workspace
 
 EXPRESS = """\
@@ -156,6 +157,22 @@ def test_tests_that_a_call_declares_are_listed_if_they_name_what_is_changed(worl
         "web/money.test.ts:4: halves > are even\n",
         "web/money.test.ts:10: halves > of ... are odd\n",
     ]
+
+
+@pytest.mark.parametrize(
+    "name", ["tests/test_cash.py::CashTest::test_deposit", "tests.test_cash.CashTest.test_deposit"]
+)
+def test_a_test_that_a_class_inherits_is_found(world: World, name: str) -> None:
+    texts = {
+        "tests/shared.py": "class Base:\n    def test_deposit(self):\n        assert self.make()\n\n\nclass Shared(Base):\n    pass\n",
+        "tests/test_cash.py": "from tests.shared import Shared\n\n\nclass CashTest(Shared):\n    def make(self):\n        return 1\n",
+    }
+    for path, text in texts.items():
+        (world.root / path).parent.mkdir(exist_ok=True)
+        (world.root / path).write_text(text)
+    update_paths(world.index, world.root, tuple(texts))
+    (found,) = find_named_tests([name], world.source())
+    assert (found.path, found.name, found.start_line) == ("tests/shared.py", "Base.test_deposit", 2)
 
 
 def test_what_a_changed_function_uses_is_shown_by_its_signature(world: World) -> None:

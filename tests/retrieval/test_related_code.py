@@ -67,11 +67,17 @@ def span(world: World, path: str, start: int, end: int) -> Span:
 
 
 def related(
-    world: World, *changed: Span, shown: tuple[Span, ...] = (), failing: tuple[str, ...] = ()
+    world: World,
+    *changed: Span,
+    shown: tuple[Span, ...] = (),
+    failing: tuple[str, ...] = (),
+    goal: tuple[tuple[str, int], ...] = (),
 ) -> dict[str, list[Selection]]:
     """What is found, by section."""
     found: dict[str, list[Selection]] = {}
-    for one in related_selections(changed, world.source(), shown=(*changed, *shown), failing=failing):
+    for one in related_selections(
+        changed, world.source(), shown=(*changed, *shown), failing=failing, goal_tests=goal
+    ):
         found.setdefault(one.section, []).append(one)
     return found
 
@@ -232,6 +238,8 @@ def test_a_test_that_fails_and_is_the_goal_is_none_that_must_stay_green(make: Ma
     assert texts(found["green"]) == ["tests/test_till.py:5: test_more\n"]
     assert texts(found["callers"]) == ["tests/test_till.py:6: put(2)\n"]
     assert related(world, span(world, "till.py", 8, 10), failing=("tests/test_till.py",)) == {}
+    inherited = related(world, span(world, "till.py", 8, 10), goal=(("tests/test_till.py", 5),))
+    assert texts(inherited["green"]) == ["tests/test_till.py:1: test_put\n"]
 
 
 def test_what_is_used_beyond_the_bound_is_named_with_its_path(make: Make) -> None:

@@ -50,7 +50,7 @@ def scan(
     sizes: dict[str, int] = {}
     left_out: dict[str, str] = {}
     suspects: list[str] = []
-    base, steady = f"{root}/", scanned_at - RACY_NS
+    base, racy_from = f"{root}/", scanned_at - RACY_NS
     for path in sorted(set(paths)):
         stamp = known.get(path)
         if stamp is None and not _may_belong(path):
@@ -68,7 +68,7 @@ def scan(
             left_out[path] = f"{size:,} bytes are more than [index] max_file_bytes"
         else:
             sizes[path] = size
-            if written >= steady or (size, written, status.st_ino) != stamp:
+            if written >= racy_from or (size, written, status.st_ino) != stamp:
                 suspects.append(path)
     gone = sorted(known.keys() - sizes.keys())
     return Scan(

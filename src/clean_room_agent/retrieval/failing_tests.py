@@ -188,10 +188,11 @@ class _Finder:
             )  # fmt: skip
         elif len(symbols) > 1 and not stated:
             return
-        for symbol in symbols:
+        anywhere = not stated and not path
+        there = [one for one in symbols if anywhere or self._source.path_of(one.file_id) == path]
+        for symbol in there or self._source.inherited_method(path, qualified):
             where = self._source.path_of(symbol.file_id)
-            if (not stated and not path) or where == path:
-                yield self._code(where, symbol.qualified_name, _lines(symbol.start_line, symbol.end_line))
+            yield self._code(where, symbol.qualified_name, _lines(symbol.start_line, symbol.end_line))
 
     def _call(self, path: str, titles: str) -> TestCall | None:
         """The call that declares the test with these titles: the one with the most fixed text, then the innermost."""

@@ -333,7 +333,8 @@ def _related(
             if one.detail == "primary" and one.path in views
         ]
 
-    return related_selections(spans(changed), source, shown=spans(shown), failing=failing)
+    goal = [(test.path, test.start_line) for test in files.tests]
+    return related_selections(spans(changed), source, shown=spans(shown), failing=failing, goal_tests=goal)
 
 
 def _outlines_of_targets(targets: Sequence[Target], shown: Sequence[Selection]) -> list[Selection]:

@@ -21,10 +21,8 @@ from clean_room_agent.retrieval.failing_tests import find_declared_tests
 from clean_room_agent.retrieval.pieces import CONTAINERS, VALUES, Definition
 from clean_room_agent.retrieval.scored_pieces import quoted_line
 from clean_room_agent.retrieval.stage import Selection
-from clean_room_agent.retrieval.stage_source import FileText, FileView, RepositorySource
+from clean_room_agent.retrieval.stage_source import MIN_CONFIDENCE, FileText, FileView, RepositorySource
 
-MIN_CONFIDENCE = 0.5
-"""Of a reference: below it, too many definitions share the name to tell which one is meant."""
 MAX_DEFINITIONS = 30
 """Definitions in the code to be changed whose references are followed, by line."""
 MAX_USES = 24
@@ -42,8 +40,6 @@ SHORT_CLASS_LINES = 8
 """A class up to this long is shown whole, and a longer one by its head."""
 OVERRIDDEN_LINES = 12
 """A method that the code overrides is shown whole up to this length: what it does is what the override changes."""
-MAX_BASES = 12
-"""Base classes looked at for one method."""
 NO_USES = ("def ", "class ", "async def ", "#", "//", "*", "/*", '"""', "'''")
 """Beginnings of lines that name something without using it: definitions, comments, documentation."""
 WORD = re.compile(r"[A-Za-z_$][\w$]*")
@@ -79,6 +75,7 @@ def related_selections(
     *,
     shown: Sequence[Span],
     failing: Sequence[str],
+    goal_tests: Sequence[tuple[str, int]],
 ) -> tuple[Selection, ...]:
     """What is shown for reading: used definitions, then lines of callers, then tests that must keep passing.
 
@@ -87,6 +84,7 @@ def related_selections(
         source: where related code is looked for.
         shown: all code that is already shown.
         failing: the names of the tests that fail, which cannot keep passing.
+        goal_tests: (path, first line) of those that were found; the name of an inherited one does not say where it is.
 
     Raises:
         RepositoryError: a file differs from what was indexed.
@@ -96,7 +94,7 @@ def related_selections(
     callers = _callers(own, shown, source)
     code = [found for found in callers if not is_test_file(source.path_of(found.symbol.file_id))]
     tests = [found for found in callers if is_test_file(source.path_of(found.symbol.file_id))]
-    fails = partial(_fails, failing=failing, source=source)
+    fails = partial(_fails, failing=failing, goal_tests=goal_tests, source=source)
     green = chain(_defined_tests(filterfalse(fails, tests), source), _declared_tests(own, failing, source))
     return (
         *(_use_selection(found, source) for found in uses[:MAX_USES]),
@@ -109,9 +107,13 @@ def related_selections(
     )
 
 
-def _fails(found: _Found, failing: Sequence[str], source: RepositorySource) -> bool:
+def _fails(
+    found: _Found, failing: Sequence[str], goal_tests: Sequence[tuple[str, int]], source: RepositorySource
+) -> bool:
     path = source.path_of(found.symbol.file_id)
-    return any(names_test(one, path, found.symbol.qualified_name) for one in failing)
+    return (path, found.symbol.start_line) in goal_tests or any(
+        names_test(one, path, found.symbol.qualified_name) for one in failing
+    )
 
 
 def _defined_tests(callers: Iterable[_Found], source: RepositorySource) -> Iterator[tuple[str, str, int]]:
@@ -174,30 +176,10 @@ def _overridden(
     for span, definition in own:
         owner, _, name = definition.name.rpartition(".")
         symbols = source.kb.get_symbols_for_file(span.view.row.id) if owner else ()
-        level = [symbol for symbol in symbols if symbol.qualified_name == owner]
-        seen = {symbol.id for symbol in level}
-        while level and len(seen) <= MAX_BASES:
-            level = [base for symbol in level for base in _bases(symbol, source) if base.id not in seen]
-            seen |= {base.id for base in level}
-            methods = [method for base in level if (method := _member(base, name, source)) is not None]
-            if methods:
-                yield definition, methods[0]
-                break
-
-
-def _bases(symbol: SymbolRow, source: RepositorySource) -> list[SymbolRow]:
-    """The classes of the repository that it inherits from."""
-    return [
-        row.symbol
-        for row in source.kb.get_symbol_neighbors(symbol.id, direction="callees")
-        if row.reference_kind == "inheritance" and row.confidence >= MIN_CONFIDENCE
-    ]
-
-
-def _member(symbol: SymbolRow, name: str, source: RepositorySource) -> SymbolRow | None:
-    wanted = f"{symbol.qualified_name}.{name}"
-    members = source.kb.get_symbols_for_file(symbol.file_id)
-    return next((member for member in members if member.qualified_name == wanted), None)
+        classes = (symbol for symbol in symbols if symbol.qualified_name == owner)
+        methods = (method for one in classes if (method := source.inherited(one, name)) is not None)
+        if (method := next(methods, None)) is not None:
+            yield definition, method
 
 
 def _use_rank(found: _Found) -> tuple[bool, int, float, int, int]:

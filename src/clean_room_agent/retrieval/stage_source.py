@@ -28,6 +28,10 @@ PART_PERCENT = 30
 """Of the available tokens: the most that each part of a divided definition takes."""
 MAX_SAME_NAME = 3
 """A bare file name or symbol that fits more files than this does not tell which one is meant."""
+MIN_CONFIDENCE = 0.5
+"""Of a reference: below it, too many definitions share the name to tell which one is meant."""
+MAX_BASES = 12
+"""Base classes looked at for one method."""
 FRAME_PREFIXES_TRIED = 12
 """Leading folders taken off a foreign path (`/home/me/project/src/a.py`) until a file of the index is left."""
 
@@ -170,6 +174,34 @@ class RepositorySource:
         if name not in self._symbols:
             self._symbols[name] = self.kb.search_symbols_by_name(name)
         return self._symbols[name]
+
+    def inherited(self, owner: SymbolRow, name: str) -> SymbolRow | None:
+        """The member `name` of the class's nearest base class that has one, of those in the repository."""
+        level, seen = [owner], {owner.id}
+        while level and len(seen) <= MAX_BASES:
+            level = [base for one in level for base in self._bases(one) if base.id not in seen]
+            seen |= {base.id for base in level}
+            for base in level:
+                for member in self.kb.get_symbols_for_file(base.file_id):
+                    if member.qualified_name == f"{base.qualified_name}.{name}":
+                        return member
+        return None
+
+    def inherited_method(self, path: str, qualified: str) -> list[SymbolRow]:
+        """What a class in the file at `path` inherits under this name, `Class.method` or a dotted one that ends so."""
+        owner, _, name = qualified.rpartition(".")
+        row = self.file(path) if owner else None
+        symbols = () if row is None else self.kb.get_symbols_for_file(row.id)
+        owners = (one for one in symbols if f".{owner}".endswith(f".{one.qualified_name}"))
+        return [method for one in owners if (method := self.inherited(one, name)) is not None]
+
+    def _bases(self, symbol: SymbolRow) -> list[SymbolRow]:
+        """The classes of the repository that it inherits from."""
+        return [
+            row.symbol
+            for row in self.kb.get_symbol_neighbors(symbol.id, direction="callees")
+            if row.reference_kind == "inheritance" and row.confidence >= MIN_CONFIDENCE
+        ]
 
     def meant_by(self, name: str) -> tuple[SymbolRow, ...]:
         """Like `find_symbols`, but empty if there are too many to tell which one is meant."""
