@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from msgspec import Struct
 from testing.repositories import make_repository
-from testing.runs.memory_run import TASK_ID, MemoryProject, memory_project, part_plan, step
+from testing.runs.memory_run import TASK_ID, MemoryProject, memory_project
 
 from clean_room_agent.app.settings import Settings
-from clean_room_agent.app.solve import _Fullest, note_beginning, plan_given, read_text
+from clean_room_agent.app.solve import _Fullest, note_resumption, plan_given, read_text
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.plans import MetaPlan
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.raw.runs import OrchestratorRunRow, get_orchestrator_run
+from clean_room_agent.db.raw.runs import get_orchestrator_run
 from clean_room_agent.db.session import Session
 from clean_room_agent.errors import ArtifactError, ConfigError, UsageError
 from clean_room_agent.orchestrator.events import Note, PassFinished
@@ -45,15 +45,13 @@ class Opened(Struct):
     record: Record
     session: Session
     settings: Settings
-    resumed: OrchestratorRunRow | None
 
 
-def begun(project: MemoryProject, given: PlanGiven, *, resumed: bool = False, **settings: Any) -> PlanGiven:
-    row = project.record.write(get_orchestrator_run, TASK_ID) if resumed else None
-    opened: Any = Opened(project.record, project.session, Settings(source="config.toml", data=settings), row)
-    return note_beginning(
-        opened, project.observer, given, hint="use divmod" if resumed else "", flags='{"a": 1}'
-    )
+def resumed(project: MemoryProject, **settings: Any) -> PlanGiven:
+    row = project.record.write(get_orchestrator_run, TASK_ID)
+    assert row is not None
+    opened: Any = Opened(project.record, project.session, Settings(source="config.toml", data=settings))
+    return note_resumption(opened, row, project.observer, hint="use divmod", flags='{"a": 1}')
 
 
 def test_without_a_file_the_run_plans_by_itself(workspace: Workspace) -> None:
@@ -84,15 +82,9 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         read_text(tmp_path / "missing.json")
 
 
-def test_a_new_run_has_what_was_given_with_it(project: MemoryProject) -> None:
-    given = PlanGiven(single=part_plan(step("s1", "a.py")))
-    assert begun(project, given) is given
-    assert project.events() == [("flags", '{"a": 1}')]
-
-
 def test_a_resumed_run_has_what_the_record_has_and_tells_what_changed(project: MemoryProject) -> None:
     project.open(lambda _: "")
-    given = begun(project, PlanGiven(), resumed=True, solve={"max_attempts": 5})
+    given = resumed(project, solve={"max_attempts": 5})
     assert given.hints == (Hint(text="use divmod"),)
     kinds = [kind for kind, _ in project.events()]
     assert kinds == ["flags", "resumed", "resumed_with", "hint"]
@@ -107,7 +99,7 @@ def test_a_resumed_run_has_what_the_record_has_and_tells_what_changed(project: M
 def test_a_run_judged_by_another_command_does_not_go_on(project: MemoryProject) -> None:
     project.open(lambda _: "")
     with pytest.raises(ConfigError, match="was judged by the old value"):
-        begun(project, PlanGiven(), resumed=True, testing={"test_command": "tox"})
+        resumed(project, testing={"test_command": "tox"})
 
 
 def test_the_fullest_prompt_is_by_share_of_its_window() -> None:

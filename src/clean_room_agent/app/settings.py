@@ -272,4 +272,5 @@ def _lay_over(data: dict[str, Any], overrides: Overrides) -> None:
 def flags_text(overrides: Overrides) -> str:
     """The flags that were given, as the record keeps them; "" for none."""
     given = {key: value for key, value in structs.asdict(overrides).items() if value is not None}
-    return json.dumps(given, default=str, sort_keys=True) if given else ""
+    # A run may be resumed from another folder.
+    return json.dumps(given, default=os.path.abspath, sort_keys=True) if given else ""

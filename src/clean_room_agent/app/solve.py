@@ -19,7 +19,13 @@ from clean_room_agent.artifacts.names import BRANCHES, new_task_id, short_id
 from clean_room_agent.artifacts.outcomes import EventKind, OrchestratorResult, RunStatus, TimeKind
 from clean_room_agent.cancellation import Interrupts, interruptible
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw.runs import EventRow, append_event, find_task, get_orchestrator_run
+from clean_room_agent.db.raw.runs import (
+    EventRow,
+    OrchestratorRunRow,
+    append_events,
+    find_task,
+    get_orchestrator_run,
+)
 from clean_room_agent.errors import ArtifactError, ModelError, RepositoryError, UsageError
 from clean_room_agent.file_contents import read_given
 from clean_room_agent.git.generated import generated_in
@@ -157,7 +163,11 @@ def run_solve(
     ):
         fullest = _Fullest()
         watched = Broadcast((observer, fullest))
-        given = note_beginning(services, watched, request.given, hint=request.hint, flags=request.flags)
+        given = request.given
+        if services.resumed is not None:
+            given = note_resumption(
+                services, services.resumed, watched, hint=request.hint, flags=request.flags
+            )
         task = task_of(settings, task_id, request.task, given.hints)
         with (
             run_parts(
@@ -170,9 +180,10 @@ def run_solve(
                 times=times,
                 replay_of=request.replay_of,
                 interrupts=interrupts,
+                given=(*flags_event(request.flags), *given.events),
             ) as parts,
             _says_how_to_go_on(task_id),
-            opened_run(parts, given) as run,
+            opened_run(parts) as run,
         ):
             prepare_questions()
             baseline = run_baseline(run)
@@ -215,43 +226,43 @@ def _ended(
     return EXIT_CODES.get(solved.result.status, 1), structs.replace(summary, applied=applied)
 
 
-def note_beginning(
-    services: wiring.Services, observer: Observer, given: PlanGiven, *, hint: str, flags: str
+def flags_event(flags: str) -> tuple[tuple[EventKind, str], ...]:
+    """The flags as the record keeps them; none for ""."""
+    return ((EventKind.FLAGS, flags),) if flags else ()
+
+
+def note_resumption(
+    services: wiring.Services, run: OrchestratorRunRow, observer: Observer, *, hint: str, flags: str
 ) -> PlanGiven:
-    """Record what the run begins or continues with; returns what the user gave it, which for a resumed run comes from
-    the record.
+    """Record what `run` continues with, all or nothing; returns what the user gave it, then and now.
 
     Raises:
         ConfigError: the finished part was judged by another test command than is configured now.
     """
-    task_id, run = services.session.task_id, services.resumed
-
-    def note(kind: EventKind, detail: str) -> None:
-        row = EventRow(task_id=task_id, kind=kind, detail=detail, timestamp=services.record.now())
-        services.record.write(append_event, row)
-
-    if run is None:
-        if flags:
-            note(EventKind.FLAGS, flags)
-        return given
     from clean_room_agent.app.resumption import changes_since, given_to, recorded_config
 
-    settings = services.settings
-    then = services.record.write(recorded_config, run)
+    settings, record = services.settings, services.record
+    then = record.write(recorded_config, run)
     changed = changes_since(then, settings.data, source=settings.source)
     if run.program_version != VERSION:
         changed = (*changed, f"cra itself was {run.program_version} and is {VERSION}")
-    if flags:
-        note(EventKind.FLAGS, flags)
-    note(EventKind.RESUMED, "; ".join(changed) or "with nothing configured otherwise")
     together = {"config": settings.data, "program_version": VERSION}
-    note(EventKind.RESUMED_WITH, json.dumps(together, default=str, sort_keys=True))
+    noted = [
+        *flags_event(flags),
+        (EventKind.RESUMED, "; ".join(changed) or "with nothing configured otherwise"),
+        (EventKind.RESUMED_WITH, json.dumps(together, default=str, sort_keys=True)),
+    ]
     if hint:
-        note(EventKind.HINT, hint)
-    observer.notice(Note(text=f"resuming {short_id(task_id)}: finished work is kept"))
+        noted.append((EventKind.HINT, hint))
+    rows = [
+        EventRow(task_id=run.task_id, kind=kind, detail=detail, timestamp=record.now())
+        for kind, detail in noted
+    ]
+    record.write(append_events, rows)
+    observer.notice(Note(text=f"resuming {short_id(run.task_id)}: finished work is kept"))
     for text in changed:
         observer.notice(Note(text=f"changed since, and applies from here on: {text}"))
-    return services.record.write(given_to, task_id)
+    return record.write(given_to, run.task_id)
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from clean_room_agent.artifacts.outcomes import EventKind, TimeKind, reason_of, status_of
+from clean_room_agent.artifacts.outcomes import TimeKind, reason_of, status_of
 from clean_room_agent.db.raw.runs import OrchestratorRunRow
 from clean_room_agent.git.commits import Snapshot, snapshot
 from clean_room_agent.git.generated import generated_in
@@ -17,7 +17,7 @@ from clean_room_agent.orchestrator.commits import RunCommits
 from clean_room_agent.orchestrator.events import RunStarted
 from clean_room_agent.orchestrator.journal import Journal
 from clean_room_agent.orchestrator.run import Progress, Run, RunContext, RunIndex
-from clean_room_agent.orchestrator.task import PlanGiven, Task
+from clean_room_agent.orchestrator.task import Task
 from clean_room_agent.orchestrator.testing.worktrees import WorktreePool, several
 
 
@@ -54,13 +54,9 @@ class RunParts(Struct, frozen=True, kw_only=True):
     worktrees: WorktreePool
 
 
-PLANS_ITSELF = PlanGiven()
-
-
 @contextlib.contextmanager
-def opened_run(parts: RunParts, given: PlanGiven = PLANS_ITSELF) -> Iterator[Run]:
-    """A run whose worktree is at the snapshot, with the plans that the user gave recorded; whatever happens inside, the worktree
-    is removed afterwards.
+def opened_run(parts: RunParts) -> Iterator[Run]:
+    """A run whose worktree is at the snapshot; whatever happens inside, the worktree is removed afterwards.
 
     If the body raises, the run's end is recorded before the exception is passed on.
     """
@@ -70,23 +66,11 @@ def opened_run(parts: RunParts, given: PlanGiven = PLANS_ITSELF) -> Iterator[Run
             with journal.interrupts.shield():
                 taken = _take_snapshot(parts)
                 parts.worktrees.open(taken.commit, resumed=parts.origin.resumed is not None)
-            run = _assemble(parts, taken)
-            _note_given(run, given)
-            yield run
+            yield _assemble(parts, taken)
     except BaseException as error:
         with journal.interrupts.closing():
             journal.recorder.ended(status_of(error), reason=reason_of(error))
         raise
-
-
-def _note_given(run: Run, given: PlanGiven) -> None:
-    """Record the plans that the user gave, so that a replay has them."""
-    for kind, plan in (
-        (EventKind.PLAN_GIVEN, given.single),
-        (EventKind.META_PLAN_GIVEN, given.meta_plan),
-    ):
-        if plan is not None:
-            run.recorder.event(run.task.task_id, kind, plan.model_dump_json())
 
 
 def _assemble(parts: RunParts, taken: Snapshot) -> Run:
