@@ -233,11 +233,6 @@ def list_files(top: Path) -> tuple[str, ...]:
     return tuple(sorted(path for path in set(_list_paths(top)[0]) if _is_regular(top, path)))
 
 
-def current_branch(repo: Repository) -> str | None:
-    """The full name of the branch that is checked out; None if HEAD is detached."""
-    return one_line(repo.git("symbolic-ref", "-q", "HEAD", ok=(0, 1))) or None
-
-
 def author_of(repo: Repository) -> tuple[str, str]:
     """The user's name and address as git would write them; `DEFAULT_AUTHOR` if either is not configured, or git would
     refuse it.
