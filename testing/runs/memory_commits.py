@@ -51,6 +51,9 @@ class MemoryTree(Tree, frozen=True, kw_only=True, dict=True):
     def paths(self) -> frozenset[str]:
         return frozenset(self.files)
 
+    def encodings(self, paths: tuple[str, ...]) -> Mapping[str, str]:
+        return {}
+
     def mode(self, path: str) -> str | None:
         return "100644" if path in self.files else None
 

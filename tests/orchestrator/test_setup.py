@@ -136,8 +136,10 @@ def test_how_the_worktree_differs_is_said_in_words() -> None:
         excluded=(),
         reshaped=("a.py", "b.py"),
         absent=("c.py",),
+        encoded=("d.txt",),
     )
     assert differences(taken) == [
+        "git converts their encoding, so they are neither shown to models nor edited: d.txt",
         "the worktree has other line endings than your tree: 2 (a.py, ...)",
         "left out by your sparse checkout, but present in the worktree: c.py",
     ]

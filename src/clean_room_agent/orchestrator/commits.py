@@ -11,8 +11,9 @@ from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchEdit, St
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.cancellation import Interrupts
 from clean_room_agent.file_contents import NotTextError, TextFile, decode
+from clean_room_agent.git.attributes import why_not_shown
 from clean_room_agent.git.branches import land
-from clean_room_agent.git.commits import FileChange, commit_files
+from clean_room_agent.git.commits import FileChange, commit_files, encodings_at
 from clean_room_agent.git.history import (
     ChangedPath,
     changed_paths,
@@ -76,12 +77,18 @@ class Tree(Struct, frozen=True, kw_only=True, dict=True):
             raise NotTextError("it does not exist")
         return decode(data)
 
+    def encodings(self, paths: tuple[str, ...]) -> Mapping[str, str]:
+        """To what git converts those of `paths` that it does not write as UTF-8."""
+        return encodings_at(self.repo, self.commit, paths)
+
     def texts(self, paths: tuple[str, ...]) -> tuple[dict[str, str], dict[str, str]]:
-        """(texts of those of `paths` that exist and can be edited, reason by path for those that cannot)."""
+        """(texts of those of `paths` that exist and can be edited, reason by path for those that cannot, or that could
+        not be created).
+        """
         texts: dict[str, str] = {}
-        refused: dict[str, str] = {}
+        refused = {path: why_not_shown(name) for path, name in self.encodings(paths).items()}
         for path in paths:
-            if path not in self.paths:
+            if path not in self.paths or path in refused:
                 continue
             try:
                 texts[path] = self.read(path).text

@@ -89,7 +89,11 @@ def _assemble(parts: RunParts, taken: Snapshot) -> Run:
             commits,
             runner,
             # The index describes the user's tree: the worktree lacks what the snapshot leaves out, and has other line ends.
-            unlike=(*(path for path, _ in taken.excluded), *taken.reshaped),
+            unlike=tuple(
+                path
+                for path in (*(path for path, _ in taken.excluded), *taken.reshaped)
+                if path not in taken.encoded
+            ),
         ),
         models=parts.models.client,
         journal=journal,
@@ -108,6 +112,7 @@ def _take_snapshot(parts: RunParts) -> Snapshot:
             "untracked": taken.untracked,
             "excluded": taken.excluded,
             "absent": taken.absent,
+            "encoded": taken.encoded,
             "reshaped": taken.reshaped,
             "generated": [(folder.path, folder.what) for folder in taken.generated],
         }
@@ -160,6 +165,7 @@ def recorded_snapshot(run: OrchestratorRunRow) -> Snapshot:
         excluded=tuple((path, reason) for path, reason in account["excluded"]),
         reshaped=tuple(account.get("reshaped", ())),
         absent=tuple(account.get("absent", ())),
+        encoded=tuple(account.get("encoded", ())),
         generated=generated_in(run.snapshot),
     )
 
@@ -168,6 +174,7 @@ def differences(taken: Snapshot) -> list[str]:
     """In words, how the worktree differs from what the user sees, apart from what the first lines say."""
     said = (
         ("filter drivers do not run here; tests see what is committed (of LFS: pointers)", taken.converted),
+        ("git converts their encoding, so they are neither shown to models nor edited", taken.encoded),
         ("the worktree has other line endings than your tree", taken.reshaped),
         ("left out by your sparse checkout, but present in the worktree", taken.absent),
     )
