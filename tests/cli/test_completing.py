@@ -13,9 +13,9 @@ from testing.runs.solving import TASK, Project
 from testing.timing import processor_seconds
 
 from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.cli import start
 from clean_room_agent.cli.completing import complete, split_line
 from clean_room_agent.cli.main import COMMANDS, run
-from clean_room_agent.cli.start import COMPLETE, main
 from clean_room_agent.db.connection import get_connection, transaction
 from clean_room_agent.db.raw.runs import OrchestratorRunRow, append_orchestrator_run
 from clean_room_agent.db.raw.training import AdapterRow, append_adapter
@@ -38,20 +38,20 @@ def ask(project: Project, shell: str, *words: str, cwd: Path | None = None) -> l
     """The lines that the program answers a shell with."""
     out, err = io.StringIO(), io.StringIO()
     with (
-        patch.dict(os.environ, {**project.environment(), COMPLETE: shell}, clear=True),
+        patch.dict(os.environ, {**project.environment(), start.COMPLETE: shell}, clear=True),
         patch.object(sys, "argv", [CRA, *words]),
         contextlib.chdir(cwd or project.top),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
     ):
-        main()
+        start.run()
     assert err.getvalue() == ""
     return out.getvalue().splitlines()
 
 
 def ask_process(project: Project, shell: str, *words: str) -> list[str]:
     """The same from a process of its own."""
-    environment = {**project.environment(), COMPLETE: shell}
+    environment = {**project.environment(), start.COMPLETE: shell}
     done = subprocess.run(
         [CRA, *words], cwd=project.top, env=environment, capture_output=True, text=True, check=True
     )
