@@ -9,7 +9,7 @@ import io
 import os
 import select
 import sys
-from typing import IO
+from typing import IO, Any
 
 STREAMS = (("stdin", os.O_RDONLY), ("stdout", os.O_WRONLY), ("stderr", os.O_WRONLY))
 """By number: the name in `sys`, and how it is opened."""
@@ -20,7 +20,7 @@ class Output(io.FileIO):
 
     failure: OSError | None = None
 
-    def write(self, data: bytes | memoryview) -> int:  # type: ignore[override]
+    def write(self, data: Any, /) -> int:
         """Write `data`, or drop it."""
         size = memoryview(data).nbytes
         while self.failure is None:
