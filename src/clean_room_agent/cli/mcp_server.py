@@ -97,8 +97,7 @@ class Calls:
                 await context.session.report_progress(time.monotonic() - began, None, text)
 
         def run() -> Outcome | None:
-            command = arguments.command(self._repo)
-            return run_command(command, self._repo, stop, lambda text: from_thread.run(tell, text))
+            return run_command(arguments, self._repo, stop, lambda text: from_thread.run(tell, text))
 
         async def work() -> None:
             try:
