@@ -19,18 +19,25 @@ from clean_room_agent.errors import CommandError
 PATIENCE = 30.0
 """Seconds in which a cancelled command may complete a change in progress."""
 MAX_TEXT = 100_000
-"""Characters of an argument; the kernel takes 128 KiB."""
+"""Bytes of an argument; the kernel takes 128 KiB."""
 PROGRAM = (sys.executable, "-P", "-m", "clean_room_agent")
 """`-P`, because it is started in the user's repository, whose modules must not be loaded."""
 
 
-def _no_nul(text: str) -> str:
+def readable(text: str) -> str:
+    """`text` with `?` for what no encoding has: lone surrogates, which stand for bytes of names that are not UTF-8."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _argument(text: str) -> str:
     if "\0" in text:
         raise ValueError("it cannot contain a NUL character")
+    if len(text.encode()) > MAX_TEXT:
+        raise ValueError(f"it cannot have more than {MAX_TEXT:,} bytes")
     return text
 
 
-Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), AfterValidator(_no_nul)]
+Text = Annotated[str, Field(min_length=1), AfterValidator(_argument)]
 
 
 class Arguments(BaseModel):
