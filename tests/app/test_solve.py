@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from msgspec import Struct
-from testing.repositories import make_repository
+from testing.repositories import git, make_repository
 from testing.runs.memory_run import TASK_ID, MemoryProject, memory_project
 
 from clean_room_agent.app.settings import Settings
@@ -16,6 +16,7 @@ from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import get_orchestrator_run
 from clean_room_agent.db.session import Session
 from clean_room_agent.errors import ArtifactError, ConfigError, UsageError
+from clean_room_agent.execute.plan_file import load_plan
 from clean_room_agent.orchestrator.events import Note, PassFinished
 from clean_room_agent.orchestrator.task import Hint, PlanGiven
 from clean_room_agent.workspace import Workspace
@@ -69,6 +70,20 @@ def test_a_plan_of_parts_is_no_plan_of_steps(workspace: Workspace) -> None:
     file = workspace.repo / "plan.json"
     file.write_text(META.model_dump_json())
     with pytest.raises(ArtifactError, match="this has only parts"):
+        plan_given(workspace, file, None)
+
+
+@pytest.mark.parametrize("kind", ["written", "artifact"])
+def test_a_plan_for_a_path_where_no_file_can_be_is_refused_at_once(workspace: Workspace, kind: str) -> None:
+    (workspace.repo / "link.py").symlink_to("a.py")
+    git(workspace.repo, "add", "-A")
+    written = '{"task": "t", "steps": [{"description": "d", "files": ["b.py", "c.py"]}]}'
+    file = workspace.repo / "plan.json"
+    file.write_text(written)
+    if kind == "artifact":
+        written = load_plan(written, str(file)).model_dump_json()
+    file.write_text(written.replace("b.py", "a.py/b.py").replace("c.py", "link.py"))
+    with pytest.raises(ArtifactError, match=r"a\.py is a file.*; .*link\.py is a link"):
         plan_given(workspace, file, None)
 
 

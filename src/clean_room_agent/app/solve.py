@@ -31,7 +31,7 @@ from clean_room_agent.file_contents import read_given
 from clean_room_agent.git.generated import generated_in
 from clean_room_agent.git.history import diff_stat
 from clean_room_agent.git.refs import with_package
-from clean_room_agent.git.repository import Repository, list_files, open_repository
+from clean_room_agent.git.repository import Repository, list_files, list_others, open_repository
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Event, Note, Observer, PassFinished
@@ -45,6 +45,7 @@ from clean_room_agent.version import VERSION
 from clean_room_agent.workspace import Workspace
 
 if TYPE_CHECKING:
+    from clean_room_agent.execute.edits.places import Places
     from clean_room_agent.orchestrator.finishing import Solved
     from clean_room_agent.report.summary import Ending, RunSummary
 
@@ -103,7 +104,7 @@ def plan_given(workspace: Workspace, plan_file: Path | None, meta_file: Path | N
     from clean_room_agent.execute.plan_artifact import plan_from_artifact
     from clean_room_agent.execute.plan_file import load_plan
 
-    plan = load_plan(read_text(path), str(path), frozenset(list_files(workspace.repo)))
+    plan = load_plan(read_text(path), str(path), places_of(workspace))
     if plan_file is not None:
         if not isinstance(plan, PlanArtifact):
             raise ArtifactError(
@@ -114,6 +115,13 @@ def plan_given(workspace: Workspace, plan_file: Path | None, meta_file: Path | N
     if isinstance(plan, MetaPlan):
         return PlanGiven(meta_plan=plan), ""
     return PlanGiven(meta_plan=plan.meta_plan), plan.task
+
+
+def places_of(workspace: Workspace) -> "Places":
+    """What stands in the working tree."""
+    from clean_room_agent.execute.edits.places import Places
+
+    return Places(list_files(workspace.repo), list_others(workspace.repo))
 
 
 def read_text(path: Path) -> str:

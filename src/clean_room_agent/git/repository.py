@@ -243,6 +243,15 @@ def list_files(top: Path) -> tuple[str, ...]:
     return tuple(sorted(path for path in set(_list_paths(top)[0]) if _is_regular(top, path)))
 
 
+def list_others(top: Path) -> dict[str, str]:
+    """What else git tracks or would offer to add, by path: "a link", or "a submodule" (any other repository)."""
+    listed = set(_list_paths(top)[0])
+    links = {path: "a link" for path in listed if (top / path).is_symlink()}
+    return links | {
+        path.rstrip("/"): "a submodule" for path in listed - links.keys() if (top / path).is_dir()
+    }
+
+
 def author_of(repo: Repository) -> tuple[str, str]:
     """The user's name and address as git would write them; `DEFAULT_AUTHOR` if either is not configured, or git would
     refuse it.

@@ -10,6 +10,7 @@ from msgspec import Struct
 from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchEdit, Stub
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.cancellation import Interrupts
+from clean_room_agent.execute.edits.places import Places
 from clean_room_agent.file_contents import NotTextError, TextFile, decode
 from clean_room_agent.git.attributes import why_not_shown
 from clean_room_agent.git.branches import land
@@ -28,6 +29,7 @@ from clean_room_agent.git.repository import Repository, author_of
 from clean_room_agent.orchestrator.spending import Timed, untimed
 
 REGULAR_MODES = frozenset({"100644", "100755"})
+OTHERS = {"120000": "a link", "160000": "a submodule"}
 SCAFFOLD_ENTRY = "scaffold"
 
 
@@ -46,6 +48,13 @@ class Tree(Struct, frozen=True, kw_only=True, dict=True):
         """The regular files of the tree."""
         entries = list_tree(self.repo, self.commit)
         return frozenset(path for path, entry in entries.items() if entry.mode in REGULAR_MODES)
+
+    @cached_property
+    def places(self) -> Places:
+        """The regular files, and what else stands in the tree."""
+        entries = list_tree(self.repo, self.commit)
+        others = {path: OTHERS[entry.mode] for path, entry in entries.items() if path not in self.paths}
+        return Places(self.paths, others)
 
     def mode(self, path: str) -> str | None:
         """The mode of the file as git writes it; None if the tree has no such file or link."""

@@ -322,6 +322,7 @@ def edited(
         protected=run.limits.edit.protected,
         scripts=scripts_of(run.tests.commands, tree.paths),
         uneditable=uneditable,
+        places=tree.places,
     )
     return apply_edits(edits, without_rewritten(texts, edits, run.commits.tree()), package, rules)
 
