@@ -18,6 +18,7 @@ from pathlib import Path
 READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
 """Without waiting for a FIFO's other end, and without making a terminal the controlling one."""
 FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | (os.O_PATH if sys.platform == "linux" else 0)
+SYNCABLE = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 SYS_OPENAT2 = 437
 RESOLVE = 0x08 | 0x04 | 0x02
 """Beneath, no symbolic links, no magic links."""
@@ -79,7 +80,7 @@ def is_file(root: Path, path: str) -> bool:
 def is_empty_folder(root: Path, path: str) -> bool:
     """Whether there is an empty folder at the path below `root`, without a link on the way."""
     with contextlib.suppress(OSError), _handle(root) as top:
-        handle = _open(top, path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        handle = _open(top, path, SYNCABLE)
         try:
             with os.scandir(handle) as entries:
                 return next(entries, None) is None
@@ -126,6 +127,22 @@ def make_link(root: Path, path: str, goal: Path) -> None:
     """
     with _parent(root, path, make=True) as (folder, name):
         os.symlink(goal, name, dir_fd=folder)
+
+
+@contextlib.contextmanager
+def open_parent(root: Path, path: str) -> Iterator[tuple[int, str]]:
+    """The existing folder of `path`, open so that it can be synced, and the last name of `path`.
+
+    Raises:
+        OSError: there is no such folder, or the way to it is a link or leads outside `root`.
+    """
+    *folders, name = _names(path)
+    with _handle(root) as top:
+        folder = _open(top, "/".join(folders), SYNCABLE) if folders else os.open(".", SYNCABLE, dir_fd=top)
+    try:
+        yield folder, name
+    finally:
+        os.close(folder)
 
 
 @contextlib.contextmanager

@@ -7,9 +7,21 @@ import pytest
 from testing.repositories import commit_change, fingerprint, git, make_repository, write
 
 from clean_room_agent.errors import RepositoryError
-from clean_room_agent.git.apply_result import apply_to_tree
+from clean_room_agent.git.apply_result import apply_to_tree, take_back
 from clean_room_agent.git.commits import EXECUTABLE, FILE, LINK, FileChange, commit_files, snapshot
 from clean_room_agent.git.repository import Repository, open_repository
+
+
+def applied(repo: Repository, base: str, commit: str, *, undo: bool = False) -> tuple[str, ...]:
+    """The paths that were changed; nothing temporary is left of it."""
+    journal = repo.top.parent / "journal"
+    journal.mkdir(exist_ok=True)
+    move = take_back if undo else apply_to_tree
+    try:
+        return move(repo, base, commit, journal=journal, what="applying run r")
+    finally:
+        assert list(journal.iterdir()) == []
+        assert list(repo.top.rglob(".cra-*")) == []
 
 
 def test_a_change_is_applied_beside_other_uncommitted_work(repo: Repository) -> None:
@@ -23,7 +35,7 @@ def test_a_change_is_applied_beside_other_uncommitted_work(repo: Repository) -> 
         {"a.py": b"1\ntwo\n3\nmine\n", "b.py": None, "new/n.py": b"n\0", "mine.py": b"m2\n"},
         taken.commit,
     )
-    assert apply_to_tree(repo, taken.commit, made) == ("a.py", "b.py", "mine.py", "new/n.py")
+    assert applied(repo, taken.commit, made) == ("a.py", "b.py", "mine.py", "new/n.py")
     assert (top / "a.py").read_text() == "1\ntwo\n3\nmine\n"
     assert not (top / "b.py").exists()
     assert (top / "new/n.py").read_bytes() == b"n\0"
@@ -38,7 +50,7 @@ def test_files_that_moved_on_are_all_named_and_nothing_is_applied(repo: Reposito
     write(repo.top, {"a.py": "1\n2\n3\nlater\n", "b.py": "later\n", "new.py": "theirs\n"})
     before = fingerprint(repo.top)
     with pytest.raises(RepositoryError, match=r"a\.py, b\.py, new\.py; nothing was applied"):
-        apply_to_tree(repo, repo.head, made)
+        applied(repo, repo.head, made)
     assert fingerprint(repo.top) == before
 
 
@@ -47,7 +59,7 @@ def test_a_link_in_the_way_is_not_followed(repo: Repository, tmp_path: Path) -> 
     made = commit_change(repo, {"dir/new.py": b"n\n"})
     (repo.top / "dir").symlink_to(tmp_path / "outside")
     with pytest.raises(RepositoryError, match="changed here since the run started: dir/new"):
-        apply_to_tree(repo, repo.head, made)
+        applied(repo, repo.head, made)
     assert list((tmp_path / "outside").iterdir()) == []
 
 
@@ -60,14 +72,92 @@ def test_crlf_files_take_a_change(tmp_path: Path, setting: str) -> None:
     repo = open_repository(top)
     after = {name: (top / name).read_bytes().replace(b"2", b"two") for name in ("lf.txt", "crlf.txt")}
     made = commit_change(repo, dict(after))
-    apply_to_tree(repo, repo.head, made)
+    applied(repo, repo.head, made)
     assert {name: (top / name).read_bytes() for name in after} == after
 
 
 def test_a_mode_change_is_applied(repo: Repository) -> None:
     made = commit_files(repo, repo.head, {"a.py": FileChange(data=b"1\n2\n3\n", mode=EXECUTABLE)}, "m", None)
-    assert apply_to_tree(repo, repo.head, made) == ("a.py",)
+    assert applied(repo, repo.head, made) == ("a.py",)
     assert (repo.top / "a.py").stat().st_mode & 0o111
+
+
+def test_a_mode_alone_is_changed_and_changed_back(repo: Repository) -> None:
+    (repo.top / "a.py").chmod(0o640)
+    made = commit_files(repo, repo.head, {"a.py": FileChange(data=b"1\n2\n3\n", mode=EXECUTABLE)}, "m", None)
+    modes = [(repo.top / "a.py").stat().st_mode & 0o777]
+    for undo in (False, True):
+        assert applied(repo, repo.head, made, undo=undo) == ("a.py",)
+        modes.append((repo.top / "a.py").stat().st_mode & 0o777)
+    assert modes == [0o640, 0o750, 0o640]
+
+
+def test_a_private_file_stays_private(repo: Repository) -> None:
+    (repo.top / "a.py").chmod(0o600)
+    made = commit_change(repo, {"a.py": b"x\n"})
+    for undo in (False, True):
+        applied(repo, repo.head, made, undo=undo)
+        assert (repo.top / "a.py").stat().st_mode & 0o777 == 0o600
+
+
+def test_what_stands_already_is_left_and_the_rest_is_applied(repo: Repository) -> None:
+    made = commit_change(repo, {"a.py": b"x\n", "b.py": None, "c.py": b"c2\n", "new.py": b"n\n"})
+    write(repo.top, {"a.py": "x\n", "b.py": None})
+    assert applied(repo, repo.head, made) == ("c.py", "new.py")
+    assert applied(repo, repo.head, made) == ()
+    write(repo.top, {"b.py": "b\n", "new.py": None})
+    assert applied(repo, repo.head, made, undo=True) == ("a.py", "c.py")
+    assert git(repo.top, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("other", ["", "folder/mine.py"])
+def test_a_file_becomes_a_folder_and_the_reverse(tmp_path: Path, other: str) -> None:
+    top = make_repository(tmp_path / "repo", {"file": "f\n", "folder/a.py": "a\n", "folder/in/b.py": "b\n"})
+    repo = open_repository(top)
+    deleted = dict.fromkeys(("file", "folder/a.py", "folder/in/b.py"))
+    made = commit_change(repo, deleted)
+    made = commit_change(repo, {"file/in/c.py": b"c\n", "folder": b"d\n"}, made)
+    if other:
+        write(top, {other: "mine\n"})
+        before = fingerprint(top)
+        with pytest.raises(
+            RepositoryError, match="changed here since the run started: folder; nothing was applied"
+        ):
+            applied(repo, repo.head, made)
+        assert fingerprint(top) == before
+        return
+    applied(repo, repo.head, made)
+    assert (top / "file/in/c.py").read_text() == "c\n"
+    assert (top / "folder").read_text() == "d\n"
+    applied(repo, repo.head, made, undo=True)
+    assert git(top, "status", "--porcelain") == ""
+
+
+def test_a_file_keeps_its_own_line_ends(repo: Repository) -> None:
+    git(repo.top, "config", "core.autocrlf", "input")
+    (repo.top / "a.py").write_bytes(b"1\r\n2\r\n3\r\n")
+    made = commit_change(repo, {"a.py": b"1\ntwo\n3\n"})
+    applied(repo, repo.head, made)
+    assert (repo.top / "a.py").read_bytes() == b"1\r\ntwo\r\n3\r\n"
+    applied(repo, repo.head, made, undo=True)
+    assert (repo.top / "a.py").read_bytes() == b"1\r\n2\r\n3\r\n"
+
+
+def test_no_filter_driver_runs(repo: Repository, tmp_path: Path) -> None:
+    git(repo.top, "config", "filter.bad.smudge", f"touch {tmp_path}/ran; cat")
+    git(repo.top, "config", "filter.bad.clean", f"touch {tmp_path}/ran; cat")
+    made = commit_change(repo, {"a.py": b"x\n"})
+    write(repo.top, {".gitattributes": "*.py filter=bad\n"})
+    applied(repo, repo.head, made)
+    assert (repo.top / "a.py").read_text() == "x\n"
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_submodule_is_not_changed(repo: Repository) -> None:
+    git(repo.top, "update-index", "--add", "--cacheinfo", f"160000,{repo.head},sub")
+    git(repo.top, "commit", "-q", "-m", "Submodule")
+    with pytest.raises(RepositoryError, match="submodules change: sub; nothing was applied"):
+        applied(repo, repo.head, git(repo.top, "rev-parse", "HEAD"))
 
 
 def test_binary_files_and_links_are_applied(tmp_path: Path) -> None:
@@ -82,7 +172,7 @@ def test_binary_files_and_links_are_applied(tmp_path: Path) -> None:
         "sp ace/\n.bin": FileChange(data=b"\0d", mode=FILE),
     }
     made = commit_files(repo, repo.head, files, "Change", None)
-    assert apply_to_tree(repo, repo.head, made) == ("a.bin", "b.bin", "link", "sp ace/\n.bin")
+    assert applied(repo, repo.head, made) == ("a.bin", "b.bin", "link", "sp ace/\n.bin")
     assert (top / "a.bin").read_bytes() == b"\0\2" * 700
     assert (top / "a.bin").stat().st_mode & 0o111
     assert not (top / "b.bin").exists()
@@ -102,12 +192,12 @@ def test_nothing_is_created_over_what_is_not_tracked(repo: Repository, way: str)
         (repo.top / "new/n.py").symlink_to("nothing")
     before = fingerprint(repo.top)
     with pytest.raises(RepositoryError):
-        apply_to_tree(repo, repo.head, made)
+        applied(repo, repo.head, made)
     assert fingerprint(repo.top) == before
 
 
 def test_an_empty_change_applies_as_nothing(repo: Repository) -> None:
-    assert apply_to_tree(repo, repo.head, commit_change(repo, {})) == ()
+    assert applied(repo, repo.head, commit_change(repo, {})) == ()
 
 
 def test_a_file_with_other_names_is_not_applied_to(repo: Repository, tmp_path: Path) -> None:
@@ -115,7 +205,7 @@ def test_a_file_with_other_names_is_not_applied_to(repo: Repository, tmp_path: P
     (tmp_path / "other").hardlink_to(repo.top / "a.py")
     before = fingerprint(repo.top)
     with pytest.raises(RepositoryError, match=r"hard links .* a\.py; nothing was applied"):
-        apply_to_tree(repo, repo.head, made)
+        applied(repo, repo.head, made)
     assert fingerprint(repo.top) == before
     assert (tmp_path / "other").read_text() == "1\n2\n3\n"
 
@@ -149,6 +239,6 @@ def test_what_was_changed_is_put_back_when_the_rest_cannot_be_written(
     )
     before = fingerprint(repo.top)
     request.getfixturevalue("small_files")
-    with pytest.raises(RepositoryError, match="does not apply"):
-        apply_to_tree(repo, repo.head, made)
+    with pytest.raises(RepositoryError, match="File too large; nothing was changed"):
+        applied(repo, repo.head, made)
     assert fingerprint(repo.top) == before

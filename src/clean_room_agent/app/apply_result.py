@@ -1,16 +1,19 @@
 """Applies a run's result to the working tree, and undoes that."""
 
+import json
+
 from clean_room_agent.app.clock import utc_now
+from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.db.raw import runs
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import find_task, get_orchestrator_run
 from clean_room_agent.errors import UsageError
-from clean_room_agent.git.apply_result import apply_to_tree, take_back
-from clean_room_agent.git.history import changed_paths, read_blob
+from clean_room_agent.git.apply_result import apply_to_tree, special_attributes, take_back
 from clean_room_agent.git.repository import Repository, open_repository
-from clean_room_agent.safe_open import is_file, read_bytes
-from clean_room_agent.workspace import Workspace
+from clean_room_agent.json_values import from_json, to_plain
+from clean_room_agent.tree_entries import Attributes
+from clean_room_agent.workspace import Workspace, tree_lock
 
 
 def apply_run(workspace: Workspace, run: str, *, undo: bool) -> tuple[str, tuple[str, ...]]:
@@ -18,7 +21,7 @@ def apply_run(workspace: Workspace, run: str, *, undo: bool) -> tuple[str, tuple
 
     Raises:
         UsageError: there is no such run, it has no result, or it was discarded.
-        RepositoryError: a file of the result has changed since; nothing was changed.
+        RepositoryError: a file of the result has changed since, or cannot be written; nothing was changed.
     """
     with Record.open(workspace.repo, clock=utc_now) as record:
         task_id = record.write(find_task, run)
@@ -40,10 +43,15 @@ def bring(repo: Repository, record: Record, task_id: str, *, base: str, commit: 
     they were applied already.
 
     Raises:
-        RepositoryError: a file that the run changed differs from the snapshot; nothing was changed.
+        RepositoryError: a file that the run changed differs from the snapshot, or cannot be written; nothing was changed.
     """
-    paths = () if _stands_already(repo, base, commit) else apply_to_tree(repo, base, commit)
-    _note(record, task_id, EventKind.APPLIED, paths)
+    workspace = Workspace(repo=repo.top)
+    with tree_lock(workspace):
+        what = f"applying run {short_id(task_id)}"
+        if special := special_attributes(repo, base, commit):
+            _note(record, task_id, EventKind.REMOVED, json.dumps(to_plain(special)))
+        paths = apply_to_tree(repo, base, commit, journal=workspace.folder, what=what)
+    _note(record, task_id, EventKind.APPLIED, "\n".join(paths))
     return paths
 
 
@@ -52,27 +60,26 @@ def take_out(repo: Repository, record: Record, task_id: str, *, base: str, commi
     paths.
 
     Raises:
-        RepositoryError: one of them has changed since; nothing was changed.
+        RepositoryError: one of them has changed since, or cannot be written; nothing was changed.
     """
-    paths = () if _stands_already(repo, commit, base) else take_back(repo, base, commit)
-    _note(record, task_id, EventKind.TAKEN_BACK, paths)
+    workspace = Workspace(repo=repo.top)
+    with tree_lock(workspace):
+        what = f"undoing run {short_id(task_id)}"
+        attributes = _removed(record, task_id)
+        paths = take_back(repo, base, commit, journal=workspace.folder, what=what, attributes=attributes)
+    _note(record, task_id, EventKind.TAKEN_BACK, "\n".join(paths))
     return paths
 
 
-def _note(record: Record, task_id: str, kind: EventKind, paths: tuple[str, ...]) -> None:
-    event = runs.EventRow(task_id=task_id, kind=kind, detail="\n".join(paths), timestamp=record.now())
+def _note(record: Record, task_id: str, kind: EventKind, detail: str) -> None:
+    event = runs.EventRow(task_id=task_id, kind=kind, detail=detail, timestamp=record.now())
     record.write(runs.append_event, event)
 
 
-def _stands_already(repository: Repository, base: str, commit: str) -> bool:
-    """Whether every file that the run changed is as the run left it, apart from line endings."""
-    for changed in changed_paths(repository, base, commit):
-        stored, there = read_blob(repository, commit, changed.path), is_file(repository.top, changed.path)
-        present = read_bytes(repository.top, changed.path) if there else None
-        if _with_plain_ends(stored) != _with_plain_ends(present):
-            return False
-    return True
-
-
-def _with_plain_ends(data: bytes | None) -> bytes | None:
-    return None if data is None else data.replace(b"\r\n", b"\n")
+def _removed(record: Record, task_id: str) -> dict[str, Attributes]:
+    """The special attributes of what was removed when the run was applied."""
+    found: dict[str, Attributes] = {}
+    for event in record.write(runs.list_events, task_id):
+        if event.kind == EventKind.REMOVED:
+            found |= from_json(event.detail, dict[str, Attributes])
+    return found

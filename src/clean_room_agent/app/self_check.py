@@ -134,7 +134,7 @@ def local_checks(path: Path) -> Iterator[Line]:
     """The lines that need no model server."""
     yield _platform()
     yield _attempt("git", _git)
-    where = _attempt("repository", lambda: str(open_repository(wiring.workspace_of(path).repo).top))
+    where = _attempt("repository", lambda: _repository(path))
     yield where
     if not where.ok:
         return
@@ -248,6 +248,11 @@ def _git() -> str:
             f"git {words[2]} is too old", hint=f"git {MIN_GIT[0]}.{MIN_GIT[1]} or newer is needed"
         )
     return words[2]
+
+
+def _repository(path: Path) -> str:
+    workspace = wiring.workspace_of(path)
+    return "; ".join(filter(None, (str(open_repository(workspace.repo).top), workspace.recovered)))
 
 
 def _worktree(workspace: Workspace) -> str:

@@ -20,7 +20,7 @@ def command(run: str, repo: Path, undo: bool, as_json: bool) -> int:
     Refused if a file that it touches has changed since the run began. With --undo, these files are restored as they were
     before, including uncommitted work; refused if one of them has changed since.
     """
-    workspace = wiring.workspace_of(repo)
+    workspace = output.opened(wiring.workspace_of(repo))
     wiring.require_record(workspace)
     task_id, paths = apply_run(workspace, run, undo=undo)
     if as_json:

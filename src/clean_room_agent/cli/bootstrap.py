@@ -86,7 +86,7 @@ def command(
     Started again, it continues where it stopped. The prompts are those of a run with this repository's configuration.
     """
     require_extras("data", *(["cluster"] if engine == "ray" else []))
-    workspace = wiring.workspace_of(repo)
+    workspace = output.opened(wiring.workspace_of(repo))
     settings = wiring.offline_settings(workspace, overrides, output.aside)
     wanted = Wanted(
         sources=Sources(repositories=repositories, manifest=manifest, exclude=exclude, newest=max_commits),

@@ -66,7 +66,10 @@ def _asked_for(repo: Path, *, sandbox: bool, tests: bool, record: bool, thorough
 
 def _repair(workspace: Workspace, *, as_json: bool) -> int:
     settings = load_settings(workspace.config, Overrides(), optional=True)
-    done = reap(workspace, open_repository(workspace.repo), wiring.worktrees_folder(workspace, settings))
+    recovered = (workspace.recovered,) if workspace.recovered else ()
+    done = recovered + reap(
+        workspace, open_repository(workspace.repo), wiring.worktrees_folder(workspace, settings)
+    )
     if as_json:
         output.answer_json({"repaired": done})
     else:

@@ -44,7 +44,7 @@ def command(
     again, it continues. Exit codes: 0 done, 4 an answer could not be read; after too many of these in a row ([enrichment]
     max_unreadable) it stops.
     """
-    workspace = wiring.workspace_of(path or repo)
+    workspace = output.opened(wiring.workspace_of(path or repo))
     settings = load_settings(workspace.config, Overrides())
     settings.require("models", "budget")
     workspace.create()

@@ -15,6 +15,7 @@ from clean_room_agent.json_values import change_texts, to_shown
 
 if TYPE_CHECKING:
     from clean_room_agent.redaction import Redactor
+    from clean_room_agent.workspace import Workspace
 
 WORD = re.compile(r"\S+")
 GAP = re.compile(r"(?<=\S)  +(?=\S)")
@@ -46,6 +47,13 @@ def answer(text: str) -> None:
 def aside(text: str) -> None:
     """Write `text` to standard error, made safe."""
     _echo(fitted(safe(text), sys.stderr), err=True)
+
+
+def opened(workspace: "Workspace") -> "Workspace":
+    """The workspace, after saying what its opening has recovered, if anything."""
+    if workspace.recovered:
+        aside(workspace.recovered)
+    return workspace
 
 
 def ring(what: str) -> None:

@@ -67,7 +67,7 @@ def command(
     verbose: int,
 ) -> int:
     """The command."""
-    workspace = wiring.workspace_of(repo)
+    workspace = output.opened(wiring.workspace_of(repo))
     if plan_file is not None and (task is not None or issue is not None):
         raise UsageError("--plan uses an existing plan: leave out TASK and --issue")
     if plan_file is not None and overrides != Overrides():

@@ -70,7 +70,7 @@ def command(
     as_json: bool,
 ) -> int:
     """The command."""
-    workspace = wiring.workspace_of(repo)
+    workspace = output.opened(wiring.workspace_of(repo))
     site = site_of(workspace)
     plan = plan_pruning(site, Choice(older_than=older_than, statuses=statuses, kinds=kinds))
     notes = (*plan.notes, *(carry_out(site, plan) if yes else ()))

@@ -64,7 +64,7 @@ def command(
     as_json: bool,
 ) -> int:
     """Print what the flags ask for about the place that `where` names."""
-    workspace = wiring.workspace_of(repo)
+    workspace = output.opened(wiring.workspace_of(repo))
     if not workspace.raw.exists():
         raise UsageError("nothing has been recorded here yet", hint="`cra solve` records the first run")
     wanted = Wanted(

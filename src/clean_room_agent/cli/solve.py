@@ -59,7 +59,7 @@ def command(
     verbose: int,
 ) -> int:
     """Solve TASK: make a branch cra/<id> whose tests pass, with a complete record. Your working tree is not touched."""
-    workspace = wiring.workspace_of(repo)
+    workspace = output.opened(wiring.workspace_of(repo))
     task_id: str | None = None
     if resumed is not None:
         if task is not None or issue is not None or plan_file is not None or meta_file is not None:

@@ -33,7 +33,7 @@ def command(counterfactual: bool, repo: Path, as_json: bool) -> int:
     from clean_room_agent.training.credit import waterfall_of
     from clean_room_agent.training.logs import LogAnalysisAPI, TaskLog
 
-    workspace = wiring.workspace_of(repo)
+    workspace = output.opened(wiring.workspace_of(repo))
     wiring.require_record(workspace)
     bar = output.ProgressBar("reading runs")
 

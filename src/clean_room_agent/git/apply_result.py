@@ -1,118 +1,218 @@
 """Applies a commit's changes to the user's files: all of them, or none."""
 
-import contextlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from msgspec import Struct
+
 from clean_room_agent import safe_open
-from clean_room_agent.errors import GitError, RepositoryError
-from clean_room_agent.folders import temporary_folder
-from clean_room_agent.git.command import names, require_hex
-from clean_room_agent.git.commits import scratch_index
-from clean_room_agent.git.history import ChangedPath, changed_paths, diff_bytes
+from clean_room_agent.errors import RepositoryError
+from clean_room_agent.git.command import names, one_line, require_hex
+from clean_room_agent.git.commits import EXECUTABLE, GITLINK, LINK, scratch_index
+from clean_room_agent.git.history import TreeEntry, changed_paths, list_tree, read_object
 from clean_room_agent.git.repository import Repository, as_configured_now
+from clean_room_agent.tree_entries import (
+    NO_ATTRIBUTES,
+    Attributes,
+    NewFile,
+    attributes_of,
+    folders_of,
+    list_below,
+    state_of,
+)
+from clean_room_agent.tree_update import update_tree
 
 
-def apply_to_tree(repo: Repository, base: str, commit: str) -> tuple[str, ...]:
-    """Apply the changes from `base` to `commit` to the user's files, and return the changed paths, sorted. The index is
-    untouched.
+def apply_to_tree(repo: Repository, base: str, commit: str, *, journal: Path, what: str) -> tuple[str, ...]:
+    """Apply the changes from `base` to `commit` to the user's files, and return the paths that this changed, sorted: those
+    that were not as in `commit` already, apart from line ends. The index is untouched.
 
-    All or nothing: first every path is compared with `base`, then git checks the whole patch; if it still fails
-    half-way, as on a full disk, the changes are undone.
+    All or nothing, as `update_tree` says; every path is first compared with `base`. Contents are what git would check
+    out, without filter drivers; a file that has other line ends than that keeps its own.
+
+    `journal` is an existing folder for the journal of the update; `what` is for messages, such as `applying run 3f0c8a52`.
 
     Raises:
-        RepositoryError: files differ from those of `base`, all of them named; or the patch does not apply.
+        RepositoryError: files differ from those of `base`, all of them named; or they cannot be written.
     """
-    return _bring(repo, base, commit, since="the run started", done="applied", else_="merge the branch")
+    words = _Words(what=what, since="the run started", done="applied", otherwise="merge the branch")
+    return _bring(repo, base, commit, journal, words)
 
 
-def take_back(repo: Repository, base: str, commit: str) -> tuple[str, ...]:
-    """Undo the changes from `base` to `commit` in the user's files: the reverse of `apply_to_tree`.
+def take_back(
+    repo: Repository,
+    base: str,
+    commit: str,
+    *,
+    journal: Path,
+    what: str,
+    attributes: Mapping[str, Attributes] = NO_ATTRIBUTES,
+) -> tuple[str, ...]:
+    """Undo the changes from `base` to `commit` in the user's files: the reverse of `apply_to_tree`. What is created gets
+    the `attributes`, by path.
 
     Raises:
-        RepositoryError: files differ from those of `commit`, all of them named; or the patch does not apply.
+        RepositoryError: files differ from those of `commit`, all of them named; or they cannot be written.
     """
     by_hand = f"undo the rest by hand: git diff {base[:12]} shows it"
-    return _bring(repo, commit, base, since="it was applied", done="taken back", else_=by_hand)
+    words = _Words(what=what, since="it was applied", done="taken back", otherwise=by_hand)
+    return _bring(repo, commit, base, journal, words, attributes)
 
 
-def _bring(repo: Repository, old: str, new: str, *, since: str, done: str, else_: str) -> tuple[str, ...]:
-    repo = as_configured_now(repo)
-    changed = changed_paths(repo, old, new)
-    existing = tuple(entry.path for entry in changed if entry.status != "A")
-    gone = {entry.path for entry in changed if entry.status == "D"}
-    added = (entry.path for entry in changed if entry.status == "A")
-    moved_on = sorted({*_differing(repo, old, existing), *(p for p in added if _taken(repo.top, p, gone))})
-    if moved_on:
-        raise RepositoryError(
-            f"changed here since {since}: {', '.join(moved_on)}; nothing was {done}",
-            hint=f"put these files back, or {else_}",
+def special_attributes(repo: Repository, base: str, commit: str) -> dict[str, Attributes]:
+    """The attributes of what `apply_to_tree` would remove, with its folders, where they are not those that this user's new
+    files usually have.
+    """
+    removed = [entry.path for entry in changed_paths(repo, base, commit) if entry.status == "D"]
+    paths = {path for removed_path in removed for path in (removed_path, *folders_of(removed_path))}
+    found = {path: attributes_of(repo.top, path) for path in sorted(paths)}
+    usual = {Attributes(mode=mode, owner=os.geteuid(), group=os.getegid()) for mode in (0o644, 0o755)}
+    return {path: each for path, each in found.items() if each is not None and each not in usual}
+
+
+class _Words(Struct, frozen=True, kw_only=True):
+    what: str
+    since: str
+    done: str
+    otherwise: str
+
+    def refusal(self, problem: str, paths: Iterable[str], remedy: str) -> RepositoryError:
+        return RepositoryError(
+            f"{problem}: {', '.join(sorted(paths))}; nothing was {self.done}",
+            hint=f"{remedy}, or {self.otherwise}",
         )
+
+
+def _bring(
+    repo: Repository,
+    old: str,
+    new: str,
+    journal: Path,
+    words: _Words,
+    attributes: Mapping[str, Attributes] = NO_ATTRIBUTES,
+) -> tuple[str, ...]:
+    repo = as_configured_now(repo)
+    before, after = list_tree(repo, old), list_tree(repo, new)
+    changed = changed_paths(repo, old, new)
+    submodules = [entry.path for entry in changed if GITLINK in _modes(before, after, entry.path)]
+    if submodules:
+        raise words.refusal("submodules change", submodules, "update them yourself: git submodule update")
+    seen = {entry.path: _seen(repo.top, entry.path) for entry in changed}
+    wanted = {
+        entry.path: _wanted(repo, before, after, entry.path, attributes.get(entry.path)) for entry in changed
+    }
+    todo = [entry for entry in changed if not _stands(repo.top, entry.path, seen, wanted)]
+    gone = {entry.path for entry in changed if entry.status == "D"}
+    existing = tuple(entry.path for entry in todo if entry.status != "A")
+    in_the_way = (entry.path for entry in todo if entry.status == "A" and _taken(repo.top, entry.path, gone))
+    moved_on = {*_differing(repo, old, existing), *in_the_way}
+    if moved_on:
+        raise words.refusal(f"changed here since {words.since}", moved_on, "put these files back")
     shared = [path for path in existing if _has_other_names(repo, path)]
     if shared:
-        raise RepositoryError(
-            f"hard links share their content with other files: {', '.join(shared)}; nothing was {done}",
-            hint=f"break the links (cp -p a b && mv b a), or {else_}",
-        )
-    if changed:
-        patch = diff_bytes(repo, old, new)
-        try:
-            repo.git("apply", "--whitespace=nowarn", "--check", "-", input=patch)
-            with _put_back_on_failure(repo, changed):
-                repo.git("apply", "--whitespace=nowarn", "-", input=patch)
-        except GitError as exc:
-            raise RepositoryError(
-                f"the change does not apply: {exc.message}", hint=exc.hint or else_
-            ) from exc
-    return tuple(entry.path for entry in changed)
+        problem = "hard links share their content with other files"
+        raise words.refusal(problem, shared, "break the links (cp -p a b && mv b a)")
+    if todo:
+        files = {entry.path: wanted[entry.path] for entry in todo}
+        update_tree(repo.top, journal, files, seen, what=words.what, folders=attributes)
+    return tuple(entry.path for entry in todo)
+
+
+def _modes(before: Mapping[str, TreeEntry], after: Mapping[str, TreeEntry], path: str) -> tuple[str, str]:
+    """The modes of the path in both commits, "" where it is missing."""
+    old, new = before.get(path), after.get(path)
+    return "" if old is None else old.mode, "" if new is None else new.mode
+
+
+def _seen(top: Path, path: str) -> str:
+    """The state of the path; what cannot be read is like nothing that is expected."""
+    try:
+        return state_of(top, path)
+    except OSError as error:
+        return f"unreadable: {error.strerror}"
+
+
+def _wanted(
+    repo: Repository,
+    before: Mapping[str, TreeEntry],
+    after: Mapping[str, TreeEntry],
+    path: str,
+    attributes: Attributes | None,
+) -> NewFile | None:
+    """What the path is to become, as git would check it out; None if it is to be removed."""
+    entry, earlier = after.get(path), before.get(path)
+    if entry is None:
+        return None
+    if entry.mode == LINK and _is_set(repo, "core.symlinks"):
+        return NewFile(data=read_object(repo, entry.object_name), link=True)
+    data = _checked_out(repo, path, entry)
+    if earlier is None or earlier.mode == LINK:
+        return NewFile(data=data, executable=entry.mode == EXECUTABLE, attributes=attributes)
+    keeps_mode = entry.mode == earlier.mode or not _is_set(repo, "core.fileMode")
+    executable = None if keeps_mode else entry.mode == EXECUTABLE
+    own, usual = _line_ends(_read(repo.top, path)), _line_ends(data)
+    if own and usual and own != usual and usual == _line_ends(_checked_out(repo, path, earlier)):
+        data = _plain(data).replace(b"\n", own.encode())
+    return NewFile(data=data, executable=executable)
+
+
+def _checked_out(repo: Repository, path: str, entry: TreeEntry) -> bytes:
+    """The bytes that git would write, with the configured line ends and encoding; no filter driver runs."""
+    return repo.git("cat-file", "--filters", f"--path={path}", require_hex(entry.object_name))
+
+
+def _is_set(repo: Repository, key: str) -> bool:
+    """A setting that is on by default: whether the file system can do this."""
+    return one_line(repo.git("config", "--type=bool", "--default=true", "--get", key)) == "true"
+
+
+def _line_ends(data: bytes | None) -> str:
+    """The line end that all lines have; "" if they differ, or if there is none."""
+    if data is None:
+        return ""
+    every, windows = data.count(b"\n"), data.count(b"\r\n")
+    return "" if windows not in (0, every) or not every else "\r\n" if windows else "\n"
+
+
+def _read(top: Path, path: str) -> bytes | None:
+    """The file's bytes; None if there is no such file that can be read."""
+    try:
+        return safe_open.read_bytes(top, path)
+    except OSError:
+        return None
+
+
+def _stands(top: Path, path: str, seen: Mapping[str, str], wanted: Mapping[str, NewFile | None]) -> bool:
+    """Whether the path is already what it is to become, apart from line ends."""
+    new, kind = wanted[path], seen[path].partition(":")[0]
+    if new is None:
+        return kind in ("", "folder")
+    if new.link:
+        return kind == "link" and os.fsencode((top / path).readlink()) == new.data
+    present = _read(top, path)
+    if kind != "file" or present is None or _plain(present) != _plain(new.data):
+        return False
+    return new.executable in (None, bool(safe_open.status(top, path).st_mode & stat.S_IXUSR))
+
+
+def _plain(data: bytes) -> bytes:
+    return data.replace(b"\r\n", b"\n")
 
 
 def _taken(top: Path, path: str, gone: set[str]) -> bool:
-    """Whether something is in the way of a file to be created, or of one of its folders."""
+    """Whether something is in the way of a file to be created, or of one of its folders, that the change does not remove."""
     above = [str(parent) for parent in Path(path).parents if str(parent) != "."]
-    in_the_way = any(
+    if any(
         os.path.lexists(top / name) and (not (top / name).is_dir() or (top / name).is_symlink())
         for name in above
         if name not in gone
-    )
-    return in_the_way or os.path.lexists(top / path)
-
-
-@contextlib.contextmanager
-def _put_back_on_failure(repo: Repository, changed: tuple[ChangedPath, ...]) -> Iterator[None]:
-    """Restore the changed files, and remove new ones, if the body raises."""
-    top = repo.top
-    with temporary_folder("apply") as folder:
-        files = [entry.path for entry in changed if safe_open.is_file(top, entry.path)]
-        links = {
-            entry.path: (top / entry.path).readlink() for entry in changed if (top / entry.path).is_symlink()
-        }
-        for path in files:
-            safe_open.copy_file(top, folder, path)
-        missing = {
-            parent
-            for entry in changed
-            for parent in (top / entry.path).parents
-            if not os.path.lexists(parent)
-        }
-        try:
-            yield
-        except BaseException:
-            for path in sorted({entry.path for entry in changed} - set(files)):
-                with contextlib.suppress(OSError):
-                    (top / path).unlink()
-            for parent in sorted(missing, reverse=True):
-                with contextlib.suppress(OSError):
-                    parent.rmdir()
-            for path in files:
-                with contextlib.suppress(OSError):
-                    (top / path).rmdir()  # a file that was to become a folder
-                safe_open.copy_file(folder, top, path)
-            for path, goal in links.items():
-                safe_open.make_link(top, path, goal)
-            raise
+    ):
+        return True
+    kind = _seen(top, path).partition(":")[0]
+    below = {*list_below(top, path)} if kind == "folder" else set()
+    return kind != "" and not (below and below <= gone)
 
 
 def _has_other_names(repo: Repository, path: str) -> bool:
