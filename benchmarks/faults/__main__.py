@@ -30,6 +30,7 @@ PARTS = (
     "kills",
     "cuts",
     "full_disk",
+    "applies",
     "fuzz",
     "tampering",
     "leftovers",

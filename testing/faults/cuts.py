@@ -140,13 +140,13 @@ def trace_run(work: Path, synchronous: str) -> Traced:
     )
     subprocess.run((*command, synchronous), cwd=ROOT, check=True, timeout=900)
     traced = Traced(before=before, top=top, steps=read_trace(trace, top=top, acks=acks))
-    _require_same(traced)
+    require_same(traced)
     return traced
 
 
-def _require_same(traced: Traced) -> None:
+def require_same(traced: Traced) -> None:
     """The steps, all done and nothing lost, lead to what stands there."""
-    disk = _disk(traced)
+    disk = disk_before(traced)
     for step in traced.steps:
         disk.do(step)
     seen = {path: data for path, data in disk.seen().items() if not path.endswith("-shm")}
@@ -160,7 +160,7 @@ def _require_same(traced: Traced) -> None:
         raise ValueError(f"the trace does not tell all that was done to {differing}")
 
 
-def _disk(traced: Traced) -> Disk:
+def disk_before(traced: Traced) -> Disk:
     """A disk that holds what stood before, under the paths of the run."""
     aside = traced.top.with_name("after")
     traced.top.rename(aside)
@@ -178,7 +178,7 @@ def cut(traced: Traced, count: int, work: Path, *, seed: int = SEED) -> Losses:
     # A fourth of the cuts comes after all was promised, where nothing at all may be lost.
     end = next(number for number, step in enumerate(traced.steps, start=1) if "branch" in step.told)
     points = sorted(rng.randint(end if n % 4 == 0 else 1, len(traced.steps)) for n in range(count))
-    disk, losses = _disk(traced), Losses()
+    disk, losses = disk_before(traced), Losses()
     told: dict[str, Any] = {"rows": {}, "files": {}, "branches": [], "states": {}}
     written: dict[str, list[str]] = {}
     for step in traced.steps:
@@ -192,7 +192,7 @@ def cut(traced: Traced, count: int, work: Path, *, seed: int = SEED) -> Losses:
                 _tell(told, step.told)
         done = point
         place = work / str(number)
-        _write(place, traced.top, disk.after_cut(rng))
+        write_disk(place, traced.top, disk.after_cut(rng))
         _look(losses, place, traced.top, told, written, f"seed {seed}, cut {number} at step {point}")
         shutil.rmtree(place)
     return losses
@@ -209,7 +209,8 @@ def _tell(told: dict[str, Any], news: Mapping[str, Any]) -> None:
         told["branches"].append(news["branch"])
 
 
-def _write(place: Path, top: Path, contents: Mapping[str, bytes | None]) -> None:
+def write_disk(place: Path, top: Path, contents: Mapping[str, bytes | None]) -> None:
+    """Create at `place` what a disk has below `top`."""
     place.mkdir(parents=True)
     for path, content in sorted(contents.items()):
         target = place / Path(path).relative_to(top)

@@ -62,7 +62,7 @@ def has_bubblewrap() -> bool:
     """Whether this machine can mount a small file system for one process."""
     if shutil.which("bwrap") is None:
         return False
-    tried = subprocess.run((*_mounted(Path("/mnt")), "true"), capture_output=True, check=False)
+    tried = subprocess.run((*mounted(Path("/mnt")), "true"), capture_output=True, check=False)
     return tried.returncode == 0
 
 
@@ -81,7 +81,7 @@ def run(effort: Effort, work: Path) -> tuple[Figure, ...]:
         str(SEED),
     )
     done = subprocess.run(
-        (*_mounted(folder), *inside), cwd=ROOT, capture_output=True, text=True, check=False, timeout=3000
+        (*mounted(folder), *inside), cwd=ROOT, capture_output=True, text=True, check=False, timeout=3000
     )
     if done.returncode:
         raise SystemExit(done.stderr)
@@ -107,7 +107,7 @@ def _figure(name: str, tried: int, found: int) -> Figure:
     return Figure(name=name, tried=tried, found=found, target="0", met=found == 0)
 
 
-def _mounted(folder: Path) -> tuple[str, ...]:
+def mounted(folder: Path) -> tuple[str, ...]:
     return ("bwrap", "--dev-bind", "/", "/", "--size", str(SIZE), "--tmpfs", str(folder), "--die-with-parent")
 
 
@@ -141,7 +141,7 @@ def try_all(folder: Path, trials: int, seed: int) -> Outcome:
 def _try_one(outcome: Outcome, project: Project, folder: Path, room: int, where: str) -> None:
     outcome.trials += 1
     known = set(_runs(project))
-    _fill(folder, room)
+    fill(folder, room)
     code, _, err = project.run_here("solve", project.task)
     (folder / "filler").unlink()
     if code == 0:
@@ -176,7 +176,7 @@ def _runs(project: Project) -> dict[str, str]:
     }
 
 
-def _fill(folder: Path, room: int) -> None:
+def fill(folder: Path, room: int) -> None:
     """So many bytes are free."""
     with (folder / "filler").open("wb") as filler:
         os.posix_fallocate(filler.fileno(), 0, max(_free(folder) - room, PAGE))

@@ -25,7 +25,7 @@ from testing.processes import adopting_orphans
 from testing.runs.solving import Project
 
 WRITES = frozenset(
-    {"update-ref", "commit-tree", "write-tree", "worktree", "read-tree", "update-index", "clean", "apply"}
+    {"update-ref", "commit-tree", "write-tree", "worktree", "read-tree", "update-index", "clean"}
 )
 """Git's commands that write."""
 STATEMENTS = ("INSERT", "UPDATE", "DELETE", "REPLACE")
@@ -52,6 +52,7 @@ class Points:
         self._count = 0
         self._lock = threading.Lock()
         self._process = os.getpid()
+        self._write = os.write  # as it is before others watch it
 
     def reach(self) -> None:
         """Something durable is about to be written."""
@@ -59,14 +60,21 @@ class Points:
             return  # a worker that reads files for the index
         with self._lock:
             self._count += 1
-            os.write(self._log, b".")
+            self._write(self._log, b".")
             if self._count == self._victim:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-def run_killed(project: Project, args: Sequence[str], *, point: int = 0, after: float | None = None) -> Ended:
+def run_killed(
+    project: Project,
+    args: Sequence[str],
+    *,
+    point: int = 0,
+    after: float | None = None,
+    watch: Callable[[Points], None] | None = None,
+) -> Ended:
     """`cra` with `args` in the project; killed before its journal point `point` (1-based; 0: none), or after so many
-    seconds. All that it started is gone, or counted as left.
+    seconds. All that it started is gone, or counted as left. `watch` decides in the child what a journal point is.
     """
     output = project.home / "output.txt"
     with adopting_orphans():
@@ -75,7 +83,7 @@ def run_killed(project: Project, args: Sequence[str], *, point: int = 0, after: 
         child = os.fork()
         if child == 0:
             os.close(counted)
-            _live(project, args, output, Points(log, point))
+            _live(project, args, output, Points(log, point), watch or _watch)
         os.close(log)
         killer = threading.Timer(0.0 if after is None else after, _kill, (child,))
         if after is not None:
@@ -88,7 +96,9 @@ def run_killed(project: Project, args: Sequence[str], *, point: int = 0, after: 
     return Ended(code=os.waitstatus_to_exitcode(status), points=points, out=text, left=left)
 
 
-def _live(project: Project, args: Sequence[str], output: Path, points: Points) -> None:
+def _live(
+    project: Project, args: Sequence[str], output: Path, points: Points, watch: Callable[[Points], None]
+) -> None:
     """Never returns."""
     code = 70
     try:
@@ -101,7 +111,7 @@ def _live(project: Project, args: Sequence[str], output: Path, points: Points) -
         sys.stdout = os.fdopen(1, "w", closefd=False)
         sys.stderr = os.fdopen(2, "w", closefd=False)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        _watch(points)
+        watch(points)
         code = run((*args, "--repo", str(project.top)))
         sys.stdout.flush()
         sys.stderr.flush()
@@ -128,10 +138,11 @@ def _watch(points: Points) -> None:
 
     proc.run = run_git
     for owner, name in ((Path, "replace"), (Path, "unlink"), (shutil, "rmtree")):
-        _announce(owner, name, points)
+        announce(owner, name, points)
 
 
-def _announce(owner: Any, name: str, points: Points) -> None:
+def announce(owner: Any, name: str, points: Points) -> None:
+    """Let each call of the function be a journal point."""
     original: Callable[..., Any] = getattr(owner, name)
 
     def announced(*args: Any, **options: Any) -> Any:

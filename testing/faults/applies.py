@@ -1,0 +1,415 @@
+"""`cra apply` and `--undo` under `kill -9`, on a full disk and in power cuts: all files are new, or all as before.
+
+The change has every kind: contents, modes, links, new and emptied folders, a file that becomes a folder and the reverse, a
+name of 255 bytes. It is applied and undone in turn; after each fault, some command is run, which must complete or undo
+what was left, and the next `apply` and `--undo` must go through.
+
+    python -m testing.faults.applies disk FOLDER TRIALS SEED
+    python -m testing.faults.applies traced FOLDER ACKS
+
+are the processes on a small file system, and under strace.
+"""
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
+
+from clean_room_agent.app.clock import utc_now
+from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.cli import apply, runs  # noqa: F401 - loaded before the forks
+from clean_room_agent.db.raw import runs as rows
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.errors import CraError
+from clean_room_agent.git.commits import EXECUTABLE, FILE, LINK, FileChange, commit_files
+from clean_room_agent.git.refs import write_ref
+from clean_room_agent.git.repository import open_repository
+from clean_room_agent.tree_update import complete_update
+from clean_room_agent.workspace import Workspace
+from testing import repositories
+from testing.faults.cut_trace import STRACE, read_trace
+from testing.faults.cuts import Traced, disk_before, has_strace, require_same, write_disk
+from testing.faults.figures import Effort, Figure
+from testing.faults.full_disk import DOCUMENTED, SAYS_SO, fill, has_bubblewrap, mounted
+from testing.faults.killing import Points, announce, run_killed
+from testing.runs.solving import Project, make_project, project_at
+
+SEED = 20261127
+KILLS: dict[Effort, int] = {"full": 0, "short": 8}
+"""Journal points of each command, spread over it; 0: all of them."""
+MOMENTS: dict[Effort, int] = {"full": 100, "short": 2}
+TRIALS: dict[Effort, int] = {"full": 200, "short": 12}
+CUTS: dict[Effort, int] = {"full": 400, "short": 20}
+MOST_ROOM = 400 << 10
+PAGE = 4096
+ROOT = Path(__file__).parents[2]
+TASK = "5d1c8a52-7c7e-4a5c-9a53-0f2f0a6f0d11"
+CALLS = ("open", "write", "rename", "replace", "unlink", "link", "symlink", "mkdir", "rmdir", "fsync")
+LONG = "n" * 252 + ".py"
+BASE: dict[str, str | bytes] = {
+    "plain.py": "1\n2\n3\n",
+    "private.txt": "secret\n",
+    "tool.sh": "#!/bin/sh\n",
+    "gone.py": "gone\n",
+    "pkg/inner/only.py": "only\n",
+    "file_then_folder": "file\n",
+    "folder_then_file/a.py": "a\n",
+    "folder_then_file/b/c.py": "c\n",
+    "bin.dat": b"\0\1" * 50_000,
+    LONG: "long\n",
+    "Readme": "read\n",
+    "untouched.py": "u\n",
+}
+CHANGES: dict[str, FileChange | None] = {
+    "plain.py": FileChange(data=b"1\ntwo\n3\n", mode=FILE),
+    "private.txt": FileChange(data=b"changed\n", mode=FILE),
+    "tool.sh": FileChange(data=b"#!/bin/sh\n", mode=EXECUTABLE),
+    "gone.py": None,
+    "pkg/inner/only.py": None,
+    "file_then_folder": None,
+    "file_then_folder/in/it.py": FileChange(data=b"in\n", mode=FILE),
+    "folder_then_file/a.py": None,
+    "folder_then_file/b/c.py": None,
+    "folder_then_file": FileChange(data=b"now a file\n", mode=FILE),
+    "bin.dat": FileChange(data=b"\0\2" * 60_000, mode=FILE),
+    LONG: FileChange(data=b"longer\n", mode=FILE),
+    "Readme": None,
+    "README": FileChange(data=b"read\n", mode=FILE),
+    "new/deep/file.py": FileChange(data=b"new\n", mode=FILE),
+}
+LINKS = {
+    "link": FileChange(data=b"untouched.py", mode=LINK),
+    "link_then_file": FileChange(data=b"a file\n", mode=FILE),
+}
+PRIVATE = 0o600
+RECOVERIES = (("check", "--repair"), ("apply", TASK), ("apply", "--undo", TASK), ("runs",))
+
+Tree = Mapping[str, tuple[int, bytes]]
+"""Mode and content by path, of files and links."""
+
+
+class Losses(Struct, kw_only=True):
+    """What came of the tries."""
+
+    tried: int = 0
+    met: int = 0
+    torn: int = 0
+    """Tries after which a file was neither old nor new, or missing."""
+    mixed: int = 0
+    """Tries that were not recovered to all new or all old, or left something temporary."""
+    stuck: int = 0
+    """Tries after which the next apply or undo did not go through."""
+    unclear: int = 0
+    first: dict[str, str] = field(default_factory=dict)
+
+    def found(self, kind: str, wrong: bool, words: str) -> None:
+        """One more of a kind, if `wrong`."""
+        if wrong:
+            setattr(self, kind, getattr(self, kind) + 1)
+            self.first.setdefault(kind, words)
+
+
+def run(effort: Effort, work: Path) -> tuple[Figure, ...]:
+    """What kills, full disks and power cuts left of the user's files."""
+    killed = kill_all(work / "kills", KILLS[effort], MOMENTS[effort])
+    full = fill_in_a_process(work / "small", TRIALS[effort])
+    cut = cut_all(work / "cuts", CUTS[effort])
+    for name, losses in (("kills", killed), ("full disk", full), ("cuts", cut)):
+        for kind, words in losses.first.items():
+            print(f"applies: {name}: {kind}: {words}", file=sys.stderr)
+    return (
+        _figure(
+            "applies and undos killed: a file neither old nor new right after", killed.tried, killed.torn
+        ),
+        _figure("the same: not recovered to all or nothing", killed.tried, killed.mixed),
+        _figure("the same: the next apply or undo did not go through", killed.tried, killed.stuck),
+        Figure(
+            name="applies and undos that met a full disk, some of them killed",
+            tried=full.tried,
+            found=full.met,
+            target="more than a third",
+            met=full.met * 3 > full.tried,
+        ),
+        _figure("the same: a file neither old nor new right after", full.tried, full.torn),
+        _figure("the same: not all or nothing while the disk is full", full.tried, full.mixed),
+        _figure("the same: not said once and clearly", full.met, full.unclear),
+        _figure("the same: stuck after room was made", full.tried, full.stuck),
+        _figure("power cuts in an apply, not recovered to all or nothing", cut.tried, cut.mixed),
+    )
+
+
+def _figure(name: str, tried: int, found: int) -> Figure:
+    return Figure(name=name, tried=tried, found=found, target="0", met=found == 0 and tried > 0)
+
+
+def make_applied(folder: Path, *, contents_only: bool = False) -> Project:
+    """A project with a run whose result changes everything above, or all but links and modes; it is not applied."""
+    project = make_project(folder, BASE)
+    top = project.top
+    changes = CHANGES | LINKS
+    if contents_only:  # all that the model of a disk knows
+        changes = {path: file for path, file in CHANGES.items() if path != "tool.sh"}
+    (top / "private.txt").chmod(PRIVATE)
+    if not contents_only:
+        (top / "link").symlink_to("plain.py")
+        (top / "link_then_file").symlink_to("plain.py")
+        repositories.git(top, "add", "-A")
+        repositories.git(top, "commit", "-q", "-m", "Links")
+    repo = open_repository(top)
+    result = commit_files(repo, repo.head, changes, "Change", None)
+    write_ref(repo, f"refs/cra/{TASK}/head", result, repo.zero)
+    workspace = Workspace(repo=top)
+    workspace.create()
+    with Record.open(top, clock=utc_now) as record:
+        row = rows.OrchestratorRunRow(
+            task_id=TASK,
+            repo_path=str(top),
+            task_description="change everything",
+            timestamp=record.now(),
+            base_commit=repo.head,
+        )
+        number = record.write(rows.append_orchestrator_run, row)
+        record.write(rows.set_snapshot, number, commit=repo.head, snapshot="{}")
+        outcome = rows.RunOutcome(status=RunStatus.COMPLETE, completed_at=record.now(), result_commit=result)
+        record.write(rows.set_outcome, number, outcome)
+    return project
+
+
+def tree_of(top: Path) -> Tree:
+    """The user's files and links."""
+    found = {}
+    for path in top.rglob("*"):
+        name = path.relative_to(top)
+        if name.parts[0] in {".git", ".clean_room"}:
+            continue
+        about = path.lstat()
+        if stat.S_ISLNK(about.st_mode):
+            found[str(name)] = (0, os.fsencode(path.readlink()))
+        elif stat.S_ISREG(about.st_mode):
+            found[str(name)] = (stat.S_IMODE(about.st_mode), path.read_bytes())
+    return found
+
+
+def left_of(top: Path) -> list[str]:
+    """What an update must not leave. (Without a journal, its mark means nothing.)"""
+    return [
+        str(path.relative_to(top)) for path in (*top.rglob(".cra-*"), *top.glob(".clean_room/apply.journal"))
+    ]
+
+
+class Bench:
+    """A project, and its tree without and with the change."""
+
+    def __init__(self, project: Project, losses: Losses) -> None:
+        self.project = project
+        self._losses = losses
+        before = tree_of(project.top)
+        self._is_applied = False
+        self.turn()
+        self.trees = (before, tree_of(project.top))
+        self.turn()
+
+    @property
+    def next(self) -> tuple[str, ...]:
+        """The arguments that apply or undo the change, whichever is not done."""
+        return ("apply", "--undo", TASK) if self._is_applied else ("apply", TASK)
+
+    def turn(self) -> None:
+        """Apply or undo it, undisturbed."""
+        ended = self._cra(*self.next)
+        if ended[0]:
+            raise SystemExit(f"{self.next}: {ended[2]}")
+        self._is_applied = not self._is_applied
+
+    def _cra(self, *args: str) -> tuple[int, str, str]:
+        return self.project.run_here(*args)
+
+    def look_torn(self, where: str) -> None:
+        """Whether each file is as before or as after, right now; a path that changes its kind may be missing."""
+        old, new = self.trees
+        there = {path: what for path, what in tree_of(self.project.top).items() if "/.cra-" not in f"/{path}"}
+        wrong = sorted(
+            path
+            for path in {*old, *new, *there}
+            if there.get(path) not in (old.get(path), new.get(path)) and "_then_" not in path
+        )
+        self._losses.found("torn", bool(wrong), f"{where}: {[path[:40] for path in wrong]}")
+
+    def look_mixed(self, where: str) -> None:
+        """Whether all is as before or all as after."""
+        there, left = tree_of(self.project.top), left_of(self.project.top)
+        whole = there in self.trees
+        wrong = sorted(
+            path for path in {*there, *self.trees[0]} if there.get(path) != self.trees[0].get(path)
+        )
+        self._losses.found("mixed", not whole or bool(left), f"{where}: {wrong} {left}")
+
+    def go_on(self, where: str) -> None:
+        """Apply and undo: both must go through."""
+        for args, tree in ((("apply", TASK), self.trees[1]), (("apply", "--undo", TASK), self.trees[0])):
+            code, _, err = self._cra(*args)
+            right = code == 0 and tree_of(self.project.top) == tree and not left_of(self.project.top)
+            self._losses.found("stuck", not right, f"{where}: {args}: {code} {err[-600:]}")
+        self._is_applied = False
+
+
+def watch(points: Points) -> None:
+    """Every call that changes something on the disk is a journal point."""
+    for name in CALLS:
+        announce(os, name, points)
+
+
+def kill_all(work: Path, points: int, moments: int) -> Losses:
+    """Kills before journal points of apply and undo, and at random moments."""
+    losses = Losses()
+    bench = Bench(make_applied(work), losses)
+    rng = random.Random(SEED)
+    turns: list[tuple[bool, int, float | None]] = []
+    for undo in (False, True):
+        if undo:
+            bench.turn()
+        count = run_killed(bench.project, bench.next, watch=watch).points
+        bench.go_on("counted")
+        chosen = points or count
+        turns += [(undo, 1 + (2 * n + 1) * count // (2 * chosen), None) for n in range(chosen)]
+    turns += [(n % 2 == 1, 0, rng.uniform(0.0, 0.3)) for n in range(moments)]
+    for number, (undo, point, after) in enumerate(turns):
+        if undo:
+            bench.turn()
+        where = f"{'undo' if undo else 'apply'}, point {point}, after {after}"
+        ended = run_killed(bench.project, bench.next, point=point, after=after, watch=watch)
+        if ended.code != -9:
+            bench.go_on(where)
+            continue
+        losses.tried += 1
+        bench.look_torn(where)
+        if number % 3 == 0:  # the recovery is killed, too
+            run_killed(bench.project, RECOVERIES[0], point=rng.randint(1, 30), watch=watch)
+            bench.look_torn(f"{where}, and again")
+        recovery = RECOVERIES[number % len(RECOVERIES)]
+        code, _, err = bench.project.run_here(*recovery)
+        bench.look_mixed(f"{where}, {recovery}: {code} {err[-600:]}")
+        bench.go_on(where)
+    return losses
+
+
+def fill_in_a_process(folder: Path, trials: int) -> Losses:
+    """`fill_all` in a process for which the folder is a small file system."""
+    if not has_bubblewrap():
+        raise SystemExit("a full disk needs bubblewrap: apt install bubblewrap")
+    folder.mkdir(parents=True)
+    inside = (sys.executable, "-m", "testing.faults.applies", "disk", str(folder), str(trials), str(SEED))
+    done = subprocess.run(
+        (*mounted(folder), *inside), cwd=ROOT, capture_output=True, text=True, check=False, timeout=3000
+    )
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return Losses(**json.loads(done.stdout))
+
+
+def fill_all(folder: Path, trials: int, seed: int) -> Losses:
+    """Apply and undo, in a folder that is a small file system of its own, with little room."""
+    rng = random.Random(seed)
+    (folder / "tmp").mkdir()
+    os.environ["TMPDIR"] = str(folder / "tmp")
+    losses = Losses()
+    bench = Bench(make_applied(folder), losses)
+    for number in range(trials):
+        if number % 2:
+            bench.turn()
+        room = rng.randrange(0, MOST_ROOM, PAGE)
+        where = f"trial {number}, {bench.next}, {room} bytes free"
+        losses.tried += 1
+        fill(folder, room)
+        if number % 4 == 0:
+            run_killed(bench.project, bench.next, point=rng.randint(20, 150), watch=watch)
+            bench.look_torn(where)
+            bench.project.run_here("runs")
+            code = 0
+        else:
+            code, _, err = bench.project.run_here(*bench.next)
+            bench.look_torn(where)
+        if code:
+            losses.met += 1
+            said = [line for line in err.splitlines() if line.startswith("error: ")]
+            clear = len(said) == 1 and any(words in err for words in SAYS_SO) and code in DOCUMENTED
+            losses.found("unclear", not clear, f"{where}: {code}: {err[-600:]}")
+        bench.look_mixed(where)
+        (folder / "filler").unlink()
+        bench.go_on(where)
+    return losses
+
+
+def cut_all(work: Path, count: int) -> Losses:
+    """Power cuts at random steps of an apply, each followed by a recovery."""
+    if not has_strace():
+        raise SystemExit("the cuts need strace: apt install strace")
+    losses = Losses()
+    project = make_applied(work, contents_only=True)
+    bench = Bench(project, losses)
+    before = Path(shutil.copytree(project.top, work / "before", symlinks=True))
+    acks, trace = work / "acks", work / "trace"
+    inside = (sys.executable, "-m", "testing.faults.applies", "traced", str(project.top), str(acks))
+    subprocess.run((*STRACE, "-o", str(trace), *inside), cwd=ROOT, check=True, timeout=900)
+    traced = Traced(before=before, top=project.top, steps=read_trace(trace, top=project.top, acks=acks))
+    require_same(traced)
+    old, new = ({path: data for path, (_, data) in tree.items()} for tree in bench.trees)
+    rng, disk, done, told = random.Random(SEED), disk_before(traced), 0, False
+    for number, point in enumerate(sorted(rng.randint(1, len(traced.steps)) for _ in range(count))):
+        for step in traced.steps[done:point]:
+            disk.do(step)
+            told = told or step.kind == "ack"
+        done = point
+        place = work / "cut"
+        write_disk(place, traced.top, disk.after_cut(rng))
+        losses.tried += 1
+        words = ""
+        try:
+            complete_update(place, place / ".clean_room")
+        except CraError as error:
+            words = error.message
+        there = {path: data for path, (_, data) in tree_of(place).items()}
+        right = there == new or (there == old and not told)
+        wrong = [] if right else sorted(path for path in {*there, *new} if there.get(path) != new.get(path))
+        where = f"cut {number} at step {point} of {len(traced.steps)}"
+        losses.found(
+            "mixed", not right or bool(words or left_of(place)), f"{where}: {words} {wrong} {left_of(place)}"
+        )
+        shutil.rmtree(place)
+    return losses
+
+
+def apply_traced(top: Path, acks: Path) -> int:
+    """Apply the change, and say when it was done."""
+    code, _, err = project_at(top, BASE).run_here("apply", TASK)
+    if code:
+        print(err, file=sys.stderr)
+        return code
+    with contextlib.closing(acks.open("w", encoding="ascii")) as file:
+        file.write(json.dumps({"applied": True}) + "\n")
+    return 0
+
+
+def main(words: Sequence[str]) -> int:
+    """One of the processes that others start."""
+    match words:
+        case ["disk", folder, trials, seed]:
+            print(json.dumps(asdict(fill_all(Path(folder), int(trials), int(seed)))))
+            return 0
+        case ["traced", top, acks]:
+            return apply_traced(Path(top), Path(acks))
+        case _:
+            raise SystemExit(__doc__)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
