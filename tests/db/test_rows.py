@@ -37,7 +37,7 @@ def test_a_value_that_we_never_write_is_named_with_a_remedy(conn: sqlite3.Connec
             read()
         assert "orchestrator_runs.status holds" in caught.value.message
         assert len(caught.value.message) < 200
-        assert "restore it from a copy" in caught.value.hint
+        assert "restore raw.sqlite from a copy" in caught.value.hint
 
 
 @pytest.mark.parametrize("text", ["", "\x1b[2J", "yesterday", "9" * 5000])

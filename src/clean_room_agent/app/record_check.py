@@ -7,14 +7,18 @@ from pathlib import Path
 from msgspec import Struct
 
 from clean_room_agent.artifacts.names import short_id
-from clean_room_agent.db.connection import connect_file, get_connection
+from clean_room_agent.db.connection import DAMAGED, Role, connect_file, get_connection
 from clean_room_agent.db.raw.integrity import (
     Ending,
     chain_faults,
     list_endings,
     page_faults,
     prompt_faults,
+    run_id_faults,
     schema_faults,
+    session_faults,
+    text_faults,
+    value_faults,
 )
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import CraError, GitError
@@ -26,8 +30,11 @@ from clean_room_agent.workspace import Workspace, is_held
 
 ENDED = frozenset({"complete", "failed"})
 """A run with this status is never resumed; its session belongs in the record."""
-DAMAGED = "move raw.sqlite away, and its -wal with it: the next task begins a new record; the old one may be partly recoverable"
 CHANGED = "another program has changed the record: restore it from a copy, or move it away"
+
+
+SHOWN = 3
+"""Faults of a session that its line names."""
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -40,8 +47,8 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 def check_record(workspace: Workspace, *, thorough: bool = False) -> Iterator[Finding]:
-    """Check the record in a fixed order, a finding for each fault; if the file itself is damaged, nothing else is
-    checked.
+    """Check the record in a fixed order, a finding for each fault; if the file itself or a value is damaged, what would read it
+    is not checked.
     """
     yield from _all_or("private", "others can read nothing of it", _open_files(workspace))
     if not workspace.raw.exists():
@@ -55,12 +62,16 @@ def check_record(workspace: Workspace, *, thorough: bool = False) -> Iterator[Fi
     with contextlib.closing(conn):
         pages = page_faults(conn, thorough=thorough)
         size = workspace.raw.stat().st_size
-        yield from _all_or("file", f"undamaged, {size / 1e6:.1f} MB", pages, DAMAGED)
+        yield from _all_or("file", f"undamaged, {size / 1e6:.1f} MB", pages, DAMAGED["raw"])
         if pages:
             return
         yield from _all_or(
             "schema", "as this program creates it, with every trigger", schema_faults(conn), CHANGED
         )
+        values = text_faults(conn) or value_faults(conn) or run_id_faults(conn)
+        yield from _all_or("values", "as this program writes them", values, CHANGED)
+        if values:
+            return
         yield from _all_or("prompts", "as they were sent", prompt_faults(conn, prompt_hash), CHANGED)
         yield from _all_or("chains", _counted(conn), chain_faults(conn), CHANGED)
         endings = list_endings(conn)
@@ -131,11 +142,32 @@ def _sessions(workspace: Workspace, endings: tuple[Ending, ...]) -> tuple[tuple[
 
 
 def _session_fault(path: Path) -> str:
+    return "; ".join(_file_faults("session", path)[:SHOWN])
+
+
+def _file_faults(role: Role, path: Path) -> tuple[str, ...]:
+    """What is damaged in a database, a line each."""
     try:
-        with contextlib.closing(connect_file("session", path, read_only=True)) as conn:
-            return "; ".join(page_faults(conn))
+        with contextlib.closing(connect_file(role, path, read_only=True)) as conn:
+            faults = page_faults(conn, thorough=True) or text_faults(conn)
+            if role == "raw":
+                return faults or schema_faults(conn) or value_faults(conn) or run_id_faults(conn)
+            return faults or (session_faults(conn) if role == "session" else ())
     except CraError as error:
-        return error.message
+        return (error.message,)
+
+
+def find_damage(workspace: Workspace) -> Finding | None:
+    """The first of the databases that is damaged, with the remedy."""
+    files: list[tuple[Role, Path]] = [("raw", workspace.raw), ("curated", workspace.curated)]
+    files += [("session", path) for path in sorted(workspace.sessions.glob("session_*.sqlite"))]
+    for role, path in files:
+        if path.exists() and (faults := _file_faults(role, path)):
+            more = f" (and {len(faults) - 1} more)" if faults[1:] else ""
+            return Finding(
+                name=role, ok=False, text=f"{path} is damaged: {faults[0]}{more}", remedy=DAMAGED[role]
+            )
+    return None
 
 
 def _results(workspace: Workspace, endings: tuple[Ending, ...]) -> tuple[tuple[str, str], ...]:

@@ -35,6 +35,13 @@ MISSING: dict[Role, str] = {
     "raw": "nothing has been recorded here yet: the first task creates it",
     "session": "the task has ended, or never began; `cra runs` lists the tasks",
 }
+DAMAGED: dict[Role, str] = {
+    "curated": "`cra index --full` builds it anew",
+    "raw": "`cra check --record` says what is wrong with it; restore raw.sqlite from a copy, or move it away with its -wal: the "
+    "next task begins a new record",
+    "session": "move it away: its task cannot be resumed, but its record stays",
+}
+"""What to do about a damaged file."""
 NOT_A_DATABASE = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 
 
@@ -341,15 +348,21 @@ def _how_to_update(role: Role) -> str:
     )
 
 
+def _role_of(path: Path) -> Role:
+    """What a file of that name holds."""
+    return next((role for role in ("curated", "session") if path.name.startswith(role)), "raw")
+
+
 @contextlib.contextmanager
 def _translated(path: Path) -> Iterator[None]:
     try:
         yield
-    except sqlite3.DatabaseError as exc:
-        if getattr(exc, "sqlite_errorcode", 0) & 0xFF in NOT_A_DATABASE:
-            raise SchemaError(
-                f"{path} is not a usable database: {exc}", hint="move it away, then try again"
-            ) from exc
+    except (
+        sqlite3.DatabaseError,
+        UnicodeDecodeError,
+    ) as exc:  # the latter: of a name in SQLite's own message
+        if code_of(exc) in NOT_A_DATABASE or isinstance(exc, UnicodeDecodeError):
+            raise SchemaError(f"{path} is damaged: {exc}", hint=DAMAGED[_role_of(path)]) from exc
         raise RecordError(f"cannot open {path}: {exc}", hint=free_space_hint(exc, path)) from exc
     except OSError as exc:
         raise RecordError(f"cannot open {path}: {exc}", hint=free_space_hint(exc, path)) from exc

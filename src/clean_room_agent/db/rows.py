@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar, get_args, get_type_hints
 
 from msgspec import Struct
 
+from clean_room_agent.db.connection import DAMAGED
 from clean_room_agent.errors import RecordError
 from clean_room_agent.json_values import from_json, from_plain, to_json
 
@@ -64,11 +65,15 @@ class Table(Generic[RowT]):
         return found
 
     @cached_property
-    def _types(self) -> Mapping[str, Any]:
-        """The type that each column's value is decoded to; None if it is stored as it is."""
+    def _hints(self) -> Mapping[str, Any]:
         hints = {"": get_type_hints(self.kind)}
         hints |= {name: get_type_hints(part) for name, part in self._parts.items()}
-        return {name: _type(hints[part][field]) for name, (part, field) in self._columns.items()}
+        return {name: hints[part][field] for name, (part, field) in self._columns.items()}
+
+    @cached_property
+    def _types(self) -> Mapping[str, Any]:
+        """The type that each column's value is decoded to; None if it is stored as it is."""
+        return {name: _type(hint) for name, hint in self._hints.items()}
 
     @cached_property
     def _insert(self) -> str:
@@ -108,6 +113,17 @@ class Table(Generic[RowT]):
         """The row that was inserted last of those with these values in the columns of these names; None if there is none."""
         condition = " AND ".join(f"{name} = ?" for name in values)
         return self.first(conn, f"WHERE {condition} ORDER BY id DESC", tuple(values.values()))
+
+    def strange_values(self, conn: Connection) -> Iterator[str]:
+        """A line for each stored value that is not of its field's type, words of a `Literal` included."""
+        for row in conn.execute(f"SELECT {', '.join(self.columns)} FROM {self.name}"):  # noqa: S608
+            for column, value in zip(self.columns, row, strict=True):
+                try:
+                    self._read(column, value)
+                    if self._types[column] is None:
+                        from_plain(value, self._hints[column])
+                except (RecordError, ValueError):
+                    yield strange_value(f"{self.name}.{column}", value).message
 
     def _values(self, row: RowT) -> Iterator[tuple[str, object]]:
         """Each column with the value to store."""
@@ -152,7 +168,7 @@ def strange_value(place: str, value: object) -> RecordError:
     """The error for a value at `place` that was not written by this program."""
     return RecordError(
         f"{place} holds {str(value)[:SHOWN_CHARS]!r}, which no cra writes",
-        hint="another program has changed the record: restore it from a copy, or move .clean_room/raw.sqlite away",
+        hint=f"the record is damaged, or another program has changed it; {DAMAGED['raw']}",
     )
 
 

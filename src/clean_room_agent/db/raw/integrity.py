@@ -1,13 +1,59 @@
 """Checks the record: the file, its references, and the chain from each accepted change to its reasons."""
 
+import functools
+import json
+import re
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any, ParamSpec
 
 from msgspec import Struct
 
 from clean_room_agent.db.migrations import SCHEMA_FOLDER, migrations, version_of
-from clean_room_agent.db.rows import Connection
+from clean_room_agent.db.raw import calls, indexing, passes, runs, training
+from clean_room_agent.db.rows import SHOWN_CHARS, Connection, Table
+from clean_room_agent.workspace import TASK_ID
 
+Params = ParamSpec("Params")
+TABLES: tuple[Table[Any], ...] = (
+    *(runs.ORCHESTRATOR_RUNS, runs.EVENTS, runs.ARCHIVES, runs.TIME_SPANS),
+    *(
+        passes.PASSES,
+        passes.TASK_RUNS,
+        passes.ATTEMPTS,
+        passes.VALIDATIONS,
+        passes.DECISIONS,
+        passes.PLAN_DECISIONS,
+    ),
+    *(passes.REFINEMENTS, passes.RECOVERY_DECISIONS),
+    *(
+        calls.CALLS,
+        calls.SPANS,
+        calls.READINGS,
+        calls.CALIBRATIONS,
+        calls.TASK_ESTIMATORS,
+        calls.ANSWER_BIASES,
+    ),
+    *(calls.WINDOW_PROOFS, indexing.ENRICHMENT_OUTPUTS),
+    *(
+        training.TRAINING_PLANS,
+        training.TRAINING_DATASETS,
+        training.ADAPTER_REGISTRY,
+        training.ADAPTER_EVALUATIONS,
+    ),
+    training.ADAPTER_DEPLOYMENTS,
+)
+"""Those of the record whose rows have a type."""
+JSON_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "orchestrator_runs": ("config", "snapshot"),
+    "events": ("detail",),
+    "task_runs": ("plan_artifact", "final_plan"),
+    "retrieval_llm_calls": ("request_body",),
+    "training_plans": ("data_criteria", "hyperparameters", "improvement_targets"),
+    "adapter_registry": ("eval_metrics",),
+    "adapter_evaluations": ("metrics",),
+}
+"""Columns of JSON that rows have as text; an event's may also hold words."""
 # An SQL condition on the id of a pass.
 OF_ENDED_RUN = """EXISTS (SELECT 1 FROM orchestrator_runs AS o WHERE o.status IN ('complete', 'failed', 'partial')
                 AND o.task_id = substr({0}, 1, instr({0}, ':') - 1))"""
@@ -99,15 +145,102 @@ class Ending(Struct, frozen=True, kw_only=True):
     """Whether its session is in the record."""
 
 
+def _described(
+    faults: Callable[Params, tuple[str, ...]],
+) -> Callable[Params, tuple[str, ...]]:
+    """The same check, in which what SQLite refuses to read is a fault."""
+
+    @functools.wraps(faults)
+    def checked(*args: Params.args, **named: Params.kwargs) -> tuple[str, ...]:
+        try:
+            return faults(*args, **named)
+        except (
+            sqlite3.DatabaseError,
+            UnicodeDecodeError,
+        ) as exc:  # the latter: of a name in SQLite's own message
+            return (str(exc),)
+
+    return checked
+
+
+@_described
 def page_faults(conn: Connection, *, thorough: bool = False) -> tuple[str, ...]:
     """What SQLite's own check finds, a line each; `thorough` also compares indexes with their tables."""
+    check = "integrity_check" if thorough else "quick_check"
+    return tuple(str(row[0]) for row in conn.execute(f"PRAGMA {check}") if row[0] != "ok")
+
+
+@_described
+def value_faults(conn: Connection) -> tuple[str, ...]:
+    """Values of the record that this program does not store, a line each; pages and types must be sound."""
+    typed = tuple(fault for table in TABLES for fault in table.strange_values(conn))
+    texts = tuple(
+        f"{table}.{column} of row {row[0]} is not JSON"
+        for table, columns in JSON_COLUMNS.items()
+        for column in columns
+        for row in conn.execute(f"SELECT id, {column} FROM {table} WHERE {column} <> '' ORDER BY id")  # noqa: S608
+        if (table != "events" or row[1].startswith("{")) and not _is_json(row[1])
+    )
+    return typed + texts
+
+
+def _is_json(text: str) -> bool:
     try:
-        check = "integrity_check" if thorough else "quick_check"
-        return tuple(str(row[0]) for row in conn.execute(f"PRAGMA {check}") if row[0] != "ok")
-    except sqlite3.DatabaseError as exc:
-        return (str(exc),)
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
+@_described
+def run_id_faults(conn: Connection) -> tuple[str, ...]:
+    """Runs whose id no file could have in its name, a line each."""
+    rows = conn.execute("SELECT task_id FROM orchestrator_runs ORDER BY id")
+    return tuple(
+        f"{row[0]!r} cannot be the id of a run" for row in rows if re.fullmatch(TASK_ID, row[0]) is None
+    )
+
+
+@_described
+def text_faults(conn: Connection) -> tuple[str, ...]:
+    """Texts in any database that are not UTF-8, a line each."""
+    conn.text_factory = _decoded
+    names = conn.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
+    found = {
+        f"{name}.{column} of a row is not UTF-8: {value[:SHOWN_CHARS]!r}"
+        for (name,) in names
+        for row in conn.execute(f"SELECT * FROM {name}")  # noqa: S608 - a name from the schema
+        for column, value in zip(row.keys(), row, strict=True)
+        if isinstance(value, Undecodable)
+    }
+    conn.text_factory = str
+    return tuple(sorted(found))
+
+
+@_described
+def session_faults(conn: Connection) -> tuple[str, ...]:
+    """Values of a session that are not JSON, a line each."""
+    found = []
+    for key, value in conn.execute("SELECT key, value FROM kv ORDER BY key"):
+        if not _is_json(value):
+            found.append(f"{key} is not JSON")
+    return tuple(found)
+
+
+class Undecodable(str):
+    """What can be read of a text that is not UTF-8."""
+
+    __slots__ = ()
+
+
+def _decoded(stored: bytes) -> str:
+    try:
+        return stored.decode()
+    except UnicodeDecodeError:
+        return Undecodable(stored.decode(errors="backslashreplace"))
+
+
+@_described
 def schema_faults(conn: Connection) -> tuple[str, ...]:
     """How tables, indexes and triggers differ from what the migrations create, a line each."""
     right = sqlite3.connect(":memory:", isolation_level=None)
@@ -131,6 +264,7 @@ def schema_faults(conn: Connection) -> tuple[str, ...]:
     return (*missing, *foreign, *changed)
 
 
+@_described
 def prompt_faults(conn: Connection, hash_of: Callable[[str, str], str]) -> tuple[str, ...]:
     """Calls whose prompt no longer matches the hash taken when it was sent, a line each.
 
@@ -159,6 +293,7 @@ def list_endings(conn: Connection) -> tuple[Ending, ...]:
     )
 
 
+@_described
 def chain_faults(conn: Connection) -> tuple[str, ...]:
     """Where the chain from a change to its reasons is broken, a line each."""
     dangling = [
