@@ -1,13 +1,11 @@
 """The `cra` command: commands by name, imported when they are used, and the only handler of uncaught errors."""
 
-import errno
 import gc
 import importlib
 import os
 import signal
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -189,20 +187,23 @@ def _reported(error: Exception, display: Display) -> "Reported | int":
         case click.exceptions.NoArgsIsHelpError():
             error.show()
             return 2
-    code = 1
-    match error:
-        case CraError():
-            message, hint, code = error.message, error.hint, error.exit_code
         case click.ClickException():
-            message, hint, code = error.format_message(), _where_to_read(error), 2
-        case OSError(errno=errno.ENOSPC | errno.EDQUOT):
-            message, hint = f"the disk is full: {error}", "free some space, then run the command again"
-        case _:
-            message = f"this is a bug in cra: {type(error).__name__}: {error}"
-            hint = (
-                f"the details are in {_write_traceback(error, display)}; `cra bug-report` collects the rest"
-            )
-    return Reported(message=message, hint=hint, exit_code=code)
+            return Reported(message=error.format_message(), hint=_where_to_read(error), exit_code=2)
+    known = error if isinstance(error, CraError) else _explained(error, display)
+    if known is not None:
+        return Reported(message=known.message, hint=known.hint, exit_code=known.exit_code)
+    message = f"this is a bug in cra: {type(error).__name__}: {error}"
+    return Reported(message=message, hint=_write_traceback(error, display), exit_code=1)
+
+
+def _explained(error: Exception, display: Display) -> CraError | None:
+    """What the environment did to cause the error; None if that is not known."""
+    from clean_room_agent.cli.faults import explain
+
+    try:
+        return explain(error, display.repo)
+    except Exception:  # noqa: BLE001 - looking for the cause met the same fault, or another; the error is reported as it is
+        return None
 
 
 def _where_to_read(error: click.ClickException) -> str:
@@ -224,11 +225,16 @@ def _tell(told: Reported, display: Display, *, as_json: bool) -> None:
         click.echo(f"error: {message}")
 
 
-def _write_traceback(error: Exception, display: Display) -> Path:
+def _write_traceback(error: Exception, display: Display) -> str:
+    """Write it to a file, and return a hint to that; if it cannot be written, the hint is the traceback itself."""
     import tempfile
     import traceback
 
-    handle, name = tempfile.mkstemp(prefix="cra-bug-", suffix=".log")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(display.redact("".join(traceback.format_exception(error))))
-    return Path(name)
+    told = display.redact("".join(traceback.format_exception(error)))
+    try:
+        handle, name = tempfile.mkstemp(prefix="cra-bug-", suffix=".log")
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(told)
+    except OSError as exc:
+        return f"the details cannot be written ({exc.strerror}):\n{told}"
+    return f"the details are in {name}; `cra bug-report` collects the rest"

@@ -1,0 +1,111 @@
+"""Databases with flipped bits and odd values: a command answers, or says which file is damaged and what to do."""
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from testing.faults.damage import Subject
+from testing.runs.solving import Project
+
+from clean_room_agent.db.connection import is_sound
+from clean_room_agent.workspace import Workspace
+
+SHORT = 6
+
+
+@pytest.fixture(scope="module")
+def subject(tmp_path_factory: pytest.TempPathFactory) -> Subject:
+    return Subject(tmp_path_factory.mktemp("damaged"))
+
+
+@pytest.mark.parametrize("seed", range(SHORT))
+def test_no_command_takes_damage_for_a_bug_of_its_own(subject: Subject, seed: int) -> None:
+    assert list(subject.stumbles(seed)) == []
+
+
+@pytest.fixture
+def record(subject: Subject) -> Iterator[Path]:
+    """The record of a solved run, to be damaged."""
+    raw = Workspace(repo=subject.project.top).raw
+    subject.restore()
+    yield raw
+    subject.restore()
+
+
+@contextlib.contextmanager
+def changing(record: Path) -> Iterator[sqlite3.Connection]:
+    """The record, without what keeps it from being changed."""
+    with contextlib.closing(sqlite3.connect(record, isolation_level=None)) as conn:
+        triggers = conn.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in triggers:
+            conn.execute(f"DROP TRIGGER {name}")
+        yield conn
+        for _, text in triggers:
+            conn.execute(text)
+
+
+def checked(project: Project) -> list[str]:
+    """The faults that `cra check --record` names."""
+    code, out, err = project.run_here("check", "--record", "--json")
+    assert (code, err) == (1, "")
+    return [f"{line['name']}: {line['text']}" for line in json.loads(out)["checks"] if not line["ok"]]
+
+
+VALUES = {
+    "a setting that is no JSON": (
+        "UPDATE orchestrator_runs SET config = substr(config, 2)",
+        "values: orchestrator_runs.config of row 1 is not JSON",
+        ("replay", "@"),
+    ),
+    "a text that is not UTF-8": (
+        "UPDATE orchestrator_runs SET task_description = CAST(x'41ff' AS TEXT)",
+        "values: orchestrator_runs.task_description of a row is not UTF-8: 'A\\\\xff'",
+        ("runs",),
+    ),
+    "an id that no file could have": (
+        "UPDATE orchestrator_runs SET task_id = '../x'",
+        "values: '../x' cannot be the id of a run",
+        ("show", "@"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_value_that_cannot_be_read_is_found_and_named(subject: Subject, record: Path, name: str) -> None:
+    statement, fault, command = VALUES[name]
+    with changing(record) as conn:
+        conn.execute(statement)
+    assert checked(subject.project) == [fault]
+    code, _, err = subject.project.run_here(*command)
+    assert code in {0, 1}
+    assert "bug" not in err
+    if code == 1:
+        assert err.startswith(f"error: {record} is damaged: {fault.removeprefix('values: ')}")
+        assert "-> `cra check --record` says what is wrong with it" in err
+
+
+def test_a_missing_value_is_found_and_named(subject: Subject, record: Path) -> None:
+    with changing(record) as conn:
+        conn.execute("PRAGMA writable_schema = ON")
+        conn.execute("UPDATE sqlite_master SET sql = replace(sql, 'NOT NULL', '') WHERE type = 'table'")
+    with changing(record) as conn:
+        conn.execute("UPDATE orchestrator_runs SET task_description = NULL")
+    assert any("orchestrator_runs" in fault for fault in checked(subject.project))
+    code, _, err = subject.project.run_here("runs")
+    assert (code, "bug" in err) == (1, False), err
+
+
+@pytest.mark.usefixtures("record")
+def test_an_index_that_is_damaged_is_built_anew(subject: Subject) -> None:
+    curated = Workspace(repo=subject.project.top).curated
+    data = bytearray(curated.read_bytes())
+    data[5000:9000] = bytes(4000)
+    curated.write_bytes(data)
+    code, _, err = subject.project.run_here("retrieve", "split a bill")
+    if code:
+        assert "`cra index --full` builds it anew" in err
+    assert subject.project.run_here("index", "--full")[0] == 0
+    assert is_sound("curated", curated)
