@@ -37,6 +37,7 @@ PARTS = (
     "writers",
     "races",
     "removed",
+    "damage",
 )
 """Modules of `testing/faults`, each with `run(effort, work)`, in the scoreboard's order."""
 

@@ -26,6 +26,7 @@ from clean_room_agent.artifacts.names import (
     part_plan_pass,
     quoted,
     relative_pass,
+    row_number,
     short_id,
     split_place,
     task_of,
@@ -167,3 +168,20 @@ def test_an_ordinary_name_stands_in_a_prompt_as_it_is(name: str) -> None:
 def test_a_name_cannot_begin_a_line_of_its_own(name: str) -> None:
     assert len(quoted(name).splitlines()) == 1
     assert json.loads(quoted(name)) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("7", 7),
+        ("0", 0),
+        ("9" * 18, 10**18 - 1),
+        ("9" * 19, None),
+        ("9" * 5000, None),
+        ("-1", None),
+        ("", None),
+        ("1x", None),
+    ],
+)
+def test_the_number_of_a_row_fits_into_one(text: str, number: int | None) -> None:
+    assert row_number(text) == number

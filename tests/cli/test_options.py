@@ -1,8 +1,13 @@
 """Flags that override the configuration reach a command as one value."""
 
+import io
+from collections.abc import Iterator
+
+import click
 import pytest
 
 from clean_room_agent.cli import options
+from clean_room_agent.cli.main import COMMANDS, cra
 from clean_room_agent.errors import UsageError
 
 
@@ -24,3 +29,25 @@ def test_the_task_is_given_once() -> None:
             options.task_text(task, issue)
     with pytest.raises(UsageError, match="the task is empty"):
         options.task_text("  ", None)
+
+
+def test_a_task_that_cannot_be_read_is_refused() -> None:
+    with pytest.raises(UsageError, match="cannot read the task: 'utf-8' codec can't decode"):
+        options.task_text(None, io.TextIOWrapper(io.BytesIO(b"\xff"), encoding="utf-8"))
+
+
+def parameters(command: click.Command) -> Iterator[click.Parameter]:
+    """Those of the command and its subcommands."""
+    yield from command.params
+    for inner in command.commands.values() if isinstance(command, click.Group) else ():
+        yield from parameters(inner)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_number_on_the_command_line_is_larger_than_the_record_can_hold(name: str) -> None:
+    command = cra.get_command(click.Context(cra), name)  # type: ignore[attr-defined]
+    for parameter in parameters(command):
+        if isinstance(parameter.type, click.types.IntParamType) and not getattr(parameter, "count", False):
+            assert isinstance(parameter.type, click.IntRange), parameter.name
+            assert parameter.type.max is not None, parameter.name
+            assert parameter.type.max <= options.MAX_INTEGER, parameter.name

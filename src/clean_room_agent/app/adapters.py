@@ -15,7 +15,7 @@ from clean_room_agent.app.model_server import open_server
 from clean_room_agent.app.progress import Bar
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
-from clean_room_agent.artifacts.names import new_task_id
+from clean_room_agent.artifacts.names import new_task_id, row_number
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import (
     AdapterRow,
@@ -67,7 +67,8 @@ class OpenAdapters(Struct, frozen=True, kw_only=True):
             UsageError: there is none.
         """
         known = self.record.write(list_adapters)
-        found = self.record.write(get_adapter, int(given)) if given.isdecimal() else None
+        number = row_number(given)
+        found = None if number is None else self.record.write(get_adapter, number)
         found = found or next((each for each in known if each.model_tag == given), None)
         if found is None:
             tags = ", ".join(each.model_tag for each in known) or "none; `cra train` makes one"

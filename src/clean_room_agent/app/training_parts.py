@@ -11,7 +11,7 @@ from msgspec import Struct
 from clean_room_agent.app import wiring
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Settings
-from clean_room_agent.artifacts.names import new_task_id
+from clean_room_agent.artifacts.names import new_task_id, row_number
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.training import append_training_plan, get_training_plan
 from clean_room_agent.errors import ConfigError, UsageError
@@ -111,7 +111,8 @@ def plan_for(parts: TrainingParts, given: str | None, target: str | None) -> tup
         assert target is not None
         return default_plan(parts.source.prompts[target], parts.router), 0
     if given.isdecimal():
-        known = parts.pipeline.record.write(get_training_plan, int(given))
+        number = row_number(given)
+        known = None if number is None else parts.pipeline.record.write(get_training_plan, number)
         if known is None:
             raise UsageError(
                 f"there is no training plan {given}", hint="`cra train-plan` makes one and prints its number"

@@ -19,10 +19,11 @@ ID_PATTERN = rf"[a-z0-9_-]{{1,{ID_LENGTH}}}\Z"
 SHORT_LENGTH = 8
 NEWEST_RUN = "@"
 """Used instead of an id; `@~1` is the run before."""
+ROW_NUMBER = r"[0-9]{1,18}"
 RUN_BY_AGE = r"@(?:~([0-9]{1,9}))?"
 BRANCHES = "cra"
 """The folder of the branches of results."""
-CALL = r"call:(?P<call>[0-9]+)(?::(?P<line>[0-9]+))?"
+CALL = rf"call:(?P<call>{ROW_NUMBER})(?::(?P<line>{ROW_NUMBER}))?"
 RETRY = ":retry_"
 SEPARATOR = " :: "
 LINES = r" \(lines (\d+)-(\d+)\)"
@@ -109,6 +110,11 @@ def task_of(pass_id: str) -> str:
 def relative_pass(pass_id: str) -> str:
     """The pass without its task: what stays the same when the task is run again; "" for the task itself."""
     return pass_id.partition(":")[2]
+
+
+def row_number(text: str) -> int | None:
+    """The number of a row, or of a line, that the text is; None if it is none, or beyond any that there can be."""
+    return int(text) if re.fullmatch(ROW_NUMBER, text) else None
 
 
 def short_id(task_id: str) -> str:

@@ -45,7 +45,7 @@ Exit codes: 0 all complete, 130 interrupted, else the most serious of 2 usage or
 
 @click.command(help=HELP)
 @click.argument("tasks", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False, exists=True))
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Runs at a time.")
+@click.option("--jobs", type=options.number(1), default=1, show_default=True, help="Runs at a time.")
 @click.option(
     "--name", help="Name of the batch; under another name, everything is done again. FILE's name by default."
 )

@@ -14,7 +14,7 @@ from clean_room_agent.app.settings import Overrides
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.views.bootstrap import answer, tell_waiting
 
-SHARD = re.compile(r"(\d+)/(\d+)")
+SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 FORMATS = ("trl", "axolotl", "llama-factory", "unsloth", "openai")
 
 
@@ -46,11 +46,11 @@ def _part(_context: click.Context, _parameter: click.Parameter, value: str) -> P
 )
 @click.option(
     "--max-commits",
-    type=click.IntRange(min=1),
+    type=options.number(1),
     help="At most this many of each repository, the newest suitable ones.",
 )
 @click.option("--unit-commits", type=click.IntRange(1, 400), default=400, help="Commits in one unit of work.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Processes; one per processor by default.")
+@click.option("--jobs", type=options.number(1), help="Processes; one per processor by default.")
 @click.option(
     "--shard", "part", default="1/1", callback=_part, help="I/N: make only every N-th unit, from the I-th on."
 )

@@ -21,7 +21,7 @@ PARTIAL = 4
 @options.repo_option
 @click.option("--promote", "promoting", is_flag=True, help="Copy the descriptions into the index.")
 @click.option(
-    "--limit", type=click.IntRange(min=0), help="Ask about at most this many files, this time; 0: none."
+    "--limit", type=options.number(0), help="Ask about at most this many files, this time; 0: none."
 )
 @click.option(
     "--all", "every", is_flag=True, help="All text files, not only Python, JavaScript and TypeScript."

@@ -61,6 +61,8 @@ def explain(error: Exception, repo: Path | None) -> CraError | None:
             os.fsdecode(name) for name in (error.filename, error.filename2) if isinstance(name, str | bytes)
         ]
         return CraError(f"{what}: {' -> '.join(named)}" if named else what, hint=remedy)
+    if isinstance(error, OverflowError) and "SQLite INTEGER" in str(error):
+        return UsageError("a number has more than 64 bits", hint="give a smaller one")
     if isinstance(error, MemoryError):
         wrong, remedy = REMEDIES[errno.ENOMEM]
         return CraError(wrong, hint=remedy)

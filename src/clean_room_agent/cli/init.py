@@ -36,10 +36,10 @@ from clean_room_agent.workspace import Workspace
 @click.option("--coding", help="The model that writes edits.")
 @click.option("--reasoning", help="The model that plans and judges.")
 @click.option("--test-command", help="The command that runs the repository's tests.")
-@click.option("--context-window", type=click.IntRange(min=1), help="Tokens of the models' window.")
+@click.option("--context-window", type=options.number(1), help="Tokens of the models' window.")
 @click.option(
     "--reserved-tokens",
-    type=click.IntRange(min=0),
+    type=options.number(0),
     help="Tokens of it that are reserved for task, instructions and answer.",
 )
 @click.option(

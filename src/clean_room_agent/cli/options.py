@@ -16,6 +16,8 @@ from clean_room_agent.cli import output
 from clean_room_agent.cli.output import Display
 from clean_room_agent.errors import UsageError
 
+MAX_INTEGER = (1 << 63) - 1
+"""SQLite has 64 bits."""
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
@@ -26,6 +28,11 @@ class Known(click.ParamType[str]):
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
+
+
+def number(least: int) -> click.IntRange:
+    """A whole number from `least` on that the record can hold."""
+    return click.IntRange(min=least, max=MAX_INTEGER)
 
 
 RUN = Known("run")
@@ -151,10 +158,10 @@ def _override(flag: str, **attributes: Any) -> Callable[[CommandT], CommandT]:
 
 BUDGET_OPTIONS = (
     _override("--stages", type=STAGES, help="Retrieval stages in order, e.g. scope,precision."),
-    _override("--context-window", type=click.IntRange(min=1), help="Tokens of the models' window."),
+    _override("--context-window", type=number(1), help="Tokens of the models' window."),
     _override(
         "--reserved-tokens",
-        type=click.IntRange(min=0),
+        type=number(0),
         help="Tokens reserved for task, instructions and answer.",
     ),
     _override(
@@ -164,15 +171,15 @@ BUDGET_OPTIONS = (
     ),
 )
 ATTEMPT_OPTIONS = (
-    _override("--max-attempts", type=click.IntRange(min=1), help="Attempts per step."),
+    _override("--max-attempts", type=number(1), help="Attempts per step."),
     _override(
         "--max-refinement-loops",
-        type=click.IntRange(min=0),
+        type=number(0),
         help="Times a step may ask for what its context lacked.",
     ),
     _override(
         "--samples",
-        type=click.IntRange(min=1),
+        type=number(1),
         help="Candidates that an attempt may draw from one prompt; the tests choose among them.",
     ),
 )
@@ -199,11 +206,14 @@ def task_text(task: str | None, issue: Any) -> str:
     """The task's words from the argument or from the file.
 
     Raises:
-        UsageError: none or both were given, or the text is empty.
+        UsageError: none or both were given, or the text is empty or cannot be read.
     """
     if (task is None) == (issue is None):
         raise UsageError("give the task either as an argument or with --issue FILE")
-    text = str(issue.read()) if task is None else task
+    try:
+        text = str(issue.read()) if task is None else task
+    except (OSError, ValueError) as exc:
+        raise UsageError(f"cannot read the task: {exc}", hint="give a text file in UTF-8") from exc
     if not text.strip():
         raise UsageError("the task is empty", hint="say in words what to change")
     return text.strip()

@@ -21,7 +21,7 @@ EMPTY = 'no runs here yet; begin with: cra solve "what to change"'
 
 
 @click.command()
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most this many.")
+@click.option("--limit", type=options.number(1), default=20, show_default=True, help="At most this many.")
 @options.repo_option
 @options.json_option
 @options.exact_option

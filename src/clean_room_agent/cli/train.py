@@ -20,7 +20,7 @@ KIND = "Learn from good answers (sft), from pairs (dpo), or from labelled answer
 
 
 @click.command()
-@click.argument("dataset", metavar="DATASET", type=int)
+@click.argument("dataset", metavar="DATASET", type=options.number(1))
 @click.option(
     "--base",
     required=True,
@@ -31,13 +31,13 @@ KIND = "Learn from good answers (sft), from pairs (dpo), or from labelled answer
 @click.option("--kind", type=click.Choice(["sft", "dpo", "kto"]), default="sft", show_default=True, help=KIND)
 @click.option(
     "--max-length",
-    type=click.IntRange(min=1),
+    type=options.number(1),
     help="Maximum tokens of a row; the plan's max_tokens by default.",
 )
-@click.option("--max-steps", type=click.IntRange(min=1), help="Stop after this many updates.")
+@click.option("--max-steps", type=options.number(1), help="Stop after this many updates.")
 @click.option(
     "--micro-batch",
-    type=click.IntRange(min=1),
+    type=options.number(1),
     default=1,
     show_default=True,
     help="Rows per device at a time.",
@@ -49,14 +49,14 @@ KIND = "Learn from good answers (sft), from pairs (dpo), or from labelled answer
     help="By default what the processor supports natively.",
 )
 @click.option("--cpu", is_flag=True, help="Do not use GPUs.")
-@click.option("--processes", type=click.IntRange(min=1), default=1, show_default=True, help="One per GPU.")
+@click.option("--processes", type=options.number(1), default=1, show_default=True, help="One per GPU.")
 @click.option(
     "--accelerate-config",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="A file that `accelerate config` wrote: FSDP, several machines.",
 )
 @click.option("--python", help="A Python with the extra `train`; this one by default.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=options.number(0), default=0, show_default=True)
 @click.option("--resume", is_flag=True, help="Continue an interrupted training.")
 @options.repo_option
 @options.json_option

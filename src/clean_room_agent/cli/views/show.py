@@ -10,7 +10,7 @@ from msgspec import Struct
 from rich.console import RenderableType
 
 from clean_room_agent.app.model_records import read_estimators
-from clean_room_agent.artifacts.names import parse_call, short_id
+from clean_room_agent.artifacts.names import parse_call, row_number, short_id
 from clean_room_agent.cli.safe_console import sanitized
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.report.call_texts import (
@@ -134,7 +134,7 @@ def _why(conn: Connection, workspace: Workspace, trace: RunTrace, chosen: Chosen
 def split_line(workspace: Workspace, text: str) -> tuple[str, int | None]:
     """The path as in the record (relative to the repository), and the 1-based line if one is named."""
     path, colon, number = text.rpartition(":")
-    line = int(number) if colon and number.isdecimal() and int(number) > 0 else None
+    line = (row_number(number) or None) if colon else None
     path = os.path.normpath(text if line is None else path)
     top = workspace.repo
     if Path(path).is_absolute() and Path(path).is_relative_to(top):
