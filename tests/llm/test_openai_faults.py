@@ -29,7 +29,7 @@ from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.transports.openai import connect
 
 SKY = Note(text="sky")
-MANY = Note(text="internationalisation " * 1500)
+MANY = Note(text="zqxjkvbp " * 2700)
 
 
 FAULTS = {

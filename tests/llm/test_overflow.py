@@ -43,7 +43,7 @@ def test_a_prompt_that_was_estimated_too_short_is_refused_and_recorded(overflow:
     with OllamaServer(["x"], overflow="json" if overflow == "json" else "plain") as server:
         client = model_client(connect(models_config(server.base_url)), sink)
         with pytest.raises(WindowExceeded, match=said) as caught:
-            client.ask(SHOUT, Note(text="internationalisation " * 1500), pass_id="t:p")
+            client.ask(SHOUT, Note(text="zqxjkvbp " * 2700), pass_id="t:p")
     assert "reserved_tokens" in caught.value.hint
     assert sink.asked()[0].ending.finish == "error:WindowExceeded"
 
@@ -76,7 +76,7 @@ def test_a_server_that_refused_the_probe_and_cuts_later_is_found_by_its_count() 
         assert client.ask(SHOUT, SKY, pass_id="t:p").value == "FINE"
         server.overflow = "silent"
         with pytest.raises(TruncatingServer, match="it truncated the prompt"):
-            client.ask(SHOUT, Note(text="internationalisation " * 1500), pass_id="t:p")
+            client.ask(SHOUT, Note(text="zqxjkvbp " * 2700), pass_id="t:p")
     assert [call.ending.finish for call in sink.asked()] == ["stop", "error:TruncatingServer"]
 
 
@@ -89,7 +89,7 @@ def test_a_server_that_is_allowed_to_cut_is_watched_at_every_call() -> None:
         with pytest.raises(
             TruncatingServer, match=r"read 4096 tokens of a prompt of at least .* it truncated the prompt"
         ):
-            client.ask(SHOUT, Note(text="internationalisation " * 1500), pass_id="t:p")
+            client.ask(SHOUT, Note(text="zqxjkvbp " * 2700), pass_id="t:p")
     assert [call.ending.finish for call in sink.asked()] == ["stop", "error:TruncatingServer"]
 
 
