@@ -24,6 +24,7 @@ from clean_room_agent.llm.answer_rules import (
     LEAST_CHARS,
     MARK,
     OPENING_CHARS,
+    STALE_CHARS,
     TIMES,
     CopyGuard,
     JsonSchema,
@@ -52,6 +53,7 @@ STEPS: JsonSchema = {
     "type": "object",
     "properties": {"steps": {"type": "array", "maxItems": 12, "items": {"$ref": "#/$defs/Entry"}}},
 }
+RECORDING = Path(__file__).parents[2] / "src/clean_room_agent/app/demo_assets/recording.jsonl"
 SOURCES = sorted(Path(__file__).parents[2].glob("src/**/*.py"))
 RUNAWAY = '{"name": "red", "shades": [' + "1, 2, " * 2000
 EXAMPLE = '{"name": "the brown of a quokka in the evening sun of its first summer", "shades": [1, 2]}'
@@ -89,9 +91,9 @@ def test_what_has_no_bound_has_no_longest_value() -> None:
     )
 
 
-def fed(text: str, size: int) -> int:
+def fed(text: str, size: int, shown: str = "") -> int:
     """How much of the text a guard lets pass that gets pieces of that size."""
-    guard = RepetitionGuard()
+    guard = RepetitionGuard(shown)
     for start in range(0, len(text), size):
         if guard.feed(text[start : start + size]):
             return start + size
@@ -145,6 +147,59 @@ def test_no_source_of_this_repository_is_closed() -> None:
     for path in SOURCES[::8]:
         text = path.read_text(encoding="utf-8")
         assert fed(text, 16) == len(text), path
+
+
+def lines(count: int, word: str = "value") -> str:
+    """As many different lines of code."""
+    return "".join(f"    {word}_{n} = read_{word}(source[{n}], at={n * n})\n" for n in range(count))
+
+
+FUNCTION = "def parse(source):\n" + lines(35)
+
+
+@pytest.mark.parametrize(
+    "between", ["", "</replacement>\n</edit>\n<edit file='a.py' symbol='parse'>\n<replacement>\n"]
+)
+@pytest.mark.parametrize("size", [1, 40, 5000])
+def test_a_function_that_is_written_again_and_again_is_closed(between: str, size: int) -> None:
+    text = (FUNCTION + between) * 40
+    assert 3 * len(FUNCTION) < fed(text, size) < 5 * len(FUNCTION) + 5000
+
+
+def test_a_text_that_copies_what_it_is_not_about_is_closed() -> None:
+    shown = "# Context\n\n" + lines(400, "test") + FUNCTION
+    text = "<edit file='a.py'>\n<search>\n" + shown
+    assert fed(text, 7, shown) < STALE_CHARS * 1.2
+    assert fed(text.replace("    test_", "test_"), 7, shown) < STALE_CHARS * 1.2
+    assert fed(text, 7) == len(text)
+
+
+def test_what_an_answer_is_about_may_stand_in_it_twice() -> None:
+    body = "class Parser:\n" + lines(300)
+    text = f"<edit file='a.py'>\n<search>\n{body}</search>\n<replacement>\n{body}</replacement>\n</edit>\n"
+    assert fed(text, 9, shown=lines(300, "other")) == len(text)
+
+
+def test_a_new_test_file_may_be_like_one_that_is_shown() -> None:
+    case = "    def test_{n}(self):\n        shop = Shop(Till(), clerk='Ann')\n        shop.open()\n        shop.sell({n})\n        self.assertEqual(shop.till.sum, {n})\n        shop.close()\n\n"
+    head = "import unittest\n\nfrom shop import Shop, Till\n\n\nclass ShopTest(unittest.TestCase):\n"
+    shown = head + "".join(case.replace("{n}", str(n)) for n in range(90))
+    text = head.replace("Shop", "Store") + "".join(case.replace("{n}", str(n + 500)) for n in range(12))
+    assert fed(text, 11, shown) == len(text)
+
+
+def test_a_text_is_judged_in_linear_time_and_bounded_memory() -> None:
+    guard = RepetitionGuard("x" * 3_000_000)
+    for n in range(300):
+        assert not guard.feed("".join(f"{n * 1000 + m:07d}" for m in range(1000)))
+    assert len(guard._lines._line) < 10_000
+
+
+def test_the_recorded_answers_of_the_demo_pass_whatever_was_shown() -> None:
+    recorded = [json.loads(line) for line in RECORDING.read_text(encoding="utf-8").splitlines()[1:]]
+    assert any(len(call["response"]) > 1000 for call in recorded)
+    for call in recorded:
+        assert fed(call["response"], 3, shown=call["prompt"]) == len(call["response"])
 
 
 def answer(call: ChatCall) -> Answer:

@@ -12,6 +12,11 @@ lines of long ones differ in a number or a name. An answer that counts on, or sw
 how little is new in it: its last `JUDGED_CHARS` compress to less than `LEAST_NEW` of their size, as Whisper detects its
 own loops (Radford et al. 2022, section 4.5). Figures: protocols/measuring.md.
 
+Longer units (a function, written again and again) and copies of what the prompt shows are found by lines. A line is stale
+if, with the two before it (blank ones and indentation aside), it stands in the part of the prompt that the answer is not
+about, or was written twice before: an edit may quote a definition once to find it, and once to replace it. An answer is
+closed if `STALE_SHARE` of its last `STALE_CHARS` are stale lines.
+
 The examples speak of a zoo, with `quokka` in every name and sentence, so that whatever stems from one can be recognised
 by that word. A repository that contains the word is not suspected: it then also occurs in the rest of the prompt.
 """
@@ -20,6 +25,7 @@ import functools
 import json
 import math
 import zlib
+from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
 
@@ -53,6 +59,15 @@ TAIL_CHARS = TIMES * MOST_UNIT_CHARS
 JUDGED_CHARS = 2400
 LEAST_NEW = 0.08
 PROBE_CHARS = 12
+STALE_CHARS = 3000
+STALE_SHARE = 0.9
+STALE_LINES = 3
+"""That have to come in the same order again."""
+MOST_COPIES = 2
+MOST_LINE_CHARS = 2000
+"""A longer line is judged in pieces of this length."""
+MOST_KNOWN = 200_000
+"""Lines of an answer that are remembered; what comes after that many is compared with the prompt only."""
 CHECKED_EVERY = 64
 """Characters that come between two looks at the tail."""
 MARK = "quokka"
@@ -154,25 +169,85 @@ def _strict(node: Any) -> Any:
 class RepetitionGuard:
     """Watches a text as it grows."""
 
-    def __init__(self) -> None:
+    def __init__(self, shown: str = "") -> None:
+        """`shown` is what the prompt shows and the text has no reason to repeat at length."""
         self.tripped = False
-        """Whether the text repeats itself; once it does, nothing changes that."""
+        """Whether the text repeats itself or what was shown; once it does, nothing changes that."""
         self._tail = ""
         self._unseen = 0
+        self._lines = _LineGuard(shown)
 
     def feed(self, piece: str) -> bool:
-        """Append `piece`; returns whether the text now repeats itself."""
+        """Append `piece`; returns whether the text now repeats itself or what was shown."""
+        if self.tripped:
+            return True
         self._tail = (self._tail + piece)[-TAIL_CHARS:]
         self._unseen += len(piece)
+        self.tripped = self._lines.feed(piece)
         if self._unseen >= CHECKED_EVERY and not self.tripped:
             self._unseen = 0
             self.tripped = _has_period(self._tail) or _says_little(self._tail)
         return self.tripped
 
 
+class _LineGuard:
+    """Watches how many of the lines of a growing text are stale; in linear time and bounded memory."""
+
+    def __init__(self, shown: str) -> None:
+        self._shown: set[int] = set()
+        self._copies: dict[int, int] = {}
+        self._before: deque[str] = deque(maxlen=STALE_LINES)
+        self._line = ""
+        self._last: deque[tuple[int, bool]] = deque()
+        self._chars = self._stale = 0
+        for line in _judged_lines(shown):
+            self._shown.add(self._place(line))
+        self._before.clear()
+
+    def feed(self, piece: str) -> bool:
+        """Append `piece`; returns whether nearly all of the last lines are stale."""
+        self._line += piece
+        if "\n" not in piece and len(self._line) < MOST_LINE_CHARS:
+            return False
+        ended, _, self._line = self._line.rpartition("\n") if "\n" in piece else (self._line, "", "")
+        return any(self._is_stale(line) for line in _judged_lines(ended))
+
+    def _is_stale(self, line: str) -> bool:
+        """Whether nearly all of the last lines are, after this one."""
+        place = self._place(line)
+        copies = self._copies.get(place, 0)
+        if len(self._copies) < MOST_KNOWN:
+            self._copies[place] = copies + 1
+        self._count(len(line), place in self._shown or copies >= MOST_COPIES, 1)
+        while self._chars - self._last[0][0] >= STALE_CHARS:
+            self._count(*self._last[0], -1)
+        return self._chars >= STALE_CHARS and self._stale >= STALE_SHARE * self._chars
+
+    def _count(self, chars: int, stale: bool, sign: int) -> None:
+        if sign > 0:
+            self._last.append((chars, stale))
+        else:
+            self._last.popleft()
+        self._chars += sign * chars
+        self._stale += sign * chars * stale
+
+    def _place(self, line: str) -> int:
+        """What the line and those before it have in common with the same lines elsewhere."""
+        self._before.append(line)
+        return hash(tuple(self._before))
+
+
+def _judged_lines(text: str) -> Iterator[str]:
+    """The lines that are not blank, without indentation; long ones in pieces."""
+    for line in text.split("\n"):
+        bare = line.strip()
+        for start in range(0, len(bare), MOST_LINE_CHARS):
+            yield bare[start : start + MOST_LINE_CHARS]
+
+
 def describe_repetition(text: str) -> str:
     """Tell the model why its answer was cut off, without quoting what it repeated, or it would do so again."""
-    return f"the answer repeated itself and was stopped after {len(text)} characters"
+    return f"the answer repeated itself, or what it was shown, and was stopped after {len(text)} characters"
 
 
 def _has_period(tail: str) -> bool:

@@ -16,7 +16,9 @@ from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.router import ModelConfig
 
 Finish = Literal["stop", "length", "repeated", "copied"]
-"""How an answer ended: by itself, at its limit, or closed because it repeated itself or copied the prompt's example."""
+"""How an answer ended: by itself, at its limit, or closed because it repeated itself or what it was shown, or copied the
+prompt's example.
+"""
 
 
 class Sampling(Struct, frozen=True, kw_only=True):
@@ -44,6 +46,8 @@ class ChatRequest(Struct, frozen=True, kw_only=True):
     """What the answer is held to, in GBNF, where the server takes one; "" for none."""
     opening: str = ""
     """How an answer begins that is closed, since it copies the prompt's example (see `copied_examples.CopyGuard`); "" for none."""
+    shown: str = ""
+    """What the prompt shows that the answer is not about; an answer that only repeats it is closed."""
     heard: Callable[[], None] = field(default=lambda: None)
     """Called as each piece of the answer comes."""
 

@@ -108,7 +108,7 @@ class AnswerPieces:
     def __init__(self, request: ChatRequest) -> None:
         self.tokens: list[TokenChoice] = []
         self._texts: tuple[list[str], list[str]] = ([], [])
-        self._guards = (RepetitionGuard(), RepetitionGuard())
+        self._guards = (RepetitionGuard(request.shown), RepetitionGuard())
         self._copies = CopyGuard(request.opening)
         self._heard = request.heard
 
@@ -129,7 +129,7 @@ class AnswerPieces:
 
     @property
     def tripped(self) -> bool:
-        """Whether the answer repeats itself or copies the example, so that the rest is not wanted."""
+        """Whether the answer repeats itself or what it was shown, or copies the example, so that the rest is not wanted."""
         return self._repeated or self._copies.tripped
 
     @property
