@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 from inline_snapshot import snapshot
 from msgspec.structs import replace
@@ -5,16 +7,21 @@ from testing.client.memory_sink import MemorySink
 from testing.client.model_client import model_client, models_config
 from testing.client.scripted_transport import Scripted, ScriptedTransport
 from testing.packages import package, shown_file
+from testing.servers.ollama_script import Answer
+from testing.servers.ollama_server import OllamaServer
 from tests.execute.step_context import IMPLEMENT_INPUTS
 
+from clean_room_agent.app.model_server import connect
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.edits.apply import apply_edits
 from clean_room_agent.execute.edits.rules import EditRules
 from clean_room_agent.execute.implement import (
+    CREATED_TOKENS,
     IMPLEMENT,
     IMPLEMENT_EXAMPLE,
+    SYMBOL_TOKENS,
     AttemptSummary,
     Implemented,
     StepInstruction,
@@ -167,11 +174,92 @@ def test_a_window_that_the_code_alone_exceeds_is_an_error() -> None:
         ask(ANSWER, window=600)
 
 
-def test_the_answer_gets_the_room_that_is_free() -> None:
-    _, small = ask(ANSWER)
-    _, large = ask(ANSWER, window=32768)
+CREATE = TargetFile(path="new.py", role="create")
+CODE = "def parse(source):\n" + "".join(f"    value_{n} = source[{n}]\n" for n in range(35))
+
+
+@pytest.mark.parametrize(
+    ("step", "more", "beyond"),
+    [
+        ({}, {}, 0),
+        ({"target_symbols": ("parse",)}, {}, 0),
+        ({"target_symbols": ("parse", "Parser.rest")}, {}, SYMBOL_TOKENS),
+        ({}, {"stubs": ("a.py::f", "a.py::g")}, 2 * SYMBOL_TOKENS),
+        ({}, {"unshown": ("a.py::large",)}, SYMBOL_TOKENS),
+        ({"target_files": (TargetFile(path="a.py"), CREATE)}, {}, CREATED_TOKENS),
+    ],
+)
+def test_an_answer_is_bounded_by_the_code_that_it_may_edit(
+    step: dict[str, object], more: dict[str, Any], beyond: int
+) -> None:
+    instruction = replace(INSTRUCTION, step=STEP.model_copy(update=step), **more)
+    shown = package(shown_file("a.py", CODE), shown_file("b.py", CODE * 9, detail="supporting"))
+    transport = ScriptedTransport([ANSWER])
+    models = model_client(transport, MemorySink(), window=32768)
+    implement(models, shown, instruction, pass_id="t:impl:p1:s1")
+    expected = 2 * models.count(CODE, "coding") + 400 + beyond
+    assert transport.requests[0].max_tokens == expected < 8192
+
+
+def test_the_bound_never_exceeds_what_is_free_and_is_three_times_as_much_after_a_cut() -> None:
+    transport = ScriptedTransport([ANSWER] * 3)
+    shown = package(shown_file("a.py", CODE))
+    models = model_client(transport, MemorySink(), window=32768)
+    for most in (None, 10_000, 700):
+        implement(models, shown, INSTRUCTION, pass_id="t:impl:p1:s1", max_answer_tokens=most)
+    bound = 2 * models.count(CODE, "coding") + 400
+    assert [request.max_tokens for request in transport.requests] == [bound, 3 * bound, 700]
+    _, small = ask(
+        ANSWER, instruction=replace(INSTRUCTION, step=STEP.model_copy(update={"target_files": (CREATE,)}))
+    )
     assert small.requests[0].max_tokens < 4096
-    assert large.requests[0].max_tokens == 8192
+
+
+def test_the_configuration_may_set_another_bound() -> None:
+    transport = ScriptedTransport([ANSWER])
+    config = models_config(max_tokens={"coding": 3000})
+    models = model_client(transport, MemorySink(), config=config, window=32768)
+    implement(models, CONTEXT, INSTRUCTION, pass_id="t:impl:p1:s1")
+    assert transport.requests[0].max_tokens == 3000
+
+
+@pytest.mark.parametrize("thinking", [{"thinking": "First, x."}, {"text": "<think>First, x."}])
+def test_a_model_that_thinks_first_gets_the_room_for_it(thinking: dict[str, str]) -> None:
+    cut = RawAnswer(request_body="{}", finish="length", **thinking)
+    transport = ScriptedTransport([cut, ANSWER])
+    models = model_client(transport, MemorySink(), window=32768)
+    done = implement(models, CONTEXT, INSTRUCTION, pass_id="t:impl:p1:s1")
+    assert done.step.success
+    assert done.attempts == 2
+    assert transport.requests[0].max_tokens < 500
+    assert transport.requests[1].max_tokens == 8192
+    assert transport.requests[0].prompt == transport.requests[1].prompt
+
+
+TESTS = "".join(
+    f"def test_{n}():\n    assert parse('{n}, {n * n}') == ({n}, {n * n})\n\n\n" for n in range(200)
+)
+
+
+def test_an_answer_that_copies_the_context_is_closed_and_counts_as_endless() -> None:
+    tests = replace(shown_file("test_a.py", TESTS, detail="supporting"), section="tests")
+    shown = package(shown_file("a.py", CODE), tests)
+    sink = MemorySink()
+    targets = (TargetFile(path="a.py"), CREATE)
+    instruction = replace(INSTRUCTION, step=STEP.model_copy(update={"target_files": targets}))
+    with OllamaServer(lambda _: Answer(text=f'<create file="new.py">\n{TESTS}</create>')) as server:
+        config = models_config(server.base_url)
+        models = model_client(connect(config), sink, config=config, window=32768)
+        done = implement(models, shown, instruction, pass_id="t:impl:p1:s1")
+    assert done.endless
+    assert done.bad is not None
+    assert done.bad.kind == "repeated"
+    assert done.bad.fault.startswith(
+        "the answer repeated itself, or what it was shown, and was stopped after 3"
+    )
+    for call in sink.asked():
+        assert call.ending.finish == "repeated"
+        assert 3000 <= len(call.answer.response) < 4000
 
 
 def test_the_draw_can_be_set() -> None:

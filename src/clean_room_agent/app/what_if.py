@@ -253,6 +253,7 @@ def _verbatim(row: ModelCall) -> Prompt[Asked, Any]:
         template="{{ text }}",
         narrow=None,
         grammar=None,
+        editable=None,
         max_answer_tokens=limit or prompt.max_answer_tokens,
     )
 

@@ -26,6 +26,13 @@ MIN_ANSWER_TOKENS = 512
 MAX_ANSWER_TOKENS = 8192
 KEPT_ANSWER_TOKENS = 4096
 """At most so many tokens are reserved for the answer; it may also use what else is free."""
+CODE_TIMES, OTHER_TOKENS = 2, 400
+"""An edit quotes the code to find it, and writes it anew; and it has marks, and lines of its own."""
+SYMBOL_TOKENS = 400
+"""For each definition that is new, a stub, or not shown."""
+CREATED_TOKENS = 4096
+"""For each file that is created."""
+RAISED_TIMES = 3
 REPAIR_TOKENS = 800
 """Left free, so that a faulty answer can be quoted in a repair."""
 
@@ -91,6 +98,11 @@ def edit_forms(inputs: StepInputs) -> str:
     return "" if any(map(holds_tags, shown)) else edit_grammar(inputs.edited, inputs.created, inputs.deleted)
 
 
+def editable_paths(inputs: StepInputs) -> frozenset[str]:
+    """The files whose lines an answer may repeat."""
+    return frozenset(file.path for file in inputs.edited)
+
+
 def read_edits(text: str) -> tuple[PatchEdit, ...] | BadAnswer:
     """The answer's edits, at least one, or why there are none."""
     read = parse_edits(text)
@@ -134,6 +146,7 @@ IMPLEMENT: Prompt[ImplementInputs, tuple[PatchEdit, ...]] = Prompt(
     max_answer_tokens=4096,
     example=IMPLEMENT_EXAMPLE,
     grammar=edit_forms,
+    editable=editable_paths,
 )
 
 
@@ -204,8 +217,9 @@ def implement(
     max_answer_tokens: int | None = None,
     tag: str = "",
 ) -> Implemented:
-    """The answer to one step, of the coder or of the model `tag`. `max_answer_tokens` replaces the value derived from
-    the window; `item` tells several answers of one pass apart.
+    """The answer to one step, of the coder or of the model `tag`. `max_answer_tokens`, after an answer that was cut off,
+    replaces the value derived from the window; `item` tells several answers of one pass apart. No answer is longer than
+    `answer_bound`, unless the model thinks first.
 
     Raises:
         WindowExceeded: the step and the primary items of the context do not fit the coder's window.
@@ -222,14 +236,17 @@ def implement(
     deleted = tuple(target.path for target in targets if target.role == "delete")
     wanted = all_contents(package, instruction.diff, _retries(instruction.failures))
     fitted = fit(models, IMPLEMENT, build, wanted, answer_tokens=kept)
-    free = max(kept, min(MAX_ANSWER_TOKENS, fitted.window - fitted.need - REPAIR_TOKENS))
+    free = max_answer_tokens or max(kept, min(MAX_ANSWER_TOKENS, fitted.window - fitted.need - REPAIR_TOKENS))
     reply = models.ask(
         IMPLEMENT,
         fitted.inputs,
         pass_id=pass_id,
         item=item,
         sampling=sampling,
-        max_answer_tokens=max_answer_tokens or free,
+        max_answer_tokens=min(
+            free, answer_bound(models, package, instruction, raised=bool(max_answer_tokens))
+        ),
+        thinking_tokens=free,
         tag=tag,
     )
     return implemented(reply, fitted.dropped)
@@ -285,6 +302,26 @@ def step_tokens(models: ModelClient, instruction: StepInstruction) -> int:
     """Tokens that the step's prompt and a usual answer need besides code, diff and earlier attempts."""
     inputs = step_inputs(instruction, PromptContents())
     return models.measure(IMPLEMENT, inputs) + usual_answer_tokens(models.window(IMPLEMENT))
+
+
+def answer_bound(
+    models: ModelClient, package: ContextPackage, instruction: StepInstruction, *, raised: bool
+) -> int:
+    """Tokens of the longest answer that the step can need: the code that may be edited twice, and some more; more for
+    what is new; three times that if it was `raised` after an answer was cut off. No bound if the configuration has one.
+    """
+    if models.has_limit(IMPLEMENT):
+        return MAX_ANSWER_TOKENS
+    step = instruction.step
+    code = sum(models.count(item.text, "coding") for item in package.primary())
+    names = {name for file in editable_files(package, step.target_files) for name in file.names or ()}
+    unknown = sum(
+        not any(f".{name}".endswith(f".{symbol}") for name in names) for symbol in step.target_symbols
+    )
+    created = sum(target.role == "create" for target in step.target_files)
+    symbols = unknown + len(instruction.stubs) + len(instruction.unshown)
+    tokens = CODE_TIMES * code + OTHER_TOKENS + SYMBOL_TOKENS * symbols + CREATED_TOKENS * created
+    return RAISED_TIMES * tokens if raised else tokens
 
 
 def usual_answer_tokens(window: Window) -> int:

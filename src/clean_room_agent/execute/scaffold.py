@@ -19,8 +19,10 @@ from clean_room_agent.execute.implement import (
     Implemented,
     StepInputs,
     StepInstruction,
+    answer_bound,
     edit_forms,
     editable_files,
+    editable_paths,
     implemented,
     read_edits,
     step_inputs,
@@ -81,6 +83,7 @@ SCAFFOLD: Prompt[ScaffoldInputs, tuple[PatchEdit, ...]] = Prompt(
     max_answer_tokens=4096,
     example=SCAFFOLD_EXAMPLE,
     grammar=edit_forms,
+    editable=editable_paths,
 )
 
 
@@ -179,7 +182,10 @@ def ask_scaffold(
         pass_id=pass_id,
         repair=False,
         sampling=models.warm_sampling() if refused.faults and not refused.edits else None,
-        max_answer_tokens=answer_tokens,
+        max_answer_tokens=min(
+            answer_tokens, answer_bound(models, package, instruction, raised=bool(refused.faults))
+        ),
+        thinking_tokens=answer_tokens,
         tag=tag,
     )
     return implemented(reply, fitted.dropped)

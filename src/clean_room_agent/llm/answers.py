@@ -237,6 +237,11 @@ def visible(text: str) -> str:
     return _after_thinking(text).strip().removeprefix("\ufeff")
 
 
+def thinks(text: str, thinking: str) -> bool:
+    """Whether an answer begins with thinking, apart or in its text."""
+    return bool(thinking.strip()) or text.lstrip().startswith("<think>")
+
+
 def _after_thinking(text: str) -> str:
     thinking = _THINKING.match(
         text

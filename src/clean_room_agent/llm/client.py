@@ -22,7 +22,14 @@ from clean_room_agent.artifacts.model_calls import (
 from clean_room_agent.artifacts.prompt_sources import compose
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.answer_rules import COPIED, CopyMemory, brief, describe_repetition
-from clean_room_agent.llm.answers import VERDICT_SCHEMA_TOKENS, AnswerT, BadAnswer, Choice, repair_prompt
+from clean_room_agent.llm.answers import (
+    VERDICT_SCHEMA_TOKENS,
+    AnswerT,
+    BadAnswer,
+    Choice,
+    repair_prompt,
+    thinks,
+)
 from clean_room_agent.llm.probes import ABOUT_NOTHING, PROBE_NAME, BiasStore, ProofStore, WindowProbe
 from clean_room_agent.llm.prompt import InputsT, Prompt, Shape
 from clean_room_agent.llm.request_sender import Exchanged, Question, RequestSender, Timing, request_tokens
@@ -104,13 +111,15 @@ class ModelClient:
         sampling: Sampling | None = None,
         repair: bool = True,
         max_answer_tokens: int | None = None,
+        thinking_tokens: int = 0,
         tag: str = "",
     ) -> Reply[AnswerT]:
         """Ask the prompt and read its answer.
 
         If the answer cannot be read, the model is shown its fault once (`repair`), in a separate prompt. That is skipped if the
         answer was cut off and the prompt's reader expects nothing from asking again, or if the repair would not fit the window.
-        `max_answer_tokens` replaces the prompt's own limit, and `tag` the configured model.
+        `max_answer_tokens` replaces the prompt's own limit, and `tag` the configured model. A model that thinks first, although
+        it is told not to, and reaches that limit is asked once more with `thinking_tokens` as the limit.
 
         Raises:
             WindowExceeded: the request does not fit the model's window; nothing was sent.
@@ -124,6 +133,15 @@ class ModelClient:
             question = _without_example(question, prompt, inputs)
         _require_fit(question, prompt.name)
         first = self._sender.exchange(question, site)
+        longer = _limited(thinking_tokens, question.model)
+        if (
+            first.raw.finish == "length"
+            and thinks(first.raw.text, first.raw.thinking)
+            and longer > question.max_tokens
+        ):
+            cut, question = first, replace(question, max_tokens=longer)
+            first = self._sender.exchange(question, site)
+            first = replace(first, sent=cut.sent + first.sent, latency_ms=cut.latency_ms + first.latency_ms)
         read = _read(prompt, first.raw, question, asked=question.text)
         value, note = read
         if not isinstance(value, BadAnswer):
@@ -285,6 +303,10 @@ class ModelClient:
         """Estimated tokens of the text for the role's model."""
         return self._router.count(text, role)
 
+    def has_limit(self, prompt: Prompt[Any, Any]) -> bool:
+        """Whether the configuration says how long an answer to the prompt may be."""
+        return self._router.resolve(prompt.role, prompt.name).max_tokens is not None
+
     def window(self, reader: Prompt[Any, Any] | Role) -> Window:
         """The window of the model that reads the prompt, or that has the role."""
         return self._router.window(reader.role if isinstance(reader, Prompt) else reader)
@@ -314,11 +336,16 @@ def _question(
         text=text,
         shape=prompt.shape(inputs),
         opening=prompt.opening(text),
+        shown=prompt.unasked(inputs, text),
         wants_logprobs=prompt.answer.wants_logprobs,
-        max_tokens=package if model.max_tokens is None else min(package, model.max_tokens),
+        max_tokens=_limited(package, model),
         sampling=sampling or _configured_sampling(model),
         estimated=request_tokens(prompt.system, text, model),
     )
+
+
+def _limited(tokens: int, model: ModelConfig) -> int:
+    return tokens if model.max_tokens is None else min(tokens, model.max_tokens)
 
 
 def _without_example(question: Question, prompt: Prompt[InputsT, AnswerT], inputs: InputsT) -> Question:

@@ -2,7 +2,7 @@
 
 import functools
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -56,6 +56,9 @@ KNOWN = f"""\
 """
 """With this begins the template of each prompt that knows what the tests show: the same bytes all through a run."""
 
+EARLIER = frozenset((PromptSource.ATTEMPT, PromptSource.REFUSED))
+"""Lines of earlier answers."""
+
 if TYPE_CHECKING:
     import jinja2
 
@@ -92,6 +95,8 @@ class Prompt(Struct, Generic[InputsT, AnswerT], frozen=True, kw_only=True):
     """The answer's schema with the bounds that follow from the inputs."""
     grammar: Callable[[InputsT], str] | None = None
     """The grammar that free text must follow, in GBNF, in place of the answer's own; may be "" for some inputs."""
+    editable: Callable[[InputsT], Collection[str]] | None = None
+    """The files that the answer is about, and whose lines it may repeat; None if it is not watched for what it repeats."""
 
     def render(self, inputs: InputsT, *, example: str | None = None) -> SourcedText:
         """Fill in the template, without surrounding white space. `example` replaces the prompt's own."""
@@ -134,6 +139,19 @@ class Prompt(Struct, Generic[InputsT, AnswerT], frozen=True, kw_only=True):
         if not self.tells_copies(asked):
             return ""
         return MARK if self.schema is None else opening_of(self.example)
+
+    def unasked(self, inputs: InputsT, asked: SourcedText) -> str:
+        """What the rendered prompt shows besides the files that the answer is about and earlier answers, which it may
+        repeat; "" if it is not watched.
+        """
+        if self.editable is None:
+            return ""
+        paths = self.editable(inputs)
+        lines = asked.split("\n")
+        for span in asked.spans:
+            if span.source in EARLIER or (span.source is PromptSource.FILE and span.path in paths):
+                lines[span.first - 1 : span.last] = [""] * (span.last - span.first + 1)
+        return "\n".join(lines)
 
     def shape(self, inputs: InputsT) -> Shape:
         """The schema or grammar that the answer to these inputs must follow."""

@@ -85,6 +85,8 @@ class Question(Struct, frozen=True, kw_only=True):
     """Tokens of the request, without the answer."""
     opening: str = ""
     """As `ChatRequest.opening`."""
+    shown: str = ""
+    """As `ChatRequest.shown`."""
 
 
 class Exchanged(Struct, frozen=True, kw_only=True):
@@ -288,6 +290,7 @@ class RequestSender:
             schema=question.shape.schema,
             grammar=question.shape.grammar,
             opening=question.opening,
+            shown=question.shown,
             wants_logprobs=question.wants_logprobs,
             max_tokens=question.max_tokens,
             sampling=question.sampling,

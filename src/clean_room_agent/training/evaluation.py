@@ -190,7 +190,7 @@ def _ask(
     assert body is not None
     system = row.prompt[0].content if row.prompt[0].role == "system" else ""
     again: Prompt[Recorded, Any] = replace(
-        prompt, system=system, template="{{ text }}", narrow=None, grammar=None
+        prompt, system=system, template="{{ text }}", narrow=None, grammar=None, editable=None
     )
     reply = arm.models.ask(
         again,

@@ -246,7 +246,7 @@ def note_unshown(run: Run, job: StepJob, package: ContextPackage, pass_id: str, 
 
 def _unusable(answer: Implemented) -> tuple[AttemptOutcome, str] | None:
     if answer.truncated:
-        return AttemptOutcome.TRUNCATED, "the answer was cut off before its end; nothing was applied"
+        return AttemptOutcome.TRUNCATED, f"{answer.step.error_info}; nothing was applied"
     if answer.bad is not None:
         empty = answer.bad.kind == "empty"
         return AttemptOutcome.NO_EDITS if empty else AttemptOutcome.UNREADABLE, answer.bad.fault
