@@ -335,6 +335,48 @@ def test_too_many_processes_are_killed_and_said_so(tmp_path: Path) -> None:
     assert done.exceeded == "processes" or b"BlockingIOError" in done.stderr
 
 
+BURST = """
+import _thread, os, sys
+held = _thread.allocate_lock()
+held.acquire()
+def wait():
+    held.acquire()
+    held.release()
+for _ in range(int(sys.argv[1])):
+    _thread.start_new_thread(wait, ())
+held.release()
+os._exit(0)
+"""
+
+
+@linux
+def test_a_burst_of_processes_between_two_looks_is_noticed(tmp_path: Path) -> None:
+    command = (sys.executable, "-I", "-S", "-c", BURST, "300")
+    done = proc.run(command, cwd=tmp_path, timeout=PATIENCE, check=False, limits=Limits(processes=200))
+    assert done.exceeded == "processes" or b"can't start new thread" in done.stderr
+
+
+@linux
+def test_many_processes_one_after_the_other_do_not_count_together(tmp_path: Path) -> None:
+    one_by_one = "import os\nfor _ in range(400): os.waitpid(os.fork() or os._exit(0), 0)"
+    command = (sys.executable, "-I", "-S", "-c", one_by_one)
+    done = proc.run(command, cwd=tmp_path, timeout=PATIENCE, check=False, limits=Limits(processes=200))
+    assert (done.exceeded, done.returncode) == ("", 0)
+
+
+@linux
+def test_what_ended_and_is_not_waited_for_takes_a_place(tmp_path: Path) -> None:
+    zombies = "import os, time\nfor _ in range(40): os.fork() or os._exit(0)\ntime.sleep(600)"
+    done = proc.run(
+        (sys.executable, "-c", zombies),
+        cwd=tmp_path,
+        timeout=PATIENCE,
+        check=False,
+        limits=Limits(processes=20),
+    )
+    assert done.exceeded == "processes" or b"BlockingIOError" in done.stderr
+
+
 @linux
 def test_a_file_does_not_grow_beyond_its_bound(tmp_path: Path) -> None:
     grow = "import os\nwith open('f', 'wb') as file: file.write(b'x' * 5_000_000)"

@@ -4,12 +4,23 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from testing.patience import PATIENCE
 
 from clean_room_agent import proc, supervisor
-from clean_room_agent.supervisor import below, find_excess, processes_of, read_command, tell
+from clean_room_agent.supervisor import (
+    FIRST_PID,
+    Burst,
+    below,
+    find_excess,
+    machine_count,
+    processes_of,
+    read_command,
+    tell,
+)
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems have process groups only")
 BOUNDS, ARGUMENTS, VARIABLES = [1 << 30, 20, 0], [b"sh", b"-c", b"echo $A"], {b"A": b"b=c", b"E": b""}
@@ -89,6 +100,44 @@ def test_a_bound_that_is_exceeded_is_told_with_how_far(
     known = {-2: (os.getpid(), 1, 40), -3: (-2, 1, 60), -4: (1, 9, 10**9)}
     monkeypatch.setattr(supervisor, "processes_of", lambda _: known)
     assert find_excess(bounds) == excess
+
+
+class Machine:
+    """A machine whose figures are set: processes, number of the newest, seconds."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.figures = (100, 5000, 0.0)
+        monkeypatch.setattr(supervisor, "machine_count", lambda: self.figures[:2])
+        monkeypatch.setattr(supervisor, "time", SimpleNamespace(monotonic=lambda: self.figures[2]))
+
+
+def test_processes_that_came_and_went_between_two_looks_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch)
+    burst = Burst()
+    machine.figures = (130, 5030, 0.01)
+    assert (burst.most(), burst.now) == (20, 30)
+    burst.set_own(25)
+    machine.figures = (130, 8030, 0.02)
+    assert (burst.most(), burst.now) == (25 + 3000 - 10, 25)
+    machine.figures = (140, 8040, 2.02)
+    assert burst.most() < 100
+
+
+@linux
+def test_numbers_that_began_again_are_no_fewer_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch)
+    most = int(Path("/proc/sys/kernel/pid_max").read_text(encoding="ascii"))
+    machine.figures = (100, most - 40, 0.0)
+    burst = Burst()
+    machine.figures = (100, FIRST_PID + 60, 0.0)
+    assert burst.most() == 100
+
+
+@linux
+def test_the_machine_has_processes() -> None:
+    total, newest = machine_count()
+    assert total >= len(processes_of(os.getuid()))
+    assert newest > 0
 
 
 @linux

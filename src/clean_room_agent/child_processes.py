@@ -30,7 +30,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     memory: int = 0
     """Bytes held by all its processes together; measured several times a second."""
     processes: int = 0
-    """Processes and threads at a time."""
+    """Processes and threads at a time, those that ended and were not waited for included; watched all the time."""
     file_size: int = 0
     """Bytes of each file that is written."""
 

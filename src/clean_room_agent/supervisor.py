@@ -34,6 +34,12 @@ PAUSE_SECONDS = 0.002
 LOOK_SECONDS = 0.1
 """Seconds between two measurements of the command's memory; longer if measuring is slow."""
 LOOK_SHARE = 20
+TICK_SECONDS = 0.01
+"""Seconds between two looks at how many processes the machine has, where their number is bounded."""
+STARTED_ELSEWHERE = 1000
+"""Processes that the rest of the machine may start in a second without being taken for the command's."""
+FIRST_PID = 300
+"""Where the numbers of processes begin again."""
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -54,6 +60,49 @@ class Suppressed:
         return kind is not None and issubclass(kind, self._kinds)
 
 
+class Burst:
+    """How many processes and threads the command may have had at a time between two looks at each of its own, which take too
+    long to be taken often: from the number that the machine has, and the number that it has started since.
+
+    A process that the command starts adds to both, even if it is gone at the next look. The rest of the machine is taken to
+    have as many as at the last look, and to start at most `STARTED_ELSEWHERE` in a second.
+    """
+
+    def __init__(self) -> None:
+        self.now = 0
+        """How many the command has, if the rest of the machine has as many as before."""
+        self._total, self._newest = machine_count()
+        self._others = self._total
+        self._at = time.monotonic()
+
+    def set_own(self, own: int) -> None:
+        """`own` were just counted."""
+        self._others, self.now = self._total - own, own
+
+    def most(self) -> int:
+        """How many the command may have had at a time since this was asked before: those it had then, and those that have
+        started.
+        """
+        at = time.monotonic()
+        before, newest = self.now, self._newest
+        self._total, self._newest = machine_count()
+        self.now = self._total - self._others
+        started = self._newest - newest
+        if started < 0:
+            with open("/proc/sys/kernel/pid_max", "rb") as most:  # noqa: PTH123
+                started += int(most.read()) - FIRST_PID
+        elsewhere = int(STARTED_ELSEWHERE * (at - self._at))
+        self._at = at
+        return before + started - elsewhere
+
+
+def machine_count() -> tuple[int, int]:
+    """The machine's number of processes and threads, and the number of the newest."""
+    with open("/proc/loadavg", "rb") as load:  # noqa: PTH123
+        *_, counts, newest = load.read().split()
+    return int(counts.partition(b"/")[2]), int(newest)
+
+
 def main(control: int) -> None:
     """Run the command given on `control`, report its status, and leave none of its descendants."""
     os.set_inheritable(control, False)
@@ -67,6 +116,7 @@ def main(control: int) -> None:
     signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
     signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
     told, telling = os.pipe()
+    burst = Burst() if bounds[1] else None
     command = os.fork()
     if command == 0:
         os.close(telling)
@@ -81,20 +131,24 @@ def main(control: int) -> None:
     poller.register(wake, select.POLLIN)
     pause = LOOK_SECONDS
     next_look = time.monotonic() + pause
-    while control not in {
-        descriptor for descriptor, _ in poller.poll(pause * 1000 if any(bounds[:2]) else None)
-    }:
+    wait = 1000 * (TICK_SECONDS if burst else pause) if any(bounds[:2]) else None
+    while control not in {descriptor for descriptor, _ in poller.poll(wait)}:
         with Suppressed(BlockingIOError):
             os.read(wake, 4096)
-        reap(control, command)
+        # Before the end is told: what a short command started counts, too.
+        most = burst.most() if burst else 0
         started = time.monotonic()
-        if any(bounds[:2]) and started >= next_look:
-            excess = find_excess(bounds)
+        many = burst is not None and max(burst.now, most) > bounds[1]
+        if many or (any(bounds[:2]) and started >= next_look):
+            excess = find_excess(bounds, burst)
+            if burst and not excess and most > bounds[1]:
+                excess = f"processes {most}"
             if excess:
                 tell(control, f"{excess}\n")
                 break
             pause = max(LOOK_SECONDS, LOOK_SHARE * (time.monotonic() - started))
             next_look = time.monotonic() + pause
+        reap(control, command)
     kill_all(control, command)
 
 
@@ -167,12 +221,15 @@ def lower(kind: int, value: int) -> None:
     resource.setrlimit(kind, (value, value))
 
 
-def find_excess(bounds: list[int]) -> str:
-    """The limit that the descendants exceed, and their value, in words; "" for none."""
+def find_excess(bounds: list[int], burst: Burst | None = None) -> str:
+    """The limit that the descendants exceed, and their value, in words; "" for none. `burst` is told their number."""
     memory, processes, _ = bounds
     known = processes_of(None)
     tree = below(os.getpid(), known)
-    count = sum(known[pid][1] for pid in tree)
+    # One that has ended and was not waited for has no thread, and still takes a place.
+    count = sum(known[pid][1] or 1 for pid in tree)
+    if burst:
+        burst.set_own(count)
     if processes and count > processes:
         return f"processes {count}"
     # Pages that several share are counted once for each, so a sum within the bound is surely within it.
