@@ -33,6 +33,18 @@ def every_path(top: Path) -> list[str]:
     return sorted(str(path.relative_to(top)) for path in top.rglob("*"))
 
 
+def test_a_temporary_folder_goes_however_deep_it_is() -> None:
+    with temporary_folder("deep") as folder:
+        here = os.open(folder, os.O_RDONLY)
+        for _ in range(1500):
+            os.mkdir("d", dir_fd=here)
+            below = os.open("d", os.O_RDONLY, dir_fd=here)
+            os.close(here)
+            here = below
+        os.close(here)
+    assert not folder.exists()
+
+
 def test_what_is_not_there_is_removed_already(tmp_path: Path) -> None:
     write(tmp_path, {"other": ""})
     remove_tree(tmp_path / "none")

@@ -213,9 +213,13 @@ def _opened(path: str, at: int | None) -> Iterator[int]:
 
 @contextlib.contextmanager
 def temporary_folder(kind: str) -> Iterator[Path]:
-    """A new, private folder, removed at the end; while this process lives, `abandoned_folders` does not name it."""
-    with tempfile.TemporaryDirectory(prefix=f"cra-{kind}-") as name, working_in(Path(name)):
-        yield Path(name)
+    """A new, private folder, removed at the end, however deep it is; while this process lives, `abandoned_folders` does not name it."""
+    folder = Path(tempfile.mkdtemp(prefix=f"cra-{kind}-"))
+    try:
+        with working_in(folder):
+            yield folder
+    finally:
+        remove_tree(folder)  # `shutil.rmtree` has a limit of some thousand levels
 
 
 @contextlib.contextmanager

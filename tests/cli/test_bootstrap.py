@@ -179,6 +179,52 @@ def test_a_manifest_and_a_list_of_what_is_excluded(history: Path, home: Project)
     assert {row["source"] for row in rows} == {"synthetic"}
 
 
+def add_odd_commit(top: Path, message: bytes, when: str = "1700000000 +0000", file: str = "") -> None:
+    """A commit that git would not make, by default without a change; `file` is added."""
+    change = f"M 100644 inline {file}\ndata 6\nX = 1\n\n" if file else ""
+    head = f"commit refs/heads/main\ncommitter Ada <ada@example.org> {when}\ndata {len(message)}\n"
+    start = "from refs/heads/main^0\n" if repositories.list_refs(top) else ""
+    feed = head.encode() + message + f"\n{start}{change}\n".encode()
+    repositories.git(top, "fast-import", "--quiet", "--date-format=raw-permissive", feed=feed)
+
+
+def test_odd_commits_and_repositories_are_counted_and_named(
+    home: Project, tmp_path: Path, made: tuple[Project, dict[str, Any]]
+) -> None:
+    history = tmp_path / "mined" / "till"
+    make_history(history)
+    add_odd_commit(history, b"The year is one that no calendar has", "253402300800 +0000")
+    add_odd_commit(history, b"The hours are none that a clock has", "1700000000 +9999999")
+    add_odd_commit(history, "Ren\u00e9e has written this in Latin-1 here".encode("latin-1"))
+    add_odd_commit(history, b"The tree is deeper than a path may be", file="deep/" * 1500 + "x.py")
+    repositories.git(history, "read-tree", "HEAD^{tree}")
+    (history / "till/stock.py").write_text("def count(items):\n    return sum(1 for _ in items)\n")
+    repositories.git(history, "add", "till/stock.py")
+    repositories.git(history, "commit", "-qm", "Count the items of the stock one by one")
+    other = tmp_path / "sha256"
+    other.mkdir()
+    repositories.git(other, "init", "-q", "--object-format=sha256", "-b", "main")
+    add_odd_commit(other, b"Begin")
+    data = home.home / "data"
+    code, out, err = home.run_here(
+        "bootstrap", str(history), str(other), "-o", str(data), "--jobs", "1", "--json", *BUDGET
+    )
+    assert code == 0, err
+    told = json.loads(out)
+    assert (told["commits_seen"], told["commits_used"]) == (14, made[1]["commits_used"])
+    assert told["repositories_not_read"] == [f"{tmp_path.name}/sha256"]
+    wanted = {
+        "commit: date after the year 9999": 1,
+        "commit: message or author not in UTF-8, or with control characters": 1,
+        "commit: in a repository with SHA-256 names": 1,
+        "parent that cannot be checked out or indexed": 1,
+    }
+    assert told["left_out"].items() >= wanted.items()
+    card = (data / "README.md").read_text()
+    assert "sha256" in card
+    assert all(reason in card for reason in wanted)
+
+
 @pytest.mark.skipif("CRA_RAY" not in os.environ, reason="needs the extra `cluster`; CRA_RAY=1 runs it")
 def test_a_cluster_with_a_worker_killed_gives_the_same_rows(
     history: Path, home: Project, monkeypatch: pytest.MonkeyPatch

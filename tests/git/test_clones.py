@@ -64,3 +64,13 @@ def test_a_hook_of_the_template_does_not_run(top: Path, tmp_path: Path) -> None:
     assert (checkout.root / "src" / "a.py").read_text() == "A = 2\n"
     assert checkout.paths() == {"LICENSE", "src/a.py", "b.bin"}
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_damaged_object_is_missing_and_the_others_are_not(top: Path) -> None:
+    blob = git(top, "hash-object", "-w", "LICENSE")
+    damaged = top / ".git/objects" / blob[:2] / blob[2:]
+    damaged.chmod(0o644)
+    damaged.write_bytes(damaged.read_bytes()[:8])
+    with Objects(top / ".git") as objects:
+        assert objects.read(blob) is None
+        assert objects.read("HEAD:src/a.py") == b"A = 2\n"

@@ -67,3 +67,8 @@ def test_each_text_is_read_once() -> None:
     licences = Licences(objects)
     assert [licences.of(commit) for commit in "abc"] == ["MIT"] * 3
     assert objects.read_count == 1
+
+
+def test_a_licence_that_never_ends_is_not_known_and_takes_no_time() -> None:
+    assert licence_of_text("Redistribution and use in source and binary forms, " * 3_000) == "BSD-2-Clause"
+    assert licence_of_text(MIT + " and" * 100_000) == ""

@@ -4,10 +4,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from testing.histories import KEEP_CENTS, LIST_NAMES, make_history, mined
 
 from clean_room_agent.git.changes import CommitChange, FileChange
-from clean_room_agent.training.mining import clean_message, mine, names_file, refusal
+from clean_room_agent.training.mining import LAST_SECOND, clean_message, mine, names_file, refusal
 
 TASK = "Keep every cent when a bill is split"
 
@@ -41,6 +42,16 @@ def test_a_commit_with_a_task_in_words_is_kept() -> None:
         (commit(parents=()), "first commit"),
         (commit("Fix the rounding"), "message of few words"),
         (commit(author="dependabot[bot] <bot@example.org>"), "by a bot"),
+        (commit(f"{TASK} \udce9"), "message or author not in UTF-8, or with control characters"),
+        (
+            commit(author="J\udce9r\ufffdme <j@example.org>"),
+            "message or author not in UTF-8, or with control characters",
+        ),
+        (commit(f"{TASK}\x1b[31m"), "message or author not in UTF-8, or with control characters"),
+        (commit("word " * 1_000_000), "message too long"),
+        (replace(commit(), timestamp=LAST_SECOND + 1), "date after the year 9999"),
+        (commit(files=(changed("d/" * 1500 + "deep.py"),)), "file names that are not shown or edited"),
+        (commit(files=(changed("na\udcefve.py"),)), "file names that are not shown or edited"),
         (commit("Bump requests from 2.0 to 2.1 in the tests"), "bump, release or formatting"),
         (commit("Release version 3.1 of the whole thing"), "bump, release or formatting"),
         (commit("fix: typos in the docstrings of all modules"), "bump, release or formatting"),
@@ -55,7 +66,7 @@ def test_a_commit_with_a_task_in_words_is_kept() -> None:
         (commit(files=(changed(status="T"),)), "not plain text files"),
         (commit(files=(changed(lines=None),)), "not plain text files"),
         (commit(files=(changed(lines=199), changed("src/b.py", 1))), "200 changed lines or more"),
-        (commit(files=(changed("src/a\nb.py"),)), "file names that are not shown"),
+        (commit(files=(changed("src/a\nb.py"),)), "file names that are not shown or edited"),
     ],
 )
 def test_what_is_no_task_is_refused_with_its_reason(change: CommitChange, reason: str) -> None:
@@ -93,3 +104,8 @@ def test_a_task_that_names_its_file_is_known() -> None:
     assert names_file("Keep cents in `money.py`, please", ("src/money.py",))
     assert names_file("src/money.py: keep cents", ("src/money.py",))
     assert not names_file("Keep the money", ("src/money.py",))
+
+
+def test_the_last_year_that_a_calendar_has_is_used() -> None:
+    (kept,) = mine([replace(commit(), timestamp=LAST_SECOND)], Counter())
+    assert kept.timestamp == "9999-12-31T23:59:59+00:00"

@@ -41,6 +41,8 @@ SETTINGS: Mapping[str, str] = {
     **{f"GIT_CONFIG_KEY_{at}": setting.partition("=")[0] for at, setting in enumerate(SAFE)},
     **{f"GIT_CONFIG_VALUE_{at}": setting.partition("=")[2] for at, setting in enumerate(SAFE)},
 }
+UNKNOWN = "could not be resolved"
+"""What GitPython says of an object that there is not."""
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and of how much (0: unknown)."""
 
@@ -52,16 +54,18 @@ class Objects:
         """`git_dir` is the folder with the objects: a bare repository, or the `.git` of another."""
         self._git = gitpython.Git(str(git_dir))
         self._git.update_environment(**SETTINGS, **FIXED, GIT_DIR=str(git_dir))
-        with _as_for_a_child():
-            self.read("HEAD")  # starts the process
+        self.read("HEAD")  # fails here, if at all
 
     def read(self, name: str) -> bytes | None:
         """The content of the object `name`, which may be `<commit>:<path>`; None if there is no such object."""
         if "\n" in name:
             return None
         try:
-            return bytes(self._git.get_object_data(name)[3])
-        except (ValueError, UnicodeEncodeError):
+            with _as_for_a_child():  # it starts the process, if there is none
+                return bytes(self._git.get_object_data(name)[3])
+        except (ValueError, OSError) as exc:
+            if UNKNOWN not in str(exc):  # git died of a damaged object, or its answer was not understood
+                self._git.clear_cache()
             return None
 
     def list_folder(self, commit: str) -> dict[str, str]:

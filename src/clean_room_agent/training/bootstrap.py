@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from clean_room_agent.git.changes import stream_changes
+from clean_room_agent.git.log import walk
 from clean_room_agent.training.commit_sources import Exclusions, Source
 from clean_room_agent.training.dataset import Entry, Message, Origin, Row, Split
 from clean_room_agent.training.dataset_filters import near_duplicates, split_groups
@@ -21,6 +22,7 @@ from clean_room_agent.training.shards import Making, Unit, cut_units, make_shard
 
 SAME = 0.7
 """Jaccard similarity from which two commits, or two pairs of a prompt, are nearly the same."""
+SHA1_LENGTH = 40
 ORDER: Mapping[Split, int] = {"test": 0, "validation": 1, "train": 2}
 NEGATIVE = frozenset({"no", "skip"})
 """Verdicts that reject the item."""
@@ -42,6 +44,8 @@ class Mined(Struct, frozen=True, kw_only=True):
     """Commits."""
     refused: Mapping[str, int]
     """Refused commits, by the filter that refused them."""
+    unread: tuple[str, ...] = ()
+    """Repositories whose objects have SHA-256 names, which GitPython does not read; their commits are among the refused."""
 
 
 class Assembled(Struct, frozen=True, kw_only=True):
@@ -71,10 +75,15 @@ def mine_sources(
     """
     units: list[Unit] = []
     refused: Counter[str] = Counter()
+    unread: list[str] = []
     kept = 0
     every = tuple(sources)
     for number, source in enumerate(every):
         progress(number, len(every))
+        if len(source.head) != SHA1_LENGTH:
+            unread.append(source.name)
+            refused["in a repository with SHA-256 names"] += sum(1 for _ in walk(source.git_dir, source.head))
+            continue
         changes = stream_changes(source.git_dir, source.head)
         commits = tuple(mine(changes, refused, skip=exclusions.commits))
         if newest is not None and len(commits) > newest:
@@ -82,7 +91,12 @@ def mine_sources(
             commits = commits[-newest:]
         kept += len(commits)
         units += cut_units(source.name, source.git_dir, commits, unit_commits)
-    return Mined(units=tuple(units), seen=kept + refused.total(), refused=dict(sorted(refused.items())))
+    return Mined(
+        units=tuple(units),
+        seen=kept + refused.total(),
+        refused=dict(sorted(refused.items())),
+        unread=tuple(unread),
+    )
 
 
 def missing_units(folder: Path, units: Iterable[Unit], making: Making) -> tuple[Unit, ...]:

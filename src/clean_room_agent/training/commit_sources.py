@@ -18,7 +18,7 @@ from clean_room_agent.git.changes import resolve_commit
 from clean_room_agent.git.command import git, one_line
 from clean_room_agent.git.repository import remote_url
 
-HASH = re.compile(r"[0-9a-f]{40}")
+HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 URL = re.compile(r"[a-z][a-z+.-]*://|[\w.-]+@[\w.-]+:")
 
 

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from msgspec import Struct
 
 from clean_room_agent import syntax
+from clean_room_agent.execute.edits.rules import path_fault
 from clean_room_agent.git.changes import CommitChange, FileChange
 from clean_room_agent.paths import is_secret_name, kind_of
 
@@ -48,6 +49,11 @@ NUMBER = re.compile(
     re.IGNORECASE,
 )
 """The number of an issue or pull request at the end of a subject."""
+UNREADABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffd]")
+LAST_SECOND = 253_402_300_799
+"""Of the year 9999, since 1970 UTC: no calendar of Python has later ones."""
+MAX_READ = 100_000
+"""Characters of a message with its trailers."""
 WORDS = re.compile(r"[A-Za-z][\w'.-]*")
 
 
@@ -94,7 +100,18 @@ def refusal(change: CommitChange) -> str:
     """Why the commit is not used as a task; "" if it may be."""
     if len(change.parents) != 1:
         return "merge" if change.parents else "first commit"
-    return _refused_message(change) or _refused_files(change.files)
+    return _odd(change) or _refused_message(change) or _refused_files(change.files)
+
+
+def _odd(change: CommitChange) -> str:
+    """What no row of a dataset can hold."""
+    if change.timestamp > LAST_SECOND:
+        return "date after the year 9999"
+    if len(change.message) > MAX_READ:
+        return "message too long"
+    if UNREADABLE.search(f"{change.author}{change.message}"):
+        return "message or author not in UTF-8, or with control characters"
+    return ""
 
 
 def _refused_message(change: CommitChange) -> str:
@@ -126,8 +143,8 @@ def _refused_files(files: tuple[FileChange, ...]) -> str:
         ("not plain text files", not is_plain),
         (f"{MAX_LINES} changed lines or more", sum(entry.lines or 0 for entry in sources) >= MAX_LINES),
         (
-            "file names that are not shown",
-            any(is_secret_name(PurePosixPath(path).name) or not _is_nameable(path) for path in paths),
+            "file names that are not shown or edited",
+            any(is_secret_name(PurePosixPath(path).name) or path_fault(path) for path in paths),
         ),
     )
     return next((reason for reason, refused in checks if refused), "")
@@ -166,11 +183,3 @@ def _may_stand_beside(path: str) -> bool:
     return (
         kind == "test" or PurePosixPath(path).suffix.lower() in PROSE or (kind == "side" and "." not in path)
     )
-
-
-def _is_nameable(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return path.isprintable()

@@ -4,6 +4,7 @@ A file that exists is complete, so an interrupted run continues by making the mi
 """
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -46,6 +47,11 @@ SURE = 0.5
 """Confidence from which on a reference counts as a use."""
 VERSION = 1
 """Raised when this program makes other pairs of the same commits and the prompts' texts do not show it."""
+NOT_SHOWN = "parent that cannot be checked out or indexed"
+ODD_NAMES = frozenset(
+    {errno.ENAMETOOLONG, errno.ELOOP, errno.EILSEQ, errno.EINVAL, errno.ENOTDIR, errno.EISDIR}
+)
+"""Errors that a file's name, or what stands there, may be the reason for."""
 COLUMNS = (
     "repo", "commit", "timestamp", "license", "task_id", "stage", "item", "label", "found_by", "system", "prompt", "answer",
     "change",
@@ -184,15 +190,17 @@ def _work(unit: Unit, making: Making) -> Shard:
             if isinstance(files, str):
                 counts[files] += 1
                 continue
+            # One odd commit in thousands is counted, and not the end; a full disk is.
             try:
                 checkout.show(commit.parent)
                 made = _made(checkout, commit, files, making, f"{unit.repo}@{commit.hash}")
-            except (
-                GitError,
-                RepositoryError,
-                IndexingError,
-            ):  # of one commit in thousands: counted, not the end
-                counts["parent that cannot be checked out or indexed"] += 1
+            except (GitError, RepositoryError, IndexingError, RecursionError, UnicodeError):
+                counts[NOT_SHOWN] += 1
+                continue
+            except OSError as exc:
+                if exc.errno not in ODD_NAMES:
+                    raise
+                counts[NOT_SHOWN] += 1
                 continue
             counts.update(made.dropped)
             kept = [pair for pair in made.pairs if not redactor.secrets_in(f"{pair.prompt}\n{pair.answer}")]
