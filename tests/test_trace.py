@@ -9,8 +9,8 @@ from testing.repositories import git
 from tests.report.scripted_solve import LINE, solved_sample
 from tests.report.trace_page import PATH, Answered, answers_on_page, ask, parameters
 
+from clean_room_agent.git.branches import branch_tip
 from clean_room_agent.git.history import read_blob
-from clean_room_agent.git.refs import branch_tip
 from clean_room_agent.git.repository import open_repository
 
 

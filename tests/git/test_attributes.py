@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from testing.repositories import git, make_repository, write
+from testing.repositories import Files, git, make_repository, write
 
 from clean_room_agent.errors import RepositoryError
 from clean_room_agent.git.commits import FILE, FileChange, Snapshot, commit_files, encodings_at, snapshot
@@ -23,7 +23,7 @@ win.txt working-tree-encoding=
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repository:
-    files = {
+    files: Files = {
         ".gitattributes": ATTRIBUTES,
         "a.txt": UTF16,
         "sub/b.sj": "\u65e5\u672c\n".encode("shift-jis"),

@@ -119,7 +119,10 @@ def test_a_file_of_the_scaffold_alone_may_be_written_anew(project: MemoryProject
 
 
 def test_what_git_converts_is_neither_edited_nor_created(tmp_path: Path) -> None:
-    files = {".gitattributes": "*.txt working-tree-encoding=UTF-16LE\n", "a.txt": "a".encode("utf-16-le")}
+    files: Files = {
+        ".gitattributes": "*.txt working-tree-encoding=UTF-16LE\n",
+        "a.txt": "a".encode("utf-16-le"),
+    }
     repo = open_repository(make_repository(tmp_path / "project", files))
     texts, refused = RunCommits(repo, "task", repo.head, Interrupts()).tree().texts(("a.txt", "new.txt"))
     assert texts == {}

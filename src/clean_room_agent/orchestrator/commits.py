@@ -197,7 +197,7 @@ class RunCommits:
             self._kept_head = self.head
 
     def land(self, branch: str, before: tuple[str, str]) -> str:
-        """Put a branch at the head, and return its name: `branch`, or that with a number appended; see `git.refs.land`."""
+        """Put a branch at the head, and return its name: `branch`, or that with a number appended; see `git.branches.land`."""
         with self._timed(TimeKind.GIT, "branch"):
             return land(self.repo, branch, self.head, before=before, synced=self._synced)
 
