@@ -4,6 +4,7 @@ from testing.packages import package, shown_file
 
 from clean_room_agent.artifacts.context import ContextPackage, DroppedItem
 from clean_room_agent.artifacts.plans import Part, TargetFile
+from clean_room_agent.execute.edits.places import Places
 from clean_room_agent.execute.fallback_plans import (
     MAX_FILES,
     MAX_WORDS,
@@ -107,3 +108,11 @@ def test_a_test_file_is_created_only_where_the_task_names_it(task: str, created:
 
 def test_where_there_is_no_file_there_is_no_step() -> None:
     assert whole_part(Part(id="p1", description="Change x."), TASK, (), PATHS) is None
+
+
+def test_a_path_where_no_file_can_be_is_left_out() -> None:
+    places = Places(PATHS, {"link.py": "a link"})
+    part = Part(id="p1", description="Change x.", affected_files=("link.py", "a.py/b.py", "new.py"))
+    plan = whole_part(part, TASK, ("b.py",), places)
+    assert plan is not None
+    assert plan.steps[0].target_files == (TargetFile(path="new.py", role="create"),)

@@ -124,7 +124,9 @@ def test_what_git_converts_is_neither_edited_nor_created(tmp_path: Path) -> None
         "a.txt": "a".encode("utf-16-le"),
     }
     repo = open_repository(make_repository(tmp_path / "project", files))
-    texts, refused = RunCommits(repo, "task", repo.head, Interrupts()).tree().texts(("a.txt", "new.txt"))
+    tree = RunCommits(repo, "task", repo.head, Interrupts()).tree()
+    assert "a file that git converts" in tree.places.obstacle("a.txt")
+    texts, refused = tree.texts(("a.txt", "new.txt"))
     assert texts == {}
     assert refused == dict.fromkeys(
         ("a.txt", "new.txt"), "git converts it to UTF-16LE in a working tree (working-tree-encoding)"

@@ -5,6 +5,7 @@ from pathlib import PurePosixPath
 
 from clean_room_agent.artifacts.context import ContextPackage, Detail
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep, TargetFile
+from clean_room_agent.execute.edits.places import Places
 from clean_room_agent.execute.edits.rules import is_control_path
 from clean_room_agent.execute.plan_validation import ending_with, filled_role
 from clean_room_agent.paths import is_test_configuration, is_test_path, matches_glob
@@ -55,14 +56,20 @@ def whole_part(part: Part, task: str, scope: Iterable[str], paths: Collection[st
 
     A named file that is not among `paths`, those in the tree, is taken for the only one that ends in that name.
     Otherwise it is created, if the tree has a file with the same suffix; but not a test file that the task does not
-    name, nor a name without a suffix.
+    name, nor a name without a suffix. A path where no file can be is left out.
     """
+    places = Places.of(paths)
     kinds = {PurePosixPath(path).suffix for path in paths} - {""}
     meant = (path if path in paths else ending_with(path, paths) or path for path in part.affected_files)
     named = dict.fromkeys(
         path
         for path in meant
-        if path in paths or (PurePosixPath(path).suffix in kinds and (path in task or not is_test_path(path)))
+        if path in paths
+        or (
+            PurePosixPath(path).suffix in kinds
+            and (path in task or not is_test_path(path))
+            and not places.obstacle(path)
+        )
     )
     files = tuple(named or dict.fromkeys(tuple(scope)[:MAX_FILES]))
     if not files:

@@ -15,6 +15,7 @@ UTF8 = re.compile(r"utf-?8", re.IGNORECASE)
 WITHOUT_ENCODING = frozenset({"unspecified", ""})
 NO_NAME = frozenset({"set", "unset"})
 """What git says of an attribute without a value; it stops at such a file."""
+CONVERTED = f"a file that git converts to another encoding ({ATTRIBUTE})"
 FILE = ".gitattributes"
 OF_ALL_USERS = Path("/etc/gitattributes")
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 from msgspec import Struct, structs
 
 from clean_room_agent.errors import GitError, RepositoryError
-from clean_room_agent.git.attributes import encodings, has_attributes, why_not_shown
+from clean_room_agent.git.attributes import CONVERTED, encodings, has_attributes, why_not_shown
 from clean_room_agent.git.command import HEX, Named, git, named_programs, names, one_line
 from clean_room_agent.git.generated import Generated, split_generated
 
@@ -244,12 +244,12 @@ def list_files(top: Path) -> tuple[str, ...]:
 
 
 def list_others(top: Path) -> dict[str, str]:
-    """What else git tracks or would offer to add, by path: "a link", or "a submodule" (any other repository)."""
-    listed = set(_list_paths(top)[0])
+    """What git lists that is not for edits, by path: a link, a submodule (any other repository), a file that git converts."""
+    listing = list_work_tree(top)
+    listed = {path.rstrip("/") for path in listing.paths}
     links = {path: "a link" for path in listed if (top / path).is_symlink()}
-    return links | {
-        path.rstrip("/"): "a submodule" for path in listed - links.keys() if (top / path).is_dir()
-    }
+    submodules = {path: "a submodule" for path in listed - links.keys() if (top / path).is_dir()}
+    return links | submodules | {path: CONVERTED for path, _ in listing.encoded}
 
 
 def author_of(repo: Repository) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.cancellation import Interrupts
 from clean_room_agent.execute.edits.places import Places
 from clean_room_agent.file_contents import NotTextError, TextFile, decode
-from clean_room_agent.git.attributes import why_not_shown
+from clean_room_agent.git.attributes import CONVERTED, why_not_shown
 from clean_room_agent.git.branches import land
 from clean_room_agent.git.commits import FileChange, commit_files, encodings_at
 from clean_room_agent.git.history import (
@@ -38,10 +38,12 @@ class Tree(Struct, frozen=True, kw_only=True, dict=True):
 
     repo: Repository
     commit: str
+    encoded: frozenset[str] = frozenset()
+    """Files that git converts to another encoding."""
 
     def at(self, commit: str) -> "Tree":
         """The tree of another commit."""
-        return Tree(repo=self.repo, commit=commit)
+        return Tree(repo=self.repo, commit=commit, encoded=self.encoded)
 
     @cached_property
     def paths(self) -> frozenset[str]:
@@ -51,10 +53,10 @@ class Tree(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def places(self) -> Places:
-        """The regular files, and what else stands in the tree."""
+        """The files that edits may change, and what else stands in the tree."""
         entries = list_tree(self.repo, self.commit)
-        others = {path: OTHERS[entry.mode] for path, entry in entries.items() if path not in self.paths}
-        return Places(self.paths, others)
+        others = {path: OTHERS[entry.mode] for path, entry in entries.items() if entry.mode in OTHERS}
+        return Places(self.paths, others | dict.fromkeys(self.encoded, CONVERTED))
 
     def mode(self, path: str) -> str | None:
         """The mode of the file as git writes it; None if the tree has no such file or link."""
@@ -151,7 +153,12 @@ class RunCommits:
 
     def tree(self, commit: str = "") -> Tree:
         """The files of a commit; by default of the newest accepted one."""
-        return Tree(repo=self.repo, commit=commit or self.head)
+        return Tree(repo=self.repo, commit=commit or self.head, encoded=self._encoded)
+
+    @cached_property
+    def _encoded(self) -> frozenset[str]:
+        """As the run's snapshot has them: edits change neither attributes nor such files."""
+        return frozenset(encodings_at(self.repo, self.base, list_tree(self.repo, self.base)))
 
     def exists(self, commit: str) -> bool:
         """Whether the commit can be read; it may be lost after a power cut."""

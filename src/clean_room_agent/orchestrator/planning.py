@@ -176,7 +176,7 @@ def _end_of_steps(
     scope = _editable_scope(run, package)
     from clean_room_agent.execute.fallback_plans import whole_part
 
-    whole = whole_part(part, run.task.description, scope, run.commits.tree().paths)
+    whole = whole_part(part, run.task.description, scope, run.commits.tree().places)
     if whole is None:
         return PassEnd(success=False, detail=f"{why}; {NOTHING_IN_SCOPE}")
     targets = whole.steps[0].target_files

@@ -12,11 +12,11 @@ NO_OTHERS: Mapping[str, str] = MappingProxyType({})
 
 
 class Places(Collection[str]):
-    """The regular files of a tree, and what else is in it."""
+    """The files of a tree that edits may change, and what else is in it."""
 
     def __init__(self, files: Iterable[str], others: Mapping[str, str] = NO_OTHERS) -> None:
-        """`others` says what stands at other paths: "a link"."""
-        self._files = frozenset(files)
+        """`others` says what stands at paths that are not for edits: "a link"."""
+        self._files = frozenset(files) - others.keys()
         self._others = others
 
     @classmethod
