@@ -1,6 +1,8 @@
 """Facts for a bug report, without secrets."""
 
-from clean_room_agent.app.bug_report_facts import HIDDEN, without_named
+import pytest
+
+from clean_room_agent.app.bug_report_facts import HIDDEN, OUR_NAME, without_named
 
 
 def test_what_has_a_secret_s_name_is_hidden_at_any_depth() -> None:
@@ -18,3 +20,20 @@ def test_what_has_a_secret_s_name_is_hidden_at_any_depth() -> None:
 
 def test_an_empty_secret_says_so() -> None:
     assert without_named("token", "") == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("raw.sqlite-wal", True),
+        (".gitignore", True),
+        ("session_4e48237c-eefd-4702-a5eb-31ca33c169d1.sqlite", True),
+        ("cra-bug-report-4e48237c.zip", True),
+        ("round-half-up.toml", False),
+        ("session_fix-the-bill.sqlite", False),
+        ("raw.sqlite.mine", False),
+        ("rawsqlite", False),
+    ],
+)
+def test_names_of_the_program_s_own_words_are_told(name: str, known: bool) -> None:
+    assert bool(OUR_NAME.fullmatch(name)) == known

@@ -14,6 +14,7 @@ from testing.runs.recorded import read_newest
 from testing.runs.solving import MENDED_MONEY, MONEY, TILL, Project, make_project
 from testing.servers.ollama_server import OllamaServer
 
+from clean_room_agent.app.tracebacks import log_text
 from clean_room_agent.cli.main import run
 from clean_room_agent.db.connection import get_connection, transaction
 from clean_room_agent.db.raw.runs import EventRow, append_event
@@ -33,6 +34,7 @@ PLACES = frozenset(
     {"README.txt", "program.json", "check.json", "configuration.json", "folder.json"}
     | {"run.json", "events.json", "calls.json"}
 )
+TRACEBACKS = frozenset({"tracebacks/cra-bug-1.log", "tracebacks/cra-bug-3.log"})
 
 
 def read_archive(path: Path) -> dict[str, str]:
@@ -55,7 +57,13 @@ def planted_once(tmp_path_factory: pytest.TempPathFactory) -> Project:
     project = make_project(folder, files, {"till/money.py": f'PASSWORD = "{PASSWORD}"\n{MENDED_MONEY}'})
     temporary = folder / "temporary"
     temporary.mkdir()
-    (temporary / "cra-bug-1.log").write_text(f"in {project.home}/work with {TOKEN}\n")
+    bug = OSError(
+        f"in {project.home}/work with {TOKEN} on round half up\nWhere it happened:\n\nround half up"
+    )
+    (temporary / "cra-bug-1.log").write_text(log_text(bug))
+    (temporary / "cra-bug-3.log").write_text("round half up")
+    (temporary / "cra-bug-round half up.log").write_text("")
+    os.mkfifo(temporary / "cra-bug-4.log")
     (temporary / "cra-bug-2.log").symlink_to(project.top / "till" / "money.py")
     with OllamaServer(project.oracle) as server:
         told = project.solve(server)
@@ -113,10 +121,11 @@ def test_no_secret_and_no_home_is_in_it(planted: Project, flags: tuple[str, ...]
         assert str(planted.home) not in text, name
         assert str(planted.top) not in text, name
     assert told["secrets_replaced"] > 0
-    note = next(event for event in json.loads(files["events.json"]) if "secret" in event["detail"])
-    assert "~/secret and <repository>/till" in note["detail"]
-    assert note["detail"].count("[secret:") == 2
-    assert files["tracebacks/cra-bug-1.log"].startswith("in ~/work with [secret:")
+    if flags:
+        notes = [detail for _, kind, detail in json.loads(files["texts.json"])["events"] if kind == "note"]
+        assert "~/secret and <repository>/till" in notes[-1]
+        assert notes[-1].count("[secret:") == 2
+        assert "OSError: in ~/work with [secret:" in files["tracebacks/cra-bug-1.log"]
     assert "tracebacks/cra-bug-2.log" not in files, "a link leads anywhere"
 
 
@@ -134,7 +143,9 @@ def test_what_a_maintainer_needs_is_in_it(planted: Project) -> None:
     planted.configure("http://127.0.0.1:9/v1", models=models)
     told, files = make(planted)
     assert WEAK not in files["configuration.json"]
-    assert set(files) == PLACES | {"tracebacks/cra-bug-1.log"}
+    assert set(files) == PLACES | TRACEBACKS
+    assert files["tracebacks/cra-bug-1.log"] == "Where it happened:\n\nbuiltins.OSError\n"
+    assert files["tracebacks/cra-bug-3.log"] == ""
     program = json.loads(files["program.json"])
     assert program["cra"] == VERSION
     assert {"click", "httpx", "pydantic"} <= set(program["packages"])
@@ -163,10 +174,12 @@ def test_the_users_code_and_words_are_in_it_on_demand_alone(planted: Project) ->
     assert not any(line in everything for line in CODE_LINES)
     assert planted.task not in everything
     assert "round half up" not in everything
+    assert "must add up" not in everything
     _, files = make(planted, "--prompts")
     assert set(files) - PLACES == {
-        "tracebacks/cra-bug-1.log",
+        *TRACEBACKS,
         "task.txt",
+        "texts.json",
         "prompts.json",
         "diffs.json",
         "tests.json",

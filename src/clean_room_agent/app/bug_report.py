@@ -63,7 +63,7 @@ def make_report(repo: Path, run: str, *, prompts: bool) -> BugReport:
     """
     workspace, why_not = _workspace(repo)
     redactor = _redactor(workspace)
-    parts = [*_parts(repo, workspace, why_not)]
+    parts = [*_parts(repo, workspace, why_not, prompts=prompts)]
     task_id = None
     try:
         with _record(workspace) as conn:
@@ -162,7 +162,7 @@ def _task(conn: Connection, run: str) -> str | None:
         raise
 
 
-def _parts(repo: Path, workspace: Workspace | None, why_not: str) -> Iterator[Part]:
+def _parts(repo: Path, workspace: Workspace | None, why_not: str, *, prompts: bool) -> Iterator[Part]:
     yield Part(
         name="program.json",
         holds="versions, platform, sandbox, chosen variables",
@@ -184,17 +184,18 @@ def _parts(repo: Path, workspace: Workspace | None, why_not: str) -> Iterator[Pa
     yield Part(name="configuration.json", holds="every value, and where it comes from", value=configuration)
     yield Part(
         name="folder.json",
-        holds="names and sizes in .clean_room",
+        holds="sizes in .clean_room; names that the program gave",
         value=bug_report_facts.folder_facts(workspace),
     )
-    for name, text in bug_report_facts.tracebacks():
-        yield Part(name=f"tracebacks/{name}", holds="the traceback of a bug", value=text)
+    holds = "the traceback of a bug" if prompts else "the traceback of a bug, without messages"
+    for name, text in bug_report_facts.tracebacks(messages=prompts):
+        yield Part(name=f"tracebacks/{name}", holds=holds, value=text)
 
 
 def _run_parts(conn: Connection | None, task_id: str | None, *, prompts: bool) -> Iterator[Part]:
     if conn is None or task_id is None:
         return
-    from clean_room_agent.report.run_facts import call_facts, event_facts, run_facts
+    from clean_room_agent.report.run_facts import call_facts, event_facts, run_facts, run_texts
     from clean_room_agent.report.trace import Chosen, read_trace
 
     trace = read_trace(conn, task_id)
@@ -203,9 +204,7 @@ def _run_parts(conn: Connection | None, task_id: str | None, *, prompts: bool) -
         holds="outcome, passes, attempts, test runs in numbers",
         value=run_facts(trace),
     )
-    yield Part(
-        name="events.json", holds="what happened, with names of files and tests", value=event_facts(trace)
-    )
+    yield Part(name="events.json", holds="what happened, and when", value=event_facts(trace))
     yield Part(
         name="calls.json", holds="each call: model, tokens, time, how it was read", value=call_facts(trace)
     )
@@ -219,6 +218,11 @@ def _run_parts(conn: Connection | None, task_id: str | None, *, prompts: bool) -
     tests = [{"kind": row.kind, "of": row.task_id, "output": row.test_output} for row in trace.tests]
     task = "" if trace.run is None else trace.run.task_description
     yield Part(name="task.txt", holds="YOUR WORDS: the task", value=task + "\n")
+    yield Part(
+        name="texts.json",
+        holds="YOUR WORDS AND NAMES: reasons, events, errors",
+        value=to_shown(run_texts(trace)),
+    )
     yield Part(name="prompts.json", holds="YOUR CODE: what models read and answered", value=texts)
     yield Part(name="diffs.json", holds="YOUR CODE: what each attempt changed", value=diffs)
     yield Part(name="tests.json", holds="what your tests printed", value=tests)

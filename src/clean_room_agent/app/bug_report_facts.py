@@ -4,6 +4,7 @@ import os
 import platform
 import re
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -18,6 +19,7 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.config_values import ConfiguredValue, list_values
 from clean_room_agent.app.self_check import as_object, local_checks
 from clean_room_agent.app.settings import user_config_file
+from clean_room_agent.app.tracebacks import places_in
 from clean_room_agent.config import read_toml
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.redaction import SECRET_NAME
@@ -44,6 +46,12 @@ TOLD_VARIABLES = (
 """The only variables whose values are included."""
 HIDDEN = "[hidden: its name says that it is secret]"
 NAMES_A_VARIABLE = re.compile(r"_env\Z")
+OUR_LOG = re.compile(r"cra-bug-\w{1,16}\.log", re.ASCII)
+OUR_NAME = re.compile(
+    r"(?:(?:adapters|batch|config|cra|curated|error|gitignore|index|key|lock|log|patch|raw|redaction|report|reports|bug|backup"
+    r"|session|sessions|shm|sqlite|task|toml|trust|wal|html|zip|[0-9a-f]{4,64})(?:[._-]|\Z)|\.)+"
+)
+"""A name of words that the program uses, and ids."""
 MAX_TRACEBACKS = 3
 MAX_TRACEBACK_BYTES = 200_000
 
@@ -108,31 +116,34 @@ def named_secrets(workspace: Workspace, environment: Mapping[str, str]) -> tuple
 
 
 def folder_facts(workspace: Workspace) -> list[dict[str, Any]]:
-    """Names and sizes of everything in `.clean_room`."""
+    """Sizes of everything in `.clean_room`; of its name, the parts that the program gave."""
     facts = []
     for entry in entries_below(workspace.folder):
         with suppress(OSError):
             if entry.is_file(follow_symlinks=False):
                 name = os.path.relpath(entry.path, workspace.folder)
-                facts.append({"name": name, "bytes": entry.stat(follow_symlinks=False).st_size})
+                shown = "/".join(part if OUR_NAME.fullmatch(part) else "(other)" for part in name.split("/"))
+                facts.append({"name": shown, "bytes": entry.stat(follow_symlinks=False).st_size})
     return facts
 
 
-def tracebacks() -> Iterator[tuple[str, str]]:
-    """(name, text) of the newest tracebacks that `cra` stored for this user in the temporary folder."""
+def tracebacks(*, messages: bool) -> Iterator[tuple[str, str]]:
+    """(name, text) of the newest tracebacks that `cra` stored for this user in the temporary folder; the messages of the
+    errors only if so asked.
+    """
     folder = Path(tempfile.gettempdir())
     found = []
     for path in folder.glob("cra-bug-*.log"):
         with suppress(OSError):
             status = path.lstat()
-            if status.st_uid == os.geteuid():
+            ours = status.st_uid == os.geteuid() and stat.S_ISREG(status.st_mode)
+            if ours and OUR_LOG.fullmatch(path.name):
                 found.append((status.st_mtime, path.name))
     for _, name in sorted(found, reverse=True)[:MAX_TRACEBACKS]:
         with suppress(OSError):
-            yield (
-                name,
-                safe_open.read_bytes(folder, name, max_bytes=MAX_TRACEBACK_BYTES).decode("utf-8", "replace"),
-            )
+            data = safe_open.read_bytes(folder, name, max_bytes=MAX_TRACEBACK_BYTES)
+            text = data.decode("utf-8", "replace")
+            yield name, text if messages else places_in(text)
 
 
 def _value(each: ConfiguredValue) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from clean_room_agent.file_contents import atomic_write
 
 LEFT_OUT = """\
 Not in it: your files, your name, the machine's name, and,
-without --prompts, the task, prompts, answers, diffs and
-the output of tests.
+without --prompts, any text of the run: the task, prompts,
+answers, diffs, the output of tests, names, errors.
 """
 SENT = """\
 Nothing was sent. Read it before you give it to anyone:
@@ -27,14 +27,16 @@ Nothing was sent. Read it before you give it to anyone:
     "-o", "--output", "place", type=options.FILE, help="Where to write it; in .clean_room/reports by default."
 )
 @click.option(
-    "--prompts", is_flag=True, help="Include prompts, answers, diffs and the output of tests: your code."
+    "--prompts",
+    is_flag=True,
+    help="Include the texts of the run: prompts, answers, diffs, output of tests, errors: your code.",
 )
 @options.json_option
 def command(run: str, repo: Path, place: Path | None, prompts: bool, as_json: bool) -> int:
     """Collect what a maintainer needs in one file, and list what is in it. Nothing is sent.
 
-    Versions, platform, sandbox, configuration with the source of each value, saved tracebacks; and of RUN (the newest by
-    default, if there is one) its events, outcomes and calls without their texts. What looks like a secret, what has a
+    Versions, platform, sandbox, configuration with the source of each value, places of saved tracebacks; and of RUN (the newest
+    by default, if there is one) its events, outcomes and calls without their texts. What looks like a secret, what has a
     secret's name, and the values of such environment variables are replaced; your home directory is written as ~.
 
     Exit codes: 0 written, 2 there is no such run, or the file cannot be written.

@@ -228,9 +228,10 @@ def _tell(told: Reported, display: Display, *, as_json: bool) -> None:
 def _write_traceback(error: Exception, display: Display) -> str:
     """Write it to a file, and return a hint to that; if it cannot be written, the hint is the traceback itself."""
     import tempfile
-    import traceback
 
-    told = display.redact("".join(traceback.format_exception(error)))
+    from clean_room_agent.app.tracebacks import log_text
+
+    told = display.redact(log_text(error))
     try:
         handle, name = tempfile.mkstemp(prefix="cra-bug-", suffix=".log")
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
