@@ -1,3 +1,4 @@
+import contextlib
 import errno
 import os
 import socket
@@ -155,3 +156,38 @@ def test_a_folder_is_empty_only_where_nothing_is_in_it_and_no_link_leads_there(t
         for path in ("full", "full/inner", "link/inner", "hollow", "file", "gone")
     }
     assert found == dict.fromkeys(found, False) | {"full/inner": True}
+
+
+def bind(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as bound, contextlib.chdir(path.parent):
+        bound.bind(path.name)
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (os.mkfifo, "a FIFO"),
+        (os.mkdir, "a folder"),
+        (bind, "a socket"),
+        (lambda path: path.symlink_to("/dev/zero"), "a device"),
+        (lambda path: path.symlink_to(path.parent / "top" / "fifo"), "a FIFO"),
+    ],
+)
+def test_what_is_named_and_no_file_is_refused_at_once(
+    tree: Path, make: Callable[[Path], object], kind: str
+) -> None:
+    path = tree.parent / "named"
+    make(path)
+    with pytest.raises(OSError, match=f"it is {kind}, not a file"):
+        safe_open.open_named(path)
+
+
+def test_what_is_open_already_is_read_to_its_end(tree: Path) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"told")
+    os.close(writing)
+    with safe_open.open_named(Path(f"/dev/fd/{reading}")) as file:
+        assert file.read() == b"told"
+    os.close(reading)
+    with safe_open.open_named(tree / "to_file") as file:
+        assert file.read() == b"inside"

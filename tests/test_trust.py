@@ -200,3 +200,31 @@ def test_folders_that_stand_too_deep_are_named_and_not_followed(top: Path) -> No
         assert "remove" in raised.value.hint
     finally:
         remove_tree(folder)
+
+
+@pytest.mark.parametrize(
+    "name", ["raw.sqlite", "raw.sqlite-wal", "config.toml", "redaction.key", "sessions/x"]
+)
+def test_no_fifo_may_stand_in_the_folder(top: Path, name: str) -> None:
+    Workspace(repo=top).create()
+    os.mkfifo(top / ".clean_room" / name)
+    with pytest.raises(UsageError, match=f"{name} is a FIFO"):
+        trusted_workspace(top)
+    with pytest.raises(UsageError, match=f"{name} is a FIFO"):
+        trust(top / ".clean_room")
+
+
+def test_a_fifo_instead_of_the_key_or_the_note_makes_nothing_ours(top: Path) -> None:
+    folder = top / ".clean_room"
+    Workspace(repo=top).create()
+    (note,) = (
+        path for path in (state_folder() / "folders").iterdir() if str(folder).encode() in path.read_bytes()
+    )
+    for path in (folder / KEY, note):
+        kept = path.read_bytes()
+        path.unlink()
+        os.mkfifo(path)
+        assert not is_ours(folder)
+        path.unlink()
+        path.write_bytes(kept)
+        assert is_ours(folder)

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import NODEFAULT, Meta, Struct, structs
 
 from clean_room_agent.errors import ConfigError
+from clean_room_agent.safe_open import open_named
 
 
 class ConfigSlice(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -90,7 +91,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         ConfigError: the file is missing, unreadable or not TOML.
     """
     try:
-        return parse_toml(path.read_bytes().decode("utf-8").removeprefix(BYTE_ORDER_MARK))
+        with open_named(path) as file:
+            return parse_toml(file.read().decode("utf-8").removeprefix(BYTE_ORDER_MARK))
     except FileNotFoundError as exc:
         raise ConfigError(f"no configuration at {path}", hint="run `cra init` in the repository") from exc
     except OSError as exc:

@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clean_room_agent.errors import UsageError
+from clean_room_agent.safe_open import open_named
 
 MAX_TEXT_BYTES = 2_000_000
 BOMS = (
@@ -177,7 +178,7 @@ def read_given(path: Path) -> str:
         OSError: it cannot be read.
         ValueError: it is too large, or not UTF-8.
     """
-    with path.open("rb") as file:
+    with open_named(path) as file:
         data = file.read(MAX_GIVEN_BYTES + 1)
     if len(data) > MAX_GIVEN_BYTES:
         raise ValueError(f"it has more than {MAX_GIVEN_BYTES:,} bytes")

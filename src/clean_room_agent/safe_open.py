@@ -1,5 +1,5 @@
 """Opens untrusted relative paths below a folder: never through a link, never outside, even if something is swapped
-meanwhile.
+meanwhile. And files by a path that a user named: never waiting for what is no file.
 
 A path is looked up once, from an open handle of the folder, by the kernel (`openat2`) or, if that is not available, one
 name after the other; the checks are made on the opened file. Links, folders, FIFOs, sockets and devices are not read.
@@ -26,6 +26,16 @@ NOT_HERE = frozenset({errno.ENOSYS, errno.EPERM, errno.E2BIG, errno.EINVAL, errn
 """Errors that mean that the kernel, or a filter of system calls, does not support the call, or that it was disturbed
 too often.
 """
+OPEN_ALREADY = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
+"""Names of what this process was given open: by `<(command)` in a shell, for one."""
+KINDS = {
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFLNK: "a link",
+    stat.S_IFDIR: "a folder",
+}
 NOT_A_FILE = frozenset({errno.ELOOP, errno.EXDEV, errno.ENOTDIR, errno.EINVAL, errno.ENXIO})
 """Errors that mean that there is something, at the path or on the way, that is not read."""
 CHUNK = 1 << 20
@@ -46,6 +56,28 @@ def open_file(root: Path, path: str) -> BufferedReader:
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         raise OSError(errno.EINVAL, "not a regular file", path)
+    return os.fdopen(handle, "rb")
+
+
+def open_named(path: Path) -> BufferedReader:
+    """The file at a path that somebody named, open for reading; links are followed. What is no regular file is only read
+    if this process has it open already: nothing may ever come from any other FIFO or device.
+
+    Raises:
+        OSError: it cannot be opened, or is no regular file.
+    """
+    try:
+        handle = os.open(path, READ & ~os.O_NOFOLLOW)
+    except OSError as exc:
+        if exc.errno == errno.ENXIO:
+            raise OSError(errno.EINVAL, "it is a socket, not a file", os.fspath(path)) from exc
+        raise
+    kind = stat.S_IFMT(os.fstat(handle).st_mode)
+    if kind != stat.S_IFREG:
+        if kind == stat.S_IFDIR or not os.fspath(path).startswith(OPEN_ALREADY):
+            os.close(handle)
+            raise OSError(errno.EINVAL, f"it is {KINDS[kind]}, not a file", os.fspath(path))
+        os.set_blocking(handle, True)
     return os.fdopen(handle, "rb")
 
 

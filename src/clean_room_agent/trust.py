@@ -16,7 +16,7 @@ from pathlib import Path
 from clean_room_agent.errors import UsageError
 from clean_room_agent.file_contents import atomic_write, sync_folder
 from clean_room_agent.git.repository import tracked_below
-from clean_room_agent.safe_open import read_bytes
+from clean_room_agent.safe_open import KINDS, read_bytes
 
 KEY = "trust.key"
 KEY_BYTES = 32
@@ -35,7 +35,7 @@ def state_folder() -> Path:
 
 def require_trust(folder: Path, listed: Iterable[str] | None = None) -> None:
     """Check that the `.clean_room` of a repository is the user's own or does not exist, that git tracks nothing in it,
-    and that it contains no link.
+    and that it contains nothing but files and folders.
 
     Args:
         folder: it, whether it exists or not.
@@ -50,7 +50,7 @@ def require_trust(folder: Path, listed: Iterable[str] | None = None) -> None:
         _refuse_tracked(folder)
     if os.path.lexists(folder):
         _refuse_foreign(folder)
-        _refuse_links(folder)
+        _refuse_others(folder)
 
 
 def claim(folder: Path) -> None:
@@ -78,11 +78,11 @@ def trust(folder: Path) -> None:
     """Trust the folder from now on, whoever made it.
 
     Raises:
-        UsageError: git tracks something in it, it is a link, or it contains links.
+        UsageError: git tracks something in it, it is a link, or it contains a link, a FIFO, a socket or a device.
     """
     _refuse_tracked(folder)
     _refuse_link(folder)
-    _refuse_links(folder)
+    _refuse_others(folder)
     with _one_at_a_time():
         _note_down(folder)
 
@@ -96,7 +96,7 @@ def is_ours(folder: Path) -> bool:
     """Whether this user made the folder, or trusted it at its current path."""
     try:
         key = read_bytes(folder, KEY, max_bytes=2 * KEY_BYTES)
-        return _note_of(folder).read_bytes() == _note(folder, key)
+        return read_bytes(_note_of(folder).parent, _note_of(folder).name) == _note(folder, key)
     except OSError:
         return False
 
@@ -135,10 +135,15 @@ def _refuse_link(folder: Path) -> None:
         raise UsageError(f"{folder} is a link", hint="remove it: the record belongs in the repository itself")
 
 
-def _refuse_links(folder: Path) -> None:
+def _refuse_others(folder: Path) -> None:
+    """Refuse what is neither a file nor a folder: a link leads anywhere, and a FIFO never answers."""
     for entry in entries_below(folder):
         if entry.is_symlink():
             raise UsageError(f"{entry.path} is a link", hint="remove it: links are not followed there")
+        if not entry.is_file(follow_symlinks=False) and not entry.is_dir(follow_symlinks=False):
+            with contextlib.suppress(FileNotFoundError):
+                kind = KINDS[stat.S_IFMT(entry.stat(follow_symlinks=False).st_mode)]
+                raise UsageError(f"{entry.path} is {kind}", hint="remove it: cra makes only files there")
 
 
 def entries_below(folder: Path) -> Iterator["os.DirEntry[str]"]:

@@ -299,7 +299,7 @@ def test_a_newer_file_is_refused_by_number(tmp_path: Path) -> None:
 def test_a_folder_in_the_files_place_is_an_error_of_ours(tmp_path: Path) -> None:
     path = tmp_path / "raw.sqlite"
     path.mkdir()
-    with pytest.raises(RecordError, match="cannot open"):
+    with pytest.raises(RecordError, match="is a folder, not a file"):
         connect_file("raw", path)
 
 
@@ -391,3 +391,17 @@ def test_a_journal_that_is_a_link_is_not_written_through(tmp_path: Path, suffix:
     with suppress(RecordError, sqlite3.Error), closing(connect_file("raw", path)) as conn, transaction(conn):
         conn.execute(INSERT)
     assert target.read_text() == "mine"
+
+
+@pytest.mark.parametrize("end", ["", "-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("read_only", [True, False])
+@pytest.mark.parametrize(("make", "kind"), [(os.mkfifo, "a FIFO"), (os.mkdir, "a folder")])
+def test_what_is_no_file_is_refused_before_sqlite_waits_for_it(
+    tmp_path: Path, end: str, read_only: bool, make: Callable[[Path], object], kind: str
+) -> None:
+    path = tmp_path / "raw.sqlite"
+    if end:
+        connect_file("raw", path).close()
+    make(tmp_path / f"raw.sqlite{end}")
+    with pytest.raises(RecordError, match=f"raw.sqlite{end} is {kind}, not a file"):
+        connect_file("raw", path, read_only=read_only)

@@ -33,6 +33,7 @@ from clean_room_agent.llm.transports.replay import (
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.report.summary import RunSummary
+from clean_room_agent.safe_open import open_named
 from clean_room_agent.workspace import Workspace
 
 
@@ -149,7 +150,12 @@ def read_recording(workspace: Workspace, prefix: str, file: Path | None = None) 
         if file is None:
             calls = list_calls(conn, task_id)
         else:
-            calls = load_calls(file.read_text(encoding="utf-8"), source=str(file))
+            try:
+                with open_named(file) as opened:
+                    text = opened.read().decode("utf-8")
+            except (OSError, ValueError) as exc:
+                raise UsageError(f"cannot read {file}: {exc}") from exc
+            calls = load_calls(text, source=str(file))
         return Recording(row=row, calls=calls, given=given_to(conn, task_id))
 
 

@@ -1,6 +1,7 @@
 """Options that several commands share."""
 
 import errno
+import io
 import os
 import re
 import sys
@@ -15,6 +16,7 @@ from clean_room_agent.artifacts.names import NEWEST_RUN
 from clean_room_agent.cli import output
 from clean_room_agent.cli.output import Display
 from clean_room_agent.errors import UsageError
+from clean_room_agent.file_contents import read_given
 
 MAX_INTEGER = (1 << 63) - 1
 """SQLite has 64 bits."""
@@ -136,9 +138,25 @@ events_option = click.option(
     type=EventsFile("w"),
     help="Write events as JSON Lines to a file, or to standard output with `-`; what people read then goes to standard error.",
 )
+
+
+class TextFile(click.File):
+    """A text file: a path, or `-` for standard input."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> IO[str]:
+        """Its text, read; a FIFO that may never answer is refused."""
+        if value == "-":
+            return super().convert(value, param, ctx)
+        try:
+            return io.StringIO(read_given(Path(value)), newline=None)
+        except (OSError, ValueError) as exc:
+            why = getattr(exc, "strerror", None) or str(exc)
+            self.fail(f"{os.fsdecode(value)!r}: {why}", param, ctx)
+
+
 issue_option = click.option(
     "--issue",
-    type=click.File(encoding="utf-8"),
+    type=TextFile(encoding="utf-8"),
     help="Read a long task text from a file, or from standard input with `-`.",
 )
 

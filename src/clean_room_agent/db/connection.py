@@ -7,6 +7,7 @@ import contextlib
 import errno
 import os
 import sqlite3
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -14,6 +15,7 @@ from urllib.parse import quote
 
 from clean_room_agent.db.migrations import SCHEMA_FOLDER, is_blank, migrate, migrations, version_of
 from clean_room_agent.errors import RecordError, SchemaError, UsageError
+from clean_room_agent.safe_open import KINDS
 from clean_room_agent.workspace import Workspace, hold
 
 LITTLE = 1 << 20
@@ -288,6 +290,12 @@ def transaction(conn: sqlite3.Connection) -> Iterator[None]:
 
 
 def _open(path: Path, *, read_only: bool, any_thread: bool, make: bool = True) -> sqlite3.Connection:
+    for end in ("", "-wal", "-shm", "-journal"):
+        with contextlib.suppress(FileNotFoundError):
+            found = path.with_name(path.name + end)
+            kind = stat.S_IFMT(found.lstat().st_mode)
+            if kind != stat.S_IFREG:  # SQLite would follow a link, and wait for a FIFO
+                raise RecordError(f"{found} is {KINDS[kind]}, not a file", hint="remove it, or move it away")
     if not read_only:
         # SQLite would create it with the umask's mode. Its journals inherit the file's mode, and it follows no links
         # to them.
@@ -298,8 +306,6 @@ def _open(path: Path, *, read_only: bool, any_thread: bool, make: bool = True) -
                 os.fchmod(handle, 0o600)
         finally:
             os.close(handle)
-    elif path.is_symlink():
-        raise RecordError(f"{path} is a link", hint="remove it: links are not followed there")
     uri = f"file:{quote(os.fspath(path))}?mode={'ro' if read_only else 'rw'}"
     return sqlite3.connect(
         uri, uri=True, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=not any_thread

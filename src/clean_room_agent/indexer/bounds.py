@@ -9,6 +9,7 @@ from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.curated import files
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.json_values import from_json, to_json
+from clean_room_agent.safe_open import open_named
 
 CONFIG_KEY = "config"
 VERSION = "1"
@@ -46,7 +47,10 @@ class RememberedBounds(NamedTuple):
 
 def digest_of(config: Path) -> str:
     """Hash the configuration file together with the program's version; a missing file counts as empty."""
-    text = config.read_bytes() if config.exists() else b""
+    text = b""
+    if config.exists():
+        with open_named(config) as file:
+            text = file.read()
     return hashlib.sha256(VERSION.encode() + text).hexdigest()
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from clean_room_agent.errors import UsageError
+from clean_room_agent.safe_open import open_named
 from clean_room_agent.training.dataset import SPLITS, Message, Origin, Row, Split
 
 
@@ -29,7 +30,9 @@ def read_split(folder: Path, stage: str, split: Split) -> Iterator[Row]:
     if not path.exists():
         return
     try:
-        for line in path.read_text(encoding="utf-8").split("\n")[:-1]:
+        with open_named(path) as file:
+            lines = file.read().decode("utf-8").split("\n")[:-1]
+        for line in lines:
             yield _row_of(json.loads(line))
     except (OSError, ValueError, KeyError, TypeError) as exc:
         raise UsageError(f"{path} cannot be read as a dataset: {exc}") from exc

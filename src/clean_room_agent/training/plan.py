@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clean_room_agent.db.raw.training import Source, TrainingPlanRow
 from clean_room_agent.errors import ArtifactError
+from clean_room_agent.file_contents import read_given
 
 FORMAT_VERSION = 1
 MIN_FAILURES = 200
@@ -127,7 +128,7 @@ def read_plan(path: Path) -> TrainingPlan:
         ArtifactError: it cannot be read, or a field is missing or wrong; the message names it.
     """
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(read_given(path))
     except (OSError, ValueError) as exc:
         raise ArtifactError(
             f"{path} is not a training plan: {exc}", hint="`cra train-plan -o FILE` writes one"

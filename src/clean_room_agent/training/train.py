@@ -28,6 +28,7 @@ from clean_room_agent.errors import CommandError, CraError, UsageError
 from clean_room_agent.file_contents import atomic_write, sync_file, sync_folder
 from clean_room_agent.llm.transports.adapter_registration import digest_of
 from clean_room_agent.llm.transports.openai import TEMPLATE_KWARGS
+from clean_room_agent.safe_open import open_named
 from clean_room_agent.training.dataset import PREFIXES, Kind
 from clean_room_agent.training.plan import TrainingPlan
 from clean_room_agent.training.trl_process import LIBRARY_MISSING, ROW_CANNOT
@@ -343,7 +344,7 @@ def _run(
 
 
 def _lines(path: Path) -> int:
-    with path.open("rb") as file:
+    with open_named(path) as file:
         return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
 
 

@@ -24,6 +24,7 @@ from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.connections import open_client
 from clean_room_agent.llm.transports.http import HttpServer
 from clean_room_agent.llm.transports.server_errors import OLLAMA, OPENAI, Target
+from clean_room_agent.safe_open import open_named
 
 MERGED_ONLY = (0, 34, 1)
 """The first release of Ollama that refuses adapters."""
@@ -176,7 +177,7 @@ def _value(text: str) -> Any:
 def digest_of(path: Path) -> str:
     """The hex SHA-256 of a file."""
     digest = hashlib.sha256()
-    with path.open("rb") as file:
+    with open_named(path) as file:
         while chunk := file.read(CHUNK):
             digest.update(chunk)
     return digest.hexdigest()
