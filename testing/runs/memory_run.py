@@ -1,7 +1,7 @@
 """A run of the orchestrator without git, processes, files or a server: commits are dicts, the tests are a function of them."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -71,7 +71,12 @@ class MemoryRunner(TestRunner, kw_only=True):
     def run_apart(self, command: str) -> tuple[int, str]:
         return 0, ""
 
-    def _run(self, command: str, heard: Callable[[bytes], None] | None = None) -> TestRun:
+    def _run(
+        self,
+        command: str,
+        heard: Callable[[bytes], None] | None = None,
+        left_out: Collection[str] = (),
+    ) -> TestRun:
         self.commands_run.append(command)
         return pytest_run(self.tests(self.history.files[self.tree.clean_at]), command=command)
 

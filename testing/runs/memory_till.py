@@ -5,7 +5,7 @@ A run can be interrupted, gone on with, and repeated from its record, as `cra so
 
 import contextlib
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,9 +64,14 @@ class UnittestRunner(MemoryRunner, kw_only=True):
     def run_apart(self, command: str) -> tuple[int, str]:
         return TestRunner.run_apart(self, command)
 
-    def _run(self, command: str, heard: Callable[[bytes], None] | None = None) -> TestRun:
+    def _run(
+        self,
+        command: str,
+        heard: Callable[[bytes], None] | None = None,
+        left_out: Collection[str] = (),
+    ) -> TestRun:
         self.commands_run.append(command)
-        return TestRunner._run(self, command, heard)
+        return TestRunner._run(self, command, heard, left_out)
 
 
 class MemoryTold(Struct, frozen=True, kw_only=True):

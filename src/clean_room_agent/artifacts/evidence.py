@@ -118,6 +118,11 @@ def is_of_file(name: str) -> bool:
     return name.startswith(UNLOADED) or (CODE_FILE.search(name) is not None and file_part(name) == name)
 
 
+def is_bare(name: str) -> bool:
+    """Whether the name has neither a file nor a class, as that of a folder that could not be loaded."""
+    return file_part(name) == name and not DOTTED.fullmatch(name)
+
+
 def split_pytest_id(name: str) -> tuple[str, str]:
     """File and qualified name of a pytest id, without parameters; ("", name) for a bare name."""
     path, marked, rest = name.partition("::")

@@ -70,13 +70,18 @@ class Touched(Struct, frozen=True, kw_only=True):
     """Whether the user named it: in the task, or in a plan that was given."""
 
     @property
+    def is_new_test(self) -> bool:
+        """Whether it is a new file from which runners collect tests."""
+        return self.kind == "test" and self.change == "created" and is_test_module(self.path)
+
+    @property
     def left_out(self) -> bool:
         """Whether the last judging run leaves out this change. It leaves out new tests, and test configuration that
         only the model's own plan names. Tests that the plan changes or deletes stay as they are, and so do files next
         to the tests that no runner collects.
         """
         if self.kind == "test":
-            return self.change == "created" and is_test_module(self.path)
+            return self.is_new_test
         return self.kind == "test configuration" and not self.asked
 
 
@@ -109,9 +114,14 @@ def names_file(words: str, path: str) -> bool:
     return path in words or re.search(rf"(?<![\w/.-]){name}(?![\w/-])", words) is not None
 
 
-def restored_changes(base: Tree, touched: Collection[Touched]) -> dict[str, FileChange | None]:
-    """The changes that undo those of `touched` that are left out; empty if there is nothing to undo."""
-    return {one.path: base.change(one.path) for one in touched if one.left_out}
+def restored_changes(
+    base: Tree, touched: Collection[Touched], unloaded: Collection[str] = ()
+) -> dict[str, FileChange | None]:
+    """The changes that undo those of `touched` that are left out, or are in `unloaded`: test files that could not be
+    loaded at the base, so that only now their tests can be counted. Empty if there is nothing to undo.
+    """
+    undone = (one for one in touched if one.left_out or (one.kind == "test" and one.path in unloaded))
+    return {one.path: base.change(one.path) for one in undone}
 
 
 def _kind(base: Tree, head: Tree, path: str, change: Change, scripts: Collection[str]) -> Kind | None:
@@ -247,11 +257,14 @@ def _judge(run: Run, baseline: TestRun, given: PlanGiven) -> _Judged:
     )
     planned = [one.path for one in touched if one.kind == "test" and one.change != "created"]
     planned += [one.path for one in commits.changed(commits.base, commits.head) if one.status == "D"]
-    verdict = judge_final(baseline, final, runner.config.accept, planned=planned)
+    kept = not baseline.is_known and _keeps_tests(run, touched)
+    verdict = judge_final(baseline, final, runner.config.accept, planned=planned, kept=kept)
     if verdict.newly_failing:
         found = unstable_tests(run, final, verdict.newly_failing, commits.head)
         if found:
-            verdict = judge_final(baseline, final, runner.config.accept, planned=planned, unstable=found)
+            verdict = judge_final(
+                baseline, final, runner.config.accept, planned=planned, unstable=found, kept=kept
+            )
     replaced = tampering(commits.diff(commits.base, commits.head)) if verdict.complete else ()
     if replaced:
         reason = f"the result replaces what the tests judge by: {'; '.join(replaced[:3])}"
@@ -262,6 +275,17 @@ def _judge(run: Run, baseline: TestRun, given: PlanGiven) -> _Judged:
     if _status(run, verdict)[0] is not RunStatus.COMPLETE:
         return judged
     return _judge_restored(run, baseline, judged, planned)
+
+
+def _keeps_tests(run: Run, touched: Collection[Touched]) -> bool:
+    """Whether the result changes no test or test configuration of the base."""
+    from clean_room_agent.orchestrator.testing.written_tests import declares_tests
+
+    commits = run.commits
+    base, changed = commits.tree(commits.base), commits.changed(commits.base, commits.head)
+    return all(one.is_new_test or one.kind == "CI" for one in touched) and not any(
+        declares_tests(one.path, base.data(one.path) or b"") for one in changed
+    )
 
 
 def _final_tests(run: Run, baseline: TestRun) -> TestRun:
@@ -279,11 +303,12 @@ def _final_tests(run: Run, baseline: TestRun) -> TestRun:
 
 def _judge_restored(run: Run, baseline: TestRun, judged: _Judged, planned: Collection[str]) -> _Judged:
     """`judged` with a run of the base's tests and test configuration, if the result changes any."""
-    changes = restored_changes(run.commits.tree(run.commits.base), judged.touched)
+    unloaded = {name.partition("::")[0] for name in baseline.report.written}
+    changes = restored_changes(run.commits.tree(run.commits.base), judged.touched, unloaded)
     why_not = ""
     if not changes:
         why_not = "the result changes none of them"
-    elif not baseline.report.outcomes and not baseline.report.passed and baseline.report.runner != "unknown":
+    elif baseline.is_empty:
         why_not = "no test ran at the start"
     if why_not:
         run.recorder.event(run.task.task_id, EventKind.RESTORED_SKIPPED, why_not)

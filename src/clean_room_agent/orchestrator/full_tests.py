@@ -2,10 +2,12 @@
 
 from functools import partial
 
+from clean_room_agent.artifacts.evidence import is_bare, is_of_file
 from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.db.raw.passes import ValidationKind, ValidationRow
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.orchestrator.run import Run
+from clean_room_agent.orchestrator.testing.python_reports import read_test_log
 from clean_room_agent.orchestrator.testing.results import RED, TestRun, upgrade_test_run
 from clean_room_agent.orchestrator.testing.run import passed_again, require_judging, unstable
 
@@ -19,9 +21,10 @@ def run_baseline(run: Run) -> TestRun:
     """
     runner, task_id = run.tests, run.task.task_id
     sandboxed = runner.sandbox is not None
+    further: list[TestRun] = []
     entry = run.journal.entry(task_id, "baseline", TestRun, upgrade=upgrade_test_run)
     if entry.value is None:
-        found = runner.run_all("baseline")
+        found = _completed(run, runner.run_all("baseline"), further)
         try:
             require_judging(found, runner.config, "test_command", sandboxed=sandboxed)
         except ConfigError:
@@ -31,18 +34,34 @@ def run_baseline(run: Run) -> TestRun:
     tests = entry.value
     assert tests is not None
     note_tests(run, tests, "baseline", success=tests.report.whole and tests.end.returncode == 0)
+    for one in further:
+        note_tests(run, one, "recheck", success=one.report.whole)
     standard = tests
     if not runner.step_is_full:
         # Attempts are judged by the quick command: they are compared with its own results at the base.
         quick = run.journal.entry(task_id, "baseline_of_steps", TestRun, upgrade=upgrade_test_run)
         if quick.value is None:
             runner.checkout(run.commits.base)
-            found = runner.run_step()
+            further = []
+            found = _completed(run, runner.run_step(), further)
+            for one in further:
+                note_tests(run, one, "recheck", success=one.report.whole)
             require_judging(found, runner.config, "step_test_command", sandboxed=sandboxed)
             quick.keep(found)
         standard = quick.value or tests
     run.progress.at_base = run.progress.accepted = standard
     return tests
+
+
+def _completed(run: Run, found: TestRun, further: list[TestRun]) -> TestRun:
+    """The run of the base with all its tests, as far as they can be known; `further` gets the runs that this took."""
+    report, base = found.report, run.commits.base
+    unloaded = any(is_of_file(name) or is_bare(name) for name in found.red())
+    if report.whole and not unloaded and not read_test_log(run.tests.report).missing():
+        return found
+    from clean_room_agent.orchestrator.testing.base_tests import completed
+
+    return completed(run.tests, found, base, run.commits.tree(base), further.append)
 
 
 def note_tests(

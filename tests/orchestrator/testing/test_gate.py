@@ -10,6 +10,7 @@ from clean_room_agent.orchestrator.testing.gate import (
     StepVerdict,
     is_in,
     judge_final,
+    judge_restored,
     judge_step,
     newly_failing,
 )
@@ -21,6 +22,7 @@ from clean_room_agent.orchestrator.testing.results import (
     TestRun,
     merge,
 )
+from clean_room_agent.orchestrator.testing.test_commands import Watched
 
 
 def pytest_run(returncode: int | None = None, command: str = "pytest", **outcomes: Outcome) -> TestRun:
@@ -200,15 +202,133 @@ def test_a_run_that_hung_after_its_report_still_names_what_failed() -> None:
     assert (verdict.passed, verdict.newly_failing, verdict.reason) == (False, ("t.py::a",), "stopped")
 
 
-def test_after_a_broken_start_only_a_green_run_is_complete() -> None:
-    cut = TestRun(
-        command="pytest",
-        end=CommandEnd(returncode=1),
-        report=TestReport(runner="pytest", whole=False, problem="no report"),
-    )
-    assert judge_step(cut, pytest_run(a="failed", b="passed")).passed
-    assert not judge_final(cut, pytest_run(a="failed", b="passed"), "no-new-failures").complete
-    assert judge_final(cut, pytest_run(a="passed"), "no-new-failures").complete
+CUT = TestRun(
+    command="pytest",
+    end=CommandEnd(returncode=1),
+    report=TestReport(runner="pytest", whole=False, problem="no report"),
+)
+
+
+@pytest.mark.parametrize("accept", ["all-pass", "no-new-failures", "untested"])
+def test_after_a_start_that_could_not_be_counted_nothing_is_complete(accept: Accept) -> None:
+    assert judge_step(CUT, pytest_run(a="failed", b="passed")).passed
+    verdict = judge_final(CUT, pytest_run(a="passed"), accept)
+    said = "the tests could not be counted before the change: no report"
+    assert (verdict.complete, verdict.reason) == (False, said)
+
+
+def counted(**outcomes: Outcome) -> TestRun:
+    """A run at the base that died, and was completed by further ones."""
+    run = cut_short(pytest_run(**outcomes), problem="no report")  # type: ignore[arg-type]
+    return replace(run, report=replace(run.report, counted=True))
+
+
+def test_after_a_start_that_was_counted_a_green_run_is_complete() -> None:
+    before = counted(a="passed", b="error", c="skipped")
+    assert judge_final(before, pytest_run(a="passed", b="passed", c="skipped"), "all-pass").complete
+    lenient = judge_final(before, pytest_run(a="passed", b="failed", c="skipped"), "no-new-failures")
+    assert "no failure is excused" in lenient.reason
+    assert judge_step(before, pytest_run(a="failed", b="passed")).newly_failing == ("t.py::a",)
+
+
+@pytest.mark.parametrize("accept", ["all-pass", "no-new-failures"])
+@pytest.mark.parametrize("now", ["skipped", "xfailed", None])
+def test_what_ended_the_process_at_the_start_must_run_at_the_end(accept: Accept, now: Outcome | None) -> None:
+    after: dict[str, Outcome] = {"a": "passed", "new": "passed", **({"b": now} if now else {})}
+    now_run = pytest_run(**after)  # type: ignore[arg-type]
+    verdict = judge_final(counted(a="passed", b="error"), now_run, accept, planned=("t.py",))
+    assert (verdict.complete, "t.py::b" in verdict.reason) == (False, True)
+
+
+def test_a_failing_test_may_not_give_way_to_a_new_one() -> None:
+    before, after = pytest_run(a="passed", b="failed"), pytest_run(a="passed", new="passed")
+    verdict = judge_final(before, after, "no-new-failures", planned=("t.py",))
+    assert verdict.reason == "failed at the start, and no longer run: t.py::b"
+
+
+def test_a_process_that_ends_early_is_excused_by_a_whole_start_alone() -> None:
+    after = replace(pytest_run(a="passed", b="passed"), watched=Watched(ended=False))
+    died = replace(counted(a="passed", b="error"), watched=Watched(ended=False))
+    assert not judge_final(died, after, "all-pass").complete
+    before = replace(pytest_run(a="passed", b="failed"), watched=Watched(ended=False))
+    assert judge_final(before, after, "all-pass").complete
+    assert not judge_final(died, replace(after, watched=Watched()), "all-pass").complete
+
+
+def unloaded(name: str = "t.py", **written: bool) -> TestRun:
+    """A run in which the file could not be loaded; keyword `a` is the test t.py::a in its text."""
+    run = pytest_run(x="passed")
+    outcomes: dict[str, Outcome] = {"u.py::x": "passed", name: "error"}
+    tests = {f"t.py::{test}": runs for test, runs in written.items()}
+    return replace(run, report=replace(run.report, outcomes=outcomes, written=tests))
+
+
+def pytest_names(**outcomes: Outcome) -> TestRun:
+    """Keyword `a` is the test t.py::a, which runs beside u.py::x."""
+    run = pytest_run(**outcomes)  # type: ignore[arg-type]
+    return replace(run, report=replace(run.report, outcomes={"u.py::x": "passed", **run.report.outcomes}))
+
+
+def test_a_file_that_could_not_be_loaded_must_run_the_tests_that_its_text_had() -> None:
+    before = unloaded(a=True, b=False)
+    assert judge_final(before, pytest_names(a="passed", b="skipped"), "all-pass").complete
+    for after in (
+        pytest_names(a="skipped", b="passed"),
+        pytest_names(a="passed"),
+        pytest_names(new="passed"),
+    ):
+        verdict = judge_final(before, after, "all-pass", planned=("t.py",))
+        assert verdict.reason.startswith("could not be loaded at the start, and do not run now: t.py::")
+
+
+def test_cases_of_a_test_count_as_the_test() -> None:
+    cases: dict[str, Outcome] = {"a[1]": "passed", "a[2]": "passed"}
+    after = pytest_names(**cases)
+    assert judge_final(unloaded(a=True), after, "all-pass").complete
+
+
+def test_a_module_has_the_tests_of_its_file() -> None:
+    before = unloaded("unittest.loader._FailedTest.tests.t")
+    before = replace(before, report=replace(before.report, written={"tests/t.py::T::a": True}))
+    names: dict[str, Outcome] = {"u.py::x": "passed", "tests.t.T.a": "passed"}
+    after = pytest_run()
+    after = replace(after, report=replace(after.report, outcomes=names, passed=2))
+    assert judge_final(before, after, "all-pass").complete
+    names["tests.t.T.a"] = "skipped"
+    assert not judge_final(before, after, "all-pass").complete
+
+
+def test_text_counts_only_for_files_that_run_or_change() -> None:
+    before = counted()
+    before = replace(before, report=replace(before.report, written={"other/v.py::a": True}))
+    after = pytest_names(a="passed")
+    assert judge_final(before, after, "all-pass").complete
+    assert not judge_final(before, after, "all-pass", planned=("other/v.py",)).complete
+
+
+def test_a_file_whose_tests_are_unknown_may_not_change() -> None:
+    before = unloaded("a.test.js")
+    before = replace(before, report=replace(before.report, uncounted=("a.test.js",)))
+    after = pytest_names(a="passed")
+    assert judge_final(before, after, "all-pass").complete
+    verdict = judge_final(before, after, "all-pass", planned=("a.test.js",))
+    assert verdict.reason == "could not be loaded at the start, and changed: a.test.js"
+
+
+def test_tests_that_were_kept_need_not_be_counted_if_all_of_them_run() -> None:
+    for before in (CUT, unread_run(1)):
+        assert not judge_final(before, pytest_run(a="passed"), "all-pass").complete
+        assert judge_final(before, pytest_run(a="passed"), "all-pass", kept=True).complete
+        skipping = pytest_run(a="passed", b="skipped")
+        assert not judge_final(before, skipping, "all-pass", kept=True).complete
+
+
+def test_what_only_runs_with_the_tests_restored_was_hidden() -> None:
+    before, final = unloaded(a=True), pytest_names(a="passed")
+    restored = pytest_names(a="passed", hidden="passed")
+    assert judge_restored(before, final, pytest_names(a="passed")).passed
+    verdict = judge_restored(before, final, restored)
+    assert (verdict.passed, verdict.reason) == (False, "not run in the result: t.py::hidden")
 
 
 def test_where_only_failures_have_names_the_counts_must_hold() -> None:

@@ -174,7 +174,8 @@ def _outcome(
 ) -> AttemptOutcome:
     if verdict.passed:
         return AttemptOutcome.APPLIED_AND_PASSED
-    if says_nothing(tests) and _says_nothing_at_head(run):
+    known = run.progress.accepted is not None and run.progress.accepted.report.whole
+    if known and says_nothing(tests) and _says_nothing_at_head(run):
         return AttemptOutcome.INFRASTRUCTURE
     if tests.end.timed_out:
         return AttemptOutcome.TIMED_OUT

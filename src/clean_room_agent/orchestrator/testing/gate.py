@@ -18,6 +18,9 @@ As the final result, A is not complete by `accept = "all-pass"`: "failing: t.py:
 `planned` are test files that the plan changes or deletes: their passing tests may disappear, and the verdict names them; a
 test that failed before may not, since that would hide the failure. `unstable` are the names of flaky tests: they do not
 count, and the report names them.
+
+A baseline that did not come to its end is completed by further runs (`base_tests`); where even these could not tell which
+tests there are, no result is complete. Of a file that could not be loaded, the tests that its text has must run at the end.
 """
 
 import re
@@ -26,7 +29,7 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
-from clean_room_agent.artifacts.evidence import group_of
+from clean_room_agent.artifacts.evidence import UNLOADED, group_of
 from clean_room_agent.orchestrator.config import Accept
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.test_commands import newly_replaced
@@ -107,12 +110,14 @@ def judge_final(
     *,
     planned: Collection[str] = (),
     unstable: Collection[str] = (),
+    kept: bool = False,
 ) -> FinalVerdict:
     """Whether the result is complete by the rule that `[testing].accept` names. all-pass: the command exits 0, no test
     fails, and each that passed at the baseline passes. no-new-failures: nothing fails that did not fail at the
     baseline, and at least as many tests ran. untested: no run had a test; if one had, as all-pass. Failures of only
     flaky tests, and the exit code that they cause, do not count, but the reason names them. For a runner that cannot be
-    read, exit 0 decides.
+    read, exit 0 decides. `kept`: the result changes no test or test configuration of the base, so that these are the
+    tests of the base even if they could not be counted there; then none may be skipped.
     """
     if _is_untested(baseline, final, accept):
         return FinalVerdict(complete=True, reason=UNTESTED)
@@ -133,6 +138,8 @@ def judge_final(
     elif not reason:
         fault = _no_new_fault if accept == "no-new-failures" else _all_pass_fault
         reason = fault(baseline, final, red - set(unstable), planned)
+    if not reason and not (kept and _all_ran(final)):
+        reason = _uncounted(baseline, final, planned) or _unrun(baseline, final, planned)
     unstable_red = sorted(red & set(unstable))
     return FinalVerdict(
         complete=not reason,
@@ -171,7 +178,19 @@ def judge_restored(
         return StepVerdict(passed=not reason, newly_failing=lost, reason=reason)
     due = baseline.green() | (baseline.red() & final.green())
     lost = tuple(sorted(name for name in due - restored.green() - set(unstable) if not is_in(name, planned)))
-    return StepVerdict(passed=not lost, newly_failing=lost, reason=f"failing: {_some(lost)}" if lost else "")
+    if lost:
+        return StepVerdict(passed=False, newly_failing=lost, reason=f"failing: {_some(lost)}")
+    reason = _only_restored(baseline, final, restored)
+    return StepVerdict(passed=not reason, reason=reason)
+
+
+def _only_restored(baseline: TestRun, final: TestRun, restored: TestRun) -> str:
+    """Which tests that were not counted at the start run only with the tests restored, in words; "" if none."""
+    if baseline.report.whole and not baseline.report.written:
+        return ""
+    ran = restored.green() | restored.red()
+    only = sorted(name for name in ran - final.green() - final.red() if not HOLDER.search(name))
+    return f"not run in the result: {_some(only)}" if only else ""
 
 
 def newly_failing(before: TestRun, after: TestRun, planned: Collection[str] = ()) -> tuple[str, ...]:
@@ -230,9 +249,11 @@ def _unfit(before: TestRun, after: TestRun) -> str:
 
 def _unwatched(before: TestRun, after: TestRun) -> str:
     """What the test processes did to escape judgement, unless those of `before` did, too."""
-    if before.watched.ended is not False and after.watched.ended is False:
+    as_before = before.report.whole and before.watched.ended is False
+    if after.watched.ended is False and not as_before:
         return "the process of the tests ended early (a call of os._exit, or a signal), so its report does not count"
-    if before.watched.ended and after.watched.ended is None and before.command == after.command:
+    seen = before.watched.ended is not None
+    if seen and after.watched.ended is None and before.command == after.command:
         return "the tests no longer run in a Python process that can be watched"
     replaced = newly_replaced(before.watched.replaced, after.watched.replaced)
     return f"the code under test replaces parts of the test runner: {_some(replaced)}" if replaced else ""
@@ -272,18 +293,91 @@ def _all_pass_fault(baseline: TestRun, final: TestRun, red: frozenset[str], plan
         return f"the command exits with {final.end.returncode} though no test failed"
     if final.report.passed == 0:
         return "no test passed: all were skipped, or expected to fail"
-    hidden = sorted(name for name in baseline.red() & {*_gone(baseline, final), *_skipped(baseline, final)})
-    if hidden:
-        return f"failed at the start, and no longer run: {_some(hidden)}"
-    return _lost(baseline, final, planned)
+    return _hidden(baseline, final) or _lost(baseline, final, planned)
 
 
 def _no_new_fault(baseline: TestRun, final: TestRun, red: frozenset[str], planned: Collection[str]) -> str:
     if not baseline.report.whole and (red or final.end.returncode != 0):
         return f"the run at the start was incomplete, so no failure is excused: {_some(sorted(red))}"
     return (
-        _unexplained(baseline, final) or _fewer(baseline, final, planned) or _lost(baseline, final, planned)
+        _unexplained(baseline, final)
+        or _fewer(baseline, final, planned)
+        or _hidden(baseline, final)
+        or _lost(baseline, final, planned)
     )
+
+
+def _hidden(baseline: TestRun, final: TestRun) -> str:
+    """Which failing tests the result no longer runs, in words; "" if none."""
+    hidden = sorted(baseline.red() & {*_gone(baseline, final), *_skipped(baseline, final)})
+    return f"failed at the start, and no longer run: {_some(hidden)}" if hidden else ""
+
+
+def _all_ran(final: TestRun) -> bool:
+    """Whether no test was skipped or expected to fail."""
+    report = final.report
+    return report.passed + len(final.red()) == report.collected
+
+
+def _uncounted(baseline: TestRun, final: TestRun, planned: Collection[str]) -> str:
+    """Why the tests of the base cannot be compared with those of the result, in words; "" if they can."""
+    before = baseline.report
+    if before.runner == "unknown" and final.report.runner != "unknown":
+        return f"the tests could not be counted before the change: no runner reported any (exit {baseline.end.returncode})"
+    if not before.whole and not (before.counted and final.report.named):
+        return f"the tests could not be counted before the change: {before.problem or 'they did not finish'}"
+    unknown = (*before.uncounted, *(() if final.report.named else before.written))
+    changed = sorted(name for name in unknown if is_in(name, planned))
+    return f"could not be loaded at the start, and changed: {_some(changed)}" if changed else ""
+
+
+def _unrun(baseline: TestRun, final: TestRun, planned: Collection[str]) -> str:
+    """Which tests of files that could not be loaded at the start do not run, in words; "" if none.
+
+    Only files count that were run, at the start or now, or that `planned` names.
+    """
+    written = baseline.report.written
+    if not written or not final.report.named:
+        return ""
+    ran, present = set[str](), set[str]()
+    for name, outcome in final.report.outcomes.items():
+        plain = name.partition("[")[0]
+        present.add(plain)
+        if outcome not in {"skipped", "xfailed"}:
+            ran.add(plain)
+    files = {_file(name) for name in (*present, *baseline.report.outcomes)}
+    lost = [
+        name
+        for name, runs in written.items()
+        if (name.partition("::")[0] in planned or not files.isdisjoint(_spellings(name.partition("::")[0])))
+        and (ran if runs else present).isdisjoint(_spellings(name))
+    ]
+    return f"could not be loaded at the start, and do not run now: {_some(lost)}" if lost else ""
+
+
+def _file(name: str) -> str:
+    """The file of a test as its runner writes it: a path, or a module."""
+    path, marked, _ = name.partition("::")
+    module = name.removeprefix(UNLOADED)
+    return (
+        path
+        if marked or path.endswith(".py")
+        else module
+        if module != name
+        else name.rpartition(".")[0].rpartition(".")[0]
+    )
+
+
+def _spellings(name: str) -> set[str]:
+    """A test `path::Class::test`, or a file, as pytest and unittest may name it: from each folder of its path."""
+    path, marked, rest = name.partition("::")
+    parts = path.split("/")
+    paths = ["/".join(parts[start:]) for start in range(len(parts))]
+    modules = [one.removesuffix(".py").replace("/", ".") for one in paths]
+    return {
+        *(f"{one}{marked}{rest}" for one in paths),
+        *(".".join(filter(None, (one, *rest.split("::")))) for one in modules),
+    }
 
 
 def _fewer(baseline: TestRun, final: TestRun, planned: Collection[str]) -> str:

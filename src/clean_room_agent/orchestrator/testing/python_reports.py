@@ -1,14 +1,16 @@
 """Reads the results of Python's runners: pytest's JUnit report, unittest's output, and the guard's records."""
 
 import contextlib
+import json
 import re
 import xml.etree.ElementTree as ET
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 from itertools import zip_longest
 from pathlib import Path
+from typing import cast, get_args
 
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 
 from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.json_values import from_json
@@ -28,6 +30,7 @@ PROPERTY = "cra_failure"
 """The property of a test case in pytest's report that holds the guard's record."""
 MAX_BYTES = 30_000_000
 """Of all records of one command; later failures have no record."""
+MAX_LOG_BYTES = 100_000_000
 MAX_REPORT_BYTES = 100_000_000
 MAX_DIGITS = 10
 MAX_DEPTH = 50
@@ -35,6 +38,7 @@ MAX_DEPTH = 50
 RAN = re.compile(r"^Ran (\d{1,9}) tests? in [\d.]+s$", re.MULTILINE)
 VERDICT = re.compile(r"^(?:OK|FAILED|NO TESTS RAN)(?: \((?P<counts>[^)]*)\))?$", re.MULTILINE)
 COUNT = re.compile(r"([a-z ]+)=(\d{1,9})(?!\d)")
+OUTCOMES = frozenset(get_args(Outcome))
 RULE = "=" * 70
 THIN_RULE = "-" * 70
 HEADING = re.compile(
@@ -113,6 +117,67 @@ def _left_by_unittest(folder: Path) -> tuple[Record, ...]:
             with contextlib.suppress(OSError):
                 lines += reader.read(name).splitlines()
     return read_records(lines)
+
+
+class TestLog(Struct, kw_only=True):
+    """What the guard recorded of the tests of one command, in the runners' own names."""
+
+    __test__ = False
+
+    found: set[str] = field(default_factory=set)
+    finished: bool = False
+    """Whether the search for tests came to its end."""
+    ended: dict[str, Outcome] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
+    """Files that could not be loaded."""
+    died: set[str] = field(default_factory=set)
+    """Tests and files, of which each process had begun one and not ended it."""
+
+    def missing(self) -> set[str]:
+        """The tests that were found and neither ended nor died, nor were skipped with their class or module."""
+        missing = self.found - self.ended.keys() - self.died
+        for name in sorted(missing):
+            parts = name.rsplit(".", 2)
+            holders = (f"setUpClass ({'.'.join(parts[:-1])})", f"setUpModule ({parts[0]})")
+            if any(self.ended.get(holder) == "skipped" for holder in holders):
+                missing.discard(name)
+        return missing
+
+
+def read_test_log(report: Path) -> TestLog:
+    """The record of the newest command with this `report`; what cannot be read is left out."""
+    log = TestLog()
+    reader = GuardReader(guard_folder(report), max_bytes=MAX_LOG_BYTES)
+    try:
+        for name in reader.names("python-*.tests"):
+            _add_lines(log, reader.read(name).splitlines())
+    except (OSError, TooMuchError):
+        return TestLog()
+    return log
+
+
+def _add_lines(log: TestLog, lines: Iterable[bytes]) -> None:
+    begun: list[str] = []
+    for line in lines:
+        try:
+            kind, *words = json.loads(line)
+        except (ValueError, RecursionError, TypeError):
+            continue
+        names = [str(word) for word in words]
+        if kind == "found":
+            log.found.update(names)
+            log.finished = True
+        elif kind in {"load", "start"} and names:
+            begun.append(names[0])
+        elif kind in {"loaded", "end"} and names:
+            while names[0] in begun:
+                begun.remove(names[0])
+            outcomes = [cast("Outcome", word) for word in names[1:] if word in OUTCOMES]
+            if kind == "end":
+                log.ended[names[0]] = worst(outcomes or ["error"])
+            elif "failed" in outcomes:
+                log.broken.add(names[0])
+    log.died.update(begun[-1:])
 
 
 def read_report(report: Path, exists: Callable[[str], bool]) -> Reading:

@@ -56,6 +56,14 @@ class TestReport(Struct, frozen=True, kw_only=True):
     """Whether the run finished and reported it: no timeout, no missing or truncated report."""
     problem: str = ""
     """Why the run is incomplete, and what to do; "" if it is complete."""
+    counted: bool = False
+    """Whether all tests of an incomplete run are known nonetheless: by further runs, or from the text of the tests."""
+    written: Mapping[str, bool] = field(default_factory=dict)
+    """Tests (`path::Class::test`, without parameters) of files that could not be loaded, as their text has them; and
+    whether each runs in any case, or (False) may be skipped. Only of a run at the base.
+    """
+    uncounted: tuple[str, ...] = ()
+    """The names in `outcomes` of files that could not be loaded and whose tests are unknown. Only of a run at the base."""
 
 
 class Reading(Struct, frozen=True, kw_only=True):
@@ -104,6 +112,12 @@ class TestRun(Struct, frozen=True, kw_only=True):
             and not self.report.collected
             and not self.report.outcomes
         )
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the runner named all tests that there are, by running them."""
+        report = self.report
+        return report.whole and report.runner != "unknown" and not report.written and not report.uncounted
 
     def red(self) -> frozenset[str]:
         """The names that failed or broke."""

@@ -52,6 +52,7 @@ from clean_room_agent.orchestrator.testing.test_commands import (
     clear_guard_folder,
     guard_folder,
     read_watched,
+    started_runners,
 )
 from clean_room_agent.safe_open import is_file
 
@@ -182,12 +183,14 @@ def run_tests(
     bound: int = proc.DEFAULT_BOUND,
     sandbox: "Sandbox | None" = None,
     heard: Callable[[bytes], None] | None = None,
+    left_out: Collection[str] = (),
 ) -> TestRun:
     """Run `command` in `cwd` with the shell, and leave none of its processes running. unittest is asked to name each
     test. `env` comes from `environment.test_environment` with the same `report`, the file for pytest's results; an
     older file there is deleted first. `timeout` is in seconds, `bound` in bytes per stream. Paths below `cwd` and
     `roots` (the user's own tree) are normalised to relative ones. With a `sandbox`, it runs in that, where `cwd` is
-    mounted at the place that the sandbox chooses. `heard` gets the output as it arrives.
+    mounted at the place that the sandbox chooses. `heard` gets the output as it arrives. `left_out` are tests and files
+    that Python's runners do not run.
 
     Raises:
         CommandError: the shell could not be started, or the sandbox could not be set up.
@@ -195,7 +198,7 @@ def run_tests(
     report.parent.mkdir(parents=True, exist_ok=True)
     report.parent.chmod(OWN)
     remove_tree(report)
-    clear_guard_folder(report)
+    clear_guard_folder(report, left_out)
     asked = naming(command)
     if sandbox is None:
         done = proc.run(asked, cwd=cwd, env=env, timeout=timeout, check=False, bound=bound, heard=heard)
@@ -235,11 +238,12 @@ def _read(command: str, returncode: int, text: str, report: Path, cwd: Path) -> 
         return junit if scripts is None else _together(junit, scripts)
     if scripts is not None and not PYTEST_WORD.search(command):
         return scripts
-    if PYTEST_WORD.search(command) or PYTEST_TRACE.search(text):
+    started = started_runners(report)
+    if "pytest" in started or PYTEST_WORD.search(command) or PYTEST_TRACE.search(text):
         return Reading(
             report=TestReport(runner="pytest", whole=False, problem=_without_report(returncode, text))
         )
-    return _printed(command, text, report)
+    return _printed(command, text, report, unittest="unittest" in started)
 
 
 def _read_scripts(report: Path) -> Reading | None:
@@ -252,8 +256,8 @@ def _read_scripts(report: Path) -> Reading | None:
     return read_script_reports(report)
 
 
-def _printed(command: str, text: str, report: Path) -> Reading:
-    """The result of a runner other than pytest, from its output."""
+def _printed(command: str, text: str, report: Path, *, unittest: bool) -> Reading:
+    """The result of a runner other than pytest, from its output; `unittest`: whether that was started."""
     reading = read_unittest(text)
     if reading is not None:
         return with_records_of_unittest(reading, report)
@@ -262,7 +266,7 @@ def _printed(command: str, text: str, report: Path) -> Reading:
     reading = read_printed(text)
     if reading is not None:
         return reading
-    if UNITTEST_WORD.search(command):
+    if unittest or UNITTEST_WORD.search(command):
         problem = "unittest ended before it printed its summary"
         return Reading(report=TestReport(runner="unittest", whole=False, problem=problem))
     return Reading(report=TestReport(runner="unknown"))

@@ -85,6 +85,7 @@ GUARD = Path(__file__).parent / "guard"
 """The folder of what the processes load, mounted read-only for them."""
 FOLDER_VARIABLE = "CRA_TEST_REPORTS"
 """The variable that names the folder for what the guard saw."""
+LEFT_OUT = "left-out.json"
 MAX_BYTES = 10_000_000
 """Limit for all the guard's files of one command together."""
 MAX_FILES = 4_000
@@ -255,11 +256,15 @@ def guard_folder(report: Path) -> Path:
     return report.with_suffix(".guard")
 
 
-def clear_guard_folder(report: Path) -> None:
-    """Remove what an earlier command left, and create the folder."""
+def clear_guard_folder(report: Path, left_out: Collection[str] = ()) -> None:
+    """Remove what an earlier command left, and create the folder; `left_out` are tests and files, in the names of
+    Python's runners, that the next command does not run.
+    """
     folder = guard_folder(report)
     remove_tree(folder)
     folder.mkdir(parents=True, exist_ok=True)
+    if left_out:
+        safe_open.write_bytes(folder, LEFT_OUT, json.dumps(sorted(left_out)).encode())
 
 
 def read_watched(report: Path) -> Watched:
@@ -274,6 +279,24 @@ def read_watched(report: Path) -> Watched:
     replaced = {pair for end in (*ends, *seen) if end is not None for pair in end}
     ended = all(end is not None for end in ends) if started else None
     return Watched(ended=ended, replaced=tuple(sorted(replaced)))
+
+
+def started_runners(report: Path) -> frozenset[str]:
+    """Those of pytest and unittest that the guard saw start."""
+    reader = GuardReader(guard_folder(report), max_bytes=MAX_BYTES)
+    try:
+        found = {reader.read(name).decode("utf-8", "replace") for name in reader.names("python-*.started")}
+    except (OSError, TooMuchError):
+        return frozenset()
+    return frozenset(found & {"pytest", "unittest"})
+
+
+def merge_watched(seen: Iterable[Watched]) -> Watched:
+    """What was seen of several runs of one command."""
+    runs = tuple(seen)
+    ends = [one.ended for one in runs if one.ended is not None]
+    replaced = {pair for one in runs for pair in one.replaced}
+    return Watched(ended=all(ends) if ends else None, replaced=tuple(sorted(replaced)))
 
 
 def newly_replaced(before: Iterable[tuple[str, str]], after: Iterable[tuple[str, str]]) -> tuple[str, ...]:

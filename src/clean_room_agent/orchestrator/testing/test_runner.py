@@ -137,6 +137,10 @@ class TestRunner(Struct, kw_only=True):
         """Run the command of `run` again."""
         return self._observed(run.command, "")
 
+    def run_rest(self, run: TestRun, known: Collection[str]) -> TestRun:
+        """Run the command of `run` without the tests and files of `known`, in the names of Python's runners."""
+        return self._observed(run.command, "remaining", known)
+
     @property
     def commands(self) -> tuple[str, ...]:
         """The commands that judge."""
@@ -192,16 +196,22 @@ class TestRunner(Struct, kw_only=True):
         self.observer.notice(finished(what, run, ran=False))
         return run
 
-    def _observed(self, command: str, what: str) -> TestRun:
+    def _observed(self, command: str, what: str, left_out: Collection[str] = ()) -> TestRun:
         self.observer.notice(TestsStarted(what=what, expected_seconds=self.took.get(command, 0.0)))
         reader = PercentReader(lambda percent: self.observer.notice(TestsProgress(percent=percent)))
         with self.timed(TimeKind.TESTS, what):
-            run = self._run(command, reader.feed)
-        self.took[command] = run.end.duration_ms / 1000
+            run = self._run(command, reader.feed, left_out)
+        if not left_out:
+            self.took[command] = run.end.duration_ms / 1000
         self.observer.notice(finished(what, run))
         return run
 
-    def _run(self, command: str, heard: Callable[[bytes], None] | None = None) -> TestRun:
+    def _run(
+        self,
+        command: str,
+        heard: Callable[[bytes], None] | None = None,
+        left_out: Collection[str] = (),
+    ) -> TestRun:
         self._before_command()
         return run_tests(
             command,
@@ -213,6 +223,7 @@ class TestRunner(Struct, kw_only=True):
             bound=self.config.output_bound,
             sandbox=self.sandbox,
             heard=heard,
+            left_out=left_out,
         )
 
     def _environment(self, command: str) -> dict[str, str]:

@@ -1,4 +1,8 @@
-"""Records what a failing test compared, and where it failed: a pytest plugin, and a hook into unittest's results.
+"""Records what a failing test compared, and where it failed, and each test as it is found, begins and ends: a pytest
+plugin, and hooks into unittest.
+
+A run that dies leaves no report, but its record says which tests there were and where it died. Tests and files that
+the file `LEFT_OUT` names are not run, so that the others can be.
 
 Loaded by `sitecustomize`, only into a runner, of any version of Python 3. Nothing here may disturb a test: values are
 only shown (`repr`, as the runners do), and what cannot be shown is left out. PYTEST_DONT_REWRITE
@@ -19,6 +23,7 @@ if TYPE_CHECKING:  # without `typing`, which every runner would pay for
 cra_identity: "Any" = importlib.import_module("cra_identity")
 
 FOLDER = "CRA_TEST_REPORTS"
+LEFT_OUT = "left-out.json"
 PROPERTY = "cra_failure"
 MAX_RECORDS = 500
 """Failures of one process that are recorded; later ones only have the runner's own message."""
@@ -70,6 +75,11 @@ _collected: "dict[str, Any]" = {}
 _plugins: "list[Any]" = []
 _records: "list[None]" = []
 """One entry per record made."""
+_folder = os.environ.get(FOLDER, "")
+_log: "list[int]" = []
+"""The descriptor of this process's record of tests, once it is open."""
+_outcomes: "dict[str, list[str]]" = {}
+"""Test id -> what its phases came to, of the tests under way."""
 
 
 def shown(value: object) -> str:
@@ -147,6 +157,27 @@ def _by_locals(exc: BaseException) -> "tuple[str, str, str] | None":
     return None
 
 
+def tell(*words: str) -> None:
+    """Append a line to this process's record of tests, which a process that dies leaves behind."""
+    with contextlib.suppress(Exception):
+        if not _log:
+            place = os.path.join(_folder, "python-%d.tests" % os.getpid())
+            _log.append(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+        os.write(_log[0], (json.dumps(words) + "\n").encode())
+
+
+def read_left_out() -> "frozenset[str]":
+    """The tests and files that are not run."""
+    try:
+        with open(os.path.join(_folder, LEFT_OUT)) as file:
+            return frozenset(json.load(file))
+    except (OSError, ValueError):
+        return frozenset()
+
+
+_left_out = read_left_out()
+
+
 # For pytest.
 
 
@@ -159,9 +190,48 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> None:
         _compared[:] = [((frame.f_code, frame.f_lineno), (op, shown(left), shown(right)))]
 
 
-def pytest_runtest_logstart() -> None:
-    """Forget the comparisons of earlier tests."""
+def pytest_configure(config: "Any") -> None:
+    """Let all tests run: what comes after the first failures is judged as well."""
+    config.option.maxfail = 0
+
+
+def pytest_make_collect_report(collector: "Any") -> "Any":
+    """Note which file is loaded; one that is left out has no tests."""
+    pytest = sys.modules["pytest"]
+    tell("load", collector.nodeid)
+    if collector.nodeid in _left_out and isinstance(collector, pytest.File):
+        return pytest.CollectReport(collector.nodeid, "passed", None, [])
+    return None
+
+
+def pytest_collectreport(report: "Any") -> None:
+    """Note that a file is loaded."""
+    tell("loaded", report.nodeid, report.outcome)
+
+
+def pytest_collection_modifyitems(items: "list[Any]") -> None:
+    """Leave tests out."""
+    if _left_out:
+        items[:] = [item for item in items if item.nodeid not in _left_out]
+
+
+def pytest_runtest_logstart(nodeid: str) -> None:
+    """Note that a test begins, and forget the comparisons of earlier ones."""
+    tell("start", nodeid)
     del _compared[:]
+
+
+def pytest_runtest_logreport(report: "Any") -> None:
+    """Note what a phase of a test came to and, after the last one, that it ended."""
+    told = _outcomes.setdefault(report.nodeid, [])
+    if report.outcome == "skipped":
+        told.append("xfailed" if hasattr(report, "wasxfail") else "skipped")
+    elif report.outcome == "failed":
+        told.append("failed" if report.when == "call" else "error")
+    elif report.when == "call":
+        told.append("passed")
+    if report.when == "teardown":
+        tell("end", report.nodeid, *_outcomes.pop(report.nodeid))
 
 
 def pytest_runtest_makereport(item: "Any", call: "Any") -> "Iterator[None]":
@@ -191,7 +261,10 @@ def pytest_runtest_makereport(item: "Any", call: "Any") -> "Iterator[None]":
 
 
 if "pytest" in sys.modules:
-    pytest_runtest_makereport = sys.modules["pytest"].hookimpl(hookwrapper=True)(pytest_runtest_makereport)
+    _hookimpl = sys.modules["pytest"].hookimpl
+    pytest_runtest_makereport = _hookimpl(hookwrapper=True)(pytest_runtest_makereport)
+    pytest_make_collect_report = _hookimpl(tryfirst=True)(pytest_make_collect_report)
+    pytest_collection_modifyitems = _hookimpl(trylast=True)(pytest_collection_modifyitems)
 
 
 def pytest_sessionstart(session: "Any") -> None:
@@ -201,7 +274,8 @@ def pytest_sessionstart(session: "Any") -> None:
 
 
 def pytest_collection_finish(session: "Any") -> None:
-    """Note the code of each test as it was collected."""
+    """Note the tests that were found, and the code of each as it was collected."""
+    tell("found", *(item.nodeid for item in session.items))
     with contextlib.suppress(Exception):
         _collected.update((item.nodeid, _code_of(item)) for item in session.items)
 
@@ -237,6 +311,109 @@ if "pytest" in sys.modules:
 
 
 # For unittest.
+
+SKIPPED_MODULE = "unittest.loader.ModuleSkipped."
+ADDED = {
+    "addSuccess": "passed",
+    "addFailure": "failed",
+    "addError": "error",
+    "addSkip": "skipped",
+    "addExpectedFailure": "xfailed",
+    "addUnexpectedSuccess": "failed",
+}
+
+
+def tell_tests(result_class: "Any") -> None:
+    """Note the tests that begin and end, and what they come to."""
+    start, stop, add_sub = result_class.startTest, result_class.stopTest, result_class.addSubTest
+
+    def start_test(self: "Any", test: "Any") -> "Any":
+        _outcomes[test.id()] = []
+        tell("start", test.id())
+        return start(self, test)
+
+    def stop_test(self: "Any", test: "Any") -> "Any":
+        tell("end", test.id(), *_outcomes.pop(test.id(), ()))
+        return stop(self, test)
+
+    def add_sub_test(self: "Any", test: "Any", subtest: "Any", err: "Any") -> "Any":
+        if err is not None:
+            _outcomes.setdefault(test.id(), []).append("failed")
+        return add_sub(self, test, subtest, err)
+
+    def told(add: "Any", outcome: str) -> "Any":
+        def added(self: "Any", test: "Any", *args: "Any") -> "Any":
+            if test.id() in _outcomes:
+                _outcomes[test.id()].append(outcome)
+            else:
+                tell("end", test.id(), outcome)  # a class or module that could not be set up
+            return add(self, test, *args)
+
+        return added
+
+    result_class.startTest, result_class.stopTest = start_test, stop_test
+    result_class.addSubTest = add_sub_test
+    for name, outcome in ADDED.items():
+        setattr(result_class, name, told(getattr(result_class, name), outcome))
+
+
+def tell_found(runner_class: "Any") -> None:
+    """Note the tests that were found; those that are left out are not run, and all others are, whatever fails first."""
+    run = runner_class.run
+
+    def run_found(self: "Any", test: "Any") -> "Any":
+        with contextlib.suppress(Exception):
+            self.failfast = False
+            _leave_out(test)
+            tell("found", *_ids(test))
+        return run(self, test)
+
+    runner_class.run = run_found
+
+
+def _ids(suite: "Any") -> "Iterator[str]":
+    for test in suite:
+        if hasattr(test, "__iter__"):
+            yield from _ids(test)
+        else:
+            yield test.id()
+
+
+def _leave_out(suite: "Any") -> None:
+    if not _left_out:
+        return
+    for test in suite:
+        if hasattr(test, "__iter__"):
+            _leave_out(test)
+    suite._tests = [
+        test
+        for test in suite
+        if hasattr(test, "__iter__") or test.id().replace(SKIPPED_MODULE, "") not in _left_out
+    ]
+
+
+def tell_loaded(loader_class: "Any") -> None:
+    """Note which module is loaded; one that is left out has no tests."""
+    get, load = loader_class._get_module_from_name, loader_class.loadTestsFromName
+
+    def get_module(self: "Any", name: str) -> "Any":
+        if name in _left_out:
+            raise sys.modules["unittest.case"].SkipTest("left out")
+        tell("load", name)
+        module = get(self, name)
+        tell("loaded", name)
+        return module
+
+    def load_tests_from_name(self: "Any", name: str, module: "Any" = None) -> "Any":
+        if name in _left_out:
+            return self.suiteClass()
+        tell("load", name)
+        found = load(self, name, module)
+        tell("loaded", name)
+        return found
+
+    loader_class._get_module_from_name = get_module
+    loader_class.loadTestsFromName = load_tests_from_name
 
 
 def tell_results(result_class: "Any") -> None:

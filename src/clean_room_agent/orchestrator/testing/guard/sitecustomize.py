@@ -85,8 +85,9 @@ def begin(folder: str) -> None:
     process = os.getpid()
     os.environ[MARK] = str(process)
     place = os.path.join(folder, "python-%d" % process)
+    words = [os.path.basename(word) for word in sys.orig_argv[1:12]]
     with open(place + ".started", "w") as file:
-        file.write("")
+        file.write("pytest" if PYTESTS.intersection(words) else "unittest" if "unittest" in words else "")
 
     def end() -> None:
         if os.getpid() == process:
@@ -130,9 +131,14 @@ def ask_for_failures() -> "Callable[[types.ModuleType], object]":
 
 
 def tell_results(module: "Any") -> None:
-    """Make unittest's failures be recorded."""
+    """Make unittest's tests and failures be recorded."""
     if module.__name__ == "unittest.result":
         importlib.import_module(PLUGIN).tell_results(module.TestResult)
+        importlib.import_module(PLUGIN).tell_tests(module.TestResult)
+    elif module.__name__ == "unittest.runner":
+        importlib.import_module(PLUGIN).tell_found(module.TextTestRunner)
+    elif module.__name__ == "unittest.loader":
+        importlib.import_module(PLUGIN).tell_loaded(module.TestLoader)
 
 
 try:
