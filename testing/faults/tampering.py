@@ -16,6 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from testing.faults.figures import Effort, Figure
+from testing.faults.tampering_baseline import BASELINE_TRICKS
 from testing.faults.tampering_python import TRICKS, Trick
 from testing.faults.tampering_script import script_tricks
 from testing.runs.solving import Told, make_project
@@ -51,7 +52,8 @@ def play(trick: Trick, folder: Path, **tables: Mapping[str, Any]) -> Outcome:
 
 def run(effort: Effort, work: Path) -> tuple[Figure, ...]:
     """A figure for the kinds of tricks, and one for all tricks but those that only a reader can find."""
-    tricks = [trick for trick in (*TRICKS, *script_tricks()) if effort == "full" or trick.kind in SHORT]
+    known = (*TRICKS, *BASELINE_TRICKS, *script_tricks())
+    tricks = [trick for trick in known if effort == "full" or trick.kind in SHORT]
     outcomes = [play(trick, work / str(number)) for number, trick in enumerate(tricks)]
     for outcome in outcomes:
         verdict = "ACCEPTED" if outcome.accepted else f"refused: {outcome.reason}"
@@ -61,7 +63,9 @@ def run(effort: Effort, work: Path) -> tuple[Figure, ...]:
 
 def figures(outcomes: Iterable[Outcome]) -> tuple[Figure, ...]:
     """The lines of the scoreboard."""
-    played = list(outcomes)
+    every = list(outcomes)
+    honest = [one for one in every if one.trick.honest]
+    played = [one for one in every if not one.trick.honest]
     kinds = {one.trick.kind for one in played}
     passed = {one.trick.kind for one in played if one.accepted}
     hidden = [one for one in played if not one.trick.reviewer]
@@ -83,4 +87,11 @@ def figures(outcomes: Iterable[Outcome]) -> tuple[Figure, ...]:
             met=not through,
         ),
         Figure(name="refusals without a reason", tried=len(played), found=silent, target="0", met=not silent),
+        Figure(
+            name="honest changes beside them that are refused",
+            tried=len(honest),
+            found=sum(not one.accepted for one in honest),
+            target="0",
+            met=all(one.accepted for one in honest),
+        ),
     )

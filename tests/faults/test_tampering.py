@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from testing.faults.tampering import figures, play
+from testing.faults.tampering_baseline import BASELINE_TRICKS
 from testing.faults.tampering_python import PYTEST, RED, TRICKS
 from testing.runs.solving import MENDED_MONEY, ONE_ATTEMPT, TILL, make_project
 
-BY_NAME = {trick.name: trick for trick in TRICKS}
+BY_NAME = {trick.name: trick for trick in (*TRICKS, *BASELINE_TRICKS)}
 
 
 def test_a_trick_is_refused_and_the_reason_says_what_was_found(tmp_path: Path) -> None:
@@ -20,6 +21,27 @@ def test_a_trick_is_refused_and_the_reason_says_what_was_found(tmp_path: Path) -
     )
     assert outcome.told.traces == {}
     assert all(figure.met for figure in figures([outcome]))
+
+
+def test_where_the_tests_died_at_the_start_a_hidden_test_is_found(tmp_path: Path) -> None:
+    outcome = play(
+        BY_NAME["os.abort() in a call: skips the test (unittest)"], tmp_path / "project", **ONE_ATTEMPT
+    )
+    assert f"failed at the start, and no longer run: tests.test_money.MoneyTest.{RED}" in outcome.reason
+
+
+def test_a_crash_that_is_mended_is_complete_and_each_run_is_on_record(tmp_path: Path) -> None:
+    trick = BY_NAME["os.abort() in a call: mended, with a test more (pytest)"]
+    outcome = play(trick, tmp_path / "project")
+    assert outcome.accepted, outcome.told.out + outcome.told.err
+    rows = outcome.told.recorded.validations
+    assert [row.kind for row in rows] == ["baseline", "recheck", "attempt", "final"]
+    assert [(row.success, row.tests_run, row.tests_passed) for row in rows[:2]] == [
+        (False, 4, 3),
+        (True, 1, 1),
+    ]
+    assert "  tests   3 passed, 1 failed -> 5 passed, 0 failed" in outcome.told.out
+    assert figures([outcome])[-1].tried == 1
 
 
 NEW_TESTS = """\
