@@ -9,7 +9,7 @@ from clean_room_agent.errors import ConfigError
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.testing.python_reports import read_test_log
 from clean_room_agent.orchestrator.testing.results import RED, TestRun, upgrade_test_run
-from clean_room_agent.orchestrator.testing.run import passed_again, require_judging, unstable
+from clean_room_agent.orchestrator.testing.run import has_started, passed_again, require_judging, unstable
 
 
 def run_baseline(run: Run) -> TestRun:
@@ -57,7 +57,8 @@ def _completed(run: Run, found: TestRun, further: list[TestRun]) -> TestRun:
     """The run of the base with all its tests, as far as they can be known; `further` gets the runs that this took."""
     report, base = found.report, run.commits.base
     unloaded = any(is_of_file(name) or is_bare(name) for name in found.red())
-    if report.whole and not unloaded and not read_test_log(run.tests.report).missing():
+    is_full = report.whole and not unloaded and not read_test_log(run.tests.report).missing()
+    if is_full or not has_started(found):
         return found
     from clean_room_agent.orchestrator.testing.base_tests import completed
 
