@@ -103,6 +103,24 @@ def test_a_test_command_whose_program_is_missing_is_named(till: Project) -> None
     assert "no-such-runner" in told.out
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("python3 -m pytest -k it's", "the shell cannot read it: "),
+        ('cd "o\'neil" && python3 -m pytest', ""),
+        ('X="it\'s" python3 -m pytest -k "it\'s" # it\'s all', ""),
+        ('("no\'such" -q)', 'there is no program "no\'such"'),
+    ],
+)
+def test_a_test_command_with_an_apostrophe_is_read_as_the_shell_does(
+    till: Project, command: str, said: str
+) -> None:
+    till.configure(NOWHERE, testing={"test_command": command})
+    told = till.cra("check")
+    assert lines(told.out)["test command"] == ("FAIL" if said else "ok")
+    assert said in told.out
+
+
 def test_the_index_tells_its_age(till: Project) -> None:
     till.configure(NOWHERE)
     till.cra("index")

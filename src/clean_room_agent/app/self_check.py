@@ -3,7 +3,6 @@
 import contextlib
 import os
 import platform
-import shlex
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Annotated
 from msgspec import Struct
 from pydantic import BaseModel
 
+from clean_room_agent import proc
 from clean_room_agent.app import wiring
 from clean_room_agent.app.model_server import model_on, open_server
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
@@ -28,6 +28,7 @@ from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.transport import ModelServer
 from clean_room_agent.orchestrator.config import SandboxMode
+from clean_room_agent.orchestrator.testing.test_commands import program_of
 from clean_room_agent.orchestrator.testing.worktrees import NO_SANDBOX
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle, working_bubblewrap
@@ -35,6 +36,7 @@ from clean_room_agent.sandbox.escapes import BECOME_NOBODY, try_escapes
 from clean_room_agent.workspace import Workspace, private_folder
 
 MIN_GIT = (2, 31)
+SHELL_SECONDS = 10
 
 
 class CheckAnswer(BaseModel):
@@ -274,11 +276,18 @@ def _index(workspace: Workspace) -> str:
 
 def _test_command(settings: Settings, workspace: Workspace) -> str:
     command = settings.testing.test_command
-    words = shlex.split(command)
-    program = next((word for word in words if "=" not in word), "")
-    if program and shutil.which(program) is None and not (workspace.repo / program).exists():
+    read = _shell(workspace, "-n", "-c", command)  # -n: it is read, and nothing is run
+    if read.returncode != 0:
+        said = read.stderr.decode("utf-8", "replace").strip()
+        raise UsageError(f"{command}: the shell cannot read it: {said}", hint="fix [testing] test_command")
+    program = program_of(command)
+    if program and _shell(workspace, "-c", 'command -v -- "$1"', "sh", program).returncode != 0:
         raise UsageError(f"{command}: there is no program {program!r}", hint="fix [testing] test_command")
     return command
+
+
+def _shell(workspace: Workspace, *words: str) -> proc.Completed:
+    return proc.run(("sh", *words), cwd=workspace.repo, timeout=SHELL_SECONDS, check=False)
 
 
 def _local(settings: Settings) -> str:

@@ -105,8 +105,8 @@ def is_system(path: Path) -> bool:
 def _absolute_programs(command: str) -> Iterator[Path]:
     try:
         words = shlex.split(command)
-    except ValueError:
-        return
+    except ValueError:  # an apostrophe in a comment, or in the lines of `<<`
+        words = command.split()
     for word in words:
         path = Path(word)
         if path.is_absolute() and os.access(path, os.X_OK) and path.is_file():

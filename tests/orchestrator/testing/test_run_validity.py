@@ -21,6 +21,10 @@ def run_of(command: str) -> TestRun:
         ("pytest tests other -k 'a or b' --tb short -x", "pytest -k 'a or b' --tb short -x 't.py::a[x y]'"),
         (".venv/bin/python -m pytest -n 4 tests", ".venv/bin/python -m pytest -n 4 't.py::a[x y]'"),
         ("uv run pytest t.py::a", "uv run pytest 't.py::a[x y]'"),
+        ("""pytest -k "it's" tests""", """pytest -k "it's" 't.py::a[x y]'"""),
+        ("""X="o'neil" ~/o\\'neil/pytest -q""", """X="o'neil" ~/o\\'neil/pytest -q 't.py::a[x y]'"""),
+        ("pytest -q # all of them, -k none", "pytest -q 't.py::a[x y]'"),
+        ("pytest -q # it's all of them", None),
         ("make test", None),
         ("pytest a && pytest b", None),
         ("pytest 'unclosed", None),
@@ -106,6 +110,7 @@ def test_many_failures_are_a_break_and_are_not_run_again() -> None:
 
 CANNOT_JUDGE = {
     "no such program": ("no-such-runner --all", 127, "no-such-runner: not found"),
+    "an open quote": ("python -m unittest -k it's", 2, "nterminated"),
     "not executable": ("./money.py", 126, "ermission denied"),
     # -S: without site-packages
     "a Python without the runner": (f"{sys.executable} -S -m pytest", 1, "No module named pytest"),

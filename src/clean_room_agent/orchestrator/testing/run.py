@@ -6,6 +6,7 @@ without the others, twice here and twice at the base.
 import re
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,7 @@ from clean_room_agent.orchestrator.testing.test_commands import (
     clear_guard_folder,
     guard_folder,
     read_watched,
+    shell_words,
     started_runners,
 )
 from clean_room_agent.safe_open import is_file
@@ -61,6 +63,10 @@ if TYPE_CHECKING:  # only a run that has a sandbox pays for it
 
 NOT_STARTED = frozenset({126, 127})
 """Exit codes of a shell that cannot start a program."""
+NOT_READ = re.compile(
+    r"\A(?:\S*/)?(?:sh|bash|dash): .*(?:[Ss]yntax error|unexpected (?:EOF|end of file)|[Uu]nterminated)"
+)
+"""The beginning of the shell's message on a command that it cannot read."""
 NO_RUNNER = re.compile(r"No module named '?(?:pytest|unittest)'?\s*\Z")
 """Python's message if the runner is not installed."""
 MAX_NAMES = 10
@@ -88,7 +94,12 @@ PYTEST_RED = re.compile(r"\d+ (?:failed|errors?)\b")
 
 def has_started(tests: TestRun) -> bool:
     """Whether the command and its runner could be started."""
-    return tests.end.returncode not in NOT_STARTED and not NO_RUNNER.search(tests.end.output.strip())
+    said = tests.end.output.strip()
+    return (
+        tests.end.returncode not in NOT_STARTED
+        and not NO_RUNNER.search(said)
+        and not (tests.end.returncode and NOT_READ.match(said))
+    )
 
 
 def says_nothing(tests: TestRun) -> bool:
@@ -150,19 +161,20 @@ def rerun_command(run: TestRun, names: Collection[str]) -> str | None:
     if run.report.runner != "pytest" or SHELL.search(run.command) or any("…" in name for name in names):
         return None
     try:
-        words = shlex.split(run.command)
-    except ValueError:
+        shlex.split(run.command)
+    except ValueError:  # a quote that is never closed
         return None
+    words = shell_words(run.command)
     start = next(
-        (i for i, word in enumerate(words) if re.fullmatch(r"(?:.*/)?(?:pytest|py\.test)", word)), None
+        (i for i, word in enumerate(words) if re.fullmatch(r"(?:.*/)?(?:pytest|py\.test)", word.text)), None
     )
     if start is None:
         return None
-    kept = words[: start + 1]
-    for previous, word in zip(words[start:], words[start + 1 :], strict=False):
-        if word.startswith("-") or VALUED.fullmatch(previous):
-            kept.append(word)
-    return shlex.join([*kept, *names])
+    kept = [word.written for word in words[: start + 1]]
+    for previous, word in pairwise(words[start:]):
+        if word.text.startswith("-") or VALUED.fullmatch(previous.text):
+            kept.append(word.written)
+    return " ".join([*kept, shlex.join(names)])
 
 
 def passed_again(run: TestRun, names: Collection[str]) -> dict[str, bool]:

@@ -29,9 +29,15 @@ BUILD_FILES = {
     "nox": ("noxfile.py",),
     "tox": ("tox.ini", "tox.toml", "setup.cfg"),
 }
-SEPARATORS = frozenset({"&&", "||", ";", "|", "&", "(", ")", "{", "}", "!", "if", "then", "else", "do"})
+SEPARATORS = frozenset({"{", "}", "!", "if", "then", "elif", "else", "while", "until", "do"})
+"""Words after which a simple command begins."""
 NODE_TESTS = re.compile(r"\bnode\b[^&|;\n\"]*\s--test(?![\w-])")
 PACKAGE_SCRIPT = re.compile(r"\b(?:npm|yarn|pnpm|bun)\b")
+SHELL_WORD = re.compile(
+    r"(?P<comment>#[^\n]*)|(?P<operator>\n|[;&|()]+)|(?P<space>[^\S\n]+)"
+    r"|(?P<word>(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.|[^\s;&|()'\"\\])+)|(?P<unclosed>.)",
+    re.DOTALL,
+)
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 RUNNERS = frozenset({"pytest", "py.test", "nosetests", "nose2", "trial", "stestr", "green"})
@@ -125,24 +131,44 @@ def runs_node_tests(command: str, package: str) -> bool:
     return any(NODE_TESTS.search(text) and "--test-reporter" not in text for text in texts)
 
 
+class ShellWord(Struct, frozen=True, kw_only=True):
+    """A word of a shell command, or an operator between simple commands."""
+
+    written: str
+    """As it is written, with its quotes."""
+    text: str
+    """What it says; as written for an operator."""
+    separates: bool
+    """Whether a new simple command begins behind it."""
+
+
+def shell_words(command: str) -> tuple[ShellWord, ...]:
+    """The words of a shell command, in order, without comments. A quote that is never closed separates two words, so that
+    nothing is lost in texts that the shell reads differently, such as those of `<<`.
+    """
+    found = []
+    for match in SHELL_WORD.finditer(command.replace("\\\n", " ")):
+        written, kind = match[0], match.lastgroup
+        if kind == "operator":
+            found.append(ShellWord(written=written, text=written, separates=True))
+        elif kind == "word":
+            text = "".join(shlex.split(written))
+            found.append(ShellWord(written=written, text=text, separates=written in SEPARATORS))
+    return tuple(found)
+
+
 def _programs(command: str) -> list[str]:
     """The words that are run: the first of each simple command, and the first argument of a shell or an interpreter."""
-    try:
-        lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
-        lexer.whitespace_split = True
-        words = list(lexer)
-    except ValueError:
-        words = command.split()
     found: list[str] = []
     expected = True
-    for word in words:
-        if word in SEPARATORS or set(word) <= set("&|;()\n"):
+    for word in shell_words(command):
+        if word.separates:
             expected = True
-        elif expected and not ASSIGNMENT.match(word) and not word.startswith("-"):
-            found.append(word)
-            name = posixpath.basename(word)
+        elif expected and not ASSIGNMENT.match(word.text) and not word.text.startswith("-"):
+            found.append(word.text)
+            name = posixpath.basename(word.text)
             expected = name in SHELLS or INTERPRETERS.fullmatch(name) is not None
-        elif expected and word in {"-c", "-m", "-e"}:
+        elif expected and word.text in {"-c", "-m", "-e"}:
             expected = False
     return found
 
@@ -185,19 +211,22 @@ def import_fault(returncode: int, said: str) -> tuple[str, bool]:
     return f"the import could not be tried: exit code {returncode}", False
 
 
+def program_of(command: str) -> str:
+    """The program that the command starts first, as far as its text says; "" if the shell has to find it out."""
+    for words in _simple_commands(command):
+        program = next((word for word in words if not ASSIGNMENT.match(word)), "")
+        if program:
+            return "" if set(program) & set("$`~*?[{<>") else program
+    return ""
+
+
 def _simple_commands(command: str) -> list[list[str]]:
-    try:
-        lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
-        lexer.whitespace_split = True
-        words = list(lexer)
-    except ValueError:
-        return []
     found: list[list[str]] = [[]]
-    for word in words:
-        if word in SEPARATORS or set(word) <= set("&|;()\n"):
+    for word in shell_words(command):
+        if word.separates:
             found.append([])
         else:
-            found[-1].append(word)
+            found[-1].append(word.text)
     return found
 
 
