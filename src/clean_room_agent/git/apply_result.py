@@ -8,10 +8,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from clean_room_agent import safe_open
-from clean_room_agent.errors import RepositoryError
+from clean_room_agent.errors import GitError, RepositoryError
 from clean_room_agent.git.command import names, one_line, require_hex
 from clean_room_agent.git.commits import EXECUTABLE, GITLINK, LINK, scratch_index
-from clean_room_agent.git.history import TreeEntry, changed_paths, list_tree, read_object
+from clean_room_agent.git.history import ChangedPath, TreeEntry, changed_paths, list_tree, read_object
 from clean_room_agent.git.repository import Repository, as_configured_now
 from clean_room_agent.tree_entries import (
     NO_ATTRIBUTES,
@@ -100,9 +100,7 @@ def _bring(
     if submodules:
         raise words.refusal("submodules change", submodules, "update them yourself: git submodule update")
     seen = {entry.path: _seen(repo.top, entry.path) for entry in changed}
-    wanted = {
-        entry.path: _wanted(repo, before, after, entry.path, attributes.get(entry.path)) for entry in changed
-    }
+    wanted = _wanted(repo, before, after, changed, attributes)
     todo = [entry for entry in changed if not _stands(repo.top, entry.path, seen, wanted)]
     gone = {entry.path for entry in changed if entry.status == "D"}
     existing = tuple(entry.path for entry in todo if entry.status != "A")
@@ -138,29 +136,56 @@ def _wanted(
     repo: Repository,
     before: Mapping[str, TreeEntry],
     after: Mapping[str, TreeEntry],
-    path: str,
-    attributes: Attributes | None,
-) -> NewFile | None:
-    """What the path is to become, as git would check it out; None if it is to be removed."""
-    entry, earlier = after.get(path), before.get(path)
-    if entry is None:
-        return None
-    if entry.mode == LINK and _is_set(repo, "core.symlinks"):
-        return NewFile(data=read_object(repo, entry.object_name), link=True)
-    data = _checked_out(repo, path, entry)
-    if earlier is None or earlier.mode == LINK:
-        return NewFile(data=data, executable=entry.mode == EXECUTABLE, attributes=attributes)
-    keeps_mode = entry.mode == earlier.mode or not _is_set(repo, "core.fileMode")
-    executable = None if keeps_mode else entry.mode == EXECUTABLE
+    changed: Iterable[ChangedPath],
+    attributes: Mapping[str, Attributes],
+) -> dict[str, NewFile | None]:
+    """What each path is to become, as git would check it out; None if it is to be removed."""
+    entries = {entry.path: after.get(entry.path) for entry in changed}
+    contents = _checked_out(repo, {path: entry for path, entry in entries.items() if entry is not None})
+    found: dict[str, NewFile | None] = {}
+    for path, entry in entries.items():
+        earlier = before.get(path)
+        if entry is None:
+            found[path] = None
+        elif entry.mode == LINK and _is_set(repo, "core.symlinks"):
+            found[path] = NewFile(data=read_object(repo, entry.object_name), link=True)
+        elif earlier is None or earlier.mode == LINK:
+            is_executable = entry.mode == EXECUTABLE
+            found[path] = NewFile(
+                data=contents[path], executable=is_executable, attributes=attributes.get(path)
+            )
+        else:
+            keeps_mode = entry.mode == earlier.mode or not _is_set(repo, "core.fileMode")
+            executable = None if keeps_mode else entry.mode == EXECUTABLE
+            data = _with_own_line_ends(repo, path, earlier, contents[path])
+            found[path] = NewFile(data=data, executable=executable)
+    return found
+
+
+def _with_own_line_ends(repo: Repository, path: str, earlier: TreeEntry, data: bytes) -> bytes:
+    """`data` with the line ends of the user's file, if git would have checked that out with those of `data`."""
     own, usual = _line_ends(_read(repo.top, path)), _line_ends(data)
-    if own and usual and own != usual and usual == _line_ends(_checked_out(repo, path, earlier)):
-        data = _plain(data).replace(b"\n", own.encode())
-    return NewFile(data=data, executable=executable)
+    if not own or not usual or own == usual:
+        return data
+    then = _line_ends(_checked_out(repo, {path: earlier})[path])
+    return _plain(data).replace(b"\n", own.encode()) if then == usual else data
 
 
-def _checked_out(repo: Repository, path: str, entry: TreeEntry) -> bytes:
+def _checked_out(repo: Repository, entries: Mapping[str, TreeEntry]) -> dict[str, bytes]:
     """The bytes that git would write, with the configured line ends and encoding; no filter driver runs."""
-    return repo.git("cat-file", "--filters", f"--path={path}", require_hex(entry.object_name))
+    # In one process, but for names that its input cannot hold. The size that it tells is that of the stored object.
+    mark = os.urandom(16).hex()
+    batch = [path for path in entries if "\n" not in path and path[0] not in " \t"]
+    lines = b"".join(os.fsencode(f"{require_hex(entries[path].object_name)} {path}\n") for path in batch)
+    answer = repo.git("cat-file", f"--batch={mark}", "--filters", input=lines) if batch else b""
+    parts = [part.removesuffix(b"\n") for part in answer.split(f"{mark}\n".encode())[1:]]
+    if len(parts) != len(batch):
+        raise GitError(f"git cat-file: an object of the result is missing: {answer[-200:]!r}")
+    found = dict(zip(batch, parts, strict=True))
+    for path in entries.keys() - found.keys():
+        name = require_hex(entries[path].object_name)
+        found[path] = repo.git("cat-file", "--filters", f"--path={path}", name)
+    return found
 
 
 def _is_set(repo: Repository, key: str) -> bool:
