@@ -1,5 +1,10 @@
 """`cra apply` and `cra apply --undo`."""
 
+import os
+import signal
+from unittest.mock import patch
+
+import pytest
 from testing.runs.solving import MENDED_MONEY, MONEY, Project
 
 
@@ -52,6 +57,33 @@ def test_what_was_applied_and_changed_since_is_not_taken_back(till: Project, sol
     assert (told.code, told.out) == (2, "")
     assert "changed here since it was applied: till/money.py; nothing was taken back" in told.err
     assert money(till) == MENDED_MONEY + "\n# mine\n"
+
+
+def interrupted(till: Project, solved: str) -> None:
+    """Apply, killed before its first rename."""
+
+    def kill(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    child = os.fork()
+    if child == 0:
+        with patch("clean_room_agent.tree_update._replace", kill):
+            till.run_here("apply", solved)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert money(till) == MONEY
+
+
+@pytest.mark.parametrize("command", [("index",), ("runs",), ("show",), ("check", "--repair")])
+def test_any_command_completes_an_apply_that_was_killed(
+    till: Project, solved: str, command: tuple[str, ...]
+) -> None:
+    interrupted(till, solved)
+    code, out, err = till.run_here(*command)
+    assert code == 0
+    assert f"applying run {solved[:8]} was interrupted; it was completed: till/money.py" in err + out
+    assert money(till) == MENDED_MONEY
+    assert list(till.top.rglob(".cra-*")) == []
 
 
 def test_what_was_discarded_is_not_applied(till: Project, solved: str) -> None:
