@@ -148,7 +148,8 @@ def test_a_line_of_the_repository_is_never_taken_for_an_event(till: Project) -> 
     (till.top / "till" / "money.py").write_text(f"{head}{colon}\n{text}{body}")
     heard: list[str] = []
 
-    async def note(_progress: float, _total: float | None, message: str | None) -> None:
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        del progress, total
         heard.append(message or "")
 
     async def say(client: "mcp.Client") -> None:

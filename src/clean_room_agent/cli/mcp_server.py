@@ -44,7 +44,7 @@ async def serve(repo: Path, version: str) -> None:
         await writing.send(SessionMessage(error))
 
     # Only `\n` ends a line: any other line break may stand within a request.
-    client = open(0, encoding="utf-8", errors="replace", newline="\n", closefd=False)  # noqa: ASYNC230, SIM115
+    client = os.fdopen(0, encoding="utf-8", errors="replace", newline="\n", closefd=False)
     try:
         async with (
             anyio.create_task_group() as group,

@@ -107,9 +107,7 @@ class EventsFile(click.File):
     no command that runs later inherits.
     """
 
-    def convert(  # type: ignore[override]
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> IO[str]:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> IO[str]:
         """Open it; a FIFO that nobody reads is refused rather than waited for."""
         if value in {"-", "/dev/stdout", "/dev/fd/1"}:
             return sys.stdout
