@@ -180,6 +180,8 @@ def test_errors_have_our_message_and_remedy(till: Project) -> None:
             ("why", {}, "why: path: Field required"),
             ("retrieve", {"task": "x", "repo": "/"}, "retrieve: repo: Extra inputs"),
             ("retrieve", {"task": "a\0b"}, "cannot contain a NUL character"),
+            ("retrieve", {"task": "é" * 60_000}, "cannot have more than 100,000 bytes"),
+            ("solve", {"plan_file": "/dev/fd/3"}, "solve: plan_file: .*it has to be a file"),
             ("land", {}, "there is no tool 'land'; there are: retrieve"),
         ):
             with pytest.raises(MCPError, match=wrong.replace("(", r"\(")):

@@ -15,6 +15,7 @@ from clean_room_agent import proc
 from clean_room_agent.artifacts.names import NEWEST_RUN, short_id
 from clean_room_agent.cancellation import stopped_by
 from clean_room_agent.errors import CommandError
+from clean_room_agent.safe_open import OPEN_ALREADY
 
 PATIENCE = 30.0
 """Seconds in which a cancelled command may complete a change in progress."""
@@ -34,6 +35,12 @@ def _argument(text: str) -> str:
         raise ValueError("it cannot contain a NUL character")
     if len(text.encode()) > MAX_TEXT:
         raise ValueError(f"it cannot have more than {MAX_TEXT:,} bytes")
+    return text
+
+
+def _path(text: str) -> str:
+    if text.startswith(OPEN_ALREADY):
+        raise ValueError("it has to be a file: what the command has open is nothing of the client's")
     return text
 
 
@@ -103,7 +110,7 @@ class SolveArguments(Arguments):
     word = "solve"
     reports = True
     task: Text | None = Field(default=None, description="What to do, in words; not with `resume`.")
-    plan_file: Text | None = Field(
+    plan_file: Annotated[Text, AfterValidator(_path)] | None = Field(
         default=None,
         description="A reviewed plan to follow: what the tool `plan` returned, saved to this file.",
     )
