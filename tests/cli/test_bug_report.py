@@ -169,12 +169,15 @@ def test_what_a_maintainer_needs_is_in_it(planted: Project) -> None:
 
 
 def test_the_users_code_and_words_are_in_it_on_demand_alone(planted: Project) -> None:
+    planted.configure("http://127.0.0.1:9/v1")
     _, files = make(planted)
     everything = "".join(files.values())
     assert not any(line in everything for line in CODE_LINES)
     assert planted.task not in everything
     assert "round half up" not in everything
     assert "must add up" not in everything
+    assert f"{planted.top.name}-" not in everything, "the folder's name"
+    assert "removed below <worktrees>" in files["check.json"]
     _, files = make(planted, "--prompts")
     assert set(files) - PLACES == {
         *TRACEBACKS,

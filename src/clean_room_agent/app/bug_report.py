@@ -92,6 +92,7 @@ def cleaner(redactor: Redactor, workspace: Workspace | None) -> Callable[[str], 
         places.setdefault(entry.pw_dir, "~")
     if workspace is not None:
         places |= {str(workspace.repo): "<repository>", str(workspace.repo.resolve()): "<repository>"}
+        places[str(workspace.worktrees(wiring.cache_folder()))] = "<worktrees>"  # named after the repository
     longest_first = sorted((place for place in places if len(place) > 1), key=len, reverse=True)
     known = re.compile("|".join(rf"{re.escape(place)}(?![\w-])" for place in longest_first) or r"(?!)")
     own = re.compile(
