@@ -57,7 +57,8 @@ def _completed(run: Run, found: TestRun, further: list[TestRun]) -> TestRun:
     """The run of the base with all its tests, as far as they can be known; `further` gets the runs that this took."""
     report, base = found.report, run.commits.base
     unloaded = any(is_of_file(name) or is_bare(name) for name in found.red())
-    is_full = report.whole and not unloaded and not read_test_log(run.tests.report).missing()
+    log = read_test_log(run.tests.report)
+    is_full = report.whole and not unloaded and not log.missing() and not (found.is_empty and log.died)
     if is_full or not has_started(found):
         return found
     from clean_room_agent.orchestrator.testing.base_tests import completed

@@ -74,7 +74,7 @@ def test_of_a_pytest_that_dies_twice_each_outcome_is_known(complete: Complete) -
     assert (run.report.whole, run.report.counted, run.report.named) == (False, True, True)
     assert (run.report.passed, run.report.collected) == (2, 6)
     said = {test.name: test.message for test in run.failing}
-    assert said["test_t.py::T::test_b"] == "the process of the tests ended during this test"
+    assert said["test_t.py::T::test_b"] == "the process of the tests ended in it"
     assert set(said) == {f"test_t.py::T::test_{name}" for name in "bce"}
 
 
@@ -99,6 +99,28 @@ def test_a_file_that_ends_the_process_has_the_tests_of_its_text(complete: Comple
     run = complete(PYTEST, {"sub/test_dead.py": WRITTEN, "test_other.py": OTHER})
     assert run.report.outcomes == {"sub/test_dead.py": "error", "test_other.py::test_x": "passed"}
     assert run.report.written == {"sub/test_dead.py::test_a": True, "sub/test_dead.py::test_b": True}
+    assert run.report.counted
+
+
+def test_a_file_that_ends_the_workers_of_xdist_has_the_tests_of_its_text(complete: Complete) -> None:
+    run = complete(f"{PYTEST} -p xdist -n 1", {"test_dead.py": WRITTEN, "test_other.py": OTHER})
+    assert run.report.outcomes == {"test_dead.py": "error", "test_other.py::test_x": "passed"}
+    assert run.report.problem == "the process of the tests ended in it: test_dead.py"
+    assert (run.report.whole, len(run.report.written)) == (False, 2)
+
+
+def test_tests_that_the_command_names_are_all_that_count(complete: Complete) -> None:
+    run = complete(f"{PYTEST} test_t.py::T::test_a test_t.py::T::test_b", {"test_t.py": DEADLY})
+    assert run.report.outcomes == {"test_t.py::T::test_a": "passed", "test_t.py::T::test_b": "error"}
+
+
+def test_a_package_that_ends_unittest_has_the_tests_of_its_modules(complete: Complete) -> None:
+    files = {
+        "tests/__init__.py": "import os\n\nos.abort()\n",
+        "tests/test_a.py": f"{DIES}    def test_q(self): ...\n",
+    }
+    run = complete(UNITTEST, files)
+    assert run.report.written == {"tests/test_a.py::T::test_q": True}
     assert run.report.counted
 
 

@@ -310,9 +310,29 @@ def test_a_file_whose_tests_are_unknown_may_not_change() -> None:
     before = unloaded("a.test.js")
     before = replace(before, report=replace(before.report, uncounted=("a.test.js",)))
     after = pytest_names(a="passed")
-    assert judge_final(before, after, "all-pass").complete
     verdict = judge_final(before, after, "all-pass", planned=("a.test.js",))
     assert verdict.reason == "could not be loaded at the start, and changed: a.test.js"
+
+
+def test_a_file_whose_tests_are_unknown_must_run_some_and_skip_none() -> None:
+    before = unloaded("a.test.js")
+    before = replace(before, report=replace(before.report, uncounted=("a.test.js",)))
+    said = {}
+    for outcomes in (
+        {},
+        {"a.test.js > b": "passed", "a.test.js > c": "skipped"},
+        {"a.test.js > b": "passed"},
+    ):
+        after = pytest_names()
+        after = replace(
+            after, report=replace(after.report, outcomes={"u.py::x": "passed", **outcomes}, passed=2)
+        )
+        said[len(outcomes)] = judge_final(before, after, "all-pass").reason
+    assert said == {
+        0: "could not be loaded at the start, and runs no test now: a.test.js",
+        1: "2 tests pass",
+        2: "could not be loaded at the start, and skipped: a.test.js > c",
+    }
 
 
 def test_tests_that_were_kept_need_not_be_counted_if_all_of_them_run() -> None:

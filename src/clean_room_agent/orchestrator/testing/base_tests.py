@@ -12,6 +12,7 @@ comes to its end. For example, `b` ends the process:
 that its text has. Where all this finds nothing, the tests stay unknown (`TestReport.counted`), and no result is complete.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterable
 
 from msgspec import Struct, field
@@ -31,9 +32,11 @@ MAX_RUNS = 20
 """Runs of one command at the base."""
 MAX_FILES = 500
 """Files whose text is searched for tests."""
+HOOK = re.compile(r'"before (?:all|each)" hook\b')
+"""In the names under which mocha reports what keeps a suite from running."""
 INTERNAL = "pytest::internal"
 """The name under which pytest reports that it broke itself."""
-DIED = "the process of the tests ended during this test"
+DIED = "the process of the tests ended in it"
 
 
 def completed(
@@ -44,7 +47,10 @@ def completed(
     """
     if first.report.runner not in {"pytest", "unittest"} or first.end.timed_out:
         return _with_written(first, tree) if first.report.whole else first
-    search = _Search(runner=runner, first=first, log=read_test_log(runner.report))
+    log = read_test_log(runner.report)
+    if first.is_empty and log.died:  # of workers of pytest-xdist, whose end is no failure
+        first = replace(first, report=replace(first.report, whole=False, problem=f"{DIED}: {min(log.died)}"))
+    search = _Search(runner=runner, first=first, log=log)
     search.run_rest(commit, ran)
     return _with_written(search.result(tree), tree)
 
@@ -164,10 +170,12 @@ def _with_written(run: TestRun, tree: Tree) -> TestRun:
 
 
 def _is_holder(name: str, outcomes: Collection[str], paths: Collection[str]) -> bool:
-    """Whether it stands for a file or a folder that could not be loaded, none of whose tests are known."""
-    if not is_of_file(name) and not any(path.startswith(f"{name}/") for path in paths):
+    """Whether it stands for a file, a folder or a suite that could not be loaded, or some tests of it: only pytest is
+    known to name all of them, if any.
+    """
+    if not (is_of_file(name) or HOOK.search(name) or any(path.startswith(f"{name}/") for path in paths)):
         return False
-    return not any(other.startswith((f"{name}::", f"{name} > ")) for other in outcomes)
+    return not any(other.startswith(f"{name}::") for other in outcomes)
 
 
 def _files_of(name: str, paths: Collection[str]) -> tuple[str, ...]:
@@ -180,7 +188,8 @@ def _files_of(name: str, paths: Collection[str]) -> tuple[str, ...]:
         ends = [path for path in paths if path.endswith(f"/{meant}")]
         if len(ends) == 1:
             return (ends[0],)
-    return tuple(sorted(path for path in paths if path.startswith(f"{name}/") and is_test_module(path)))
+    folders = (f"{name}/", f"{name.removeprefix(UNLOADED).replace('.', '/')}/")
+    return tuple(sorted(path for path in paths if path.startswith(folders) and is_test_module(path)))
 
 
 def _written(files: Iterable[str], tree: Tree, runner: str) -> dict[str, bool]:

@@ -29,7 +29,7 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
-from clean_room_agent.artifacts.evidence import UNLOADED, group_of
+from clean_room_agent.artifacts.evidence import UNLOADED, group_of, is_of_file
 from clean_room_agent.orchestrator.config import Accept
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.test_commands import newly_replaced
@@ -328,7 +328,23 @@ def _uncounted(baseline: TestRun, final: TestRun, planned: Collection[str]) -> s
         return f"the tests could not be counted before the change: {before.problem or 'they did not finish'}"
     unknown = (*before.uncounted, *(() if final.report.named else before.written))
     changed = sorted(name for name in unknown if is_in(name, planned))
-    return f"could not be loaded at the start, and changed: {_some(changed)}" if changed else ""
+    if changed:
+        return f"could not be loaded at the start, and changed: {_some(changed)}"
+    for name in before.uncounted:
+        skipped, ran = _tests_below(name, baseline, final)
+        if skipped:
+            return f"could not be loaded at the start, and skipped: {_some(skipped)}"
+        if final.report.named and is_of_file(name) and not ran:
+            return f"could not be loaded at the start, and runs no test now: {name}"
+    return ""
+
+
+def _tests_below(name: str, baseline: TestRun, final: TestRun) -> tuple[list[str], bool]:
+    """Of a file or folder that could not be loaded: its tests that are skipped now, and whether others run."""
+    begins = tuple(f"{name.removeprefix(UNLOADED)}{end}" for end in ("::", " > ", ".", "/"))
+    below = {test: out for test, out in final.report.outcomes.items() if test.startswith(begins)}
+    skipped = {test for test, outcome in below.items() if outcome in {"skipped", "xfailed"}}
+    return sorted(skipped - baseline.report.outcomes.keys()), len(skipped) < len(below)
 
 
 def _unrun(baseline: TestRun, final: TestRun, planned: Collection[str]) -> str:

@@ -165,6 +165,7 @@ def _add_lines(log: TestLog, lines: Iterable[bytes]) -> None:
             continue
         names = [str(word) for word in words]
         if kind == "found":
+            begun.clear()
             log.found.update(names)
             log.finished = True
         elif kind in {"load", "start"} and names:
