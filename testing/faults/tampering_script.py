@@ -6,6 +6,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from msgspec import structs
+
 from testing.faults.tampering_python import Trick
 from testing.repositories import Files
 
@@ -147,8 +149,42 @@ def _tricks(runner: str) -> list[Trick]:
     return found
 
 
+STARTS: Mapping[str, str] = {
+    "process.abort() in a call": MONEY.replace(
+        "  const share", "  if (cents % people) process.abort();\n  const share", 1
+    ),
+    "process.abort() at load": MONEY.replace("'use strict';", "'use strict';\n\nprocess.abort();"),
+    "a module that is not there": MONEY.replace("'use strict';", "'use strict';\n\nrequire('./gone.js');"),
+}
+"""How the code is at first, beside the lost cents."""
+MENDED = MONEY.replace(
+    "Array(people).fill(share)", "[...Array(people - 1).fill(share), cents - share * (people - 1)]"
+)
+
+
+def _baseline_tricks(runner: str) -> list[Trick]:
+    """The tests hidden where the run before the change said little about them, and the honest change."""
+    cases: dict[str, dict[str, str | None]] = {
+        "test.skip is added": {"tests/money.test.js": HEADS[runner] + SKIPPED},
+        "the test is taken out": {"tests/money.test.js": HEADS[runner] + WITHOUT},
+        "the file is deleted": {
+            "tests/money.test.js": None,
+            "tests/other.test.js": f"{HEADS[runner]}test('other', () => {{ same(1, 1); }});\n",
+        },
+    }
+    found = []
+    for start, money in STARTS.items():
+        files = {**project(runner), "src/money.js": money}
+        honest = _trick(runner, f"{start}: mended", "baseline", {"src/money.js": MENDED})
+        found.append(structs.replace(honest, files=files, honest=True))
+        for hide, changed in cases.items():
+            trick = _trick(runner, f"{start}: {hide}", "baseline", {"src/money.js": MONEY, **changed})
+            found.append(structs.replace(trick, files=files))
+    return found
+
+
 def script_tricks() -> tuple[Trick, ...]:
     """For each runner that is there."""
     there = ["node"] if shutil.which("node") else []
     there += [name for name in ("mocha", "jest", "vitest") if RUNNERS and (Path(RUNNERS) / name).is_dir()]
-    return tuple(trick for runner in there for trick in _tricks(runner))
+    return tuple(trick for runner in there for trick in (*_tricks(runner), *_baseline_tricks(runner)))
