@@ -184,6 +184,36 @@ def test_a_run_that_a_test_ends_is_completed(complete: Complete, ends: str) -> N
     assert run.report.outcomes == {"test_o.py::test_a": "error", "test_o.py::test_x": "passed"}
 
 
+INNER = """\
+import io, unittest
+
+class Inner(unittest.TestCase):
+    def runTest(self):
+        self.fail()
+
+class T(unittest.TestCase):
+    def test_a(self):
+        suite = unittest.TestSuite([Inner(), Inner()])
+        result = unittest.TextTestRunner(stream=io.StringIO(), failfast=True).run(suite)
+        self.assertEqual(result.testsRun, 1)
+
+    def test_b(self):
+        result = unittest.TestResult()
+        result.startTest(object())
+        result.addSuccess(object())
+        result.stopTest(object())
+
+def load_tests(loader, tests, pattern):
+    return loader.loadTestsFromTestCase(T)
+"""
+
+
+def test_tests_that_run_tests_themselves_are_left_alone(complete: Complete) -> None:
+    run = complete(UNITTEST, {"test_o.py": INNER})
+    assert run.report.outcomes == {"test_o.T.test_a": "passed", "test_o.T.test_b": "passed"}
+    assert run.report.whole
+
+
 def test_tests_of_a_class_that_is_not_set_up_are_known(complete: Complete) -> None:
     set_up = "    @classmethod\n    def setUpClass(cls):\n        {}\n\n    def test_{}(self): ...\n\n\n"
     lines = "import unittest\n\n\n"

@@ -176,6 +176,8 @@ def read_left_out() -> "frozenset[str]":
 
 
 _left_out = read_left_out()
+_found: "list[None]" = []
+"""One entry once unittest has found the tests."""
 
 
 # For pytest.
@@ -328,25 +330,29 @@ def tell_tests(result_class: "Any") -> None:
     start, stop, add_sub = result_class.startTest, result_class.stopTest, result_class.addSubTest
 
     def start_test(self: "Any", test: "Any") -> "Any":
-        _outcomes[test.id()] = []
-        tell("start", test.id())
+        with contextlib.suppress(Exception):  # tests may call a result themselves, with anything
+            _outcomes[test.id()] = []
+            tell("start", test.id())
         return start(self, test)
 
     def stop_test(self: "Any", test: "Any") -> "Any":
-        tell("end", test.id(), *_outcomes.pop(test.id(), ()))
+        with contextlib.suppress(Exception):
+            tell("end", test.id(), *_outcomes.pop(test.id(), ()))
         return stop(self, test)
 
     def add_sub_test(self: "Any", test: "Any", subtest: "Any", err: "Any") -> "Any":
-        if err is not None:
-            _outcomes.setdefault(test.id(), []).append("failed")
+        with contextlib.suppress(Exception):
+            if err is not None:
+                _outcomes.setdefault(test.id(), []).append("failed")
         return add_sub(self, test, subtest, err)
 
     def told(add: "Any", outcome: str) -> "Any":
         def added(self: "Any", test: "Any", *args: "Any") -> "Any":
-            if test.id() in _outcomes:
-                _outcomes[test.id()].append(outcome)
-            else:
-                tell("end", test.id(), outcome)  # a class or module that could not be set up
+            with contextlib.suppress(Exception):
+                if test.id() in _outcomes:
+                    _outcomes[test.id()].append(outcome)
+                else:
+                    tell("end", test.id(), outcome)  # a class or module that could not be set up
             return add(self, test, *args)
 
         return added
@@ -363,9 +369,11 @@ def tell_found(runner_class: "Any") -> None:
 
     def run_found(self: "Any", test: "Any") -> "Any":
         with contextlib.suppress(Exception):
-            self.failfast = False
-            _leave_out(test)
-            tell("found", *_ids(test))
+            if not _found:  # a test may run tests itself
+                _found.append(None)
+                self.failfast = False
+                _leave_out(test)
+                tell("found", *_ids(test))
         return run(self, test)
 
     runner_class.run = run_found
