@@ -212,7 +212,9 @@ def test_odd_commits_and_repositories_are_counted_and_named(
     assert code == 0, err
     told = json.loads(out)
     assert (told["commits_seen"], told["commits_used"]) == (14, made[1]["commits_used"])
-    assert told["repositories_not_read"] == [f"{tmp_path.name}/sha256"]
+    assert told["repositories_not_read"] == {
+        f"{tmp_path.name}/sha256": "GitPython does not read SHA-256 names"
+    }
     wanted = {
         "commit: date after the year 9999": 1,
         "commit: message or author not in UTF-8, or with control characters": 1,

@@ -218,7 +218,7 @@ def write_pairs(
     plans = {stage: default_plan(_prompt(stage), router) for stage in stages}
     criteria: dict[str, Any] = {
         "repositories": sorted({unit.repo for unit in mined.units}),
-        "repositories_not_read": sorted(mined.unread),
+        "repositories_not_read": dict(sorted(mined.unread)),
         "commits": assembled.commits,
         "licences": list(making.licences),
         "making": making.digest,

@@ -12,12 +12,13 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from clean_room_agent.errors import GitError
 from clean_room_agent.git.changes import stream_changes
 from clean_room_agent.git.log import walk
 from clean_room_agent.training.commit_sources import Exclusions, Source
 from clean_room_agent.training.dataset import Entry, Message, Origin, Row, Split
 from clean_room_agent.training.dataset_filters import near_duplicates, split_groups
-from clean_room_agent.training.mining import mine
+from clean_room_agent.training.mining import MinedCommit, mine
 from clean_room_agent.training.shards import Making, Unit, cut_units, make_shard, read_shard, shard_path
 
 SAME = 0.7
@@ -44,8 +45,8 @@ class Mined(Struct, frozen=True, kw_only=True):
     """Commits."""
     refused: Mapping[str, int]
     """Refused commits, by the filter that refused them."""
-    unread: tuple[str, ...] = ()
-    """Repositories whose objects have SHA-256 names, which GitPython does not read; their commits are among the refused."""
+    unread: tuple[tuple[str, str], ...] = ()
+    """(name, reason) of the repositories that were not read, or not to the end."""
 
 
 class Assembled(Struct, frozen=True, kw_only=True):
@@ -68,24 +69,27 @@ def mine_sources(
     newest: int | None,
     progress: Progress,
 ) -> Mined:
-    """The commits that may be tasks, at most the `newest` of each history, in units. Each history is streamed once.
-
-    Raises:
-        GitError: a history cannot be read.
+    """The commits that may be tasks, at most the `newest` of each history, in units. Each history is streamed once, as
+    far as git can read it.
     """
     units: list[Unit] = []
     refused: Counter[str] = Counter()
-    unread: list[str] = []
+    unread: list[tuple[str, str]] = []
     kept = 0
     every = tuple(sources)
     for number, source in enumerate(every):
         progress(number, len(every))
         if len(source.head) != SHA1_LENGTH:
-            unread.append(source.name)
+            unread.append((source.name, "GitPython does not read SHA-256 names"))
             refused["in a repository with SHA-256 names"] += sum(1 for _ in walk(source.git_dir, source.head))
             continue
         changes = stream_changes(source.git_dir, source.head)
-        commits = tuple(mine(changes, refused, skip=exclusions.commits))
+        commits: list[MinedCommit] = []
+        try:
+            for commit in mine(changes, refused, skip=exclusions.commits):
+                commits.append(commit)  # noqa: PERF402 - those before an object that git cannot read count
+        except GitError as exc:
+            unread.append((source.name, exc.message))
         if newest is not None and len(commits) > newest:
             refused["older than the newest that are wanted"] += len(commits) - newest
             commits = commits[-newest:]

@@ -39,7 +39,7 @@ def answer(made: "Bootstrapped", *, as_json: bool) -> None:
             "files": files,
             "left_out": dict(assembled.left_out),
             "repositories_excluded": list(excluded),
-            "repositories_not_read": list(mined.unread),
+            "repositories_not_read": dict(mined.unread),
             "units": len(mined.units),
             "units_left": 0,
         }
@@ -48,7 +48,7 @@ def answer(made: "Bootstrapped", *, as_json: bool) -> None:
     lines = [f"{mined.seen:,} commits seen, {assembled.commits:,} used, {len(assembled.entries):,} pairs"]
     lines += ["left out:", *(f"  {count:>7,}  {reason}" for reason, count in assembled.left_out.items())]
     lines += [f"  repository excluded by list: {name}" for name in excluded]
-    lines += [f"  repository with SHA-256 names, which cannot be read: {name}" for name in mined.unread]
+    lines += [f"  repository not read, or not to its end: {name}: {reason}" for name, reason in mined.unread]
     lines.append("no pair is left" if written is None else f"dataset: {written.folder}")
     lines += _rows_of(written, numbers) if written is not None else []
     lines += ["next: cra train NUMBER --base MODEL"] if numbers else []
