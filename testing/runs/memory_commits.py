@@ -56,7 +56,7 @@ class MemoryTree(Tree, frozen=True, kw_only=True, dict=True):
     def places(self) -> Places:
         return Places(self.files)
 
-    def encodings(self, paths: tuple[str, ...]) -> Mapping[str, str]:
+    def conversions(self, paths: tuple[str, ...]) -> Mapping[str, str]:
         return {}
 
     def mode(self, path: str) -> str | None:

@@ -7,7 +7,15 @@ import pytest
 from testing.repositories import Files, git, make_repository, write
 
 from clean_room_agent.errors import RepositoryError
-from clean_room_agent.git.commits import FILE, FileChange, Snapshot, commit_files, encodings_at, snapshot
+from clean_room_agent.git.commits import (
+    FILE,
+    FileChange,
+    Snapshot,
+    commit_files,
+    conversions_at,
+    encodings_at,
+    snapshot,
+)
 from clean_room_agent.git.history import read_blob
 from clean_room_agent.git.repository import Repository, list_work_tree, open_repository
 from clean_room_agent.git.worktree import add_worktree, remove_worktree
@@ -117,3 +125,20 @@ def test_what_git_converts_is_not_listed_for_the_index(repo: Repository) -> None
     assert dict(listing.encoded)["sub/b.sj"] == (
         "git converts it to SHIFT-JIS in a working tree (working-tree-encoding)"
     )
+
+
+def test_a_file_of_a_filter_driver_is_not_edited_nor_one_by_attributes_that_git_ignores(
+    repo: Repository,
+) -> None:
+    git(repo.top, "config", "filter.crypt.clean", "false")
+    write(
+        repo.top, {".git/info/exclude": "sub/.gitattributes\n", "sub/.gitattributes": "*.py filter=crypt\n"}
+    )
+    write(repo.top, {".git/info/attributes": "*.key filter=crypt\n*.md filter=unknown\n"})
+    repo = open_repository(repo.top)
+    paths = ("d.py", "new.key", "sub/new.py", "a.txt", "new.md")
+    assert conversions_at(repo, repo.head, paths) == {
+        "new.key": "filter driver 'crypt' does not run here",
+        "sub/new.py": "filter driver 'crypt' does not run here",
+        "a.txt": "git converts it to UTF-16LE in a working tree (working-tree-encoding)",
+    }

@@ -15,9 +15,11 @@ UTF8 = re.compile(r"utf-?8", re.IGNORECASE)
 WITHOUT_ENCODING = frozenset({"unspecified", ""})
 NO_NAME = frozenset({"set", "unset"})
 """What git says of an attribute without a value; it stops at such a file."""
-CONVERTED = f"a file that git converts to another encoding ({ATTRIBUTE})"
+CONVERTED = f"a file that git converts ({ATTRIBUTE}, or a filter driver)"
 FILE = ".gitattributes"
-OF_ALL_USERS = Path("/etc/gitattributes")
+OF_ALL_USERS = tuple(
+    Path(place) / "gitattributes" for place in ("/etc", "/usr/local/etc", "/opt/homebrew/etc")
+)
 
 
 def encodings(ask: Callable[[tuple[str, ...], bytes], bytes], paths: Iterable[str]) -> dict[str, str]:
@@ -46,7 +48,7 @@ def has_attributes(top: Path, paths: Iterable[str], configured: Iterable[str]) -
     users = Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "git/attributes"
     if any(configured) or not (top / ".git").is_dir():
         return True
-    files = (users, OF_ALL_USERS, top / ".git/info/attributes")
+    files = (users, *OF_ALL_USERS, top / ".git/info/attributes")
     return any(file.exists() for file in files) or any(
         path == FILE or path.endswith(f"/{FILE}") for path in paths
     )

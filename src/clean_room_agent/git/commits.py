@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from clean_room_agent.errors import GitError, RepositoryError
 from clean_room_agent.folders import temporary_folder
-from clean_room_agent.git.attributes import ATTRIBUTE, NO_NAME, encodings
+from clean_room_agent.git.attributes import ATTRIBUTE, NO_NAME, encodings, why_not_shown
 from clean_room_agent.git.command import fields, git, joined, named_programs, names, one_line, require_hex
 from clean_room_agent.git.generated import Generated, split_generated
 from clean_room_agent.git.refs import sync_commit, write_ref
@@ -59,20 +59,32 @@ def copied_index(repo: Repository) -> Iterator[dict[str, str]]:
 
 
 def encodings_at(repo: Repository, commit: str, paths: Iterable[str]) -> Mapping[str, str]:
-    """The encodings to which git converts those of `paths`, by path, with the attributes in `commit` and the user's own.
-    The paths need not exist.
+    """The encodings to which git converts those of `paths`, by path, with the attributes in `commit`, in the working tree,
+    and the user's own. The paths need not exist.
     """
-    return _encodings_at(repo, require_hex(commit), tuple(sorted(paths)))
+    return _attributes_at(repo, require_hex(commit), tuple(sorted(paths)))[0]
+
+
+def conversions_at(repo: Repository, commit: str, paths: Iterable[str]) -> Mapping[str, str]:
+    """Why those of `paths` are not to be edited that git converts, to another encoding or by a filter driver: an edit
+    would commit, and put into the working tree, what was not converted.
+    """
+    encoded, filtered = _attributes_at(repo, require_hex(commit), tuple(sorted(paths)))
+    return filtered | {path: why_not_shown(name) for path, name in encoded.items()}
 
 
 @functools.lru_cache(maxsize=KEPT_ENCODINGS)
-def _encodings_at(repo: Repository, commit: str, paths: tuple[str, ...]) -> Mapping[str, str]:
+def _attributes_at(
+    repo: Repository, commit: str, paths: tuple[str, ...]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Encodings, and why filtered files are left alone, by path."""
     if not paths:
-        return {}
+        return {}, {}
+    encoded, filtered = _encoded(repo, {}, paths), _filtered(repo, {}, paths)
     with scratch_index(repo, commit) as pins:
-        return encodings(
-            lambda args, given: repo.git("check-attr", "--cached", *args, pins=pins, input=given), paths
-        )
+        encoded |= _encoded(repo, pins, paths, "--cached")
+        filtered |= _filtered(repo, pins, paths, "--cached")
+    return encoded, filtered
 
 
 def identity(author: tuple[str, str], date: str | None) -> Mapping[str, str]:
@@ -375,8 +387,10 @@ def _not_stored(repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...
     return _filtered(repo, pins, paths) | _undecodable(repo, pins, paths)
 
 
-def _encoded(repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...]) -> dict[str, str]:
-    return encodings(lambda args, given: repo.git("check-attr", *args, pins=pins, input=given), paths)
+def _encoded(
+    repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...], *flags: str
+) -> dict[str, str]:
+    return encodings(lambda args, given: repo.git("check-attr", *flags, *args, pins=pins, input=given), paths)
 
 
 def _refuse_unnamed(encoded: Mapping[str, str]) -> None:
@@ -408,13 +422,15 @@ def _undecodable(repo: Repository, pins: Mapping[str, str], paths: tuple[str, ..
     return {path: f"git cannot convert it from {encoded[path]} ({ATTRIBUTE})" for path in refused}
 
 
-def _filtered(repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...]) -> dict[str, str]:
+def _filtered(
+    repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...], *flags: str
+) -> dict[str, str]:
     """Those of `paths` that belong to a filter driver, with the reason. Stored unfiltered, they could leak secrets or
     bloat the repository.
     """
     if not repo.named.filters or not paths:
         return {}
-    told = fields(repo.git("check-attr", "-z", "--stdin", "filter", pins=pins, input=joined(paths)))
+    told = fields(repo.git("check-attr", *flags, "-z", "--stdin", "filter", pins=pins, input=joined(paths)))
     pairs = zip(told[0::3], told[2::3], strict=True)
     return {
         path: f"filter driver {name!r} does not run here"

@@ -12,9 +12,9 @@ from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.cancellation import Interrupts
 from clean_room_agent.execute.edits.places import Places
 from clean_room_agent.file_contents import NotTextError, TextFile, decode
-from clean_room_agent.git.attributes import CONVERTED, why_not_shown
+from clean_room_agent.git.attributes import CONVERTED
 from clean_room_agent.git.branches import land
-from clean_room_agent.git.commits import FileChange, commit_files, encodings_at
+from clean_room_agent.git.commits import FileChange, commit_files, conversions_at
 from clean_room_agent.git.history import (
     ChangedPath,
     changed_paths,
@@ -38,12 +38,12 @@ class Tree(Struct, frozen=True, kw_only=True, dict=True):
 
     repo: Repository
     commit: str
-    encoded: frozenset[str] = frozenset()
-    """Files that git converts to another encoding."""
+    converted: frozenset[str] = frozenset()
+    """Files that git converts, to another encoding or by a filter driver."""
 
     def at(self, commit: str) -> "Tree":
         """The tree of another commit."""
-        return Tree(repo=self.repo, commit=commit, encoded=self.encoded)
+        return Tree(repo=self.repo, commit=commit, converted=self.converted)
 
     @cached_property
     def paths(self) -> frozenset[str]:
@@ -56,7 +56,7 @@ class Tree(Struct, frozen=True, kw_only=True, dict=True):
         """The files that edits may change, and what else stands in the tree."""
         entries = list_tree(self.repo, self.commit)
         others = {path: OTHERS[entry.mode] for path, entry in entries.items() if entry.mode in OTHERS}
-        return Places(self.paths, others | dict.fromkeys(self.encoded, CONVERTED))
+        return Places(self.paths, others | dict.fromkeys(self.converted, CONVERTED))
 
     def mode(self, path: str) -> str | None:
         """The mode of the file as git writes it; None if the tree has no such file or link."""
@@ -88,16 +88,16 @@ class Tree(Struct, frozen=True, kw_only=True, dict=True):
             raise NotTextError("it does not exist")
         return decode(data)
 
-    def encodings(self, paths: tuple[str, ...]) -> Mapping[str, str]:
-        """To what git converts those of `paths` that it does not write as UTF-8."""
-        return encodings_at(self.repo, self.commit, paths)
+    def conversions(self, paths: tuple[str, ...]) -> Mapping[str, str]:
+        """Why those of `paths` are not to be edited that git converts."""
+        return conversions_at(self.repo, self.commit, paths)
 
     def texts(self, paths: tuple[str, ...]) -> tuple[dict[str, str], dict[str, str]]:
         """(texts of those of `paths` that exist and can be edited, reason by path for those that cannot, or that could
         not be created).
         """
         texts: dict[str, str] = {}
-        refused = {path: why_not_shown(name) for path, name in self.encodings(paths).items()}
+        refused = dict(self.conversions(paths))
         for path in paths:
             if path not in self.paths or path in refused:
                 continue
@@ -153,12 +153,12 @@ class RunCommits:
 
     def tree(self, commit: str = "") -> Tree:
         """The files of a commit; by default of the newest accepted one."""
-        return Tree(repo=self.repo, commit=commit or self.head, encoded=self._encoded)
+        return Tree(repo=self.repo, commit=commit or self.head, converted=self._converted)
 
     @cached_property
-    def _encoded(self) -> frozenset[str]:
+    def _converted(self) -> frozenset[str]:
         """As the run's snapshot has them: edits change neither attributes nor such files."""
-        return frozenset(encodings_at(self.repo, self.base, list_tree(self.repo, self.base)))
+        return frozenset(conversions_at(self.repo, self.base, list_tree(self.repo, self.base)))
 
     def exists(self, commit: str) -> bool:
         """Whether the commit can be read; it may be lost after a power cut."""
