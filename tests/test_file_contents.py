@@ -1,3 +1,4 @@
+import errno
 import os
 import resource
 import stat
@@ -10,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clean_room_agent.errors import UsageError
-from clean_room_agent.file_contents import POINTER, NotTextError, atomic_write, decode, read_given
+from clean_room_agent.file_contents import (
+    POINTER,
+    NotTextError,
+    atomic_write,
+    decode,
+    read_given,
+    sync_folder,
+)
 
 
 @given(st.binary(max_size=400))
@@ -122,3 +130,34 @@ def test_a_huge_file_is_not_read_to_its_end(tmp_path: Path) -> None:
         file.truncate(1 << 40)
     with pytest.raises(ValueError, match="more than 64,000,000 bytes"):
         read_given(tmp_path / "huge")
+
+
+@pytest.mark.parametrize(
+    ("number", "tolerated"), [(errno.EINVAL, True), (errno.ENOTSUP, True), (errno.EIO, False)]
+)
+def test_a_folder_that_cannot_be_synced_is_no_error_but_a_disk_that_fails_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, *, tolerated: bool
+) -> None:
+    whole = os.fsync
+
+    def sync(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(number, os.strerror(number))
+        whole(handle)
+
+    monkeypatch.setattr("os.fsync", sync)
+    if tolerated:
+        assert not sync_folder(tmp_path)
+        atomic_write(tmp_path / "file", "text")
+    else:
+        with pytest.raises(UsageError, match="Input/output error") as caught:
+            atomic_write(tmp_path / "file", "text")
+        assert "system's log" in caught.value.hint
+    assert (tmp_path / "file").read_text() == "text"
+
+
+def test_links_in_a_circle_are_no_place_to_write(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("a")
+    with pytest.raises(UsageError, match="Too many levels of symbolic links"):
+        atomic_write(tmp_path / "a", "text")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]

@@ -1,3 +1,5 @@
+import errno
+import fcntl
 import os
 import signal
 import sys
@@ -10,14 +12,18 @@ from testing.repositories import write
 
 from clean_room_agent import proc
 from clean_room_agent.child_processes import inherited_environment
+from clean_room_agent.errors import RecordError, UsageError
 from clean_room_agent.folders import (
     FRESH,
     abandoned_folders,
+    flock,
     remove_abandoned,
     remove_all_but,
     remove_tree,
     temporary_folder,
+    user_folder,
 )
+from clean_room_agent.workspace import hold, is_held
 
 KILLED = """
 import os, signal
@@ -126,3 +132,32 @@ def test_what_is_young_linked_or_named_otherwise_is_let_be(scratch: Path) -> Non
     found.chmod(0)
     assert abandoned_folders(os.lstat(found).st_mtime + FRESH + 1) == (found,)
     assert remove_abandoned(found)
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EINVAL, errno.ENOTSUP, errno.EBADF])
+def test_a_file_system_without_locks_is_named_with_a_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse(_handle: int, _operation: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with pytest.raises(RecordError, match=f"cannot lock {tmp_path}: {os.strerror(number)}") as caught:
+        flock(0, fcntl.LOCK_EX, tmp_path)
+    assert "mounted with locks" in caught.value.hint
+    for held in (lambda: hold(tmp_path / "lock"), lambda: hold(tmp_path)):
+        with pytest.raises(RecordError, match="cannot lock"), held():
+            pass
+    with pytest.raises(RecordError, match="cannot lock"):
+        is_held(tmp_path)
+
+
+def test_a_user_without_a_home_folder_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/named")
+    assert user_folder("XDG_CACHE_HOME", ".cache") == Path("/named")
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", "/home/me")
+    assert user_folder("XDG_CACHE_HOME", ".cache") == Path("/home/me/.cache")
+    monkeypatch.setenv("HOME", "relative")
+    with pytest.raises(UsageError, match="your home folder is not known"):
+        user_folder("XDG_CACHE_HOME", ".cache")

@@ -5,6 +5,7 @@ An empty or relative entry of PATH, and of the folders that the loader looks int
 the folder in which a child runs: that of a repository, or one that code under test has filled.
 """
 
+import errno
 import functools
 import os
 import sys
@@ -12,7 +13,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from clean_room_agent.errors import CommandError
+from clean_room_agent.errors import SYSTEM_FAULTS, CommandError
 
 LOADER = ("LD_", "DYLD_")
 """Prefixes of the variables that tell the loader what to load."""
@@ -141,7 +142,8 @@ class Pieces:
 
 def not_started_command(argv: tuple[str, ...], number: int) -> CommandError:
     """The error for a program that could not be started, with this error number."""
-    hint = f"install {argv[0]}, or put it on PATH"
+    short = number in {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN}
+    hint = SYSTEM_FAULTS[number][1] if short else f"install {argv[0]}, or put it on PATH"
     return CommandError(f"cannot start {argv[0]}: {os.strerror(number)}", hint=hint, command=argv)
 
 

@@ -27,7 +27,47 @@
 Expected outcomes (no edit found, tests fail, an unreadable answer) are values, not exceptions.
 """
 
+import errno
+from collections.abc import Mapping
 from typing import ClassVar
+
+SYSTEM_FAULTS: Mapping[int, tuple[str, str]] = {
+    errno.ENOSPC: ("the disk is full", "free some space, then run the command again"),
+    errno.EDQUOT: ("your quota of disk space is used up", "free some space, then run the command again"),
+    errno.EMFILE: ("too many files are open", "allow more with `ulimit -n 1024`, then run the command again"),
+    errno.ENFILE: ("too many files are open on this machine", "wait, or close other programs"),
+    errno.EROFS: ("the file system is read-only", "let it be writable, or name another place"),
+    errno.EACCES: (
+        "this is not allowed",
+        "you must own what is named there, or be allowed to read and write it",
+    ),
+    errno.EPERM: (
+        "this is not allowed",
+        "you must own what is named there, or be allowed to read and write it",
+    ),
+    errno.EIO: (
+        "the disk failed",
+        "look into the system's log; the record is safe where it was synced before",
+    ),
+    errno.ESTALE: ("the file server has lost a file that was open", "run the command again"),
+    errno.ENOLCK: (
+        "the file system gives no locks",
+        "a network file system must be mounted with locks (NFS: without `nolock`, with a lock daemon); or work on a local disk",
+    ),
+    errno.ENAMETOOLONG: ("a name is too long for the file system", "choose a shorter one"),
+    errno.ELOOP: ("links lead in a circle, or where none may be", "remove the link"),
+    errno.ENOTDIR: ("a file is where a folder should be", "move it away"),
+    errno.EISDIR: ("a folder is where a file should be", "move it away"),
+    errno.EEXIST: ("something is where something else should be", "move it away"),
+    errno.ENOMEM: ("the machine is short of memory", "close other programs, then run the command again"),
+    errno.EAGAIN: (
+        "the machine is short of processes or memory",
+        "close other programs, or allow more with `ulimit -u`, then run the command again",
+    ),
+    errno.ENOTSUP: ("the file system does not support this", "work on a local disk"),
+    errno.ETXTBSY: ("a program is being written", "run the command again"),
+}
+"""By error number: what is wrong, and what to do."""
 
 
 class CraError(Exception):
@@ -174,3 +214,8 @@ class Interrupted(CraError):
     """The user asked to stop; the run is at a safe point and can be resumed."""
 
     exit_code = 130
+
+
+def remedy_for(error: OSError, default: str = "") -> str:
+    """What to do about an error of the system; `default` if nothing particular is known."""
+    return SYSTEM_FAULTS.get(error.errno or 0, ("", default))[1]

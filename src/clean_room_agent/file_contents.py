@@ -3,6 +3,7 @@ that leaves the old content or the new, never half of it, after a crash or a pow
 """
 
 import contextlib
+import errno
 import os
 import re
 import stat
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clean_room_agent.errors import UsageError
+from clean_room_agent.errors import UsageError, remedy_for
 from clean_room_agent.safe_open import open_named
 
 MAX_TEXT_BYTES = 2_000_000
@@ -23,6 +24,7 @@ BOMS = (
 )
 DECLARED = rb"(?m)^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)"
 POINTER = b"version https://git-lfs.github.com/spec/"
+NO_FOLDER_SYNC = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF})
 MAX_GIVEN_BYTES = 64_000_000
 """The largest file named by the user that is read: a plan, a manifest."""
 
@@ -123,7 +125,8 @@ def atomic_write(path: Path, data: str | bytes, *, private: bool = False) -> Non
         _replace(place, content, mode=0o600 if private else kept, wanted=0o600 if private else 0o666)
     except OSError as exc:
         raise UsageError(
-            f"cannot write {path}: {exc.strerror or exc}", hint="free some space, or name another place"
+            f"cannot write {path}: {exc.strerror or exc}",
+            hint=remedy_for(exc, "free some space, or name another place"),
         ) from exc
 
 
@@ -144,13 +147,21 @@ def sync_file(path: Path) -> None:
         os.close(handle)
 
 
-def sync_folder(folder: Path) -> None:
-    """Sync the folder to disk, so that the names in it survive a power cut."""
+def sync_folder(folder: Path) -> bool:
+    """Sync the folder to disk, so that the names in it survive a power cut; False if its file system cannot do that.
+
+    Some network and FUSE file systems sync files only. A disk that fails is an error there, too.
+    """
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
+    except OSError as exc:
+        if exc.errno not in NO_FOLDER_SYNC:
+            raise
+        return False
     finally:
         os.close(handle)
+    return True
 
 
 def _replace(place: Path, content: bytes, *, mode: int | None, wanted: int) -> None:

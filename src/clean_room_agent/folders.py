@@ -7,6 +7,7 @@ the place where it began.
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -21,6 +22,8 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
+from clean_room_agent.errors import SYSTEM_FAULTS, RecordError, UsageError
+
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 NOTHING: Mapping[str, tuple[int, int, int]] = MappingProxyType({})
 FolderState = tuple[int, int, int]
@@ -29,6 +32,23 @@ KINDS = ("bootstrap", "checkout", "commit", "escapes", "index")
 NAME = re.compile(rf"cra-(?:{'|'.join(KINDS)})-[A-Za-z0-9_]{{8}}\Z")
 FRESH = 3600.0
 """Seconds for which an unlocked folder is left alone, since it may be about to be locked."""
+
+
+def flock(handle: int, operation: int, place: Path) -> None:
+    """Lock the open file or folder at `place` (`fcntl.flock`).
+
+    Raises:
+        BlockingIOError: `LOCK_NB` was given, and another process has the lock.
+        RecordError: its file system gives no locks.
+    """
+    try:
+        fcntl.flock(handle, operation)
+    except BlockingIOError:
+        raise
+    except OSError as exc:
+        raise RecordError(
+            f"cannot lock {place}: {exc.strerror}", hint=SYSTEM_FAULTS[errno.ENOLCK][1]
+        ) from exc
 
 
 def remove_tree(place: Path) -> None:
@@ -209,6 +229,32 @@ def _opened(path: str, at: int | None) -> Iterator[int]:
         yield handle
     finally:
         os.close(handle)
+
+
+def user_folder(variable: str, below_home: str) -> Path:
+    """The user's folder that the variable names, or the one below the home folder. A relative one is ignored, as XDG requires:
+    it would depend on the current folder.
+
+    Raises:
+        UsageError: there is no home folder.
+    """
+    named = os.environ.get(variable, "")
+    return Path(named) if named.startswith("/") else home_folder() / below_home
+
+
+def home_folder() -> Path:
+    """The user's home folder.
+
+    Raises:
+        UsageError: nothing says where it is.
+    """
+    try:
+        home = Path.home()
+    except RuntimeError:
+        home = Path()
+    if not home.is_absolute():
+        raise UsageError("your home folder is not known", hint="set HOME to its absolute path")
+    return home
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ one; the device number is left out, since it may change at each boot.
 """
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import os
@@ -15,22 +16,26 @@ from pathlib import Path
 
 from clean_room_agent.errors import UsageError
 from clean_room_agent.file_contents import atomic_write, sync_folder
+from clean_room_agent.folders import flock, user_folder
 from clean_room_agent.git.repository import tracked_below
 from clean_room_agent.safe_open import KINDS, read_bytes
 
 KEY = "trust.key"
 KEY_BYTES = 32
 MAX_DEPTH = 40
+SHORT_OF = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO})
+"""Errors that say nothing about the folder."""
 NOTES = "folders"
 TRUST_COMMAND = "cra init --trust"
 
 
 def state_folder() -> Path:
-    """The user's state folder for this program; a relative XDG_STATE_HOME is ignored, since it would depend on the
-    current folder.
+    """The user's state folder for this program.
+
+    Raises:
+        UsageError: there is no home folder.
     """
-    base = os.environ.get("XDG_STATE_HOME", "")
-    return (Path(base) if base.startswith("/") else Path.home() / ".local" / "state") / "cra"
+    return user_folder("XDG_STATE_HOME", ".local/state") / "cra"
 
 
 def require_trust(folder: Path, listed: Iterable[str] | None = None) -> None:
@@ -97,7 +102,9 @@ def is_ours(folder: Path) -> bool:
     try:
         key = read_bytes(folder, KEY, max_bytes=2 * KEY_BYTES)
         return read_bytes(_note_of(folder).parent, _note_of(folder).name) == _note(folder, key)
-    except OSError:
+    except OSError as exc:
+        if exc.errno in SHORT_OF:
+            raise
         return False
 
 
@@ -218,7 +225,7 @@ def _one_at_a_time() -> Iterator[None]:
             hint="which folders are yours is noted there; let XDG_STATE_HOME name a folder that can be written",
         ) from exc
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        flock(handle, fcntl.LOCK_EX, notes)
         yield
     finally:
         os.close(handle)

@@ -15,6 +15,7 @@ from msgspec import Struct
 from clean_room_agent.artifacts.names import task_of
 from clean_room_agent.errors import RecordError, RepositoryError, UsageError
 from clean_room_agent.file_contents import atomic_write
+from clean_room_agent.folders import flock
 from clean_room_agent.trust import claim, require_trust
 
 FOLDER = ".clean_room"
@@ -244,7 +245,7 @@ def hold(lock: Path, *, timeout: float = LOCK_TIMEOUT, what: str = "") -> Iterat
         what: what the lock protects, for the message.
 
     Raises:
-        RecordError: another process, or another `hold` of this one, kept it all the time.
+        RecordError: another process, or another `hold` of this one, kept it all the time; or the file system gives no locks.
     """
     handle = _acquire(lock, timeout, what)
     try:
@@ -263,7 +264,7 @@ def is_held(lock: Path) -> bool:
     except FileNotFoundError:
         return False
     try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB, lock)
     except BlockingIOError:
         return True
     finally:
@@ -301,7 +302,7 @@ def _open_lock(lock: Path, flags: int) -> int:
 def _lock(handle: int, lock: Path, turns: Iterator[int], what: str) -> None:
     while True:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, lock)
         except BlockingIOError as exc:
             if next(turns, None) is None:
                 raise RecordError(

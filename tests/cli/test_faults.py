@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from clean_room_agent.cli.faults import REMEDIES, explain
+from clean_room_agent.cli.faults import explain
 from clean_room_agent.cli.main import run
+from clean_room_agent.errors import SYSTEM_FAULTS
 
 
-@pytest.mark.parametrize("number", REMEDIES)
+@pytest.mark.parametrize("number", SYSTEM_FAULTS)
 def test_a_fault_of_the_system_names_the_file_and_the_remedy(number: int) -> None:
-    wrong, remedy = REMEDIES[number]
+    wrong, remedy = SYSTEM_FAULTS[number]
     known = explain(OSError(number, os.strerror(number), "/some/file"), None)
     assert known is not None
     assert (known.message, known.hint) == (f"{wrong}: {os.strerror(number)}: /some/file", remedy)

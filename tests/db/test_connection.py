@@ -21,8 +21,8 @@ from clean_room_agent.db.connection import (
     code_of,
     connect_file,
     database_path,
+    fault_hint,
     file_of,
-    free_space_hint,
     get_connection,
     remove_database,
     transaction,
@@ -65,7 +65,7 @@ def test_a_full_disk_is_said_with_its_place_whatever_is_free(
 ) -> None:
     free(10 * LITTLE)
     path = tmp_path / "not" / "there" / "raw.sqlite"
-    assert free_space_hint(error, path) == (
+    assert fault_hint(error, path) == (
         f"free some space: 10,240 kB are left on the disk that holds {path}; then continue"
     )
 
@@ -75,15 +75,16 @@ def test_unexplained_trouble_is_put_down_to_a_disk_that_is_nearly_full(
     code: int, free: Free, tmp_path: Path
 ) -> None:
     free(LITTLE - 1)
-    assert free_space_hint(sqlite_error(code), tmp_path)
+    assert fault_hint(sqlite_error(code), tmp_path).startswith("free some space")
     free(LITTLE)
-    assert free_space_hint(sqlite_error(code), tmp_path) == ""
+    assert fault_hint(sqlite_error(code), tmp_path)
+    assert "free some space" not in fault_hint(sqlite_error(code), tmp_path)
 
 
 def test_other_trouble_never_is(free: Free, tmp_path: Path) -> None:
     free(0)
     for error in (sqlite_error(sqlite3.SQLITE_CONSTRAINT), OSError(errno.EACCES, "no"), ValueError()):
-        assert free_space_hint(error, tmp_path) == ""
+        assert "space" not in fault_hint(error, tmp_path)
 
 
 def test_a_connection_knows_its_file(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from clean_room_agent.artifacts.context import Role
 from clean_room_agent.artifacts.outcomes import EventKind, TimeKind
 from clean_room_agent.cancellation import Interrupts
 from clean_room_agent.db.raw.runs import append_time_span
+from clean_room_agent.folders import home_folder
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.llm.config import ModelsConfig, host_of, is_loopback
 from clean_room_agent.llm.transport import Transport
@@ -198,7 +199,7 @@ def sandbox_inputs_of(settings: Settings) -> SandboxInputs:
         config=settings.sandbox,
         testing=settings.testing,
         worktree=settings.worktree,
-        home=Path.home(),
+        home=home_folder(),
         find=_find_bubblewrap,
         try_machine=_try_machine,
     )

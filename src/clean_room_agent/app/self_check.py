@@ -19,6 +19,7 @@ from clean_room_agent.artifacts.context import Role
 from clean_room_agent.artifacts.names import new_task_id
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.errors import CraError, ModelError, TruncatingServer, UsageError
+from clean_room_agent.file_contents import sync_folder
 from clean_room_agent.git.command import git
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree, remove_worktree
@@ -142,6 +143,7 @@ def local_checks(path: Path) -> Iterator[Line]:
         return
     workspace = wiring.workspace_of(path)
     yield _attempt("worktree", lambda: _worktree(workspace))
+    yield _attempt("disk", lambda: _disk(workspace))
     settings: Settings | None = None
 
     def load() -> str:
@@ -163,6 +165,14 @@ def _settings(workspace: Workspace) -> Settings:
     settings = load_settings(workspace.config, Overrides())
     settings.require("models", "budget", "stages", "solve", "testing")
     return settings
+
+
+def _disk(workspace: Workspace) -> str:
+    """What a power cut may take where the record is, or will be."""
+    folder = workspace.folder if workspace.folder.exists() else workspace.repo
+    if not sync_folder(folder):
+        return "this file system syncs files, but no folders: a power cut may lose the newest of them"
+    return "files and folders can be synced"
 
 
 def try_sandbox() -> Iterator[Line]:

@@ -21,6 +21,7 @@ from clean_room_agent.config import (
     refuse_unknown_tables,
 )
 from clean_room_agent.errors import ConfigError, UsageError
+from clean_room_agent.folders import user_folder
 from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.orchestrator.config import (
@@ -208,9 +209,8 @@ def load_settings(
 
 
 def user_config_file() -> Path:
-    """The configuration for all repositories of this user; a relative XDG_CONFIG_HOME is ignored, as XDG requires."""
-    named = Path(os.environ.get("XDG_CONFIG_HOME", ""))
-    return (named if named.is_absolute() else Path.home() / ".config") / "clean-room-agent" / "config.toml"
+    """The configuration for all repositories of this user."""
+    return user_folder("XDG_CONFIG_HOME", ".config") / "clean-room-agent" / "config.toml"
 
 
 def read_user_config() -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +29,7 @@ from clean_room_agent.db.raw.runs import OrchestratorRunRow
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.db.session import Session, has_session, restore_session
 from clean_room_agent.errors import ConfigError, UsageError
+from clean_room_agent.folders import user_folder
 from clean_room_agent.git.repository import find_top
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import ModelRouter
@@ -58,9 +58,8 @@ def workspace_of(path: Path) -> Workspace:
 
 
 def cache_folder() -> Path:
-    """The user's cache folder for this program; a relative one is ignored, as XDG requires."""
-    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (named if named.is_absolute() else Path.home() / ".cache") / "cra"
+    """The user's cache folder for this program."""
+    return user_folder("XDG_CACHE_HOME", ".cache") / "cra"
 
 
 def worktrees_folder(workspace: Workspace, settings: Settings) -> Path:

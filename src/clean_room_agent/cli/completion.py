@@ -1,12 +1,12 @@
 """`cra completion`: print or install the shell's completion script."""
 
-import os
 from pathlib import Path
 
 import click
 
 from clean_room_agent.cli import output
 from clean_room_agent.file_contents import atomic_write
+from clean_room_agent.folders import user_folder
 
 SCRIPTS = Path(__file__).with_name("completion_scripts")
 PLACES = {
@@ -58,5 +58,4 @@ def command(shell: str, install: bool) -> int:
 def place_of(shell: str) -> Path:
     """Where the shell looks for a user's own completions."""
     variable, below_home, name = PLACES[shell]
-    base = os.environ.get(variable, "")
-    return (Path(base) if base.startswith("/") else Path.home() / below_home) / name
+    return user_folder(variable, below_home) / name

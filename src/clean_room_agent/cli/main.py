@@ -12,6 +12,7 @@ from typing import Any
 import click
 from msgspec import Struct
 
+from clean_room_agent.cli.faults import explain
 from clean_room_agent.cli.output import Display, fitted
 from clean_room_agent.cli.streams import failure_of
 from clean_room_agent.errors import CraError
@@ -198,8 +199,6 @@ def _reported(error: Exception, display: Display) -> "Reported | int":
 
 def _explained(error: Exception, display: Display) -> CraError | None:
     """What the environment did to cause the error; None if that is not known."""
-    from clean_room_agent.cli.faults import explain
-
     try:
         return explain(error, display.repo)
     except Exception:  # noqa: BLE001 - looking for the cause met the same fault, or another; the error is reported as it is
@@ -226,16 +225,16 @@ def _tell(told: Reported, display: Display, *, as_json: bool) -> None:
 
 
 def _write_traceback(error: Exception, display: Display) -> str:
-    """Write it to a file, and return a hint to that; if it cannot be written, the hint is the traceback itself."""
-    import tempfile
-
-    from clean_room_agent.app.tracebacks import log_text
-
-    told = display.redact(log_text(error))
+    """Write it to a file, and return a hint to that."""
     try:
+        import tempfile
+
+        from clean_room_agent.app.tracebacks import log_text
+
+        told = display.redact(log_text(error))
         handle, name = tempfile.mkstemp(prefix="cra-bug-", suffix=".log")
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(told)
     except OSError as exc:
-        return f"the details cannot be written ({exc.strerror}):\n{told}"
+        return f"the details cannot be written: {exc.strerror}"
     return f"the details are in {name}; `cra bug-report` collects the rest"

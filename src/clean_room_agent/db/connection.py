@@ -14,7 +14,7 @@ from typing import Literal
 from urllib.parse import quote
 
 from clean_room_agent.db.migrations import SCHEMA_FOLDER, is_blank, migrate, migrations, version_of
-from clean_room_agent.errors import RecordError, SchemaError, UsageError
+from clean_room_agent.errors import RecordError, SchemaError, UsageError, remedy_for
 from clean_room_agent.safe_open import KINDS
 from clean_room_agent.workspace import Workspace, hold
 
@@ -25,6 +25,13 @@ UNEXPLAINED = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 BROKEN = (*FULL, *UNEXPLAINED, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_NOMEM)
 """What is wrong with the machine, not with what was asked."""
 HINT = "somebody removed or replaced it while it was in use; what was done since is not recorded: start again"
+SYSTEM_NUMBERS = {
+    sqlite3.SQLITE_IOERR: errno.EIO,
+    sqlite3.SQLITE_READONLY: errno.EROFS,
+    sqlite3.SQLITE_CANTOPEN: errno.EACCES,
+    sqlite3.SQLITE_NOMEM: errno.ENOMEM,
+}
+"""The error of the system that each of SQLite's is most like."""
 Role = Literal["curated", "raw", "session"]
 BUSY_TIMEOUT = 10.0
 APPLICATION_IDS: dict[Role, int] = {"curated": 0x43524143, "raw": 0x43524152, "session": 0x43524153}
@@ -57,8 +64,10 @@ def file_of(conn: sqlite3.Connection) -> Path:
     return Path(conn.execute("PRAGMA database_list").fetchone()[2])
 
 
-def free_space_hint(error: BaseException, path: Path) -> str:
-    """A hint if the disk that holds `path` is so full that this explains the error; else ""."""
+def fault_hint(error: BaseException, path: Path) -> str:
+    """What to do about an error of the machine at `path`: free space if the disk is so full that this explains it; "" if nothing
+    is known.
+    """
     import shutil  # noqa: PLC0415 - loads compression modules, and is needed only where something failed
 
     free = shutil.disk_usage(next(place for place in (path, *path.parents) if place.exists())).free
@@ -66,7 +75,8 @@ def free_space_hint(error: BaseException, path: Path) -> str:
         isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}
     )
     if not full and not (code_of(error) in UNEXPLAINED and free < LITTLE):
-        return ""
+        number = SYSTEM_NUMBERS.get(code_of(error), 0)
+        return remedy_for(error if isinstance(error, OSError) else OSError(number, ""))
     return f"free some space: {free // 1024:,} kB are left on the disk that holds {os.fspath(path)}; then continue"
 
 
@@ -283,7 +293,7 @@ def transaction(conn: sqlite3.Connection) -> Iterator[None]:
         if code_of(exc) not in BROKEN:
             raise
         path = file_of(conn)
-        raise RecordError(f"cannot write {path}: {exc}", hint=free_space_hint(exc, path)) from exc
+        raise RecordError(f"cannot write {path}: {exc}", hint=fault_hint(exc, path)) from exc
     finally:
         if conn.in_transaction:
             conn.execute("ROLLBACK")
@@ -369,6 +379,6 @@ def _translated(path: Path) -> Iterator[None]:
     ) as exc:  # the latter: of a name in SQLite's own message
         if code_of(exc) in NOT_A_DATABASE or isinstance(exc, UnicodeDecodeError):
             raise SchemaError(f"{path} is damaged: {exc}", hint=DAMAGED[_role_of(path)]) from exc
-        raise RecordError(f"cannot open {path}: {exc}", hint=free_space_hint(exc, path)) from exc
+        raise RecordError(f"cannot open {path}: {exc}", hint=fault_hint(exc, path)) from exc
     except OSError as exc:
-        raise RecordError(f"cannot open {path}: {exc}", hint=free_space_hint(exc, path)) from exc
+        raise RecordError(f"cannot open {path}: {exc}", hint=fault_hint(exc, path)) from exc

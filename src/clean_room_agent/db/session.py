@@ -20,8 +20,8 @@ from clean_room_agent.db.connection import (
     connect_file,
     connect_memory,
     database_path,
+    fault_hint,
     file_of,
-    free_space_hint,
     remove_database,
 )
 from clean_room_agent.db.raw.record import Record
@@ -93,7 +93,7 @@ class States:
             try:
                 return self._conn.execute(statement, parameters).fetchall()
             except sqlite3.Error as exc:
-                hint = free_space_hint(exc, file_of(self._conn)) if code_of(exc) in BROKEN else ""
+                hint = fault_hint(exc, file_of(self._conn)) if code_of(exc) in BROKEN else ""
                 raise RecordError(f"the session cannot be used: {exc}", hint=hint) from exc
 
 

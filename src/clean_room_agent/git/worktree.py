@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct, field, structs
 
 from clean_room_agent.errors import GitError
-from clean_room_agent.folders import FolderState, folder_states, remove_all_but, remove_tree
+from clean_room_agent.folders import FolderState, flock, folder_states, remove_all_but, remove_tree
 from clean_room_agent.git.command import named_programs, names, require_hex
 from clean_room_agent.git.generated import split_generated
 from clean_room_agent.git.history import list_tree
@@ -217,7 +217,7 @@ def _one_at_a_time(repo: Repository) -> Iterator[None]:
     """Keep other runs from adding or removing worktrees: git fails on one that is incomplete."""
     folder = os.open(repo.common_dir, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
+        flock(folder, fcntl.LOCK_EX, repo.common_dir)
         yield
     finally:
         os.close(folder)

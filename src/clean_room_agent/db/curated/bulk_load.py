@@ -16,6 +16,7 @@ from clean_room_agent.db.connection import (
     remove_database,
     transaction,
 )
+from clean_room_agent.folders import flock
 
 INDEXES = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY name"
 BULK = (
@@ -73,7 +74,7 @@ class Draft:
         """Run the block in one transaction; other processes wait for it without polling."""
         handle = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            flock(handle, fcntl.LOCK_EX, self._lock)
             with transaction(conn):
                 yield
         finally:

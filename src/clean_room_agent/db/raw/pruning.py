@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from clean_room_agent.db.connection import BROKEN, code_of, connect_bare, free_space_hint
+from clean_room_agent.db.connection import BROKEN, code_of, connect_bare, fault_hint
 from clean_room_agent.db.rows import OF_TASK, Connection, task_range
 from clean_room_agent.errors import RecordError
 from clean_room_agent.workspace import LOCK_TIMEOUT, Workspace, hold
@@ -102,7 +102,7 @@ def compact_record(workspace: Workspace) -> bool:
             if code_of(exc) not in BROKEN:
                 raise
             raise RecordError(
-                f"cannot compact {workspace.raw}: {exc}", hint=free_space_hint(exc, workspace.raw)
+                f"cannot compact {workspace.raw}: {exc}", hint=fault_hint(exc, workspace.raw)
             ) from exc
         finally:
             conn.close()

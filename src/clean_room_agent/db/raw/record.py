@@ -13,7 +13,7 @@ from clean_room_agent.db.connection import (
     OpenFiles,
     connect_file,
     connect_memory,
-    free_space_hint,
+    fault_hint,
     transaction,
 )
 from clean_room_agent.db.rows import Connection
@@ -181,7 +181,7 @@ class Record:
         except (sqlite3.Error, OSError, RecordError) as exc:
             for item in group:
                 if item.error is None:
-                    hint = getattr(exc, "hint", "") or free_space_hint(exc, self._lock)
+                    hint = getattr(exc, "hint", "") or fault_hint(exc, self._lock)
                     self._fail(item, RecordError(f"the record cannot be written: {exc}", hint=hint), exc)
 
     def _carry_out_one(self, item: _Item) -> None:
@@ -192,7 +192,7 @@ class Record:
         try:
             item.result = item.event(self._conn)
         except sqlite3.Error as exc:
-            hint = free_space_hint(exc, self._lock)
+            hint = fault_hint(exc, self._lock)
             self._fail(item, RecordError(f"the record refused an event: {exc}", hint=hint), exc)
         except BaseException as exc:  # noqa: BLE001 - it is its submitter's to handle, in the submitter's thread
             self._fail(item, exc)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
-from clean_room_agent.db.connection import connect_file, free_space_hint, transaction
+from clean_room_agent.db.connection import connect_file, fault_hint, transaction
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import RecordError
 from clean_room_agent.workspace import Workspace, hold
@@ -34,5 +34,5 @@ def write_event(
             with transaction(conn):
                 return event(conn, *args, **kwargs)
         except sqlite3.Error as exc:
-            hint = free_space_hint(exc, workspace.raw)
+            hint = fault_hint(exc, workspace.raw)
             raise RecordError(f"the record cannot be written: {exc}", hint=hint) from exc
