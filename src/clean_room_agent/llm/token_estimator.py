@@ -23,8 +23,8 @@ FRAMING_TOKENS = 32
 """What a chat template puts around a system and a user message, rounded up."""
 FREE_TOKENS = 1
 """Of a piece's worst case: two line ends, a quote of three marks, `"])` are one token."""
-WORD_CHARS, LONG_WORD_CHARS = 8, 16
-"""Letters that one token may have; from there to the second bound, four more are a token, beyond that, two."""
+WORD_CHARS, CAPITALS, LONG_WORD_CHARS = 8, 4, 16
+"""Letters and capital letters that one token may have; from there to the last bound, four more are a token, beyond that, two."""
 RULERS = frozenset("#*-/=._~+")
 LEAST_RULER = 8
 RULER_CHARS = 16
@@ -134,7 +134,7 @@ def _piece_tokens(piece: str) -> float:
 
 def _word_tokens(word: str) -> float:
     size = len(word)
-    between = max(0, min(size, LONG_WORD_CHARS) - WORD_CHARS)
+    between = max(0, min(size, LONG_WORD_CHARS) - (CAPITALS if word.isupper() else WORD_CHARS))
     return 1 + between / 4 + max(0, size - LONG_WORD_CHARS) / 2
 
 
@@ -147,7 +147,7 @@ def _run_tokens(character: str, times: int, run: str) -> float:
     if run.startswith("\r\n"):
         return times / 4
     if character in RULERS and times >= LEAST_RULER:
-        return times / RULER_CHARS
+        return max(1.0, times / RULER_CHARS)
     if character in " \t":
         return max(0.5, times / (TAB_CHARS if character == "\t" else RULER_CHARS))
     if character.isascii():
