@@ -251,7 +251,7 @@ ZOO: tuple[Pathology, ...] = (
     Pathology(
         name="truncated for ever, one file",
         ends="failed",
-        reason="cut off before its end",
+        reason="the answer was cut off after",
         most_calls=26,
         spoil=lambda _: cut,
     ),

@@ -223,9 +223,14 @@ def test_the_configuration_may_set_another_bound() -> None:
     assert transport.requests[0].max_tokens == 3000
 
 
-@pytest.mark.parametrize("thinking", [{"thinking": "First, x."}, {"text": "<think>First, x."}])
-def test_a_model_that_thinks_first_gets_the_room_for_it(thinking: dict[str, str]) -> None:
-    cut = RawAnswer(request_body="{}", finish="length", **thinking)
+@pytest.mark.parametrize(
+    "cut",
+    [
+        RawAnswer(request_body="{}", finish="length", thinking="First, x."),
+        RawAnswer(request_body="{}", finish="length", text="<think>First, x."),
+    ],
+)
+def test_a_model_that_thinks_first_gets_the_room_for_it(cut: RawAnswer) -> None:
     transport = ScriptedTransport([cut, ANSWER])
     models = model_client(transport, MemorySink(), window=32768)
     done = implement(models, CONTEXT, INSTRUCTION, pass_id="t:impl:p1:s1")

@@ -69,6 +69,7 @@ HEADER = """\
 
 Generated from `app/prompts.py` by `python -m clean_room_agent.app.prompts > protocols/adapter-map.md`; a test keeps
 it current. A prompt's name is its call type in the record, its key in `[models.overrides]`, and its adapter's name.
+Answers with edits are bounded by the code that they may edit (`answer_bound` in `execute/implement.py`).
 
 | prompt | role | answers with | longest answer, tokens | title |
 |---|---|---|---|---|
@@ -78,10 +79,14 @@ it current. A prompt's name is its call type in the record, its key in `[models.
 def adapter_map() -> str:
     """The page `protocols/adapter-map.md`."""
     rows = [
-        f"| `{prompt.name}` | {prompt.role} | {_form(prompt)} | {prompt.max_answer_tokens} | {prompt.title} |"
+        f"| `{prompt.name}` | {prompt.role} | {_form(prompt)} | {_longest(prompt)} | {prompt.title} |"
         for prompt in PROMPTS
     ]
     return HEADER + "\n".join(rows) + "\n"
+
+
+def _longest(prompt: Prompt[Any, Any]) -> str:
+    return str(prompt.max_answer_tokens) if prompt.editable is None else "twice the code and 400"
 
 
 def _form(prompt: Prompt[Any, Any]) -> str:

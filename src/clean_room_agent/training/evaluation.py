@@ -214,7 +214,7 @@ def _ask(
 
 
 def _answer_tokens(prompt: Prompt[Any, Any], models: ModelClient) -> int:
-    """The longest answer that a run would allow, in tokens."""
+    """The longest answer that is asked for, in tokens: of edits, what a run keeps free for them, as the code is not known apart."""
     if prompt.name == PassType.IMPLEMENT.value:
         return usual_answer_tokens(models.window(prompt))
     return prompt.max_answer_tokens
