@@ -232,10 +232,12 @@ def test_the_configuration_may_set_another_bound() -> None:
 )
 def test_a_model_that_thinks_first_gets_the_room_for_it(cut: RawAnswer) -> None:
     transport = ScriptedTransport([cut, ANSWER])
-    models = model_client(transport, MemorySink(), window=32768)
+    sink = MemorySink()
+    models = model_client(transport, sink, window=32768)
     done = implement(models, CONTEXT, INSTRUCTION, pass_id="t:impl:p1:s1")
     assert done.step.success
-    assert done.attempts == 2
+    assert (done.attempts, done.call_id) == (2, 2)
+    assert [reading[1] for reading in sink.readings] == ["unreadable", "parsed"]
     assert transport.requests[0].max_tokens < 500
     assert transport.requests[1].max_tokens == 8192
     assert transport.requests[0].prompt == transport.requests[1].prompt

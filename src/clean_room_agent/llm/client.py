@@ -139,6 +139,8 @@ class ModelClient:
             and thinks(first.raw.text, first.raw.thinking)
             and longer > question.max_tokens
         ):
+            fault = f"thinking took the {question.max_tokens} tokens of the answer"
+            self._note_unreadable(first.call_id, BadAnswer(kind="truncated", fault=fault))
             cut, question = first, replace(question, max_tokens=longer)
             first = self._sender.exchange(question, site)
             first = replace(first, sent=cut.sent + first.sent, latency_ms=cut.latency_ms + first.latency_ms)
