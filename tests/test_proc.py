@@ -358,9 +358,9 @@ def test_a_burst_of_processes_between_two_looks_is_noticed(tmp_path: Path) -> No
 
 @linux
 def test_many_processes_one_after_the_other_do_not_count_together(tmp_path: Path) -> None:
-    one_by_one = "import os\nfor _ in range(400): os.waitpid(os.fork() or os._exit(0), 0)"
+    one_by_one = "import os\nfor _ in range(700): os.waitpid(os.fork() or os._exit(0), 0)"
     command = (sys.executable, "-I", "-S", "-c", one_by_one)
-    done = proc.run(command, cwd=tmp_path, timeout=PATIENCE, check=False, limits=Limits(processes=200))
+    done = proc.run(command, cwd=tmp_path, timeout=PATIENCE, check=False, limits=Limits(processes=300))
     assert (done.exceeded, done.returncode) == ("", 0)
 
 

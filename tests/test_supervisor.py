@@ -114,13 +114,17 @@ class Machine:
 def test_processes_that_came_and_went_between_two_looks_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(monkeypatch)
     burst = Burst()
-    machine.figures = (130, 5030, 0.01)
-    assert (burst.most(), burst.now) == (20, 30)
+    machine.figures = (130, 5030, 0.1)
+    assert (burst.most(), burst.now) == (10, 30)
     burst.set_own(25)
-    machine.figures = (130, 8030, 0.02)
-    assert (burst.most(), burst.now) == (25 + 3000 - 10, 25)
-    machine.figures = (140, 8040, 2.02)
-    assert burst.most() < 100
+    machine.figures = (130, 8030, 0.2)
+    assert (burst.most(), burst.now) == (25 + 3000 - 20, 25)
+    machine.figures = (900, 8100, 0.3)
+    assert (burst.most(), burst.now) == (795 - 40, 795)
+    machine.figures = (130, 8400, 3.1)
+    burst.set_own(25)
+    machine.figures = (130, 8700, 5.1)
+    assert burst.most() < 1000
 
 
 @linux

@@ -36,7 +36,7 @@ LOOK_SECONDS = 0.1
 LOOK_SHARE = 20
 TICK_SECONDS = 0.01
 """Seconds between two looks at how many processes the machine has, where their number is bounded."""
-STARTED_ELSEWHERE = 1000
+STARTED_ELSEWHERE = 200
 """Processes that the rest of the machine may start in a second without being taken for the command's."""
 FIRST_PID = 300
 """Where the numbers of processes begin again."""
@@ -61,11 +61,11 @@ class Suppressed:
 
 
 class Burst:
-    """How many processes and threads the command may have had at a time between two looks at each of its own, which take too
-    long to be taken often: from the number that the machine has, and the number that it has started since.
+    """How many processes and threads the command may have had at a time between two counts of its own, which take too long to
+    be made often: from the number that the machine has, and the number that it has started.
 
     A process that the command starts adds to both, even if it is gone at the next look. The rest of the machine is taken to
-    have as many as at the last look, and to start at most `STARTED_ELSEWHERE` in a second.
+    have as many as at the last count, and to have started at most `STARTED_ELSEWHERE` in a second since.
     """
 
     def __init__(self) -> None:
@@ -73,17 +73,17 @@ class Burst:
         """How many the command has, if the rest of the machine has as many as before."""
         self._total, self._newest = machine_count()
         self._others = self._total
-        self._at = time.monotonic()
+        self._counted_at = time.monotonic()
 
     def set_own(self, own: int) -> None:
         """`own` were just counted."""
         self._others, self.now = self._total - own, own
+        self._counted_at = time.monotonic()
 
     def most(self) -> int:
-        """How many the command may have had at a time since this was asked before: those it had then, and those that have
-        started.
+        """How many the command has had at a time, at least, since this was asked before: those it has, or those it had and
+        those that have started.
         """
-        at = time.monotonic()
         before, newest = self.now, self._newest
         self._total, self._newest = machine_count()
         self.now = self._total - self._others
@@ -91,9 +91,8 @@ class Burst:
         if started < 0:
             with open("/proc/sys/kernel/pid_max", "rb") as most:  # noqa: PTH123
                 started += int(most.read()) - FIRST_PID
-        elsewhere = int(STARTED_ELSEWHERE * (at - self._at))
-        self._at = at
-        return before + started - elsewhere
+        elsewhere = int(STARTED_ELSEWHERE * (time.monotonic() - self._counted_at))
+        return max(self.now, before + started) - elsewhere
 
 
 def machine_count() -> tuple[int, int]:

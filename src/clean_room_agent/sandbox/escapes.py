@@ -36,7 +36,7 @@ OUTSIDE = tuple(Path(folder, MARK) for folder in ("/", "/etc", "/usr", "/opt", "
 BOUNDS = {
     "hold more memory than the bound": "held = b'x' * (400 << 20)\nimport time; time.sleep(600)",
     "fork beyond the bound": "import os, time\nfor _ in range(300): os.fork() or time.sleep(600)\ntime.sleep(600)",
-    "fork beyond the bound for a moment": "import os, signal\nkids = [os.fork() or signal.pause() for _ in range(150)]\n"
+    "fork beyond the bound for a moment": "import os, signal\nkids = [os.fork() or signal.pause() for _ in range(300)]\n"
     "for kid in kids: os.kill(kid, 9)",
     "run beyond the time": "import os, time\nif os.fork(): time.sleep(600)\nos.setsid()\nos.fork()\ntime.sleep(600)",
 }
