@@ -192,7 +192,7 @@ def run_tests(work: Path, tree: Path, listed: CommitList, entry: CommitEntry, *,
     report.unlink(missing_ok=True)
     command = reporting(runner, entry.command, report)
     started, worked = time.monotonic(), _children_seconds()
-    returncode, output = _run_bounded((*WITHOUT_NETWORK, *command), tree, variables)
+    returncode, output = run_bounded((*WITHOUT_NETWORK, *command), tree, variables)
     if runner == "ava":  # it writes its report to where its tests write, and shortens the names of files
         modules = [word for word in entry.command if (tree / word).is_file()]
         report.write_text(json.dumps({"modules": modules, "tap": output}), encoding="utf-8")
@@ -224,10 +224,13 @@ def where_imported(work: Path, tree: Path, listed: CommitList, entry: CommitEntr
     folder = environment_folder(work, entry.environment, kind)
     variables = test_environment(work, tree, kind, folder)
     question = f"import importlib.util as u; print(u.find_spec({module!r}).origin)"
-    return _run_bounded(("python", "-c", question), tree, variables)[1].strip()
+    return run_bounded(("python", "-c", question), tree, variables)[1].strip()
 
 
-def _run_bounded(command: Sequence[str], tree: Path, variables: Mapping[str, str]) -> tuple[int, str]:
+def run_bounded(
+    command: Sequence[str], tree: Path, variables: Mapping[str, str], timeout: float = TEST_TIMEOUT_S
+) -> tuple[int, str]:
+    """Exit code and output of a command, which is killed, with all that it started, after `timeout` seconds."""
     with subprocess.Popen(
         command,
         cwd=tree,
@@ -238,7 +241,7 @@ def _run_bounded(command: Sequence[str], tree: Path, variables: Mapping[str, str
         start_new_session=True,
     ) as process:
         try:
-            output, _ = process.communicate(timeout=TEST_TIMEOUT_S)
+            output, _ = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
             output = b"timed out"
         with contextlib.suppress(ProcessLookupError):

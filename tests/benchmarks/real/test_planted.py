@@ -1,0 +1,121 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from benchmarks.real.mutations import mutations, parses
+from benchmarks.real.planted import MOST_BROKEN, NoTask, admitted, sentence, take_out
+from benchmarks.real.tasks import PLUGIN, Comparison, Report
+
+SOURCE = '''
+def clipped(values, most):
+    """Doc < string."""
+    kept = []
+    for value in values:
+        if value < most:
+            kept.append(max(value, most - 1))
+    return dict(kept=kept, most=most)
+'''
+SUITE = """
+import pytest, shout
+
+def test_it_shouts():
+    words = ["a", "b"]
+    assert shout.loud(words, end="!") == "A B!"
+
+class TestMore:
+    @pytest.mark.parametrize("n", [1, 2])
+    def test_it_fails(self, n):
+        assert shout.loud(n) == "1"
+
+    def test_nothing_is_said_about_objects(self):
+        assert shout.loud([object()]) == [object()]
+
+def test_passes():
+    assert shout.loud([]) == "."
+"""
+COMPARISON = Comparison(test="t", call="f(1)", got="2", expected="3", raised="")
+
+
+def test_mutations_are_single_changes_of_every_kind_but_not_of_docstrings() -> None:
+    found = mutations(SOURCE)
+    changed = {
+        (mutation.kind, line.strip())
+        for mutation in found
+        for line in set(mutation.applied(SOURCE).splitlines()) - set(SOURCE.splitlines())
+    }
+    assert ("comparison", "if value <= most:") in changed
+    assert ("off by one", "kept.append(max(value, most))") in changed
+    assert ("dropped statement", "pass") in changed
+    assert ("swapped arguments", "kept.append(max(most - 1, value))") in changed
+    assert ("wrong name", "if values < most:") in changed
+    assert ("lost key", "return dict(kept=kept)") in changed
+    assert all("Doc < string" in mutation.applied(SOURCE) for mutation in found)
+    assert found == mutations(SOURCE)
+    assert all(parses(mutation.applied(SOURCE)) for mutation in found)
+
+
+def test_the_plugin_tells_what_a_call_on_literal_values_got(tmp_path: Path) -> None:
+    (tmp_path / "shout.py").write_text(
+        "def loud(words, end='.'):\n    return ' '.join(w.upper() for w in words)\n", encoding="utf-8"
+    )
+    (tmp_path / "test_shout.py").write_text(SUITE, encoding="utf-8")
+    environment = os.environ | {
+        "REAL_REPORT": str(tmp_path / "report.json"),
+        "PYTHONPATH": str(PLUGIN.parent),
+    }
+    command = (
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "report_plugin",
+        "-p",
+        "no:randomly",
+        "test_shout.py",
+    )
+    subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False)
+    report = msgspec.json.decode((tmp_path / "report.json").read_bytes(), type=Report)
+    assert set(report.outcomes.values()) == {"failed"}
+    assert [sentence(comparison) for comparison in report.comparisons] == [
+        "`loud(['a', 'b'], end='!')` gives `'A B'`, but it should give `'A B!'`.",
+        "`loud(1)` fails with `TypeError: 'int' object is not iterable`, but it should give `'1'`.",
+        "`loud(2)` fails with `TypeError: 'int' object is not iterable`, but it should give `'1'`.",
+        "`loud([])` gives `''`, but it should give `'.'`.",
+    ]
+
+
+def test_the_tests_that_a_fault_breaks_are_taken_out_with_their_decorators(tmp_path: Path) -> None:
+    (tmp_path / "test_shout.py").write_text(SUITE, encoding="utf-8")
+    take_out(tmp_path, ["test_shout.py::TestMore::test_it_fails[1]", "test_shout.py::test_passes"])
+    text = (tmp_path / "test_shout.py").read_text(encoding="utf-8")
+    assert "test_it_fails" not in text
+    assert "parametrize" not in text
+    assert "test_passes" not in text
+    assert "class TestMore:\n\n    def test_nothing" in text
+    take_out(tmp_path, ["test_shout.py::TestMore::test_nothing_is_said_about_objects"])
+    assert parses((tmp_path / "test_shout.py").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("after", "why"),
+    [
+        ({}, "does not end"),
+        ({"t": "passed", "u": "passed"}, "0 tests break"),
+        ({"t": "passed", "u": "failed"}, "literal values"),
+    ],
+)
+def test_a_fault_that_makes_no_task_is_refused(after: dict[str, str], why: str) -> None:
+    before = Report(outcomes={"t": "passed", "u": "passed"})
+    with pytest.raises(NoTask, match=why):
+        admitted(before, Report(outcomes=after, comparisons=(COMPARISON,)))
+
+
+def test_a_fault_may_break_few_functions_with_many_parameters() -> None:
+    before = Report(outcomes={f"t[{number}]": "passed" for number in range(MOST_BROKEN + 1)})
+    told = msgspec.structs.replace(COMPARISON, test="t[1]")
+    after = Report(outcomes=dict.fromkeys(before.outcomes, "failed"), comparisons=(told,))
+    assert admitted(before, after) == (sorted(before.outcomes), told)
