@@ -249,7 +249,7 @@ class _OpenAiHandler(_Handler):
         counts: dict[str, Any] = {"prompt_tokens": need, "completion_tokens": count_tokens(text)}
         timings = self._spared(body, counts)
         counted = owner.usage and not answer.cached
-        if not body["stream"]:
+        if not body.get("stream"):
             message = {"role": "assistant", "content": text, "reasoning_content": answer.thinking or None}
             choice = {"index": 0, "message": message, "finish_reason": reason}
             if self._wants_logprobs(body):
