@@ -5,6 +5,7 @@ client can be measured that can be given a base URL. What is counted is what the
 else `usage`). Every question and answer is a line of the account's file.
 """
 
+import contextlib
 import json
 import threading
 import time
@@ -21,6 +22,7 @@ COUNTED = ("/completions", "/completion")
 """How the paths end that generate; all others are passed through."""
 DROPPED = {"connection", "content-length", "transfer-encoding", "content-encoding", "host", "accept-encoding"}
 """Headers that hold for one connection only."""
+END = b"data: [DONE]\n\n"
 SPENT = "the token bound of this task is spent: {spent} of {bound} tokens"
 
 
@@ -165,25 +167,32 @@ class _Handler(BaseHTTPRequestHandler):
         begun = time.monotonic()
         reply = Reply()
         with self.server.proxy.client.stream("POST", path, json=sent, headers=self._headers()) as response:
-            try:
-                if request.get("stream") and response.status_code == HTTPStatus.OK:
+            streamed = bool(request.get("stream")) and response.status_code == HTTPStatus.OK
+            if streamed:
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the client has read enough
                     self._stream(response, reply)
-                else:
-                    content = response.read()
-                    reply.add(content)
-                    self._send(response.status_code, response.headers, content)
-            except (BrokenPipeError, ConnectionResetError):  # the client has read enough
-                self.close_connection = True
+            else:
+                reply.add(response.read())
             seconds = time.monotonic() - begun
             account.record(path, request, reply.text, reply.usage, response.status_code, seconds)
+            # The end comes after the counting: the client's next request may follow at once.
+            if not streamed:
+                self._send(response.status_code, response.headers, response.content)
+            elif reply.ended:
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                    self.wfile.write(END)
 
     def _stream(self, response: httpx.Response, reply: "Reply") -> None:
+        """The answer has been passed on, but for `END`."""
         self.send_response(response.status_code)
         self.send_header("Content-Type", response.headers.get("Content-Type", "text/event-stream"))
         self.send_header("Connection", "close")  # which ends the body
         self.end_headers()
         self.close_connection = True
         for line in response.iter_lines():
+            if line == END.decode().strip():
+                reply.ended = True
+                return
             if line.startswith("data: {"):
                 reply.add(line.removeprefix("data: ").encode())
             self.wfile.write(line.encode() + b"\n")
@@ -196,6 +205,8 @@ class Reply:
     def __init__(self) -> None:
         self.text = ""
         self.usage = Usage()
+        self.ended = False
+        """Whether a stream has said that it is complete."""
 
     def add(self, content: bytes) -> None:
         """The text grows by what is in `content`; counts are the latest that were told."""

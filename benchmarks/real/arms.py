@@ -1,0 +1,188 @@
+"""The arms: each is given a task's words in a copy of its repository, and leaves its result there.
+
+All have the same model, tests in sight and bound of tokens. A peer is set as its own documentation advises for a small local
+model on an OpenAI-compatible server; what was chosen beyond is said at the arm.
+"""
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import httpx
+from msgspec import Struct
+
+from benchmarks.commits.checkouts import git
+from benchmarks.real.prompting import SYSTEM, applied, code_of, prompt_for
+from benchmarks.real.proxy import Account
+from benchmarks.real.tasks import Bench, Task
+from benchmarks.weak.recorded import attempts_of
+
+CRA = (sys.executable, "-m", "clean_room_agent")
+DRAWS = 8
+NOT_APPLIED = ("no_edits", "unreadable", "truncated", "refused")
+"""Outcomes of attempts of `cra` whose answer changed nothing."""
+
+
+class Model(Struct, frozen=True, kw_only=True):
+    """The model that all arms ask."""
+
+    name: str
+    window: int
+    """Tokens."""
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """One task for one arm: a tree to work in, and an account to spend."""
+
+    bench: Bench
+    task: Task
+    tree: Path
+    account: Account
+    model: Model
+    timeout: float
+    """Seconds."""
+
+    @property
+    def log(self) -> Path:
+        """What the arm printed."""
+        return self.tree.with_name("log.txt")
+
+
+class Left(Struct, frozen=True, kw_only=True):
+    """How an arm ended; its result is in the tree."""
+
+    claimed: bool
+    """Whether it says that the task is done."""
+    attempts: int
+    """Answers that were meant to change something."""
+    applied: int
+    """Those of them that did."""
+    note: str = ""
+
+
+Arm = Callable[[Run], Left]
+
+
+def command_run(run: Run, command: Sequence[str], variables: Mapping[str, str]) -> tuple[int, str]:
+    """Exit code (-1: stopped by the time limit) and standard output; all of it is in the log."""
+    with run.log.open("a+", encoding="utf-8") as log:
+        try:
+            done = subprocess.run(
+                command,
+                cwd=run.tree,
+                env=dict(variables),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                errors="replace",
+                timeout=run.timeout,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as exc:
+            output = exc.stdout or b""
+            text = output.decode(errors="replace") if isinstance(output, bytes) else output
+            log.write(text)
+            return -1, text
+        log.write(done.stdout)
+    return done.returncode, done.stdout
+
+
+def cra(run: Run) -> Left:
+    """`cra init -y` and `cra solve`, all else by default; claimed: it ends with 0."""
+    home = run.tree.with_name("home")
+    variables = run.bench.variables(run.tree) | {"HOME": str(home), "COLUMNS": "120"}
+    variables.pop("PYTHONPATH")  # the program sees to it that the worktree's files are imported
+    models = ("--coding", run.model.name, "--reasoning", run.model.name)
+    server = ("--provider", "openai", "--base-url", run.account.base_url)
+    tests = ("--test-command", shlex.join(run.task.command))
+    window = ("--context-window", str(run.model.window), "--reserved-tokens", str(run.model.window // 4))
+    code, _ = command_run(run, (*CRA, "init", "-y", *server, *models, *window, *tests), variables)
+    if code:
+        return Left(claimed=False, attempts=0, applied=0, note=f"init ended with {code}")
+    code, output = command_run(run, (*CRA, "solve", "--json", run.task.words), variables)
+    answer = json.loads(output) if output.strip() else {}
+    if branch := answer.get("branch"):
+        git(run.tree, "checkout", "--quiet", "--force", branch)
+    record = run.tree / ".clean_room" / "raw.sqlite"
+    outcomes = attempts_of(record) if record.exists() else {}
+    attempts = sum(outcomes.values())
+    lost = sum(outcomes.get(name, 0) for name in NOT_APPLIED)
+    note = f"exit {code}: {answer.get('reason') or ''}"
+    return Left(claimed=code == 0, attempts=attempts, applied=attempts - lost, note=note)
+
+
+def one_shot(run: Run) -> Left:
+    """The first answer, at temperature 0; claimed: it could be applied and the tests in sight pass."""
+    return _best_of(run, 1)
+
+
+def best_of_n(run: Run) -> Left:
+    """The first of up to eight answers with which the tests in sight pass, else the first that could be applied."""
+    return _best_of(run, DRAWS)
+
+
+def _best_of(run: Run, draws: int) -> Left:
+    prompt, paths = prompt_for(run.tree, run.task.words, run.task.files, run.model.window // 2)
+    first: tuple[Path, str] | None = None
+    tried = could = 0
+    seen: set[str] = set()
+    for draw in range(draws):
+        answer = ask(run, prompt, draw)
+        if answer is None:
+            break
+        tried += 1
+        candidate = changed_file(run.tree, paths, code_of(answer))
+        if candidate is None:
+            continue
+        could += 1
+        first = first or candidate
+        if candidate[1] in seen:
+            continue
+        seen.add(candidate[1])
+        file, text = candidate
+        before = file.read_text(encoding="utf-8")
+        file.write_text(text, encoding="utf-8")
+        if passes(run):
+            return Left(claimed=True, attempts=tried, applied=could)
+        file.write_text(before, encoding="utf-8")
+    if first:
+        first[0].write_text(first[1], encoding="utf-8")
+    return Left(claimed=False, attempts=tried, applied=could)
+
+
+def ask(run: Run, prompt: str, draw: int) -> str | None:
+    """The model's answer; None when the server refuses. The first draw is the likeliest answer."""
+    body = {
+        "model": run.model.name,
+        "messages": [{"role": "system", "content": SYSTEM}, {"role": "user", "content": prompt}],
+        "max_tokens": run.model.window // 4,
+        "temperature": 0.8 if draw else 0.0,
+        "seed": draw,
+    }
+    url = f"{run.account.base_url}/v1/chat/completions"
+    response = httpx.post(url, json=body, timeout=run.timeout, trust_env=False)
+    if response.status_code != httpx.codes.OK:
+        return None
+    return str(response.json()["choices"][0]["message"]["content"])
+
+
+def changed_file(tree: Path, paths: Sequence[str], code: str) -> tuple[Path, str] | None:
+    """The first file that the code changes, and its new text."""
+    for path in paths:
+        text = applied((tree / path).read_text(encoding="utf-8"), code)
+        if text is not None:
+            return tree / path, text
+    return None
+
+
+def passes(run: Run) -> bool:
+    """Whether the tests in sight pass."""
+    report = run.bench.run_suite(run.tree, run.task.command)
+    return bool(report.passed()) and "failed" not in report.outcomes.values()
+
+
+ARMS: dict[str, Arm] = {"cra": cra, "one-shot": one_shot, "best-of-n": best_of_n}
