@@ -72,7 +72,7 @@ OWN_NAMES = {
 
 def opened(path: Path) -> list[str]:
     """The calls in a module that open a file by a path of their own."""
-    found = []
+    found: list[str] = []
     for node in nodes(path):
         if not isinstance(node, ast.Call):
             continue
