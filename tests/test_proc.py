@@ -431,3 +431,23 @@ def test_output_is_heard_while_the_command_runs(tmp_path: Path) -> None:
         heard=hear,
     )
     assert done.stdout == b"".join(heard) == b"one\ntwo\n"
+
+
+def test_a_channel_is_apart_from_the_output_and_closed_at_the_end(tmp_path: Path) -> None:
+    channel, out = os.pipe(), list[bytes]()
+    there = f"/dev/fd/{channel[1]}"
+    command = ("/bin/sh", "-c", f"echo output; echo told >{there}; echo again >{there}; echo more")
+    pieces = list(proc.stream(command, cwd=tmp_path, channel=channel, out=out.append))
+    assert (pieces, b"".join(out)) == ([b"told", b"again"], b"output\nmore\n")
+    for end in channel:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(end)
+
+
+def test_a_channel_is_closed_if_the_program_cannot_be_started(tmp_path: Path) -> None:
+    channel = os.pipe()
+    with pytest.raises(CommandError):
+        list(proc.stream(("/nowhere",), cwd=tmp_path, channel=channel))
+    for end in channel:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(end)
