@@ -40,7 +40,7 @@ from testing.faults.cut_trace import STRACE, read_trace
 from testing.faults.cuts import Traced, disk_before, has_strace, require_same, write_disk
 from testing.faults.figures import Effort, Figure
 from testing.faults.full_disk import DOCUMENTED, SAYS_SO, fill, has_bubblewrap, mounted
-from testing.faults.killing import Points, announce, run_killed
+from testing.faults.killing import Points, always, announce, run_killed
 from testing.runs.solving import Project, make_project, project_at
 
 SEED = 20261127
@@ -265,7 +265,11 @@ class Bench:
 def watch(points: Points) -> None:
     """Every call that changes something on the disk is a journal point."""
     for name in CALLS:
-        announce(os, name, points)
+        announce(os, name, points, when=_creates if name == "open" else always)
+
+
+def _creates(_path: object, flags: int, *_: object, **__: object) -> bool:
+    return bool(flags & os.O_CREAT)
 
 
 def kill_all(work: Path, points: int, moments: int) -> Losses:
@@ -293,7 +297,7 @@ def kill_all(work: Path, points: int, moments: int) -> Losses:
         losses.tried += 1
         bench.look_torn(where)
         if number % 3 == 0:  # the recovery is killed, too
-            run_killed(bench.project, RECOVERIES[0], point=rng.randint(1, 30), watch=watch)
+            run_killed(bench.project, RECOVERIES[0], point=rng.randint(1, 15), watch=watch)
             bench.look_torn(f"{where}, and again")
         recovery = RECOVERIES[number % len(RECOVERIES)]
         code, _, err = bench.project.run_here(*recovery)
@@ -331,7 +335,7 @@ def fill_all(folder: Path, trials: int, seed: int) -> Losses:
         losses.tried += 1
         fill(folder, room)
         if number % 4 == 0:
-            run_killed(bench.project, bench.next, point=rng.randint(20, 150), watch=watch)
+            run_killed(bench.project, bench.next, point=rng.randint(10, 120), watch=watch)
             bench.look_torn(where)
             bench.project.run_here("runs")
             code = 0

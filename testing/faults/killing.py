@@ -141,12 +141,18 @@ def _watch(points: Points) -> None:
         announce(owner, name, points)
 
 
-def announce(owner: Any, name: str, points: Points) -> None:
-    """Let each call of the function be a journal point."""
+def always(*_: object, **__: object) -> bool:
+    """For any arguments."""
+    return True
+
+
+def announce(owner: Any, name: str, points: Points, *, when: Callable[..., bool] = always) -> None:
+    """Let each call of the function be a journal point, if `when` holds for its arguments."""
     original: Callable[..., Any] = getattr(owner, name)
 
     def announced(*args: Any, **options: Any) -> Any:
-        points.reach()
+        if when(*args, **options):
+            points.reach()
         return original(*args, **options)
 
     setattr(owner, name, announced)
