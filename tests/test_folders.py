@@ -145,8 +145,8 @@ def test_a_file_system_without_locks_is_named_with_a_remedy(
     with pytest.raises(RecordError, match=f"cannot lock {tmp_path}: {os.strerror(number)}") as caught:
         flock(0, fcntl.LOCK_EX, tmp_path)
     assert "mounted with locks" in caught.value.hint
-    for held in (lambda: hold(tmp_path / "lock"), lambda: hold(tmp_path)):
-        with pytest.raises(RecordError, match="cannot lock"), held():
+    for place in (tmp_path / "lock", tmp_path):
+        with pytest.raises(RecordError, match="cannot lock"), hold(place):
             pass
     with pytest.raises(RecordError, match="cannot lock"):
         is_held(tmp_path)

@@ -219,3 +219,15 @@ class Interrupted(CraError):
 def remedy_for(error: OSError, default: str = "") -> str:
     """What to do about an error of the system; `default` if nothing particular is known."""
     return SYSTEM_FAULTS.get(error.errno or 0, ("", default))[1]
+
+
+def system_fault(error: Exception) -> CraError | None:
+    """The error as the user should see it, if it says what the machine or the file system refused."""
+    if isinstance(error, MemoryError):
+        wrong, remedy = SYSTEM_FAULTS[errno.ENOMEM]
+        return CraError(wrong, hint=remedy)
+    if not isinstance(error, OSError) or error.errno is None or error.errno not in SYSTEM_FAULTS:
+        return None
+    wrong, remedy = SYSTEM_FAULTS[error.errno]
+    named = [str(name) for name in (error.filename, error.filename2) if name is not None]
+    return CraError(": ".join([wrong, error.strerror or "", *named]), hint=remedy)

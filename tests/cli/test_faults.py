@@ -8,13 +8,13 @@ import pytest
 
 from clean_room_agent.cli.faults import explain
 from clean_room_agent.cli.main import run
-from clean_room_agent.errors import SYSTEM_FAULTS
+from clean_room_agent.errors import SYSTEM_FAULTS, system_fault
 
 
 @pytest.mark.parametrize("number", SYSTEM_FAULTS)
 def test_a_fault_of_the_system_names_the_file_and_the_remedy(number: int) -> None:
     wrong, remedy = SYSTEM_FAULTS[number]
-    known = explain(OSError(number, os.strerror(number), "/some/file"), None)
+    known = system_fault(OSError(number, os.strerror(number), "/some/file"))
     assert known is not None
     assert (known.message, known.hint) == (f"{wrong}: {os.strerror(number)}: /some/file", remedy)
 

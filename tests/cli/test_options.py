@@ -45,7 +45,8 @@ def parameters(command: click.Command) -> Iterator[click.Parameter]:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_number_on_the_command_line_is_larger_than_the_record_can_hold(name: str) -> None:
-    command = cra.get_command(click.Context(cra), name)  # type: ignore[attr-defined]
+    command = cra.get_command(click.Context(cra), name)
+    assert command is not None
     for parameter in parameters(command):
         if isinstance(parameter.type, click.types.IntParamType) and not getattr(parameter, "count", False):
             assert isinstance(parameter.type, click.IntRange), parameter.name

@@ -12,10 +12,8 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from clean_room_agent.cli.faults import explain
 from clean_room_agent.cli.output import Display, fitted
-from clean_room_agent.cli.streams import failure_of
-from clean_room_agent.errors import CraError
+from clean_room_agent.errors import CraError, system_fault
 from clean_room_agent.version import VERSION
 
 
@@ -199,7 +197,12 @@ def _reported(error: Exception, display: Display) -> "Reported | int":
 
 def _explained(error: Exception, display: Display) -> CraError | None:
     """What the environment did to cause the error; None if that is not known."""
+    known = system_fault(error)  # at first, since nothing can be imported when too many files are open
+    if known is not None:
+        return known
     try:
+        from clean_room_agent.cli.faults import explain
+
         return explain(error, display.repo)
     except Exception:  # noqa: BLE001 - looking for the cause met the same fault, or another; the error is reported as it is
         return None
@@ -212,6 +215,8 @@ def _where_to_read(error: click.ClickException) -> str:
 
 
 def _tell(told: Reported, display: Display, *, as_json: bool) -> None:
+    from clean_room_agent.cli.streams import failure_of
+
     message, hint = display.safe(told.message), display.safe(told.hint)
     click.echo(fitted(click.style("error: ", fg="red", bold=True) + message, sys.stderr), err=True)
     if hint:

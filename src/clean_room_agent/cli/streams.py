@@ -41,7 +41,7 @@ def open_streams() -> None:
         if not _is_open(number):
             _open_null(number, flags)
     if sys.stdin is None:
-        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - a handle, for as long as the process
+        sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8")
     sys.stdout = _output(1, sys.stdout)
     sys.stderr = _output(2, sys.stderr)
 
