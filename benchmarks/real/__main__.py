@@ -24,7 +24,7 @@ from pathlib import Path
 import msgspec
 from testing.servers.packaged_models import CODER, MODELS, best_slots, models_folder, serving
 
-from benchmarks.real import planted
+from benchmarks.real import exercises, fixes, planted
 from benchmarks.real.arms import ARMS, Model, Run
 from benchmarks.real.proxy import CountingProxy
 from benchmarks.real.table import Result, page
@@ -33,6 +33,8 @@ from benchmarks.results import write_section
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 SETS: dict[str, Callable[[str], list[Listed]]] = {
+    "exercises": exercises.tasks,
+    "fixes": fixes.tasks,
     "planted-red": lambda _: planted.tasks("red"),
     "planted-words": lambda _: planted.tasks("words"),
 }

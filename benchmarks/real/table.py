@@ -41,7 +41,8 @@ def page(results: Sequence[Result], split: str) -> str:
     groups: dict[tuple[str, str], list[Result]] = {}
     for result in chosen:
         groups.setdefault((result.set, result.arm), []).append(result)
-    rows = [row(name, found, groups.get((name[0], BASE), [])) for name, found in groups.items()]
+    ordered = sorted(groups, key=lambda name: name[0])  # arms stay in their order
+    rows = [row(name, groups[name], groups.get((name[0], BASE), [])) for name in ordered]
     return table(HEAD, rows)
 
 

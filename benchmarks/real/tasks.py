@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from benchmarks.commits.checkouts import (
+    BenchmarkError,
     environment_folder,
     git,
     mirror_path,
@@ -29,6 +30,8 @@ PLUGIN = Path(__file__).with_name("report_plugin.py")
 IDENTITY = ("-c", "user.name=Una User", "-c", "user.email=una@example.org", "-c", "commit.gpgsign=false")
 MEMORY = 4 << 30
 SUITE_TIMEOUT_S = 120.0
+PYTEST = ("python", "-m", "pytest", "-q", "--timeout=10")
+"""For small tasks, in which whatever a model writes may loop."""
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
@@ -153,6 +156,21 @@ class Bench(Struct, frozen=True, kw_only=True):
             scratch.rename(folder)
         return msgspec.json.decode((folder / "task.json").read_bytes(), type=Task)
 
+    def passing(self, start: Path, right: Mapping[str, str], command: Sequence[str]) -> tuple[str, ...]:
+        """The tests that pass once these files (path -> text) are right.
+
+        Raises:
+            BenchmarkError: none does.
+        """
+        sound = start.with_name("sound")
+        shutil.copytree(start, sound)
+        write_files(sound, right)
+        report = self.run_suite(sound, command)
+        shutil.rmtree(sound)
+        if not report.passed():
+            raise BenchmarkError(f"{start}: the right solution passes no test\n{report.output}")
+        return tuple(sorted(report.passed()))
+
     def solved(self, task: Task, tree: Path) -> bool:
         """Whether the tests that judge pass on a copy of the tree, whatever its own tests have become."""
         copy = tree.with_name("judged")
@@ -162,6 +180,13 @@ class Bench(Struct, frozen=True, kw_only=True):
         report = self.run_suite(copy, task.judge_command)
         shutil.rmtree(copy)
         return set(task.must_pass) <= report.passed()
+
+
+def write_files(folder: Path, files: Mapping[str, str]) -> None:
+    """The files (path -> text) are in the folder."""
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
 
 
 def commit_all(tree: Path) -> None:
