@@ -16,7 +16,7 @@ from clean_room_agent.artifacts.names import task_of
 from clean_room_agent.errors import RecordError, RepositoryError, UsageError
 from clean_room_agent.file_contents import atomic_write
 from clean_room_agent.folders import flock
-from clean_room_agent.trust import claim, require_trust
+from clean_room_agent.trust import SHORT_OF, claim, require_trust
 
 FOLDER = ".clean_room"
 LOCK_TIMEOUT = 10.0
@@ -140,6 +140,8 @@ class Workspace(Struct, frozen=True, kw_only=True):
             if not ignore.exists():
                 atomic_write(ignore, "*\n", private=True)
         except OSError as exc:
+            if exc.errno in SHORT_OF:
+                raise
             raise UsageError(
                 f"cannot make {self.folder}: {exc}", hint="the repository's folder must be writable"
             ) from exc
@@ -219,7 +221,7 @@ def private_folder(folder: Path, *, hint: str = CACHE_HINT) -> Path:
             folder.parent.mkdir(parents=True, exist_ok=True)
             make_private(folder)
     except OSError as exc:
-        if exc.errno in {errno.ENOSPC, errno.EDQUOT}:
+        if exc.errno in {errno.ENOSPC, errno.EDQUOT, *SHORT_OF}:
             raise
         raise UsageError(f"cannot make {folder}: {exc.strerror}", hint=hint) from exc
     return folder

@@ -160,7 +160,7 @@ def make_fifo(file: Path) -> None:
     os.mkfifo(file)
 
 
-NOT_SAFE = {
+NOT_SAFE: dict[Callable[[Path], None], str] = {
     make_writable: "can be written by others",
     open_the_folder: "can be written by others",
     link_into_an_open_folder: "theirs can be written by others",

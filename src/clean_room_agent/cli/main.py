@@ -12,8 +12,8 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from clean_room_agent.cli.output import Display, fitted
-from clean_room_agent.errors import CraError, system_fault
+from clean_room_agent.cli.output import Display, fitted, visible
+from clean_room_agent.errors import CraError, remedy_for, system_fault
 from clean_room_agent.version import VERSION
 
 
@@ -217,7 +217,10 @@ def _where_to_read(error: click.ClickException) -> str:
 def _tell(told: Reported, display: Display, *, as_json: bool) -> None:
     from clean_room_agent.cli.streams import failure_of
 
-    message, hint = display.safe(told.message), display.safe(told.hint)
+    try:
+        message, hint = display.safe(told.message), display.safe(told.hint)
+    except OSError as exc:  # what takes secrets out cannot be loaded: then only the reason for that is told
+        message, hint = visible(f"{exc.strerror}: {exc.filename}"), remedy_for(exc)
     click.echo(fitted(click.style("error: ", fg="red", bold=True) + message, sys.stderr), err=True)
     if hint:
         click.echo(fitted(click.style("  -> ", fg="cyan") + hint, sys.stderr), err=True)
