@@ -9,6 +9,7 @@ from clean_room_agent import paths
 from clean_room_agent.paths import (
     compile_globs,
     expand_braces,
+    is_installed_metadata,
     is_secret_name,
     is_test_configuration,
     is_test_module,
@@ -171,10 +172,49 @@ def test_other_names_are_not_tests(path: str) -> None:
         ".husky/pre-commit",
         "lefthook.yml",
         ".devcontainer/devcontainer.json",
+        "src/__mocks__/fs.js",
+        "tsconfig.test.json",
+        "jsconfig.json",
+        ".env",
+        "web/.env.test",
+        ".envrc",
+        ".python-version",
+        ".nvmrc",
+        "mise.toml",
+        ".yarn/plugins/a.cjs",
+        ".pnp.cjs",
+        "go.work",
+        "nose2.cfg",
     ],
 )
 def test_files_that_steer_tests_are_known(path: str) -> None:
     assert is_test_configuration(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "x.egg-info/PKG-INFO",
+        "src/X.EGG-INFO/entry_points.txt",
+        "x-1.dist-info/METADATA",
+        "a.egg-link",
+        "src/a.pth",
+        "python311._pth",
+        "pyvenv.cfg",
+        "entry_points.txt",
+        "__editable___a_finder.py",
+    ],
+)
+def test_metadata_of_installed_packages_is_known(path: str) -> None:
+    assert is_installed_metadata(path)
+
+
+@pytest.mark.parametrize(
+    "path", ["eggs.py", "egg-info.md", "src/entry_points.py", "docs/a.path", ".env.example"]
+)
+def test_other_files_are_not(path: str) -> None:
+    assert not is_installed_metadata(path)
+    assert not is_test_configuration(path)
 
 
 @given(st.text())

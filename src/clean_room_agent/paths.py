@@ -9,8 +9,9 @@ do better. The same holds for each `*` and the text up to the next one. `src/**/
 `(?>src/)(?:.+?/)??test_[^/]*\.py`, and `a*b*c` becomes `a(?>[^/]*?b)[^/]*c`.
 """
 
+import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cache
 from typing import Literal
 
@@ -36,9 +37,27 @@ TEST_CONFIGURATION = (
     r"|(?:jest|vitest|mocha|test)[.-]?(?:setup|preset|workspace|environment)\.(?:[cm]?[jt]sx?|json)"
     r"|setup-?tests?\.[cm]?[jt]sx?"
     r"|\.mocharc(?:\.[a-z]+)?|\.babelrc(?:\.[a-z]+)?|\.swcrc|\.nycrc(?:\.json)?|\.taprc|bunfig\.toml|\.npmrc|\.yarnrc(?:\.yml)?)\Z"
-    r"|(?:^|/)(?:node_modules|site-packages|\.?venv)/"
+    r"|(?:^|/)(?:node_modules|site-packages|\.?venv|__mocks__|\.yarn)/"
+    r"|(?:^|/)(?:(?:ts|js)config[^/]*\.json|\.env(?!\.(?:example|sample|template|dist)\Z)(?:\.[^/]+)?|\.envrc|\.flaskenv"
+    r"|\.(?:python|node)-version|\.nvmrc|\.tool-versions|\.?mise(?:\.[\w-]+)?\.toml|go\.work|(?:uv|hatch|pixi)\.toml"
+    r"|\.pnp(?:\.loader)?\.[cm]?js|\.pnpmfile\.cjs|(?:lerna|nx|turbo)\.json|\.c8rc(?:\.json)?"
+    r"|(?:nose2?|unittest|behave)\.(?:cfg|ini)|\.behaverc|\.noserc)\Z"
     r"|(?:^|/)(?:tests?|testing|__tests__|specs?|e2e)/(?:.*/)?__init__\.pyi?\Z"
 )
+INSTALLED = (
+    r"(?:^|/)[^/]*\.(?:egg-info|dist-info)(?:/|\Z)"
+    r"|(?:^|/)(?:[^/]*\.egg-link|[^/]*\.pth|[^/]*\._pth|pyvenv\.cfg|entry_points\.txt|__editable__[^/]*)\Z"
+)
+NAMED_TEST = r"(?:^|/)(?:test_[^/]*|[^/]*_test|tests?)\.py\Z|_test\.go\Z|\.(?:test|spec|cy)\.[cm]?[jt]sx?\Z"
+HOLDS_TESTS = (
+    r"(?m)^\s*(?:async\s+)?def\s+test|^\s*(?:test|it|describe|suite|specify)\s*(?:\.\w+\s*)*\(|^func Test"
+)
+TEST_DATA = (
+    r"(?:^|/)(?:testdata|test[_-]?(?:data|fixtures|files)|(?:__)?fixtures?(?:__)?|__snapshots__|snapshots?|goldens?|cassettes)/"
+    r"|\.(?:snap|ambr|golden|approved(?:\.\w+)?)\Z"
+)
+CODE = r"\.(?:pyi?|[cm]?[jt]sx?|vue|svelte|go|rs|rb|java|kt|c|h|cc|cpp|hpp|cs|php|swift)\Z"
+PRODUCT_TEST_FOLDER = r"(?:^|.*/)(?:test|testing)(?=/)"
 CI = (
     r"^\.(?:github|forgejo|gitea)/(?:workflows|actions)/|^\.gitlab-ci[^/]*\Z|^\.gitlab/ci/|^\.circleci/|^azure-pipelines[^/]*\Z"
     r"|(?:^|/)jenkinsfile\Z|^\.travis\.yml\Z|^bitbucket-pipelines\.yml\Z|^\.(?:drone|woodpecker|appveyor|cirrus|mergify)\.ya?ml\Z"
@@ -193,6 +212,44 @@ def is_ci(path: str) -> bool:
 def is_test_module(path: str) -> bool:
     """Whether runners collect tests from the file, by its name."""
     return re.search(TEST_MODULE, path.lower()) is not None
+
+
+def is_installed_metadata(path: str) -> bool:
+    """Whether Python reads the file to know which packages and plugins are installed, or where to look for modules."""
+    return re.search(INSTALLED, path.lower()) is not None
+
+
+def is_named_test(path: str) -> bool:
+    """Whether the name is that of a test in whatever folder, by the narrowest naming rules."""
+    return re.search(NAMED_TEST, path.lower()) is not None
+
+
+def is_test_data(path: str) -> bool:
+    """Whether the file is data that tests compare with, by its name."""
+    lowered = path.lower()
+    return re.search(TEST_DATA, lowered) is not None and re.search(CODE, lowered) is None
+
+
+def is_test_support(path: str, text: str, paths: Collection[str]) -> bool:
+    """Whether the file, one of `paths` with this `text`, is what tests are helped by: beside them, but no test itself.
+
+    A folder `test` or `testing` inside a package offers help to others, like `numpy/testing`, unless it holds tests.
+    """
+    lowered = path.lower()
+    if not is_test_path(path) or is_named_test(path):
+        return False
+    if re.search(CODE, lowered) and re.search(HOLDS_TESTS, text):
+        return False
+    offered = re.match(PRODUCT_TEST_FOLDER, path)
+    if offered is None or is_test_path(path[offered.end() :]):
+        return True
+    folder = offered[0]
+    parent = folder.rpartition("/")[0]
+    in_package = bool(parent) and f"{parent}/__init__.py" in paths
+    if not in_package:
+        return True
+    inside = (one[len(folder) + 1 :] for one in paths if one.startswith(f"{folder}/"))
+    return any(is_named_test(one) and not is_test_path(posixpath.dirname(one) + "/") for one in inside)
 
 
 def shadows_runner(path: str) -> bool:

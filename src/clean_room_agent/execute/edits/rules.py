@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
 from clean_room_agent.execute.edits.format import is_prose
-from clean_room_agent.paths import is_test_configuration, is_test_path, matches_glob
+from clean_room_agent.paths import is_installed_metadata, is_test_configuration, is_test_path, matches_glob
 
 if TYPE_CHECKING:
     from clean_room_agent.artifacts.plans import FileRole, TargetFile
@@ -37,7 +37,25 @@ INVISIBLE = re.compile(
 )
 """Invisible characters in addition to those of the categories below."""
 HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
-PACKAGE_JSON_TEST_KEYS = ("scripts", "jest", "vitest", "mocha", "ava", "babel", "type", "exports", "main")
+PACKAGE_JSON_TEST_KEYS = (
+    "scripts",
+    "jest",
+    "vitest",
+    "mocha",
+    "ava",
+    "babel",
+    "type",
+    "exports",
+    "imports",
+    "main",
+    "module",
+    "browser",
+    "config",
+    "nyc",
+    "c8",
+    "tap",
+    "workspaces",
+)
 UNREADABLE = object()
 COMMENT = re.compile(r"(?:#+|//+|/\*+|--|<!--|\{/\*+|\*|;+)\s*(?P<words>.*?)\s*(?:\*+/\}?|-->)?\Z")
 DOTS = r"(?:\.{3,}|…)"
@@ -135,9 +153,11 @@ class EditRules(Struct, frozen=True, kw_only=True):
     protected: tuple[str, ...] = ()
     """Glob patterns of `[edit].protected`."""
     scripts: tuple[str, ...] = ()
-    """What the test commands run; like tests, edited only if the plan names it."""
+    """What the test commands run and tests read; like tests, edited only if the plan names it."""
     uneditable: Mapping[str, str] = field(default_factory=dict)
-    """Files that exist and are not text that survives a round trip, or are links: why, by path."""
+    """Files that exist and are not text that survives a round trip, or are links, and new ones that would be loaded in place
+    of others: why, by path.
+    """
 
     def role(self, path: str) -> "FileRole | None":
         """What the step has to do with `path`; None if it is not a target."""
@@ -172,6 +192,8 @@ def _protection(path: str, rules: EditRules, *, exists: bool) -> str:
     """What protects the file, whatever the edit; "" if nothing does."""
     if is_control_path(path):
         return "steers git or cra and is never edited"
+    if is_installed_metadata(path):
+        return "tells Python what is installed, and is never edited"
     if matches_glob(path, rules.protected):
         return "is protected by [edit].protected"
     if path in rules.uneditable:
@@ -210,13 +232,17 @@ def tool_settings(path: str, text: str) -> object:
             data = tomllib.loads(text)
         except (ValueError, RecursionError):
             return UNREADABLE, text
-        return data.get("tool"), data.get("build-system")
+        project = data.get("project")
+        entries = project.get("entry-points") if isinstance(project, dict) else None
+        return data.get("tool"), data.get("build-system"), entries
     if name == "package.json":
         try:
             package = json.loads(text)
         except (ValueError, RecursionError):
             return UNREADABLE, text
         return [package.get(key) for key in PACKAGE_JSON_TEST_KEYS] if isinstance(package, dict) else text
+    if name == "go.mod":
+        return re.findall(r"(?m)^.*(?:=>|toolchain).*$", text)
     return None
 
 
