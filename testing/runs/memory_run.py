@@ -71,7 +71,9 @@ class MemoryRunner(TestRunner, kw_only=True):
     def run_apart(self, command: str) -> tuple[int, str]:
         return 0, ""
 
-    def _run(self, command: str, heard: Callable[[bytes], None] | None = None) -> TestRun:
+    def _run(
+        self, command: str, heard: Callable[[bytes], None] | None = None, *, traced: bool = False
+    ) -> TestRun:
         self.commands_run.append(command)
         return pytest_run(self.tests(self.history.files[self.tree.clean_at]), command=command)
 

@@ -64,9 +64,11 @@ class UnittestRunner(MemoryRunner, kw_only=True):
     def run_apart(self, command: str) -> tuple[int, str]:
         return TestRunner.run_apart(self, command)
 
-    def _run(self, command: str, heard: Callable[[bytes], None] | None = None) -> TestRun:
+    def _run(
+        self, command: str, heard: Callable[[bytes], None] | None = None, *, traced: bool = False
+    ) -> TestRun:
         self.commands_run.append(command)
-        return TestRunner._run(self, command, heard)
+        return TestRunner._run(self, command, heard, traced=traced)
 
 
 class MemoryTold(Struct, frozen=True, kw_only=True):

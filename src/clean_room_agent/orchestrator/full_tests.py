@@ -31,6 +31,7 @@ def run_baseline(run: Run) -> TestRun:
     tests = entry.value
     assert tests is not None
     note_tests(run, tests, "baseline", success=tests.report.whole and tests.end.returncode == 0)
+    run.progress.trace = tests.trace
     standard = tests
     if not runner.step_is_full:
         # Attempts are judged by the quick command: they are compared with its own results at the base.

@@ -70,7 +70,7 @@ def opened_run(parts: RunParts, given: PlanGiven = PLANS_ITSELF) -> Iterator[Run
             with journal.interrupts.shield():
                 taken = _take_snapshot(parts)
                 parts.worktrees.open(taken.commit, resumed=parts.origin.resumed is not None)
-            run = _assemble(parts, taken)
+            run = _assemble(parts, taken, given)
             _note_given(run, given)
             yield run
     except BaseException as error:
@@ -89,7 +89,7 @@ def _note_given(run: Run, given: PlanGiven) -> None:
             run.recorder.event(run.task.task_id, kind, plan.model_dump_json())
 
 
-def _assemble(parts: RunParts, taken: Snapshot) -> Run:
+def _assemble(parts: RunParts, taken: Snapshot, given: PlanGiven) -> Run:
     journal, runner = parts.journal, parts.worktrees.first
     for text in parts.worktrees.notes:
         journal.recorder.note(text)
@@ -109,7 +109,7 @@ def _assemble(parts: RunParts, taken: Snapshot) -> Run:
         ),
         models=parts.models.client,
         journal=journal,
-        progress=Progress(),
+        progress=Progress(asked=given.paths),
     )
 
 

@@ -1,5 +1,5 @@
-"""What a test command runs: the repository's scripts that decide what is tested, and the Python that runs the tests;
-its environment; and what the guard in its processes saw. That Python can also check whether files can be imported.
+"""What a test command runs in: the Python that runs the tests, its environment, and what the guard in its processes saw.
+That Python can also check whether files can be imported.
 """
 
 import contextlib
@@ -8,7 +8,7 @@ import json
 import posixpath
 import re
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -16,19 +16,6 @@ from msgspec import Struct
 from clean_room_agent import safe_open
 from clean_room_agent.folders import remove_tree
 
-SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "source", ".", "exec", "env", "time", "command"})
-INTERPRETERS = re.compile(r"(?:python|pypy)[\d.]*|node|bun|deno|ruby|perl|tsx|ts-node|npx|uv|poetry|run")
-BUILD_FILES = {
-    "make": ("Makefile", "makefile", "GNUmakefile"),
-    "gmake": ("Makefile", "makefile", "GNUmakefile"),
-    "just": ("justfile", "Justfile", ".justfile"),
-    "task": ("Taskfile.yml", "Taskfile.yaml"),
-    "rake": ("Rakefile",),
-    "invoke": ("tasks.py",),
-    "inv": ("tasks.py",),
-    "nox": ("noxfile.py",),
-    "tox": ("tox.ini", "tox.toml", "setup.cfg"),
-}
 SEPARATORS = frozenset({"&&", "||", ";", "|", "&", "(", ")", "{", "}", "!", "if", "then", "else", "do"})
 NODE_TESTS = re.compile(r"\bnode\b[^&|;\n\"]*\s--test(?![\w-])")
 PACKAGE_SCRIPT = re.compile(r"\b(?:npm|yarn|pnpm|bun)\b")
@@ -85,6 +72,8 @@ GUARD = Path(__file__).parent / "guard"
 """The folder of what the processes load, mounted read-only for them."""
 FOLDER_VARIABLE = "CRA_TEST_REPORTS"
 """The variable that names the folder for what the guard saw."""
+TREE_VARIABLE = "CRA_TEST_TREE"
+"""The variable that names the tree, if what the tests depend on is to be recorded."""
 MAX_BYTES = 10_000_000
 """Limit for all the guard's files of one command together."""
 MAX_FILES = 4_000
@@ -102,48 +91,12 @@ a file that cannot be imported must not hide the results of all others: the run 
 """
 
 
-def scripts_of(commands: Iterable[str], files: Collection[str]) -> tuple[str, ...]:
-    """Those of `files` (relative paths) that the shell `commands` run: scripts, and build files of make and its like.
-
-    Other arguments, such as the path of a test or a module, are not run. Sorted.
-    """
-    found: set[str] = set()
-    for command in commands:
-        for program in _programs(command):
-            plain = posixpath.normpath(program)
-            found.update({plain} & set(files))
-            found.update(set(BUILD_FILES.get(posixpath.basename(plain), ())) & set(files))
-    return tuple(sorted(found))
-
-
 def runs_node_tests(command: str, package: str) -> bool:
     """Whether the command, or a script of `package` (a package.json's text) that it may run, is Node's own test runner
     with its default reporter.
     """
     texts = (command, package) if PACKAGE_SCRIPT.search(command) else (command,)
     return any(NODE_TESTS.search(text) and "--test-reporter" not in text for text in texts)
-
-
-def _programs(command: str) -> list[str]:
-    """The words that are run: the first of each simple command, and the first argument of a shell or an interpreter."""
-    try:
-        lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
-        lexer.whitespace_split = True
-        words = list(lexer)
-    except ValueError:
-        words = command.split()
-    found: list[str] = []
-    expected = True
-    for word in words:
-        if word in SEPARATORS or set(word) <= set("&|;()\n"):
-            expected = True
-        elif expected and not ASSIGNMENT.match(word) and not word.startswith("-"):
-            found.append(word)
-            name = posixpath.basename(word)
-            expected = name in SHELLS or INTERPRETERS.fullmatch(name) is not None
-        elif expected and word in {"-c", "-m", "-e"}:
-            expected = False
-    return found
 
 
 def import_command(test_command: str, paths: Iterable[str]) -> str:
@@ -300,11 +253,12 @@ def test_environment(
     report: Path,
     *,
     node_tests: bool = False,  # noqa: PT028 - no test
+    traced: bool = False,  # noqa: PT028
 ) -> dict[str, str]:
     """The environment for tests in `worktree`, a copy of `repo_top`, made from `inherited`.
 
     PYTHONPATH has the guard, then the worktree's import roots first; pytest, should the command run it, leaves its results at
-    `report`; jest, vitest and mocha leave theirs beside it, and, with `node_tests`, Node's own runner; PATH and VIRTUAL_ENV that point into the user's tree point into the worktree where the same is there; no
+    `report`; jest, vitest and mocha leave theirs beside it, and, with `node_tests`, Node's own runner; `traced` has what the tests depend on recorded; PATH and VIRTUAL_ENV that point into the user's tree point into the worktree where the same is there; no
     bytecode is written (a retry within a second could be taken for the attempt before it); hashes of strings are the
     same in each run unless the user set otherwise, so that messages are.
     """
@@ -313,6 +267,8 @@ def test_environment(
     others = [entry for entry in env.get("PYTHONPATH", "").split(":") if entry]
     env["PYTHONPATH"] = ":".join(_once([str(GUARD), *map(str, roots), *others]))
     env[FOLDER_VARIABLE] = str(guard_folder(report))
+    if traced:
+        env[TREE_VARIABLE] = str(worktree)
     options = shlex.join((f"--junitxml={report}", *REPORT_OPTIONS))
     env["PYTEST_ADDOPTS"] = f"{env.get('PYTEST_ADDOPTS', '')} {options}".strip()
     env["NODE_OPTIONS"] = " ".join(filter(None, (env.get("NODE_OPTIONS", ""), *_node_options(node_tests))))
