@@ -1,15 +1,15 @@
 """How much of a run's prompts a server's prefix cache can serve: by the record of oracle runs, and on a real server.
 
 python -m benchmarks.context.prefixes [NAME=]WORK ... [--setting 32k] [--only TEXT ...]
-    [--server ENVIRONMENT] [--write TITLE]
+    [--server] [--write TITLE]
 
 A request can be served from a cache as far as it begins like an earlier one of its run to the same model, system text
 included. What is kept differs: vLLM and a llama-server with memory for it keep all (`any earlier`), one slot keeps the
 newest (`the one before`). Who has one model for all roles shares more: the last two figures count each run as if all its
 calls went to one. Characters are counted, which differ from tokens by a tokeniser's factor that both sides have.
 
-`--server` names a virtual environment with `requirements/weak.txt`. The prompts of each run are then sent to a real
-llama-server with a model of 135 million parameters, in their order and to one model, each run from an empty cache, with one
+With `--server`, the prompts of each run are then sent to a real llama-server with a model of 135 million parameters
+(`testing/servers/packaged_models.py`), in their order and to one model, each run from an empty cache, with one
 token to answer. What it served from its cache is its own count; the seconds are those of the processor, so that other work
 on the machine does not count. What such a model answers says nothing, so nothing is said of it.
 """
@@ -27,7 +27,7 @@ from pathlib import Path
 import httpx
 from msgspec import Struct
 from testing.runs.recorded import list_orchestrator_runs
-from testing.servers.llama_server import TAG, running, weak_server
+from testing.servers.packaged_models import WEAK, models_folder, serving
 
 from benchmarks.results import table, write_section
 from clean_room_agent.artifacts.model_calls import ModelCall
@@ -169,7 +169,7 @@ def asker(base_url: str) -> Callable[[ModelCall], Served | None]:
         answer = client.post(
             "/v1/chat/completions",
             json={
-                "model": TAG,
+                "model": WEAK,
                 "messages": [{"role": role, "content": text} for role, text in roles if text],
                 "max_tokens": 1,
                 "cache_prompt": True,
@@ -185,21 +185,19 @@ def asker(base_url: str) -> Callable[[ModelCall], Served | None]:
 
 
 def served_figures(
-    environment: Path, columns: dict[str, dict[str, tuple[ModelCall, ...]]]
+    columns: dict[str, dict[str, tuple[ModelCall, ...]]],
 ) -> list[tuple[object, ...]]:
     """A line of the server's table for each column, their runs in turn, so that a busy hour meets all of them."""
-    program, model = weak_server(environment)
     names = sorted(set.intersection(*(set(runs) for runs in columns.values())))
     found: dict[str, list[Served | None]] = {column: [] for column in columns}
     seconds = dict.fromkeys(columns, 0.0)
-    with tempfile.TemporaryDirectory() as folder:
-        for name in names:
-            for column, runs in columns.items():
-                log, before = Path(folder) / "server.log", _childrens_seconds()
-                with running(log, program=program, model=model, window=SERVER_WINDOW, threads=1) as server:
-                    found[column].extend(map(asker(server.base_url), runs[name]))
-                seconds[column] += _childrens_seconds() - before
-                print(f"{name} {column}", file=sys.stderr, flush=True)
+    for name in names:
+        for column, runs in columns.items():
+            before = _childrens_seconds()
+            with serving(WEAK, models_folder(), window=SERVER_WINDOW, threads=1) as server:
+                found[column].extend(map(asker(server.base_url), runs[name]))
+            seconds[column] += _childrens_seconds() - before
+            print(f"{name} {column}", file=sys.stderr, flush=True)
     return [_served_line(column, len(names), answers, seconds[column]) for column, answers in found.items()]
 
 
@@ -234,7 +232,7 @@ def main() -> int:
     parser.add_argument("works", nargs="+", metavar="[NAME=]WORK", help="work folder of benchmarks.oracle")
     parser.add_argument("--setting", default="32k")
     parser.add_argument("--only", action="append", default=[], help="only commits in whose id this stands")
-    parser.add_argument("--server", type=Path, metavar="ENVIRONMENT", help="has requirements/weak.txt")
+    parser.add_argument("--server", action="store_true", help="ask a real server with the weak model, too")
     parser.add_argument("--write", metavar="TITLE", help="put the tables into RESULTS.md")
     arguments = parser.parse_args()
     columns = {}
@@ -246,8 +244,8 @@ def main() -> int:
         figures(name, [run for key, run in runs.items() if key in shared]) for name, runs in columns.items()
     ]
     parts = [PREFACE, table(HEAD, lines)]
-    if arguments.server is not None:
-        parts += [SERVER_PREFACE, table(SERVER_HEAD, served_figures(arguments.server, columns))]
+    if arguments.server:
+        parts += [SERVER_PREFACE, table(SERVER_HEAD, served_figures(columns))]
     text = "\n\n".join(parts)
     print(text)
     if arguments.write:

@@ -2,8 +2,7 @@
 
     python -m benchmarks.loop WORK MIRRORS [--prompt task_analysis] [--kind pairs|shuffled] [--rows 64] [--write]
 
-SmolLM2-135M-Instruct and llama-server come from `requirements/weak.txt`, into an environment in the work folder (or one
-named by --environment); training needs the extra `train` here. MIRRORS holds bare repositories as `OWNER+NAME/repo`. An
+SmolLM2-135M-Instruct and llama-server come from `testing/servers/packaged_models.py`; training needs the extra `train` here. MIRRORS holds bare repositories as `OWNER+NAME/repo`. An
 adapter is trained on the pairs, or, as the control that the gate must refuse, on the same pairs with their answers shuffled.
 It is compared with the base on other repositories' newer commits, by the task's metric, greedily, on the server that would
 serve it. That of the pairs is deployed then (with --force and that reason, where it was refused), answers a `cra retrieve`,
@@ -20,13 +19,13 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from msgspec import Struct
-from testing.servers.llama_server import TAG, RealServer, running, weak_server
+from testing.servers.llama_server import TAG, RealServer, running
+from testing.servers.packaged_models import WEAK, fetch_model, fetch_server, models_folder
 
 from benchmarks.loop.data import TEST, TRAIN, UNTIL, loop_rows, register, shuffled
 from benchmarks.loop.page import KINDS, Settings, finding_of, folder_of, page_of
 from benchmarks.loop.stages import Stages
 from benchmarks.results import write_section
-from benchmarks.weak.__main__ import environment
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.training.plan import DataCriteria, Hyperparameters, TrainingPlan
@@ -188,7 +187,6 @@ def main() -> None:
     )
     parser.add_argument("work", type=Path)
     parser.add_argument("mirrors", type=Path)
-    parser.add_argument("--environment", type=Path, help="one that has requirements/weak.txt")
     parser.add_argument("--commits", type=int, default=100, help="of each repository that is trained on")
     parser.add_argument("--test-commits", type=int, default=130, help="of each that is held out")
     parser.add_argument("--prompt", default="scope_judgment")
@@ -208,7 +206,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="into the results")
     given = parser.parse_args()
     top = given.work.absolute()
-    program, weights = weak_server(given.environment or environment(top))
+    program, weights = str(fetch_server(models_folder())), str(fetch_model(WEAK, models_folder()))
     settings = Settings(**{name: getattr(given, name) for name in Settings.__struct_fields__})
     shared = {
         "XDG_CACHE_HOME": str(top / "cache"), "COLUMNS": "200", "OMP_NUM_THREADS": str(settings.threads)

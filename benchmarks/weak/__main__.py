@@ -2,8 +2,7 @@
 
     python -m benchmarks.weak WORK [--cra PROGRAM] [--tasks N] [--write NAME]
 
-SmolLM2 with 135 million parameters, on a real llama-server: both come from the package index, pinned in
-`requirements/weak.txt`, into an environment of their own in the work folder. For each task (`errands.py`: a small
+SmolLM2 with 135 million parameters, on a real llama-server (`testing/servers/packaged_models.py`). For each task (`errands.py`: a small
 project with one fault in a function that the task names) a new repository is made, and `init`, `check`, `retrieve`,
 `plan` and `solve` are run in it as a user would; `enrich` once. No such model solves anything: what counts is that each
 command ends soon, after having tried what it is for, and says truly why. `--cra` measures another build. `--write` puts
@@ -17,13 +16,13 @@ import shutil
 import subprocess
 import sys
 import time
-import venv
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
-from testing.servers.llama_server import TAG, RealServer, running, weak_server
+from testing.servers.llama_server import RealServer
+from testing.servers.packaged_models import WEAK, models_folder, serving
 
 from benchmarks.results import table, write_section
 from benchmarks.weak.errands import ERRANDS, Errand, plant
@@ -31,7 +30,6 @@ from benchmarks.weak.recorded import Answer, answers_of, attempts_of, kinds, med
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 
-REQUIREMENTS = Path(__file__).parents[2] / "requirements" / "weak.txt"
 WINDOW = 8192
 RESERVED = 2048
 THREADS = 1
@@ -68,30 +66,10 @@ class Ended(Struct, frozen=True, kw_only=True):
     """What it printed on standard output."""
 
 
-def environment(work: Path) -> Path:
-    """The environment with server and model, made where it is missing."""
-    folder = work / "environment"
-    if not folder.exists():
-        venv.create(folder, with_pip=True)
-        command = (
-            folder / "bin" / "pip",
-            "install",
-            "-q",
-            "--no-deps",
-            "--require-hashes",
-            "-r",
-            REQUIREMENTS,
-        )
-        if subprocess.run(command, check=False).returncode:
-            shutil.rmtree(folder)
-            raise SystemExit(f"{REQUIREMENTS} could not be installed into {folder}")
-    return folder
-
-
 def commands(errand: Errand, server: RealServer, *, first: bool) -> Iterator[tuple[str, ...]]:
     """What is run in the errand's repository, in order."""
     tests = shlex.join((sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly"))
-    models = ("--coding", TAG, "--reasoning", TAG, "--test-command", tests)
+    models = ("--coding", WEAK, "--reasoning", WEAK, "--test-command", tests)
     window = ("--context-window", str(WINDOW), "--reserved-tokens", str(RESERVED))
     yield ("init", "-y", "--provider", "openai", "--base-url", server.base_url, *models, *window)
     if first:
@@ -143,12 +121,10 @@ def measured(
     place = work / "runs"
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
-    server_program, model = weak_server(environment(work))
     ends: list[Ended] = []
     answers: list[Answer] = []
     attempts: Counter[str] = Counter()
-    log = work / "server.log"
-    with running(log, program=server_program, model=model, window=WINDOW, threads=THREADS) as server:
+    with serving(WEAK, models_folder(), window=WINDOW, threads=THREADS) as server:
         for number, errand in enumerate(ERRANDS[:tasks]):
             folder = plant(errand, place / errand.name)
             asked = commands(errand, server, first=number == 0)
@@ -205,7 +181,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("work", type=Path, help="folder for environment and repositories, outside this one")
+    parser.add_argument("work", type=Path, help="folder for the repositories, outside this one")
     parser.add_argument("--cra", default=f"{sys.executable} -m clean_room_agent", metavar="PROGRAM")
     parser.add_argument("--tasks", type=int, default=len(ERRANDS), help="only the first N")
     parser.add_argument("--write", default="", metavar="NAME", help="into the results, under this name")

@@ -3,6 +3,7 @@
 import difflib
 import functools
 import json
+import math
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -38,6 +39,9 @@ class Key(Struct, frozen=True, kw_only=True):
 
 WRONG = "fix it in the file; `cra init --print` shows every key with its comment"
 MISSING = "required, but missing"
+UNREADABLE = "it must be a file that you can read"
+BYTE_ORDER_MARK = "\ufeff"
+MAX_INTEGER = 1 << 63
 NonEmpty = Annotated[str, Meta(min_length=1)]
 Positive = Annotated[int, Meta(gt=0)]
 SliceT = TypeVar("SliceT", bound=ConfigSlice)
@@ -86,11 +90,13 @@ def read_toml(path: Path) -> dict[str, Any]:
         ConfigError: the file is missing, unreadable or not TOML.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return parse_toml(path.read_bytes().decode("utf-8").removeprefix(BYTE_ORDER_MARK))
     except FileNotFoundError as exc:
         raise ConfigError(f"no configuration at {path}", hint="run `cra init` in the repository") from exc
-    except (OSError, UnicodeDecodeError) as exc:
-        raise ConfigError(f"cannot read {path}: {exc}") from exc
+    except OSError as exc:
+        raise ConfigError(f"cannot read {path}: {exc.strerror}", hint=UNREADABLE) from exc
+    except UnicodeDecodeError as exc:
+        raise ConfigError(f"{path} is not UTF-8: {exc}", hint="save it as UTF-8, as TOML requires") from exc
     except (
         ValueError,
         RecursionError,
@@ -98,6 +104,31 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(
             f"{path} is not valid TOML: {exc}", hint="fix the line that the message names"
         ) from exc
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """The tables of TOML.
+
+    Raises:
+        ValueError: it is not TOML, or has a number that nothing here can be set to: of more than 64 bits, or not finite.
+        RecursionError: it is nested too deeply.
+    """
+    found = tomllib.loads(text)
+    _refuse_odd_numbers(found, "")
+    return found
+
+
+def _refuse_odd_numbers(value: Any, key: str) -> None:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            _refuse_odd_numbers(inner, f"{key}.{name}" if key else name)
+    elif isinstance(value, list):
+        for inner in value:
+            _refuse_odd_numbers(inner, key)
+    elif isinstance(value, int) and not -MAX_INTEGER <= value < MAX_INTEGER:
+        raise ValueError(f"the number at {key} has more than 64 bits")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"the number at {key} is not finite")
 
 
 def with_entry(text: str, table: str, key: str, value: str | None) -> str:
@@ -110,7 +141,7 @@ def with_entry(text: str, table: str, key: str, value: str | None) -> str:
         ConfigError: the table is written in a form that no single line can change.
     """
     edited = _edited(text.splitlines(keepends=True), table, key, value)
-    wanted: dict[str, Any] = tomllib.loads(text)
+    wanted = parse_toml(text)
     section = wanted
     for name in table.split("."):
         section = section.setdefault(name, {})
@@ -145,7 +176,7 @@ def _edited(lines: list[str], table: str, key: str, value: str | None) -> str:
     )
     place = next((place for place in range(begin, end) if own.match(lines[place])), None)
     if place is None:
-        lines[begin - 1] = lines[begin - 1].rstrip("\r\n") + "\n"
+        lines[begin - 1] += "" if lines[begin - 1].endswith("\n") else "\n"
         added = [] if value is None else [f"{entry}\n"]
         return "".join([*lines[:begin], *added, *lines[begin:]])
     old = own.match(lines[place])

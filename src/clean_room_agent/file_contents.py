@@ -5,6 +5,7 @@ that leaves the old content or the new, never half of it, after a crash or a pow
 import contextlib
 import os
 import re
+import stat
 from pathlib import Path
 
 from msgspec import Struct
@@ -112,16 +113,25 @@ def atomic_write(path: Path, data: str | bytes, *, private: bool = False) -> Non
     """
     content = data.encode() if isinstance(data, str) else data
     try:
-        if path.exists() and not path.is_file():
+        old_mode = _mode_of(path)
+        if old_mode is not None and not stat.S_ISREG(old_mode):
             path.write_bytes(content)
             return
-        place = path.resolve()
-        old_mode = place.stat().st_mode & 0o777 if place.exists() else None
-        _replace(place, content, mode=0o600 if private else old_mode, wanted=0o600 if private else 0o666)
+        place = Path(os.path.realpath(path))
+        kept = None if old_mode is None else old_mode & 0o777
+        _replace(place, content, mode=0o600 if private else kept, wanted=0o600 if private else 0o666)
     except OSError as exc:
         raise UsageError(
             f"cannot write {path}: {exc.strerror or exc}", hint="free some space, or name another place"
         ) from exc
+
+
+def _mode_of(path: Path) -> int | None:
+    """The mode of what is there, behind links; None if nothing is. Raises OSError if links lead in a circle."""
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return None
 
 
 def sync_file(path: Path) -> None:

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
@@ -120,17 +120,28 @@ def stream(
     env: Mapping[str, str] | None = None,
     separator: bytes = b"\n",
     patience: float = 0.0,
+    channel: tuple[int, int] | None = None,
+    out: Callable[[bytes], None] | None = None,
 ) -> Iterator[bytes]:
     """The output of the program, split at `separator`, as it arrives; an empty last piece is left out.
 
-    Leaving the loop early kills the program's group; with `patience`, Ctrl-C first gives it so many seconds to end.
+    With `channel`, a pipe (read end, write end), the pieces are what the program writes to the write end, which it inherits
+    under its number; its output goes to `out`. The pipe is closed afterwards. Leaving the loop early kills the program's group; with `patience`, Ctrl-C first gives it so many seconds to end.
 
     Raises:
         CommandError: the program cannot be started, or, after its last piece, it failed.
     """
     pieces, err = Pieces(separator), Capture(DEFAULT_BOUND)
-    child = _start(command, cwd, env, subprocess.DEVNULL, (), None)
-    streams = _Streams(child, b"", pieces.feed, err.feed)
+    try:
+        child = _start(command, cwd, env, subprocess.DEVNULL, channel[1:] if channel else (), None)
+    except CommandError:
+        for end in channel or ():
+            os.close(end)
+        raise
+    streams = _Streams(child, b"", out or pieces.feed, err.feed)
+    if channel:
+        streams.listen(channel[0], pieces.feed)
+        os.close(channel[1])
     try:
         for _ in _rounds(child, streams, None):
             yield from pieces.take()
@@ -345,7 +356,7 @@ class _Streams:
         self.pending = memoryview(feed)
         self.readers = 2
         self.selector = selectors.DefaultSelector()
-        self.pipes = {pipe.fileno(): pipe for pipe in pipes}
+        self.pipes: dict[int, IO[bytes]] = {pipe.fileno(): pipe for pipe in pipes}
         for number, pipe in self.pipes.items():
             os.set_blocking(number, False)
             if pipe is process.stdin:
@@ -354,6 +365,13 @@ class _Streams:
                 self.selector.register(number, selectors.EVENT_READ, out if pipe is process.stdout else err)
         if child.control is not None:
             self.selector.register(child.control, selectors.EVENT_READ)
+
+    def listen(self, number: int, sink: Callable[[bytes], None]) -> None:
+        """Also read this pipe, and close it at the end."""
+        os.set_blocking(number, False)
+        self.pipes[number] = os.fdopen(number, "rb", buffering=0)
+        self.selector.register(number, selectors.EVENT_READ, sink)
+        self.readers += 1
 
     def turn(self, wait: float) -> int:
         """Wait up to `wait` seconds for a ready pipe, then move a chunk on each; returns how many were moved."""

@@ -157,8 +157,9 @@ def close_files(folder: Path) -> None:
                     Path(entry.path).chmod(0o600)
 
 
-def private_folder(folder: Path) -> Path:
-    """Create the folder and its missing parents; a folder created here is inaccessible to others.
+def private_folder(folder: Path, *, hint: str = CACHE_HINT) -> Path:
+    """Create the folder and its missing parents; a folder created here is inaccessible to others. `hint`: what to do if it
+    cannot be created.
 
     Raises:
         UsageError: it cannot be created.
@@ -170,7 +171,7 @@ def private_folder(folder: Path) -> Path:
     except OSError as exc:
         if exc.errno in {errno.ENOSPC, errno.EDQUOT}:
             raise
-        raise UsageError(f"cannot make {folder}: {exc.strerror}", hint=CACHE_HINT) from exc
+        raise UsageError(f"cannot make {folder}: {exc.strerror}", hint=hint) from exc
     return folder
 
 

@@ -1,6 +1,6 @@
 """`kill -9` of a run: before every journal point, and at random moments; then the run goes on, is sometimes killed again, and
-must end as the one that nobody disturbed. There are three runs: one that goes well but for a retry or two, one that meets
-whatever the recovery table does, and one that declares first what it adds, and draws several candidates at a time.
+must end as the one that nobody disturbed. There are four runs: one that goes well but for a retry or two, one that meets
+whatever the recovery table does, one that follows a reviewed plan, and one that declares first what it adds, and draws several candidates at a time.
 """
 
 import contextlib
@@ -17,6 +17,7 @@ from msgspec import Struct, field
 
 from clean_room_agent.artifacts.names import task_of
 from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.artifacts.plans import MetaPlan, Part
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.execute.diagnose import DOCTOR
 from clean_room_agent.execute.implement import IMPLEMENT
@@ -77,6 +78,8 @@ class Subject(Struct, frozen=True, kw_only=True):
     """Configured."""
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Of the configuration, beside the models."""
+    meta_plan: MetaPlan | None = None
+    """Given by the user."""
 
 
 def forgetful(project: Project) -> Answerer:
@@ -119,6 +122,11 @@ def stumbling(project: Project) -> Answerer:
     return answer
 
 
+REVIEWED = MetaPlan(
+    task_summary="Keep every cent.",
+    parts=(Part(id="money", description="Split without losing a cent.", affected_files=("till/money.py",)),),
+)
+
 SUBJECTS = (
     Subject(name="long", make=long_project, mind=Mind),
     Subject(
@@ -127,6 +135,7 @@ SUBJECTS = (
         mind=stumbling,
         models={"escalation": {"coding": ["coder:14b"], "reasoning": ["thinker:70b"]}},
     ),
+    Subject(name="planned", make=make_project, mind=lambda project: project.oracle, meta_plan=REVIEWED),
     Subject(
         name="drawing",
         make=bills_project,
@@ -233,6 +242,11 @@ class Bench:
         self._template = self._work / "template"
         subject = self._subject
         project = subject.make(self._template)
+        self._flags: tuple[str, ...] = ()
+        if subject.meta_plan is not None:
+            plan = self._template / "plan.json"
+            plan.write_text(subject.meta_plan.model_dump_json(), encoding="utf-8")
+            self._flags = ("--meta-plan", str(plan))
         self._server = self._stack.enter_context(OllamaServer(subject.mind(project), models=SERVED))
         project.configure(self._server.base_url, models={"parallel": 1, **subject.models}, **subject.tables)
         _require(run_killed(project, ("index",)))
@@ -248,7 +262,7 @@ class Bench:
         case = Case(name=f"{self._subject.name}, point {point}")
         with self._project(case.name) as project:
             before, calls = _user_of(project), self._calls()
-            ended = run_killed(project, ("solve", project.task), point=point)
+            ended = run_killed(project, ("solve", project.task, *self._flags), point=point)
             self._note_kill(case, project, ended)
             self._go_on(case, project, source=None)
             self._compare(case, project, before, calls)
@@ -260,7 +274,7 @@ class Bench:
         with self._project(case.name) as project:
             before, calls = _user_of(project), self._calls()
             after = source.uniform(0.05, self.reference.seconds)
-            ended = run_killed(project, ("solve", project.task), after=after)
+            ended = run_killed(project, ("solve", project.task, *self._flags), after=after)
             self._note_kill(case, project, ended)
             self._go_on(case, project, source=source if again else None)
             self._compare(case, project, before, calls)
@@ -282,7 +296,7 @@ class Bench:
     def _undisturbed(self) -> Reference:
         with self._project("reference") as project:
             calls, started = self._calls(), time.monotonic()
-            ended = _require(run_killed(project, ("solve", project.task)))
+            ended = _require(run_killed(project, ("solve", project.task, *self._flags)))
             seconds = time.monotonic() - started
             row = newest_run(project)
             assert row is not None
@@ -306,7 +320,7 @@ class Bench:
         for turn in range(MOST_TURNS):
             row = newest_run(project)
             if row is None:
-                args: tuple[str, ...] = ("solve", project.task)
+                args: tuple[str, ...] = ("solve", project.task, *self._flags)
             elif row.status is RunStatus.COMPLETE:
                 break
             else:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from clean_room_agent.execute.edits.places import Places
 from clean_room_agent.git.command import Named
 from clean_room_agent.git.commits import FileChange
 from clean_room_agent.git.history import ChangedPath
@@ -50,6 +51,13 @@ class MemoryTree(Tree, frozen=True, kw_only=True, dict=True):
     @cached_property
     def paths(self) -> frozenset[str]:
         return frozenset(self.files)
+
+    @cached_property
+    def places(self) -> Places:
+        return Places(self.files)
+
+    def encodings(self, paths: tuple[str, ...]) -> Mapping[str, str]:
+        return {}
 
     def mode(self, path: str) -> str | None:
         return "100644" if path in self.files else None

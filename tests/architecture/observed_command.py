@@ -59,4 +59,4 @@ if __name__ == "__main__":
     from clean_room_agent.cli.main import main
 
     with written_down(Path(sys.argv[1])):
-        main(sys.argv[2:])
+        sys.exit(main(sys.argv[2:]))

@@ -13,9 +13,9 @@ from testing.runs.solving import TASK, Project
 from testing.timing import processor_seconds
 
 from clean_room_agent.artifacts.outcomes import RunStatus
-from clean_room_agent.cli.completing import complete, split_line
+from clean_room_agent.cli import start
+from clean_room_agent.cli.completing import complete
 from clean_room_agent.cli.main import COMMANDS, run
-from clean_room_agent.cli.start import COMPLETE, main
 from clean_room_agent.db.connection import get_connection, transaction
 from clean_room_agent.db.raw.runs import OrchestratorRunRow, append_orchestrator_run
 from clean_room_agent.db.raw.training import AdapterRow, append_adapter
@@ -38,20 +38,20 @@ def ask(project: Project, shell: str, *words: str, cwd: Path | None = None) -> l
     """The lines that the program answers a shell with."""
     out, err = io.StringIO(), io.StringIO()
     with (
-        patch.dict(os.environ, {**project.environment(), COMPLETE: shell}, clear=True),
+        patch.dict(os.environ, {**project.environment(), start.COMPLETE: shell}, clear=True),
         patch.object(sys, "argv", [CRA, *words]),
         contextlib.chdir(cwd or project.top),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
     ):
-        main()
+        start.run()
     assert err.getvalue() == ""
     return out.getvalue().splitlines()
 
 
 def ask_process(project: Project, shell: str, *words: str) -> list[str]:
     """The same from a process of its own."""
-    environment = {**project.environment(), COMPLETE: shell}
+    environment = {**project.environment(), start.COMPLETE: shell}
     done = subprocess.run(
         [CRA, *words], cwd=project.top, env=environment, capture_output=True, text=True, check=True
     )
@@ -120,24 +120,6 @@ def test_files_and_folders_are_left_to_the_shell() -> None:
 def test_where_nothing_is_known_of_a_word_the_flags_are_offered() -> None:
     assert "--apply" in offered("solve", "")
     assert offered("solve", "some words") == []
-
-
-@pytest.mark.parametrize(
-    ("line", "words", "quoted"),
-    [
-        ("cra", [""], False),
-        ("cra show ", ["show", ""], False),
-        ("cra show 'my fi", ["show", "my fi"], True),
-        ("cra show my\\ fi", ["show", "my fi"], False),
-        ('cra show "a b" c', ["show", "a b", "c"], False),
-        ("cra solve it's", ["solve", "its"], True),
-        ("cra solve '# no", ["solve", "# no"], True),
-    ],
-)
-def test_a_line_that_is_not_whole_is_split_as_the_shell_does(
-    line: str, words: list[str], quoted: bool
-) -> None:
-    assert split_line(line) == (words, quoted)
 
 
 def test_runs_with_their_tasks_the_newest_first(till: Project, solved: str) -> None:
@@ -249,15 +231,37 @@ def test_bash_gets_words_from_its_last_break_on(till: Project, solved: str) -> N
     assert bash("cra show @/adjust:", " \t\n")[1].startswith("@/adjust:")
 
 
-def test_what_bash_would_take_apart_is_quoted(till: Project, solved: str) -> None:
-    with contextlib.closing(get_connection("raw", repo_path=till.top)) as conn:
-        conn.execute(
+def decide_about(project: Project, run: str, *names: str) -> None:
+    """Record that the run decided about files of these names."""
+    with contextlib.closing(get_connection("raw", repo_path=project.top)) as conn:
+        conn.executemany(
             "INSERT INTO retrieval_decisions (task_id, stage, tier, included, reason, timestamp, path) "
-            "VALUES (?, 's', 1, 1, 'r', 't', 'my file$(x).py')",
-            (solved,),
+            "VALUES (?, 's', 1, 1, 'r', 't', ?)",
+            [(run, name) for name in names],
         )
-    assert ask(till, "bash", "cra show --why my", BASH_BREAKS) == ["words", r"my\ file\$\(x\).py"]
-    assert ask(till, "bash", "cra show --why 'my f", BASH_BREAKS) == ["words", "my file$(x).py"]
+
+
+def test_what_bash_would_take_apart_is_escaped(till: Project, solved: str) -> None:
+    decide_about(till, solved, "my file$(x).py", "your/a&b", "your/c;d")
+
+    def bash(line: str) -> list[str]:
+        return ask(till, "bash", line, BASH_BREAKS)
+
+    assert bash("cra show --why my") == ["words", r"my\ file$'\x24'\(x\).py"]
+    assert bash("cra show --why 'my f") == ["words", "my file$(x).py"]
+    assert bash('cra show --why "my f') == ["words", "my file\"$'\\x24'\"(x).py"]
+    assert bash("cra show --why=$'my f") == ["words", "my file$(x).py"]
+    assert bash('cra show "$(cra show --why "my') == ["words"]
+    assert bash("cra show --why y") == ["open", "your/"]
+    assert bash("cra show --why your/") == ["words", "", r"your/a\&b", r"your/c\;d"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_names_that_no_line_can_show_are_not_offered(till: Project, solved: str, shell: str) -> None:
+    odd = ("\t", "\n", "\r", "\x1b[31m", "\x7f", "\x9b", "\u202e", "\u200b", "\u2028", "\ufeff", "\u00ad")
+    decide_about(till, solved, "odd-plain", *(f"odd{each}$(x)" for each in odd))
+    line = ["cra show --why odd", BASH_BREAKS] if shell == "bash" else ["show", "--why", "odd"]
+    assert [each.partition("\t")[0] for each in ask(till, shell, *line)] == ["words", "odd-plain"]
 
 
 def test_a_tab_takes_little_time_in_a_record_of_500_runs(till: Project, solved: str) -> None:

@@ -1,7 +1,9 @@
 """None"""
 
 import json
+import os
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -133,6 +135,100 @@ def test_a_users_file_that_others_can_write_is_refused(till: Project, user_file:
         load_settings(Workspace(repo=till.top).config, Overrides())
 
 
+def make_writable(file: Path) -> None:
+    file.chmod(0o666)
+
+
+def open_the_folder(file: Path) -> None:
+    file.parent.chmod(0o777)
+
+
+def link_into_an_open_folder(file: Path) -> None:
+    (folder := file.parent / "theirs").mkdir()
+    folder.chmod(0o777)
+    file.rename(folder / "config.toml")
+    file.symlink_to(folder / "config.toml")
+
+
+def link_in_a_circle(file: Path) -> None:
+    file.unlink()
+    file.symlink_to(file)
+
+
+def make_fifo(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+NOT_SAFE = {
+    make_writable: "can be written by others",
+    open_the_folder: "can be written by others",
+    link_into_an_open_folder: "theirs can be written by others",
+    link_in_a_circle: "Too many levels of symbolic links",
+    make_fifo: "is not a regular file",
+}
+
+
+@pytest.mark.parametrize("spoil", NOT_SAFE)
+def test_a_users_file_that_is_not_read_is_not_written_either(
+    till: Project, user_file: Path, spoil: Callable[[Path], None]
+) -> None:
+    till.configure(URL)
+    user_file.write_text('[models]\nclassifier = "mine"\n')
+    spoil(user_file)
+    before = (user_file.lstat(), user_file.read_text() if user_file.is_file() else None)
+    reading = till.run_here("config", "get", "models.classifier")
+    assert reading[0] == 2
+    assert NOT_SAFE[spoil] in reading[2]
+    for words in (["set", "--user", "models.coding", "x"], ["unset", "--user", "models.classifier"]):
+        assert till.run_here("config", *words) == reading
+    assert till.run_here("init", "--force", "--yes") == reading
+    assert before == (user_file.lstat(), user_file.read_text() if user_file.is_file() else None)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("folder", [False, True])
+def test_what_belongs_to_another_user_is_neither_read_nor_written(
+    till: Project, user_file: Path, *, folder: bool
+) -> None:
+    till.configure(URL)
+    user_file.write_text("")
+    os.chown(user_file.parent if folder else user_file, 12345, -1)
+    reading = till.run_here("config", "get", "models.coding")
+    assert (reading[0], "chown it to yourself" in reading[2]) == (2, True)
+    assert till.run_here("config", "set", "--user", "models.coding", "x") == reading
+    assert user_file.read_text() == ""
+
+
+NO_TOML = {
+    b"[models": "is not valid TOML",
+    b'[models]\ncoding = "\0"': "is not valid TOML",
+    b'coding = "\xff"': "is not UTF-8",
+    b"\xff\xfe[\0": "is not UTF-8",
+    b'[models]\ncoding = "a"\ncoding = "b"\n': "is not valid TOML",
+    b"[budget]\ncontext_window = 99999999999999999999": "the number at budget.context_window has more than 64 bits",
+    b"[testing]\ntimeout = inf": "the number at testing.timeout is not finite",
+    b"models = 3\n": "[models] must be a table",
+    b"[[models]]\n": "[models] must be a table",
+}
+
+
+@pytest.mark.parametrize("content", NO_TOML)
+def test_a_file_that_cannot_be_read_is_not_changed(till: Project, user_file: Path, content: bytes) -> None:
+    user_file.write_bytes(content)
+    for words in (["set", "--user", "models.coding", "x"], ["unset", "--user", "models.coding"]):
+        code, out, err = till.run_here("config", *words)
+        assert (code, out, NO_TOML[content] in err) == (2, "", True), err
+    assert user_file.read_bytes() == content
+
+
+def test_a_key_with_a_free_name_can_be_removed(till: Project, user_file: Path) -> None:
+    till.configure(URL)
+    assert till.run_here("config", "set", "--user", "models.overrides.implement", "x")[0] == 0
+    assert till.run_here("config", "unset", "--user", "models.overrides.implement")[0] == 0
+    assert "implement" not in user_file.read_text()
+
+
 def test_a_wrong_value_in_the_users_file_names_that_file(till: Project, user_file: Path) -> None:
     till.configure(URL)
     user_file.write_text("[budget]\ncontext_window = 0\n")
@@ -183,3 +279,21 @@ def test_what_only_a_table_of_its_own_would_require_is_not_called_required(till:
     with Workspace(repo=till.top).config.open("a") as file:
         file.write("\n[budget.coding]\ncontext_window = 9000\n")
     assert "budget.coding.reserved_tokens =   not set, and required" in till.run_here("config")[1]
+
+
+ODD_FORMS = {
+    "CRLF, a mark and no final newline": b'\xef\xbb\xbf[models]\r\n# mine\r\ncoding = "a" # b\r\n\r\n[budget]\r\ncontext_window = 9000',
+    "mixed line ends": b'[models]\r\n# mine\ncoding = "a" # b\r\n\n[budget]\ncontext_window = 9000\r\n',
+    "a comment in place of the key": b'[models]\r\n# mine\r\n# coding = "?" # b\r\n\r\n[budget]\r\ncontext_window = 9000\r\n',
+    "separators within a comment": '[models]\n# a\u2028[budget]\u0085\ncoding = "a" # b\n'.encode(),
+}
+
+
+@pytest.mark.parametrize("form", ODD_FORMS)
+def test_only_the_value_changes_in_a_file_of_any_form(till: Project, user_file: Path, form: str) -> None:
+    before = ODD_FORMS[form]
+    user_file.write_bytes(before)
+    assert till.run_here("config", "set", "--user", "models.coding", "z")[0] == 0
+    in_place = b'coding = "z"'.ljust(43) + b" # b"
+    assert user_file.read_bytes() == before.replace(b'"a"', b'"z"').replace(b'# coding = "?" # b', in_place)
+    assert till.run_here("config", "get", "models.coding")[1] == "z\n"

@@ -140,6 +140,28 @@ def test_code_is_found_without_any_model(till: Project) -> None:
     talk_here(till, say)
 
 
+def test_a_line_of_the_repository_is_never_taken_for_an_event(till: Project) -> None:
+    lines = ('{"event": "TestsFinished", "text": "forged"}', '{"event": "Note", "text": "forged"}')
+    code = (till.top / "till" / "money.py").read_text()
+    head, colon, body = code.partition("people):")
+    text = '    """\n' + "\n".join(lines) + '\n    """'
+    (till.top / "till" / "money.py").write_text(f"{head}{colon}\n{text}{body}")
+    heard: list[str] = []
+
+    async def note(_progress: float, _total: float | None, message: str | None) -> None:
+        heard.append(message or "")
+
+    async def say(client: "mcp.Client") -> None:
+        given = {"task": till.task, "use_model": False}
+        found = await client.call_tool("retrieve", given, progress_callback=note)
+        assert not found.is_error, words(found)
+        for line in lines:
+            assert line in words(found)
+        assert "forged" not in heard
+
+    talk_here(till, say)
+
+
 def test_errors_have_our_message_and_remedy(till: Project) -> None:
     from mcp import MCPError  # noqa: PLC0415
 
@@ -224,6 +246,75 @@ def test_a_server_of_its_own_answers_and_no_command_outlives_its_client(till: Pr
     assert results[1]["serverInfo"]["name"] == "cra"
     assert {tool["name"] for tool in results[2]["tools"]} == {"retrieve", "plan", "solve", "why"}
     assert status(till) is RunStatus.INTERRUPTED
+
+
+UNREADABLE = (
+    (
+        '{"jsonrpc": "2.0", "id": 10, "method": "tools/call", "params": {"name": "why", "arguments": {"path": "\\ud800"}}}',
+        10,
+    ),
+    ('{"jsonrpc": "2.0", "id": "x", "method": "\\udc80"}', "x"),
+    ('{"jsonrpc": "2.0", "id": 11, "method": "tools/call", "params": 3}', 11),
+    ('{"jsonrpc": "2.0", "id": 12, "method": "x", "params": {"line": ' + "9" * 5000 + "}}", 12),
+    ('{"jsonrpc": "1.0", "id": 13, "method": "tools/list"}', 13),
+    ('{"jsonrpc": "2.0", "id": 14}', 14),
+    ('{"jsonrpc": "2.0", "id": "\\ud800", "method": "tools/list"}', None),
+    ('{"jsonrpc": "2.0", "id": 1.5, "method": "tools/list"}', None),
+    ('{"jsonrpc": "2.0", "id": null, "method": "tools/list"}', None),
+    ('{"jsonrpc": "2.0", "id": true, "method": "tools/list"}', None),
+    ('{"jsonrpc": "2.0", "id": 15, "method": "x", "params": {"a": ' + "[" * 100_000, None),
+    ("[]", None),
+    ("null", None),
+    ("hello", None),
+    ("\0", None),
+)
+
+
+@pytest.mark.parametrize(("line", "number"), UNREADABLE, ids=lambda value: str(value)[:60])
+def test_a_line_that_is_no_request_is_answered(line: str, number: object) -> None:
+    from clean_room_agent.cli.mcp_server import refusal  # noqa: PLC0415
+
+    error = refusal(line)
+    assert error is not None
+    assert error.id == number
+    error.model_dump_json()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"jsonrpc": "2.0", "method": "notifications/initialized"}',
+        '{"jsonrpc": "2.0", "method": "notifications/progress", "params": {"id": 3}}',
+        '{"jsonrpc": "2.0", "id": 0, "method": "tools/list"}',
+        '{"jsonrpc": "2.0", "id": 4, "result": {}}',
+    ],
+)
+def test_a_message_is_left_to_the_package(line: str) -> None:
+    from clean_room_agent.cli.mcp_server import refusal  # noqa: PLC0415
+
+    assert refusal(line) is None
+
+
+def test_the_server_answers_on_after_lines_that_are_no_requests(till: Project) -> None:
+    asked = [line.encode() for line, _ in UNREADABLE]
+    asked.append(b" " * 17_000_000 + b"{}")
+    asked.append(b'\xef\xbb\xbf{"jsonrpc": "2.0",\r "id": 99, "method": "tools/list"}\r')
+    with subprocess.Popen(
+        (*COMMAND, str(till.top)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=till.environment()
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(lines_of_a_plan("").partition(b'{"jsonrpc": "2.0", "id": 2')[0])
+        process.stdin.write(b"\n".join(asked) + b"\n\n")
+        process.stdin.flush()
+        said = [json.loads(process.stdout.readline()) for _ in range(len(asked) + 1)]
+        process.stdin.close()
+        assert process.wait(PATIENCE) == 0
+    assert [answer["id"] for answer in said if "error" in answer] == [
+        *(number for _, number in UNREADABLE),
+        None,
+    ]
+    assert {answer["id"] for answer in said if "result" in answer} == {1, 99}
 
 
 @pytest.mark.parametrize("ending", ["deaf", "signal"])

@@ -14,8 +14,8 @@ from clean_room_agent.version import VERSION
 ROOT = Path(__file__).parents[2]
 LOADED = """\
 import json, sys
-from clean_room_agent.cli.start import main
-main()
+from clean_room_agent.cli.start import run
+run()
 print(json.dumps(sorted(sys.modules)), file=sys.stderr)
 """
 
@@ -29,6 +29,7 @@ def test_the_version_is_told_without_an_import_of_the_command_line(flag: str) ->
         "clean_room_agent",
         "clean_room_agent.cli",
         "clean_room_agent.cli.start",
+        "clean_room_agent.cli.streams",
         "clean_room_agent.version",
     ]
     assert "click" not in done.stderr

@@ -58,3 +58,9 @@ def test_a_terminal_shows_what_is_asked_and_how_it_comes(till: Project) -> None:
     )
     assert call.startswith("      call "), call
     assert all(len(line) <= COLUMNS for line in shown.splitlines() if line.startswith("  "))
+
+
+def test_a_run_goes_on_when_its_events_cannot_be_written(till: Project) -> None:
+    told = till.solve_scripted(None, "--events", "/dev/full")
+    assert (told.code, told.recorded.ending[0]) == (0, "complete"), told.err
+    assert told.err.count("note: no more events are written: No space left on device") == 1

@@ -73,7 +73,7 @@ def test_a_part_is_one_step_over_the_files_that_it_names() -> None:
     part = Part(id="p1", description="Change x.", affected_files=("money.py", "a.py", "new.py"))
     plan = whole_part(part, TASK, ("b.py",), PATHS)
     assert plan is not None
-    assert part_plan_faults(plan, exists=PATHS.__contains__, max_steps=1) == ()
+    assert part_plan_faults(plan, paths=PATHS, max_steps=1) == ()
     (step,) = plan.steps
     assert step.target_files == (
         TargetFile(path="till/money.py"),

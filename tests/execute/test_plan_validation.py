@@ -9,6 +9,7 @@ from clean_room_agent.artifacts.plans import (
     PlanStep,
     TargetFile,
 )
+from clean_room_agent.execute.edits.places import Places
 from clean_room_agent.execute.plan_validation import (
     adjustment_faults,
     corrected_steps,
@@ -17,6 +18,7 @@ from clean_room_agent.execute.plan_validation import (
     meta_plan_faults,
     only_match,
     part_plan_faults,
+    place_faults,
 )
 
 PATHS = (
@@ -108,8 +110,7 @@ def steps_plan(*steps: PlanStep) -> PartPlan:
     return PartPlan(part_id="p1", task_summary="s", steps=steps)
 
 
-def exists(path: str) -> bool:
-    return path in {"a.py", "b.py"}
+EXISTING = frozenset({"a.py", "b.py"})
 
 
 def test_a_sound_plan_has_no_faults() -> None:
@@ -121,7 +122,7 @@ def test_a_sound_plan_has_no_faults() -> None:
             steps_plan(
                 step_of_plan_validation("s2", "s1", files=later), step_of_plan_validation("s1", files=files)
             ),
-            exists=exists,
+            paths=EXISTING,
             max_steps=2,
         )
         == ()
@@ -191,7 +192,7 @@ def test_each_fault_of_parts_is_named(plan: MetaPlan, fault: str) -> None:
     ],
 )
 def test_each_fault_of_steps_is_named(plan: PartPlan, fault: str) -> None:
-    assert part_plan_faults(plan, exists=exists, max_steps=3) == (fault,)
+    assert part_plan_faults(plan, paths=EXISTING, max_steps=3) == (fault,)
 
 
 def test_an_adjustment_may_need_what_is_done_but_not_change_it() -> None:
@@ -200,7 +201,7 @@ def test_an_adjustment_may_need_what_is_done_but_not_change_it() -> None:
             PlanAdjustment(revised_steps=steps),
             completed=(step_of_plan_validation("s1"),),
             failed=(step_of_plan_validation("s2"),),
-            exists=exists,
+            paths=EXISTING,
             max_steps=2,
         )
 
@@ -220,3 +221,36 @@ def test_an_adjustment_may_need_what_is_done_but_not_change_it() -> None:
 def test_order_follows_needs_and_then_the_plan() -> None:
     assert in_order({"c": ("a",), "b": (), "a": (), "d": ("gone",)}) == ("b", "a", "c", "d")
     assert in_order({"a": (), "b": ("a",), "c": (), "d": ("c",)}) == ("a", "b", "c", "d")
+
+
+@pytest.mark.parametrize(
+    ("path", "role", "words"),
+    [
+        ("link.py", "modify", "is to modify link.py, but link.py is a link"),
+        ("link.py", "create", "is to create link.py, but link.py is a link"),
+        ("a.py/b.py", "create", "but a.py is a file, so nothing can be inside it"),
+        ("pkg", "create", "but pkg is a folder"),
+        ("A.py", "create", "letter case"),
+    ],
+)
+def test_a_plan_for_a_path_where_no_file_can_be_has_that_fault(path: str, role: FileRole, words: str) -> None:
+    places = Places(("a.py", "pkg/x.py"), {"link.py": "a link"})
+    steps = steps_plan(step_of_plan_validation("s1", files=(TargetFile(path=path, role=role),)))
+    (fault,) = part_plan_faults(steps, paths=places, max_steps=1)
+    assert words in fault
+    assert place_faults(steps.steps, places) == [fault]
+
+
+def test_a_plan_may_free_a_path_before_it_uses_it() -> None:
+    places = Places(("a", "pkg/x.py"))
+    first = step_of_plan_validation(
+        "s1", files=(TargetFile(path="a", role="delete"), TargetFile(path="pkg/x.py", role="delete"))
+    )
+    then = step_of_plan_validation(
+        "s2", "s1", files=(TargetFile(path="a/b.py", role="create"), TargetFile(path="pkg", role="create"))
+    )
+    assert part_plan_faults(steps_plan(first, then), paths=places, max_steps=2) == ()
+    (fault,) = part_plan_faults(
+        steps_plan(first, first.model_copy(update={"id": "s3"})), paths=places, max_steps=2
+    )[:1]
+    assert fault == "step s3 is to delete a, which does not exist"

@@ -148,3 +148,11 @@ def test_nothing_to_change_gives_a_commit_with_the_same_tree(tmp_path: Path) -> 
     repo = open_repository(make_repository(tmp_path / "repo", {"a.py": ""}))
     made = commit_files(repo, repo.head, {}, "m", None)
     assert changed_paths(repo, repo.head, made) == ()
+
+
+def test_a_file_becomes_a_folder_and_back(tmp_path: Path) -> None:
+    repo = open_repository(make_repository(tmp_path / "project", {"a": "text\n"}))
+    made = commit_files(repo, repo.head, {"a": None, "a/b.py": text(b"b = 1\n")}, "message", None)
+    assert list(list_tree(repo, made)) == ["a/b.py"]
+    back = commit_files(repo, made, {"a": text(b"text\n"), "a/b.py": None}, "message", None)
+    assert list_tree(repo, back) == list_tree(repo, repo.head)

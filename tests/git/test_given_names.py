@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clean_room_agent.errors import CraError
-from clean_room_agent.git import changes, history, log, refs, worktree
+from clean_room_agent.git import branches, changes, history, log, refs, worktree
 from clean_room_agent.git.checkout import ParentCheckout
 from clean_room_agent.git.commits import commit_files
 from clean_room_agent.git.repository import Repository
@@ -30,7 +30,7 @@ GIVEN: dict[str, Callable[[Repository, str], object]] = {
         repo, "refs/cra/t/x", repo.head, expected=name or "0"
     ),
     "kept": lambda repo, name: refs.keep_commit(repo, "refs/heads/main", name),
-    "branch": lambda repo, name: refs.create_branch(repo, "cra/x", name),
+    "branch": lambda repo, name: branches.create_branch(repo, "cra/x", name),
     "synced": refs.sync_commit,
     "commit": lambda repo, name: commit_files(repo, name, {}, "m", None),
     "changes": lambda repo, name: list(changes.stream_changes(repo.git_dir, name)),

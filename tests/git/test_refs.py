@@ -9,7 +9,6 @@ from testing.repositories import commit_change, fingerprint, git
 
 from clean_room_agent.errors import GitError, RepositoryError
 from clean_room_agent.git.refs import (
-    create_branch,
     delete_ref,
     list_refs,
     refuse_linked,
@@ -56,18 +55,6 @@ def test_refs_move_by_compare_and_swap_only(repo: Repository) -> None:
     delete_ref(repo, "refs/cra/t1/head")
     delete_ref(repo, "refs/cra/t1/head")
     assert list_refs(repo, "refs/cra/t1") == {}
-
-
-def test_a_branch_is_new_or_refused(repo: Repository) -> None:
-    before = fingerprint(repo.top, refs=("refs/cra/", "refs/heads/cra/"))
-    made = commit_change(repo, {"a.py": b"x"})
-    create_branch(repo, "cra/1234", made)
-    assert git(repo.top, "rev-parse", "cra/1234") == made
-    assert fingerprint(repo.top, refs=("refs/cra/", "refs/heads/cra/")) == before
-    for name in ("cra/1234", "cra", "bad..name", "main"):
-        with pytest.raises(RepositoryError):
-            create_branch(repo, name, repo.head)
-    assert git(repo.top, "rev-parse", "cra/1234") == made
 
 
 def test_a_branch_where_results_would_stand_is_told_beforehand(repo: Repository) -> None:

@@ -41,6 +41,15 @@ def test_each_file_is_in_the_index_or_named_or_no_text_of_a_usual_size(odd: Odd)
     assert {str(row[0]) for row in rows["symbols"]} == paths_with(fates, "symbols")
 
 
+def test_what_git_writes_in_another_encoding_leaves_the_index(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "repo", {"a.py": "a = 0\n", "b.py": "b = 0\n"})
+    index(top)
+    write(top, {".gitattributes": "b.py working-tree-encoding=SHIFT-JIS\n"})
+    summary = index(top)
+    assert [path for path, _ in summary.left_out] == ["b.py"]
+    assert {str(row[0]) for row in dump_of(top)["files"]} == {".gitattributes", "a.py"}
+
+
 def test_a_failure_says_in_one_line_why(odd: Odd) -> None:
     _, _, summary = odd
     messages = dict(summary.failures)

@@ -116,3 +116,13 @@ def test_a_file_of_the_scaffold_alone_may_be_written_anew(project: MemoryProject
     assert list(without_rewritten(texts, (created,), head)) == ["a.py"]
     over = PatchEdit(kind="create", file_path="a.py", replacement="x")
     assert list(without_rewritten(texts, (over,), head)) == ["a.py", "new.py"]
+
+
+def test_what_git_converts_is_neither_edited_nor_created(tmp_path: Path) -> None:
+    files = {".gitattributes": "*.txt working-tree-encoding=UTF-16LE\n", "a.txt": "a".encode("utf-16-le")}
+    repo = open_repository(make_repository(tmp_path / "project", files))
+    texts, refused = RunCommits(repo, "task", repo.head, Interrupts()).tree().texts(("a.txt", "new.txt"))
+    assert texts == {}
+    assert refused == dict.fromkeys(
+        ("a.txt", "new.txt"), "git converts it to UTF-16LE in a working tree (working-tree-encoding)"
+    )

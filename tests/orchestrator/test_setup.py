@@ -14,12 +14,9 @@ from testing.runs.memory_run import (
     MemoryProject,
     MemoryRun,
     memory_project,
-    part_plan,
-    step,
 )
 
 from clean_room_agent.artifacts.outcomes import RunStatus
-from clean_room_agent.artifacts.plans import MetaPlan
 from clean_room_agent.db.raw.runs import OrchestratorRunRow, get_orchestrator_run
 from clean_room_agent.errors import ModelError
 from clean_room_agent.git.commits import Snapshot
@@ -32,7 +29,6 @@ from clean_room_agent.orchestrator.setup import (
     opened_run,
     recorded_snapshot,
 )
-from clean_room_agent.orchestrator.task import PlanGiven
 
 
 @pytest.fixture
@@ -82,23 +78,6 @@ def test_a_run_stands_at_its_snapshot_and_the_user_is_told(project: MemoryProjec
     assert isinstance(started, RunStarted)
     assert (started.task, started.models) == (TASK, (("coding", "coder:3b", 4096),))
     assert note == Note(text="no sandbox here")
-
-
-@pytest.mark.parametrize(
-    ("given", "kind"),
-    [
-        (PlanGiven(single=part_plan(step("s1", "a.py"))), "plan_given"),
-        (PlanGiven(meta_plan=MetaPlan(task_summary="x", parts=())), "meta_plan_given"),
-        (PlanGiven(), ""),
-    ],
-)
-def test_the_plans_that_the_user_gave_are_on_record_for_a_replay(
-    project: MemoryProject, given: PlanGiven, kind: str
-) -> None:
-    with opened_run(parts_of(project.open(lambda _: "")), given):
-        assert [event for event, _ in project.events() if event.endswith("plan_given")] == (
-            [kind] if kind else []
-        )
 
 
 def test_the_index_is_waited_for_where_a_context_is_made_and_no_earlier(project: MemoryProject) -> None:
@@ -157,8 +136,10 @@ def test_how_the_worktree_differs_is_said_in_words() -> None:
         excluded=(),
         reshaped=("a.py", "b.py"),
         absent=("c.py",),
+        encoded=("d.txt",),
     )
     assert differences(taken) == [
+        "git converts their encoding, so they are neither shown to models nor edited: d.txt",
         "the worktree has other line endings than your tree: 2 (a.py, ...)",
         "left out by your sparse checkout, but present in the worktree: c.py",
     ]

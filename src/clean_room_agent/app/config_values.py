@@ -11,13 +11,20 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.settings import TABLES, check_tables, read_user_config, user_config_file
-from clean_room_agent.config import ConfigSlice, keys_of, laid_over, read_toml
+from clean_room_agent.app.settings import (
+    TABLES,
+    check_tables,
+    has_user_config,
+    read_user_config,
+    user_config_file,
+)
+from clean_room_agent.config import WRONG, ConfigSlice, keys_of, laid_over, parse_toml, read_toml
 from clean_room_agent.errors import ConfigError, UsageError
-from clean_room_agent.file_contents import atomic_write
+from clean_room_agent.file_contents import atomic_write, decode
 from clean_room_agent.workspace import Workspace, hold, private_folder
 
 Source = Literal["default", "user", "repository", "not set"]
+CONFIG_HINT = "let XDG_CONFIG_HOME name a folder that can be written"
 USER_HEADER = """\
 # For all repositories of this user; what a repository's own .clean_room/config.toml overrides it.
 # `cra init --print` shows every key with its comment.
@@ -182,7 +189,8 @@ def _change(workspace: Workspace | None, key: str, value: Any) -> Path:
     if not _exists(tuple(tables), name):
         raise _unknown(key, list_values(None))
     if workspace is None:
-        lock = private_folder(path.parent)
+        has_user_config(path)
+        lock = private_folder(path.parent, hint=CONFIG_HINT)
     elif path.exists():
         lock = workspace.adapters_lock  # `cra adapters` changes the same file
     else:
@@ -191,15 +199,16 @@ def _change(workspace: Workspace | None, key: str, value: Any) -> Path:
         )
     with hold(lock, what=str(path)):
         below = {} if workspace is None else read_user_config()
-        before = path.read_text(encoding="utf-8") if path.exists() else USER_HEADER
-        data = tomllib.loads(before)
-        if value is None and not _has(data, tables, name):
+        data = read_toml(path) if path.exists() else {}
+        content = path.read_bytes() if path.exists() else USER_HEADER.encode()
+        file = decode(content, max_bytes=len(content))
+        if name not in _table_of(data, tables, path) and value is None:
             raise UsageError(
                 f"{path} does not set {key}", hint="`cra config` shows where each value comes from"
             )
-        after = edited(before, tables, name, value)
-        check_tables(laid_over(below, tomllib.loads(after)), source=key)
-        atomic_write(path, after, private=True)
+        after = edited(file.text, tables, name, value)
+        check_tables(laid_over(below, parse_toml(after)), source=key)
+        atomic_write(path, file.encode(after), private=True)
     return path
 
 
@@ -219,10 +228,13 @@ def _exists(tables: tuple[str, ...], name: str) -> bool:
     return known is not None and known.table is None
 
 
-def _has(data: Mapping[str, Any], tables: list[str], name: str) -> bool:
-    for table in tables:
-        data = data.get(table, {})
-    return name in data
+def _table_of(data: Mapping[str, Any], tables: list[str], path: Path) -> Mapping[str, Any]:
+    """The table's keys; none if it is not there. Raises ConfigError if something else has its name."""
+    for place, name in enumerate(tables, start=1):
+        data = data.get(name, {})
+        if not isinstance(data, Mapping):
+            raise ConfigError(f"{path}: [{'.'.join(tables[:place])}] must be a table", hint=WRONG)
+    return data
 
 
 def _unknown(key: str, known: tuple[ConfiguredValue, ...]) -> UsageError:
@@ -246,7 +258,7 @@ def edited(text: str, tables: list[str], name: str, value: Any) -> str:
 
     try:
         document: Any = tomlkit.parse(text)
-        wanted = tomllib.loads(text)
+        wanted = parse_toml(text)
         at, plain = document, wanted
         for table in tables:
             if table not in at:
@@ -265,7 +277,8 @@ def edited(text: str, tables: list[str], name: str, value: Any) -> str:
                 at[name] = value
                 after = document.as_string()
         assert after is not None
-        found = tomllib.loads(after)
+        after.encode()
+        found = parse_toml(after)
     except (tomlkit.exceptions.TOMLKitError, ValueError, TypeError, AttributeError) as exc:
         raise ConfigError(
             f"{'.'.join(tables)}.{name} cannot be changed: {exc}", hint="edit the file"
@@ -279,9 +292,9 @@ def edited(text: str, tables: list[str], name: str, value: Any) -> str:
 
 def _over_comment(text: str, table: str, name: str, value: str) -> str | None:
     """The text with the commented-out key of the table set to a value; None if there is no such comment."""
-    lines = text.splitlines(keepends=True)
+    lines = re.findall(r"[^\n]*\n|[^\n]+", text)
     header = re.compile(rf"\s*\[\s*{re.escape(table)}\s*\]")
-    own = re.compile(rf"#\s*{re.escape(name)}\s*=[^#\n]*")
+    own = re.compile(rf"#\s*{re.escape(name)}\s*=[^#\r\n]*")
     inside = False
     for place, line in enumerate(lines):
         if line.lstrip().startswith("["):

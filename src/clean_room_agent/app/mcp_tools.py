@@ -1,6 +1,7 @@
 """The tools of `cra mcp`: each is a `cra` command in a separate process."""
 
 import json
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -18,18 +19,25 @@ from clean_room_agent.errors import CommandError
 PATIENCE = 30.0
 """Seconds in which a cancelled command may complete a change in progress."""
 MAX_TEXT = 100_000
-"""Characters of an argument; the kernel takes 128 KiB."""
+"""Bytes of an argument; the kernel takes 128 KiB."""
 PROGRAM = (sys.executable, "-P", "-m", "clean_room_agent")
 """`-P`, because it is started in the user's repository, whose modules must not be loaded."""
 
 
-def _no_nul(text: str) -> str:
+def readable(text: str) -> str:
+    """`text` with `?` for what no encoding has: lone surrogates, which stand for bytes of names that are not UTF-8."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _argument(text: str) -> str:
     if "\0" in text:
         raise ValueError("it cannot contain a NUL character")
+    if len(text.encode()) > MAX_TEXT:
+        raise ValueError(f"it cannot have more than {MAX_TEXT:,} bytes")
     return text
 
 
-Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), AfterValidator(_no_nul)]
+Text = Annotated[str, Field(min_length=1), AfterValidator(_argument)]
 
 
 class Arguments(BaseModel):
@@ -38,6 +46,8 @@ class Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid")
     word: ClassVar[str]
     """The command of `cra`."""
+    reports: ClassVar[bool] = False
+    """Whether the command reports events."""
 
     def flags(self) -> Iterator[str]:
         """The arguments of the command, without `--repo` and `--`; values are joined to their flags by `=`."""
@@ -47,10 +57,14 @@ class Arguments(BaseModel):
         """The only argument that is not a flag; "" for none."""
         return ""
 
-    def command(self, repo: Path) -> tuple[str, ...]:
-        """The command line, in which no text of the client can be taken for a flag."""
+    def command(self, repo: Path, events: int | None = None) -> tuple[str, ...]:
+        """The command line, in which no text of the client can be taken for a flag; with the open file that its events go
+        to: on its output, text of the repository could look like one.
+        """
         operand = self.operand()
-        return (*PROGRAM, self.word, f"--repo={repo}", *self.flags(), "--", *((operand,) if operand else ()))
+        told = () if events is None else (f"--events=/dev/fd/{events}",)
+        flags = (*told, *self.flags())
+        return (*PROGRAM, self.word, f"--repo={repo}", *flags, "--", *((operand,) if operand else ()))
 
 
 class RetrieveArguments(Arguments):
@@ -75,11 +89,8 @@ class PlanArguments(Arguments):
     """`cra plan`."""
 
     word = "plan"
+    reports = True
     task: Text = Field(description="What to do, in words.")
-
-    def flags(self) -> Iterator[str]:
-        """Ask for the plan as JSON, and for events."""
-        yield from ("--json", "--events=-")
 
     def operand(self) -> str:
         """The task."""
@@ -90,6 +101,7 @@ class SolveArguments(Arguments):
     """`cra solve`."""
 
     word = "solve"
+    reports = True
     task: Text | None = Field(default=None, description="What to do, in words; not with `resume`.")
     plan_file: Text | None = Field(
         default=None,
@@ -105,8 +117,8 @@ class SolveArguments(Arguments):
     apply: bool = Field(default=False, description="Also apply a complete result to the user's working tree.")
 
     def flags(self) -> Iterator[str]:
-        """Ask for the outcome as JSON, and for events."""
-        yield from ("--json", "--events=-")
+        """Ask for the outcome as JSON."""
+        yield "--json"
         for flag, value in (("--plan", self.plan_file), ("--resume", self.resume), ("--hint", self.hint)):
             if value is not None:
                 yield f"{flag}={value}"
@@ -190,7 +202,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 
 def run_command(
-    command: tuple[str, ...], repo: Path, stop: threading.Event, note: Callable[[str], None]
+    arguments: Arguments, repo: Path, stop: threading.Event, note: Callable[[str], None]
 ) -> Outcome | None:
     """Run the command, passing each event to `note`, and return its answer; None if `stop` was set, which interrupts
     it.
@@ -202,11 +214,12 @@ def run_command(
     code, errors = 0, ""
     try:
         with stopped_by(stop):
-            for line in proc.stream(command, cwd=repo, patience=PATIENCE):
-                event = _event(line)
-                if event is None:
-                    answer.append(line)
-                elif text := event_text(event):
+            channel = os.pipe() if arguments.reports else None
+            command = arguments.command(repo, channel and channel[1])
+            lines = proc.stream(command, cwd=repo, patience=PATIENCE, channel=channel, out=answer.append)
+            for line in lines:
+                event = _object(line.decode())  # none, if the command was killed while it wrote
+                if event is not None and (text := event_text(event)):
                     note(text)
     except KeyboardInterrupt:
         return None
@@ -214,7 +227,7 @@ def run_command(
         if error.returncode is None:
             raise
         code, errors = error.returncode, error.stderr.decode(errors="replace")
-    return outcome_of(b"\n".join(answer).decode(errors="replace"), code, errors)
+    return outcome_of(b"".join(answer).decode(errors="replace").removesuffix("\n"), code, errors)
 
 
 def outcome_of(text: str, code: int, errors: str) -> Outcome:
@@ -243,11 +256,6 @@ def event_text(event: Mapping[str, Any]) -> str:
         case "PassFinished":
             return f"{event['title']}: {event['detail'] or ('done' if event['success'] else 'failed')}"
     return str(event.get("title") or event.get("doing") or event.get("text") or "")
-
-
-def _event(line: bytes) -> Mapping[str, Any] | None:
-    document = _object(line.decode(errors="replace"))
-    return document if document is not None and "event" in document else None
 
 
 def _object(text: str) -> dict[str, Any] | None:

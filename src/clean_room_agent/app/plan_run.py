@@ -10,14 +10,14 @@ from clean_room_agent.app.model_server import first_model, loading
 from clean_room_agent.app.run_index import IndexProcess, Refresh
 from clean_room_agent.app.run_wiring import begin_timing, prepare_questions, run_parts, task_of
 from clean_room_agent.app.settings import Settings
-from clean_room_agent.app.solve import read_text
+from clean_room_agent.app.solve import places_of, read_text
 from clean_room_agent.artifacts.names import new_task_id, short_id
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.artifacts.plans import PlanArtifact
 from clean_room_agent.errors import ArtifactError
 from clean_room_agent.execute.plan_file import is_written, load_plan
 from clean_room_agent.git.refs import delete_ref, list_refs
-from clean_room_agent.git.repository import list_files, open_repository
+from clean_room_agent.git.repository import open_repository
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.only_plan import PlanMade, make_plan
@@ -41,7 +41,7 @@ def read_plan(workspace: Workspace, path: Path, *, edit: bool) -> PlanSource:
     text = read_text(path)
     if edit and is_written(text, str(path)):
         return PlanSource(plan=None, text=text)
-    plan = load_plan(text, str(path), frozenset(list_files(workspace.repo)))
+    plan = load_plan(text, str(path), places_of(workspace))
     if not isinstance(plan, PlanArtifact):
         raise ArtifactError(
             f"{path}: a plan has steps; this has only parts", hint="cra solve --meta-plan FILE"

@@ -12,8 +12,9 @@ from clean_room_agent.db.connection import remove_database
 from clean_room_agent.db.raw.pruning import compact_record, delete_tasks
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import EventRow, append_event
-from clean_room_agent.errors import UsageError
+from clean_room_agent.errors import RepositoryError, UsageError
 from clean_room_agent.folders import remove_abandoned, remove_tree
+from clean_room_agent.git.branches import delete_branch
 from clean_room_agent.git.refs import delete_ref
 
 
@@ -30,7 +31,7 @@ def carry_out(site: Site, plan: Plan) -> tuple[str, ...]:
             for run in plan.runs:
                 try:
                     with task_lock(site.workspace, run.task_id, patience=0):
-                        _prune_run(site, record, run)
+                        notes += _prune_run(site, record, run)
                 except UsageError as error:
                     notes.append(f"run {short_id(run.task_id)} was left alone: {error.message}")
     for piece in plan.others:
@@ -45,7 +46,9 @@ def carry_out(site: Site, plan: Plan) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _prune_run(site: Site, record: Record, run: PrunedRun) -> None:
+def _prune_run(site: Site, record: Record, run: PrunedRun) -> list[str]:
+    """Returns which branches are in use by now and were kept."""
+    kept = []
     kinds = sorted({piece.kind for piece in run.pieces})
     if LOSING & {*kinds}:
         said = EventRow(
@@ -53,12 +56,18 @@ def _prune_run(site: Site, record: Record, run: PrunedRun) -> None:
         )
         record.write(append_event, said)
     for piece in run.pieces:
-        if piece.kind in {"refs", "branches"}:
+        if piece.kind == "branches":
+            try:
+                delete_branch(site.repo, piece.name.removeprefix("refs/heads/"), piece.tip)
+            except RepositoryError as error:
+                kept.append(f"kept: {error.message}")
+        elif piece.kind == "refs":
             delete_ref(site.repo, piece.name)
         elif piece.kind in {"sessions", "index-copies"}:
             remove_database(Path(piece.name))
     if "record" in kinds:
         record.write(delete_tasks, (run.task_id,))
+    return kept
 
 
 def _remove(piece: Piece) -> tuple[str, ...]:

@@ -19,7 +19,8 @@ from clean_room_agent.db.raw.pruning import file_bytes, record_bytes
 from clean_room_agent.db.raw.runs import RunOverview, list_overviews
 from clean_room_agent.db.rows import Connection, moment
 from clean_room_agent.folders import FRESH, abandoned_folders
-from clean_room_agent.git.refs import branch_tip, bytes_kept_by, is_checked_out, is_merged, list_refs
+from clean_room_agent.git.branches import branch_tip, branch_use
+from clean_room_agent.git.refs import bytes_kept_by, is_merged, list_refs
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.workspace import Workspace, is_held
 
@@ -82,6 +83,8 @@ class Piece(Struct, frozen=True, kw_only=True):
     """A path or a ref; the task's id for what is in the record."""
     size: int = 0
     """Bytes; 0 for a ref, since what it frees depends on the other refs."""
+    tip: str = ""
+    """The commit of a branch."""
 
 
 class PrunedRun(Struct, frozen=True, kw_only=True):
@@ -210,15 +213,15 @@ def _pieces(site: Site, conn: Connection, entry: RunOverview, kinds: Iterable[st
             case "branches" if entry.run is not None and entry.run.branch:
                 branch, tip = entry.run.branch, entry.run.result_commit
                 if _may_go(site.repo, branch, tip):
-                    yield Piece(kind=kind, name=f"refs/heads/{branch}")
+                    yield Piece(kind=kind, name=f"refs/heads/{branch}", tip=tip)
 
 
 def _may_go(repo: Repository, branch: str, tip: str) -> bool:
     """Whether the branch can be deleted without loss: it is where the run left it, other branches contain it, and no
-    worktree has it checked out.
+    worktree uses it.
     """
     stands = tip != "" and branch_tip(repo, branch) == tip
-    return stands and is_merged(repo, tip) and not is_checked_out(repo, branch)
+    return stands and is_merged(repo, tip) and branch_use(repo, branch) is None
 
 
 def _others(site: Site, choice: Choice, now: datetime, known: set[str]) -> Iterator[Piece]:

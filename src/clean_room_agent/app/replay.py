@@ -13,12 +13,13 @@ from clean_room_agent.app.resumption import given_to, recorded_config
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.app.solve import SolveRequest, run_solve
 from clean_room_agent.artifacts.model_calls import ModelCall
-from clean_room_agent.artifacts.names import new_task_id, short_id
+from clean_room_agent.artifacts.names import BRANCHES, new_task_id, short_id
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import list_calls
 from clean_room_agent.db.raw.runs import OrchestratorRunRow, find_task, get_orchestrator_run
-from clean_room_agent.errors import GitError, ReplayMismatch, UsageError
+from clean_room_agent.errors import GitError, ReplayMismatch, RepositoryError, UsageError
 from clean_room_agent.file_contents import atomic_write
+from clean_room_agent.git.branches import branch_tip, delete_branch
 from clean_room_agent.git.history import diff
 from clean_room_agent.git.refs import delete_ref, list_refs
 from clean_room_agent.git.repository import Repository, open_repository
@@ -124,9 +125,11 @@ def recorded_diff(repository: Repository, row: OrchestratorRunRow) -> str:
 
 
 def _leave_nothing(repository: Repository, task_id: str) -> None:
-    branch = f"refs/heads/cra/{short_id(task_id)}"
-    for ref in (*list_refs(repository, f"refs/cra/{task_id}/"), *list_refs(repository, branch)):
+    for ref in list_refs(repository, f"refs/cra/{task_id}/"):
         delete_ref(repository, ref)
+    name = f"{BRANCHES}/{short_id(task_id)}"
+    with contextlib.suppress(RepositoryError):  # somebody has checked it out
+        delete_branch(repository, name, branch_tip(repository, name))
 
 
 def read_recording(workspace: Workspace, prefix: str, file: Path | None = None) -> Recording:

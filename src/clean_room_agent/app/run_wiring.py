@@ -14,7 +14,7 @@ from clean_room_agent.app.run_index import IndexCopy, IndexProcess
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.wiring import RecordedState, Services, require_models, worktree_place
 from clean_room_agent.artifacts.context import Role
-from clean_room_agent.artifacts.outcomes import TimeKind
+from clean_room_agent.artifacts.outcomes import EventKind, TimeKind
 from clean_room_agent.cancellation import Interrupts
 from clean_room_agent.db.raw.runs import append_time_span
 from clean_room_agent.git.repository import Repository
@@ -70,9 +70,10 @@ def run_parts(
     times: TimeLog,
     replay_of: RecordedState | None = None,
     interrupts: Interrupts | None = None,
+    given: tuple[tuple[EventKind, str], ...] = (),
 ) -> Iterator[RunParts]:
-    """The parts of a run, with its timing; for a new run, `indexing` brings the repository's index up to date
-    meanwhile.
+    """The parts of a run, with its timing; a new run is recorded with what it was `given`, and `indexing` brings the
+    repository's index up to date meanwhile.
     """
     settings, interrupts = services.settings, interrupts or Interrupts()
     place = worktree_place(services.workspace, settings, task.task_id)
@@ -92,7 +93,14 @@ def run_parts(
                 client=services.models, lines=_model_lines(services), remote=_prompts_go_to(settings.models)
             ),
             index=index,
-            journal=_journal(services, repo, task, observer, command, interrupts, times.timed),
+            journal=_journal(
+                services,
+                task,
+                observer,
+                interrupts,
+                times.timed,
+                _header(services, repo, task, command, given),
+            ),
             worktrees=WorktreePool(
                 runner_setup(settings, repo, place), task.task_id, observer, interrupts, times.timed
             ),
@@ -120,15 +128,14 @@ def _load_questions() -> None:
 
 def _journal(
     services: Services,
-    repo: Repository,
     task: Task,
     observer: Observer,
-    command: str,
     interrupts: Interrupts,
     timed: Timed,
+    header: RunHeader,
 ) -> Journal:
     recorder = RunRecorder(
-        header=_header(services, repo, task, command),
+        header=header,
         record=services.record,
         router=services.router,
         meter=services.meter,
@@ -207,7 +214,13 @@ def _model_lines(services: Services) -> tuple[tuple[str, str, int], ...]:
     )
 
 
-def _header(services: Services, repo: Repository, task: Task, command: str) -> RunHeader:
+def _header(
+    services: Services,
+    repo: Repository,
+    task: Task,
+    command: str,
+    given: tuple[tuple[EventKind, str], ...],
+) -> RunHeader:
     return RunHeader(
         task_id=task.task_id,
         task=task.description,
@@ -217,6 +230,7 @@ def _header(services: Services, repo: Repository, task: Task, command: str) -> R
         stages=",".join(services.settings.stages.names()),
         program_version=VERSION,
         base_commit=repo.head,
+        given=given,
     )
 
 

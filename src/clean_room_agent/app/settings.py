@@ -2,6 +2,7 @@
 
 import json
 import os
+import stat
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, structs
 
 from clean_room_agent.config import (
+    UNREADABLE,
     ConfigSlice,
     check_slice,
     keys_of,
@@ -215,21 +217,46 @@ def read_user_config() -> dict[str, Any]:
     """The user-wide configuration, validated; empty if there is no such file.
 
     Raises:
-        ConfigError: others can write it, or it has an unknown table or key or an invalid value.
+        ConfigError: as `has_user_config`, or it has an unknown table or key or an invalid value.
     """
     path = user_config_file()
-    try:
-        about = path.stat()
-    except (FileNotFoundError, NotADirectoryError):
+    if not has_user_config(path):
         return {}
-    if about.st_uid not in {os.geteuid(), 0} or about.st_mode & 0o022:
-        raise ConfigError(
-            f"{path} can be written by others, who could put a server and commands into it",
-            hint=f"chown it to yourself, and chmod go-w {path}",
-        )
     data = read_toml(path)
     check_tables(data, source=str(path))
     return data
+
+
+def has_user_config(path: Path) -> bool:
+    """Whether there is a user-wide configuration at `path`. Before it is read or written, nobody else may be able to change it:
+    neither the file nor its folder, nor, if it is a link, what that leads to.
+
+    Raises:
+        ConfigError: others can write one of these, it is not a regular file, or it cannot be looked at.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        for place in dict.fromkeys((path.parent, target.parent, path)):
+            if place.exists() and _others_can_write(place):
+                raise ConfigError(
+                    f"{place} can be written by others, who could put a server and commands into {path}",
+                    hint=f"chown it to yourself, and chmod go-w {place}",
+                )
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ConfigError(f"{path} is not a regular file", hint="move it away")
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as exc:
+        raise ConfigError(f"cannot read {path}: {exc.strerror}", hint=UNREADABLE) from exc
+    return True
+
+
+def _others_can_write(place: Path) -> bool:
+    """Whether others can write the file, or replace files in the folder, which a sticky one does not let them."""
+    about = place.stat()
+    return about.st_uid not in {os.geteuid(), 0} or (
+        bool(about.st_mode & 0o022) and not about.st_mode & stat.S_ISVTX
+    )
 
 
 def check_tables(data: Mapping[str, Any], *, source: str) -> None:
@@ -272,4 +299,5 @@ def _lay_over(data: dict[str, Any], overrides: Overrides) -> None:
 def flags_text(overrides: Overrides) -> str:
     """The flags that were given, as the record keeps them; "" for none."""
     given = {key: value for key, value in structs.asdict(overrides).items() if value is not None}
-    return json.dumps(given, default=str, sort_keys=True) if given else ""
+    # A run may be resumed from another folder.
+    return json.dumps(given, default=os.path.abspath, sort_keys=True) if given else ""

@@ -19,13 +19,19 @@ from clean_room_agent.artifacts.names import BRANCHES, new_task_id, short_id
 from clean_room_agent.artifacts.outcomes import EventKind, OrchestratorResult, RunStatus, TimeKind
 from clean_room_agent.cancellation import Interrupts, interruptible
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw.runs import EventRow, append_event, find_task, get_orchestrator_run
+from clean_room_agent.db.raw.runs import (
+    EventRow,
+    OrchestratorRunRow,
+    append_events,
+    find_task,
+    get_orchestrator_run,
+)
 from clean_room_agent.errors import ArtifactError, ModelError, RepositoryError, UsageError
 from clean_room_agent.file_contents import read_given
 from clean_room_agent.git.generated import generated_in
 from clean_room_agent.git.history import diff_stat
 from clean_room_agent.git.refs import with_package
-from clean_room_agent.git.repository import Repository, list_files, open_repository
+from clean_room_agent.git.repository import Repository, list_files, list_others, open_repository
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Event, Note, Observer, PassFinished
@@ -39,6 +45,7 @@ from clean_room_agent.version import VERSION
 from clean_room_agent.workspace import Workspace
 
 if TYPE_CHECKING:
+    from clean_room_agent.execute.edits.places import Places
     from clean_room_agent.orchestrator.finishing import Solved
     from clean_room_agent.report.summary import Ending, RunSummary
 
@@ -97,7 +104,7 @@ def plan_given(workspace: Workspace, plan_file: Path | None, meta_file: Path | N
     from clean_room_agent.execute.plan_artifact import plan_from_artifact
     from clean_room_agent.execute.plan_file import load_plan
 
-    plan = load_plan(read_text(path), str(path), frozenset(list_files(workspace.repo)))
+    plan = load_plan(read_text(path), str(path), places_of(workspace))
     if plan_file is not None:
         if not isinstance(plan, PlanArtifact):
             raise ArtifactError(
@@ -108,6 +115,13 @@ def plan_given(workspace: Workspace, plan_file: Path | None, meta_file: Path | N
     if isinstance(plan, MetaPlan):
         return PlanGiven(meta_plan=plan), ""
     return PlanGiven(meta_plan=plan.meta_plan), plan.task
+
+
+def places_of(workspace: Workspace) -> "Places":
+    """What stands in the working tree."""
+    from clean_room_agent.execute.edits.places import Places
+
+    return Places(list_files(workspace.repo), list_others(workspace.repo))
 
 
 def read_text(path: Path) -> str:
@@ -157,7 +171,11 @@ def run_solve(
     ):
         fullest = _Fullest()
         watched = Broadcast((observer, fullest))
-        given = note_beginning(services, watched, request.given, hint=request.hint, flags=request.flags)
+        given = request.given
+        if services.resumed is not None:
+            given = note_resumption(
+                services, services.resumed, watched, hint=request.hint, flags=request.flags
+            )
         task = task_of(settings, task_id, request.task, given.hints)
         with (
             run_parts(
@@ -170,9 +188,10 @@ def run_solve(
                 times=times,
                 replay_of=request.replay_of,
                 interrupts=interrupts,
+                given=(*flags_event(request.flags), *given.events),
             ) as parts,
             _says_how_to_go_on(task_id),
-            opened_run(parts, given) as run,
+            opened_run(parts) as run,
         ):
             prepare_questions()
             baseline = run_baseline(run)
@@ -215,43 +234,43 @@ def _ended(
     return EXIT_CODES.get(solved.result.status, 1), structs.replace(summary, applied=applied)
 
 
-def note_beginning(
-    services: wiring.Services, observer: Observer, given: PlanGiven, *, hint: str, flags: str
+def flags_event(flags: str) -> tuple[tuple[EventKind, str], ...]:
+    """The flags as the record keeps them; none for ""."""
+    return ((EventKind.FLAGS, flags),) if flags else ()
+
+
+def note_resumption(
+    services: wiring.Services, run: OrchestratorRunRow, observer: Observer, *, hint: str, flags: str
 ) -> PlanGiven:
-    """Record what the run begins or continues with; returns what the user gave it, which for a resumed run comes from
-    the record.
+    """Record what `run` continues with, all or nothing; returns what the user gave it, then and now.
 
     Raises:
         ConfigError: the finished part was judged by another test command than is configured now.
     """
-    task_id, run = services.session.task_id, services.resumed
-
-    def note(kind: EventKind, detail: str) -> None:
-        row = EventRow(task_id=task_id, kind=kind, detail=detail, timestamp=services.record.now())
-        services.record.write(append_event, row)
-
-    if run is None:
-        if flags:
-            note(EventKind.FLAGS, flags)
-        return given
     from clean_room_agent.app.resumption import changes_since, given_to, recorded_config
 
-    settings = services.settings
-    then = services.record.write(recorded_config, run)
+    settings, record = services.settings, services.record
+    then = record.write(recorded_config, run)
     changed = changes_since(then, settings.data, source=settings.source)
     if run.program_version != VERSION:
         changed = (*changed, f"cra itself was {run.program_version} and is {VERSION}")
-    if flags:
-        note(EventKind.FLAGS, flags)
-    note(EventKind.RESUMED, "; ".join(changed) or "with nothing configured otherwise")
     together = {"config": settings.data, "program_version": VERSION}
-    note(EventKind.RESUMED_WITH, json.dumps(together, default=str, sort_keys=True))
+    noted = [
+        *flags_event(flags),
+        (EventKind.RESUMED, "; ".join(changed) or "with nothing configured otherwise"),
+        (EventKind.RESUMED_WITH, json.dumps(together, default=str, sort_keys=True)),
+    ]
     if hint:
-        note(EventKind.HINT, hint)
-    observer.notice(Note(text=f"resuming {short_id(task_id)}: finished work is kept"))
+        noted.append((EventKind.HINT, hint))
+    rows = [
+        EventRow(task_id=run.task_id, kind=kind, detail=detail, timestamp=record.now())
+        for kind, detail in noted
+    ]
+    record.write(append_events, rows)
+    observer.notice(Note(text=f"resuming {short_id(run.task_id)}: finished work is kept"))
     for text in changed:
         observer.notice(Note(text=f"changed since, and applies from here on: {text}"))
-    return services.record.write(given_to, task_id)
+    return record.write(given_to, run.task_id)
 
 
 @contextlib.contextmanager

@@ -3,7 +3,7 @@
 The scripts in `completion_scripts/` send the words of the line, the one under the cursor last (bash: the line as it
 stands, and the characters at which bash begins a new word). The answer's first line says how to go on:
 
-    words   a line for each: the whole word, a tab, what it means
+    words   a line for each: the whole word, a tab, what it means (bash: what it inserts, already escaped)
     open    the same, and the word goes on: no blank after it
     files   names of files; `folders`: of folders alone
 """
@@ -20,13 +20,13 @@ from typing import Any
 from msgspec import Struct, field
 
 from clean_room_agent.artifacts.names import NEWEST_RUN, RUN_BY_AGE, SHORT_LENGTH, short_id, split_place
+from clean_room_agent.cli.bash_words import Typed, read_line, write_words
 
 TABLE = Path(__file__).with_name("completion.json")
 MAX_RUNS = 30
 """Runs that are offered before an id is typed."""
 SHOWN = 72
 """Characters of a description."""
-SPECIAL = re.compile(r"([^\w@%+=:,./~-])", re.ASCII)
 
 Named = Sequence[tuple[str, str]]
 
@@ -53,9 +53,8 @@ class Line(Struct):
 def tell_shell(shell: str, words: Sequence[str]) -> None:
     """Print the completions for the shell; nothing for an unknown shell."""
     if shell == "bash":
-        line, breaks = words
-        typed, quoted = split_line(line)
-        write_offer(_for_bash(complete(typed), typed[-1], breaks, quoted=quoted))
+        typed = read_line(*words)
+        write_offer(_for_bash(complete(typed.words), typed))
     elif shell in {"zsh", "fish"}:
         write_offer(complete(words))
 
@@ -64,29 +63,6 @@ def write_offer(offer: Offer) -> None:
     """Print one line per word; words that a terminal could not show unchanged are not offered."""
     lines = [f"{word}\t{told}" if told else word for word, told in offer.words]
     sys.stdout.write("\n".join([offer.how, *lines]) + "\n")
-
-
-def split_line(line: str) -> tuple[list[str], bool]:
-    """The words of an incomplete command line, the last of which is under the cursor; and whether a quote is open in
-    it.
-
-    >>> split_line("cra show 'till/mon")
-    (['show', 'till/mon'], True)
-    """
-    import shlex
-
-    reader = shlex.shlex(line, posix=True, punctuation_chars=False)
-    reader.whitespace_split, reader.commenters = True, ""
-    words: list[str] = []
-    quoted = False
-    try:
-        words.extend(reader)
-    except ValueError:
-        words.append(reader.token)
-        quoted = True
-    if not quoted and (not words or line[-1:].isspace()):
-        words.append("")
-    return words[1:] or [""], quoted
 
 
 def complete(words: Sequence[str]) -> Offer:
@@ -205,9 +181,11 @@ def _recorded(line: Line, kind: str, word: str) -> Offer:
             offer = _from_record(conn, line, kind, word)
     except (CraError, OSError):
         return Offer()
-    # A word that had to be changed to be shown would not be the word.
+    # A word that had to be changed to be shown would not be the word; shells end it at a tab or line feed.
     shown = [
-        (name, _short(safe(told))) for name, told in offer.words if safe(name) == name and "\n" not in name
+        (name, _short(safe(told)))
+        for name, told in offer.words
+        if safe(name) == name and not {"\t", "\n"} & set(name)
     ]
     return Offer(how=offer.how, words=shown)
 
@@ -297,13 +275,7 @@ def _short(told: str) -> str:
     return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"
 
 
-def _for_bash(offer: Offer, word: str, breaks: str, *, quoted: bool) -> Offer:
-    """The words without what bash keeps of `word` (it replaces what follows the last character of `breaks`), for the shell
-    to read again.
-    """
-    starts = [word.rfind(each) + (each != "@") for each in breaks]  # `@` begins a word, and belongs to it
-    kept = 0 if quoted else max([0, *starts])
-    return Offer(
-        how=offer.how,
-        words=[(each[kept:] if quoted else SPECIAL.sub(r"\\\1", each[kept:]), "") for each, _ in offer.words],
-    )
+def _for_bash(offer: Offer, typed: Typed) -> Offer:
+    """The words as bash inserts them, without descriptions, which it does not show."""
+    written, is_beginning = write_words([word for word, _ in offer.words], typed)
+    return Offer(how="open" if is_beginning else offer.how, words=[(word, "") for word in written])

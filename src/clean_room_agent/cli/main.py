@@ -15,6 +15,7 @@ import click
 from msgspec import Struct
 
 from clean_room_agent.cli.output import Display, fitted
+from clean_room_agent.cli.streams import failure_of
 from clean_room_agent.errors import CraError
 from clean_room_agent.version import VERSION
 
@@ -138,12 +139,12 @@ def _import_quickly(name: str) -> ModuleType:
         gc.enable()
 
 
-def main(args: Sequence[str] | None = None) -> None:
-    """Run the command line and end the process with a documented exit code."""
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the command line as the only one of this process, and return its exit code."""
     # The parent may have left it ignored or blocked; the exit status of children would then be lost.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
-    sys.exit(run(args))
+    return run(args)
 
 
 def run(args: Sequence[str] | None = None) -> int:
@@ -188,10 +189,6 @@ def _reported(error: Exception, display: Display) -> "Reported | int":
         case click.exceptions.NoArgsIsHelpError():
             error.show()
             return 2
-        case BrokenPipeError():
-            # The reader of our output is gone; the interpreter must not try to flush to it at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 1
     code = 1
     match error:
         case CraError():
@@ -223,6 +220,8 @@ def _tell(told: Reported, display: Display, *, as_json: bool) -> None:
         import json
 
         click.echo(json.dumps({"error": message, "hint": hint, "exit_code": told.exit_code}))
+    elif failure_of(sys.stderr) is not None:
+        click.echo(f"error: {message}")
 
 
 def _write_traceback(error: Exception, display: Display) -> Path:

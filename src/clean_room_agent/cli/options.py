@@ -1,8 +1,12 @@
 """Options that several commands share."""
 
+import errno
+import os
+import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import click
 from msgspec import structs
@@ -87,10 +91,43 @@ verbose_option = click.option(
 task_argument = click.argument("task", required=False)
 run_argument = click.argument("run", type=RUN, metavar="[RUN]", default=NEWEST_RUN)
 """A run; the newest one by default."""
+
+
+class EventsFile(click.File):
+    """A file that events are written to: a path, `-` for standard output, or `/dev/fd/N` for a file that is already open, which
+    no command that runs later inherits.
+    """
+
+    def convert(  # type: ignore[override]
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> IO[str]:
+        """Open it; a FIFO that nobody reads is refused rather than waited for."""
+        if value in {"-", "/dev/stdout", "/dev/fd/1"}:
+            return sys.stdout
+        if value in {"/dev/stderr", "/dev/fd/2"}:
+            return sys.stderr
+        try:
+            if opened := re.fullmatch(r"/dev/fd/(\d+)", value):
+                number = int(opened[1])
+                os.set_inheritable(number, False)
+            else:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_CLOEXEC
+                number = os.open(value, flags, 0o666)
+                os.set_blocking(number, True)
+            file = os.fdopen(number, "w", encoding="utf-8")
+        except (OSError, ValueError, OverflowError) as exc:
+            fifo = isinstance(exc, OSError) and exc.errno == errno.ENXIO
+            why = "nobody reads it" if fifo else getattr(exc, "strerror", None) or str(exc)
+            self.fail(f"{os.fsdecode(value)!r}: {why}", param, ctx)
+        if ctx is not None:
+            ctx.call_on_close(file.close)
+        return file
+
+
 events_option = click.option(
     "--events",
-    type=click.File("w", encoding="utf-8", lazy=False),
-    help="Write events as JSON Lines to a file, or to standard output with `-`.",
+    type=EventsFile("w"),
+    help="Write events as JSON Lines to a file, or to standard output with `-`; what people read then goes to standard error.",
 )
 issue_option = click.option(
     "--issue",

@@ -9,13 +9,13 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import process_began
 from clean_room_agent.app.plan_run import PlanSource, read_plan, run_plan
 from clean_room_agent.app.settings import Overrides, load_settings
+from clean_room_agent.app.solve import places_of
 from clean_room_agent.artifacts.plans import PlanArtifact
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.plan_editing import final_plan, require_editor
 from clean_room_agent.cli.watching import watching
 from clean_room_agent.errors import CraError, UsageError
 from clean_room_agent.file_contents import atomic_write
-from clean_room_agent.git.repository import list_files
 from clean_room_agent.workspace import Workspace
 
 HELP = """Write a plan for TASK: its steps, each with the files to change. `cra solve --plan FILE` follows it.
@@ -83,7 +83,7 @@ def command(
     as_toml = target is not None and (
         target.suffix.lower() == ".toml" or (target == plan_file and source.text != "")
     )
-    plan, text = final_plan(source, frozenset(list_files(workspace.repo)), edit=edit, as_text=edit or as_toml)
+    plan, text = final_plan(source, places_of(workspace), edit=edit, as_text=edit or as_toml)
     document = plan.model_dump_json(indent=2) + "\n"
     if target is not None:
         atomic_write(target, text if as_toml else document)

@@ -1,5 +1,6 @@
 """`cra solve`: do a whole run, or continue one."""
 
+import sys
 from pathlib import Path
 from typing import IO
 
@@ -11,7 +12,7 @@ from clean_room_agent.app.clock import process_began
 from clean_room_agent.app.settings import Overrides, flags_text, load_settings
 from clean_room_agent.app.solve import SolveRequest, as_object, plan_given, request_again, run_solve
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.safe_console import answers_console, sanitized
+from clean_room_agent.cli.safe_console import answers_console, progress_console, sanitized
 from clean_room_agent.cli.watching import watching
 from clean_room_agent.errors import UsageError
 
@@ -89,5 +90,7 @@ def command(
     else:
         from clean_room_agent.report.summary import render
 
-        answers_console().print(render(sanitized(summary)), highlight=False, soft_wrap=True)
+        # Standard output is then for events alone: in a text of the repository, a line could look like one.
+        console = progress_console() if events is sys.stdout else answers_console()
+        console.print(render(sanitized(summary)), highlight=False, soft_wrap=True)
     return code

@@ -1,6 +1,7 @@
 """Observers of a run: the terminal's live view, the lines of `-v`, and the file of `--events`."""
 
 import contextlib
+import errno
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -37,7 +38,7 @@ def watching(
     if verbose and workspace is not None:
         observers.append(VerboseView(workspace.raw, lambda line: _write_aside(console, line), level=verbose))
     if events is not None:
-        observers.append(RedactedView(EventStream(lambda line: _write_line(events, line)), display))
+        observers.append(RedactedView(EventStream(EventsWriter(events)), display))
     try:
         yield Broadcast(tuple(observers))
     finally:
@@ -103,6 +104,20 @@ def _write_aside(console: "Console", line: str) -> None:
     console.print(Text(output.safe(line), style="dim"), highlight=False, soft_wrap=True)
 
 
-def _write_line(file: IO[str], line: str) -> None:
-    file.write(line)
-    file.flush()
+class EventsWriter:
+    """Writes lines to the file of events. If that fails, the run goes on without it: the record has everything."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file: IO[str] | None = file
+
+    def __call__(self, line: str) -> None:
+        """Write `line`, at once."""
+        if self._file is None:
+            return
+        try:
+            self._file.write(line)
+            self._file.flush()
+        except OSError as exc:
+            self._file = None
+            if exc.errno != errno.EPIPE:
+                output.aside(f"note: no more events are written: {exc.strerror}")

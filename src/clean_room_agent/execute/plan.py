@@ -163,7 +163,7 @@ def make_part_plan(
         return _corrected(replace(drafted, notes=drafted.notes + notes), "steps", steps, paths)
 
     def faults(plan: PartPlan) -> tuple[str, ...]:
-        return part_plan_faults(plan, exists=paths.__contains__, max_steps=limits.max_steps)
+        return part_plan_faults(plan, paths=paths, max_steps=limits.max_steps)
 
     def doubts(plan: PartPlan) -> tuple[str, ...]:
         return part_plan_doubts(plan, part, exists=paths.__contains__)
@@ -313,9 +313,7 @@ def adjust(
         return drafted if value is None else _corrected(drafted, "revised_steps", value.revised_steps, paths)
 
     def faults(plan: PlanAdjustment) -> tuple[str, ...]:
-        return adjustment_faults(
-            plan, completed=completed, failed=failed, exists=paths.__contains__, max_steps=max_steps
-        )
+        return adjustment_faults(plan, completed=completed, failed=failed, paths=paths, max_steps=max_steps)
 
     from clean_room_agent.execute.goal_check import GoalCheck
 

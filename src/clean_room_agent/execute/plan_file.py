@@ -10,8 +10,10 @@ from pydantic import ValidationError
 
 from clean_room_agent.artifacts.plans import FORMAT_VERSION, MetaPlan, PlanArtifact
 from clean_room_agent.errors import ArtifactError
+from clean_room_agent.execute.edits.places import Places
+from clean_room_agent.execute.plan_artifact import plan_from_artifact
 from clean_room_agent.execute.plan_short_form import from_written, read_written
-from clean_room_agent.execute.plan_validation import artifact_faults, meta_plan_faults
+from clean_room_agent.execute.plan_validation import artifact_faults, meta_plan_faults, place_faults
 
 ONLY_IN_ARTIFACTS = frozenset({"affected_files", "execution_order", "meta_plan", "part_plans", "task_id"})
 HINT = "correct the field that the message names"
@@ -35,7 +37,12 @@ def load_plan(text: str, source: str, paths: Collection[str] = ()) -> PlanArtifa
     version = data.get("version", FORMAT_VERSION)
     if isinstance(version, int) and version > FORMAT_VERSION:
         raise ArtifactError(f"{source}: version: {version} is newer than this program's {FORMAT_VERSION}")
-    return _validated(data, source)
+    plan = _validated(data, source)
+    if isinstance(plan, PlanArtifact):
+        faults = place_faults(plan_from_artifact(plan).steps, Places.of(paths))
+        if faults:
+            raise ArtifactError(f"{source}: " + "; ".join(faults), hint=HINT)
+    return plan
 
 
 def is_written(text: str, source: str) -> bool:

@@ -232,7 +232,7 @@ def _plan_faults(plan: PartPlan, paths: Collection[str]) -> list[tuple[Loc, str]
     """The faults of the plan's steps, each with the step that it begins with."""
     found: list[tuple[Loc, str]] = []
     numbers = {step.id: index for index, step in enumerate(plan.steps)}
-    for fault in part_plan_faults(plan, exists=paths.__contains__, max_steps=len(plan.steps)):
+    for fault in part_plan_faults(plan, paths=paths, max_steps=len(plan.steps)):
         named = re.match(r"step (?:id )?(?:'([^']*)'|([^\s:]+))", fault)
         index = numbers.get(named[1] or named[2]) if named else None
         found.append((("steps",) if index is None else ("steps", index), fault))

@@ -6,7 +6,7 @@ name. A path that could mean two files, and a new file with a new name, stay as 
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 from typing import TypeVar
@@ -22,6 +22,7 @@ from clean_room_agent.artifacts.plans import (
     PlanStep,
     TargetFile,
 )
+from clean_room_agent.execute.edits.places import Places
 from clean_room_agent.execute.edits.rules import is_control_path, path_fault
 
 EntryT = TypeVar("EntryT", Part, PlanStep)
@@ -130,9 +131,9 @@ def meta_plan_faults(plan: MetaPlan, *, max_parts: int) -> tuple[str, ...]:
     return tuple(faults)
 
 
-def part_plan_faults(plan: PartPlan, *, exists: Callable[[str], bool], max_steps: int) -> tuple[str, ...]:
-    """The faults of a part's steps, in order. `exists` says whether a file is in the tree now."""
-    return tuple(_count_faults(len(plan.steps), max_steps, "step") + _steps_faults(plan.steps, exists))
+def part_plan_faults(plan: PartPlan, *, paths: Collection[str], max_steps: int) -> tuple[str, ...]:
+    """The faults of a part's steps, in order. `paths` are the files in the tree now, best as `Places`."""
+    return tuple(_count_faults(len(plan.steps), max_steps, "step") + _steps_faults(plan.steps, paths))
 
 
 def part_plan_doubts(plan: PartPlan, part: Part, *, exists: Callable[[str], bool]) -> tuple[str, ...]:
@@ -151,7 +152,7 @@ def adjustment_faults(
     *,
     completed: tuple[PlanStep, ...],
     failed: tuple[PlanStep, ...],
-    exists: Callable[[str], bool],
+    paths: Collection[str],
     max_steps: int,
 ) -> tuple[str, ...]:
     """The faults of revised steps. None may have the id of a step that is done or failed, or need one that failed."""
@@ -166,7 +167,7 @@ def adjustment_faults(
         if step.id in lost:
             faults.append(f"step {step.id} failed; leave it out or use another id")
         faults += [f"step {step.id} needs {name}, which failed" for name in step.depends_on if name in lost]
-    return tuple(faults + _steps_faults(plan.revised_steps, exists, known=done | lost))
+    return tuple(faults + _steps_faults(plan.revised_steps, paths, known=done | lost))
 
 
 def artifact_faults(plan: PlanArtifact) -> tuple[str, ...]:
@@ -220,9 +221,9 @@ def _followed_faults(plan: PlanArtifact) -> list[str]:
 
 
 def _steps_faults(
-    steps: tuple[PlanStep, ...], exists: Callable[[str], bool], *, known: Iterable[str] = ()
+    steps: tuple[PlanStep, ...], paths: Collection[str], *, known: Iterable[str] = ()
 ) -> list[str]:
-    return _written_faults(steps, known=known) or _existence_faults(steps, exists)
+    return _written_faults(steps, known=known) or _existence_faults(steps, Places.of(paths))
 
 
 def _written_faults(steps: tuple[PlanStep, ...], *, known: Iterable[str] = ()) -> list[str]:
@@ -239,20 +240,35 @@ def _written_faults(steps: tuple[PlanStep, ...], *, known: Iterable[str] = ()) -
     return faults
 
 
-def _existence_faults(steps: tuple[PlanStep, ...], exists: Callable[[str], bool]) -> list[str]:
+def place_faults(steps: tuple[PlanStep, ...], places: Places) -> list[str]:
+    """The targets that are no files and cannot become any, after the steps before."""
+    return [fault for fault, obstacle in _step_by_step(steps, places) if obstacle]
+
+
+def _existence_faults(steps: tuple[PlanStep, ...], places: Places) -> list[str]:
     """Whether each step finds the files as it expects them, after the steps before it."""
+    return [fault for fault, _ in _step_by_step(steps, places)]
+
+
+def _step_by_step(steps: tuple[PlanStep, ...], places: Places) -> Iterator[tuple[str, str]]:
+    """Faults, each with what is in the way, if that is it."""
     by_id = {step.id: step for step in steps}
     now: dict[str, bool] = {}
-    faults = []
     for name in in_order({step.id: step.depends_on for step in steps}):
-        for target in by_id[name].target_files:
-            there = now.get(target.path, exists(target.path))
-            if target.role == "create" and there:
-                faults.append(f"step {name} creates {target.path}, which exists; its role must be modify")
-            if target.role != "create" and not there:
-                faults.append(f"step {name} is to {target.role} {target.path}, which does not exist")
-            now[target.path] = target.role != "delete"
-    return faults
+        targets = by_id[name].target_files
+        going = {target.path for target in targets if target.role == "delete"}
+        for target in targets:
+            path, role = target.path, target.role
+            made = {known for known, there in now.items() if there}
+            obstacle = places.obstacle(path, made=made - going, gone=(now.keys() - made) | going)
+            there = now.get(path, path in places)
+            if obstacle:
+                yield f"step {name} is to {role} {path}, but {obstacle}", obstacle
+            elif role == "create" and there:
+                yield f"step {name} creates {path}, which exists; its role must be modify", ""
+            elif role != "create" and not there:
+                yield f"step {name} is to {role} {path}, which does not exist", ""
+            now[path] = role != "delete"
 
 
 def _count_faults(count: int, limit: int, noun: str) -> list[str]:

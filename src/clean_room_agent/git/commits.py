@@ -2,16 +2,18 @@
 which tests ran; and from the working tree as the user sees it, as the snapshot that a run starts from.
 """
 
+import functools
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
 
-from clean_room_agent.errors import GitError
+from clean_room_agent.errors import GitError, RepositoryError
 from clean_room_agent.folders import temporary_folder
+from clean_room_agent.git.attributes import ATTRIBUTE, NO_NAME, encodings
 from clean_room_agent.git.command import fields, git, joined, named_programs, names, one_line, require_hex
 from clean_room_agent.git.generated import Generated, split_generated
 from clean_room_agent.git.refs import sync_commit, write_ref
@@ -23,6 +25,10 @@ EXECUTABLE = "100755"
 LINK = "120000"
 SNAPSHOT_MESSAGE = b"Uncommitted work, as cra found it\n"
 GITLINK = "160000"
+KEPT_ENCODINGS = 32
+"""Answers to keep: a step's edits name the same files several times."""
+ONE_COMMAND = 500
+"""Paths in one command line."""
 
 
 @contextmanager
@@ -50,6 +56,23 @@ def copied_index(repo: Repository) -> Iterator[dict[str, str]]:
         times = os.fstat(source.fileno())
         os.utime(index, ns=(times.st_atime_ns, times.st_mtime_ns))
         yield {"GIT_INDEX_FILE": str(index)}
+
+
+def encodings_at(repo: Repository, commit: str, paths: Iterable[str]) -> Mapping[str, str]:
+    """The encodings to which git converts those of `paths`, by path, with the attributes in `commit` and the user's own.
+    The paths need not exist.
+    """
+    return _encodings_at(repo, require_hex(commit), tuple(sorted(paths)))
+
+
+@functools.lru_cache(maxsize=KEPT_ENCODINGS)
+def _encodings_at(repo: Repository, commit: str, paths: tuple[str, ...]) -> Mapping[str, str]:
+    if not paths:
+        return {}
+    with scratch_index(repo, commit) as pins:
+        return encodings(
+            lambda args, given: repo.git("check-attr", "--cached", *args, pins=pins, input=given), paths
+        )
 
 
 def identity(author: tuple[str, str], date: str | None) -> Mapping[str, str]:
@@ -83,7 +106,7 @@ def commit_files(
     """Create a commit on `parent` in which `files` are as given (None deletes), and return its id. No ref is moved.
 
     Line endings are stored as `git add` would store them, by the attributes of `parent` and the configuration, so that
-    a checkout gives the same bytes back; filter drivers do not run. `author` is (name, address), by default
+    a checkout gives the same bytes back; filter drivers do not run, and encodings are never converted. `author` is (name, address), by default
     `author_of(repo)`; `date` is in one of git's formats, by default now.
 
     Raises:
@@ -93,15 +116,23 @@ def commit_files(
     written = {path: change for path, change in sorted(files.items()) if change is not None}
     for path in files:
         _refuse_bad_path(path)
+    encoded = encodings_at(repo, parent, written)
     with temporary_folder("commit") as folder, scratch_index(repo, parent) as index:
         for path, change in written.items():
-            _write(folder / path, change)
+            if path not in encoded:
+                _write(folder / path, change)
         pins = index | {"GIT_WORK_TREE": str(folder)}
         flags = ("-c", "core.fileMode=true", "-c", "core.symlinks=true", "update-index")
         if deleted:
             repo.git(*flags, "--remove", "-z", "--stdin", pins=pins, input=joined(deleted))
-        if written:
-            repo.git(*flags, "--add", "-z", "--stdin", pins=pins, input=joined(tuple(written)))
+        if plain := tuple(path for path in written if path not in encoded):
+            repo.git(*flags, "--add", "-z", "--stdin", pins=pins, input=joined(plain))
+        for path in encoded:
+            name = one_line(
+                repo.git("hash-object", "-w", "--no-filters", "--stdin", input=written[path].data)
+            )
+            entry = f"{written[path].mode} {name}\t".encode() + joined((path,))
+            repo.git(*flags, "-z", "--index-info", pins=pins, input=entry)
         refused = sorted(set(written) - set(names(repo.git("ls-files", "-z", pins=pins))))
         if refused:
             raise GitError(f"git does not accept these names: {', '.join(refused)}")
@@ -137,7 +168,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     pairs a path with the reason why the snapshot has it as committed, or not at all. `reshaped` are files whose bytes
     differ after a checkout (mostly because of mixed line endings). `converted` are tracked files of a filter driver: a
     worktree has their committed contents, such as LFS pointers. `absent` are those that a sparse checkout does not
-    show. `generated` are folders of which nothing is included.
+    show. `generated` are folders of which nothing is included. `encoded` are those that git converts to another encoding.
     """
 
     commit: str
@@ -149,6 +180,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     converted: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     generated: tuple[Generated, ...] = ()
+    encoded: tuple[str, ...] = ()
 
 
 class _Taken(Struct, frozen=True, kw_only=True):
@@ -172,16 +204,20 @@ def snapshot(
 
     The ref `refs/cra/<task_id>/base`, which must not exist yet, keeps it. Left out, and reported: untracked files over
     `max_untracked_bytes` or for which `secrets` holds, those in generated folders, what a filter driver would have to
-    convert, changed submodules, other repositories. The same tree and HEAD give the same commit.
+    convert, what git cannot convert from the encoding that its attributes name, changed submodules, other repositories. The same tree and HEAD give the same commit.
 
     Raises:
+        RepositoryError: the attributes of a tracked file stop git itself.
         GitError: a tracked file cannot be read, or the task has a snapshot already.
     """
     with copied_index(repo) as pins:
         flagged = _unhide(repo, pins)
+        encoded = _encoded(repo, pins, flagged.files)
+        _refuse_unnamed(encoded)
         converted = _filtered(repo, pins, flagged.files)
         tracked = _take_tracked(repo, pins, flagged.submodules)
         untracked = _take_untracked(repo, pins, flagged, secrets, max_untracked_bytes)
+        encoded |= _encoded(repo, pins, untracked.paths)
         tree = one_line(repo.git("write-tree", pins=pins))
         reshaped = _reshaped(repo, pins, (*tracked.paths, *untracked.paths))
     commit = _commit(repo, tree)
@@ -206,6 +242,7 @@ def snapshot(
         converted=tuple(sorted(converted)),
         absent=flagged.absent,
         generated=untracked.generated,
+        encoded=tuple(sorted(encoded)),
     )
 
 
@@ -244,7 +281,7 @@ def _take_tracked(repo: Repository, pins: Mapping[str, str], submodules: tuple[s
         else:
             paths.append(path)
     gone = {path for path in paths if not _stands(repo.top, path)}
-    filtered = _filtered(repo, pins, tuple(path for path in paths if path not in gone))
+    filtered = _not_stored(repo, pins, tuple(path for path in paths if path not in gone))
     taken = tuple(path for path in paths if path not in filtered)
     removed = tuple(path for path in taken if path in gone)
     written = tuple(path for path in taken if path not in gone)
@@ -272,7 +309,7 @@ def _take_untracked(
             excluded.append((path, reason))
         else:
             paths.append(path)
-    filtered = _filtered(repo, pins, tuple(paths))
+    filtered = _not_stored(repo, pins, tuple(paths))
     taken = tuple(path for path in paths if path not in filtered)
     if taken:
         repo.git("update-index", "--add", "-z", "--stdin", pins=pins, input=joined(taken))
@@ -331,6 +368,44 @@ def _reason_against(file: Path, path: str, secrets: Callable[[str], bool], max_b
     if info.st_size > max_bytes:
         return f"{info.st_size} bytes are more than the limit of {max_bytes}"
     return "" if stat.S_ISLNK(info.st_mode) or os.access(file, os.R_OK) else "cannot be read"
+
+
+def _not_stored(repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...]) -> dict[str, str]:
+    """Those of `paths` that are left out because of their attributes, with the reason."""
+    return _filtered(repo, pins, paths) | _undecodable(repo, pins, paths)
+
+
+def _encoded(repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...]) -> dict[str, str]:
+    return encodings(lambda args, given: repo.git("check-attr", *args, pins=pins, input=given), paths)
+
+
+def _refuse_unnamed(encoded: Mapping[str, str]) -> None:
+    for path, name in encoded.items():
+        if name in NO_NAME:
+            raise RepositoryError(
+                f"{path}: its attribute {ATTRIBUTE} is {name}, and names no encoding: git stops at such a file",
+                hint="name one in .gitattributes, or take the attribute away: !" + ATTRIBUTE,
+            )
+
+
+def _undecodable(repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...]) -> dict[str, str]:
+    """Those of `paths` whose bytes git itself refuses to convert from the encoding that their attributes name."""
+    encoded = _encoded(repo, pins, paths)
+
+    def stored(*some: str) -> bool:
+        try:
+            repo.git("hash-object", "-w", "--", *some, pins=pins)
+        except GitError:
+            return False
+        return True
+
+    regular = sorted(path for path in encoded if is_file(repo.top, path))
+    refused: list[str] = []
+    for first in range(0, len(regular), ONE_COMMAND):
+        some = regular[first : first + ONE_COMMAND]
+        if not stored(*some):
+            refused += [path for path in some if not stored(path)]
+    return {path: f"git cannot convert it from {encoded[path]} ({ATTRIBUTE})" for path in refused}
 
 
 def _filtered(repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...]) -> dict[str, str]:

@@ -1,8 +1,5 @@
-"""Writes the refs of results, those under `refs/cra/` and one new branch, so that they and their commits survive a
-power cut; and measures the space that they use in git.
-"""
+"""Writes the refs of results so that they and their commits survive a power cut; and measures the space that they use in git."""
 
-import itertools
 import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -142,62 +139,6 @@ def with_package(repo: Repository, folder: str) -> Repository:
             hint=f"rename it: git branch -m {folder} <other name>",
         )
     return repo
-
-
-def create_branch(repo: Repository, name: str, commit: str, synced: set[str] | None = None) -> None:
-    """Create the branch `name` at `commit`, durably; HEAD does not move. `synced` as for `update_ref`.
-
-    Raises:
-        RepositoryError: the branch exists, another one is in its way, or the name is invalid.
-    """
-    try:
-        repo.git("check-ref-format", f"refs/heads/{name}")
-        _sync_once(repo, commit, synced)
-        write_ref(repo, f"refs/heads/{name}", commit, repo.zero)
-    except GitError as exc:
-        raise RepositoryError(
-            f"cannot make the branch {name}: {exc.message}",
-            hint=f"rename or delete the one in the way: git branch -m {name} <other name>",
-        ) from exc
-
-
-def land(
-    repo: Repository, name: str, commit: str, *, before: tuple[str, str], synced: set[str] | None = None
-) -> str:
-    """Create or move the branch `name` to `commit`; if that branch is somebody else's, use the name with a number
-    appended. Returns the branch's name. `before` is the branch and the commit at which the run had landed when it last
-    ended, or ("", ""). That branch is moved if it is still there and nobody has checked it out. `synced` as for
-    `update_ref`.
-
-    Raises:
-        RepositoryError: as `create_branch`.
-    """
-    earlier, tip = before
-    standing = branch_tip(repo, earlier) if earlier else ""
-    if standing and standing in {tip, commit} and (standing == commit or not is_checked_out(repo, earlier)):
-        if standing != commit:
-            update_ref(repo, f"refs/heads/{earlier}", commit, expected=tip, synced=synced)
-        return earlier
-    # A process that died after it made the branch left it at this commit.
-    if branch_tip(repo, name) == commit:
-        return name
-    if earlier:
-        taken = list_refs(repo, "refs/heads/cra/")
-        name = next(new for n in itertools.count(2) if f"refs/heads/{(new := f'{name}-{n}')}" not in taken)
-    create_branch(repo, name, commit, synced)
-    return name
-
-
-def branch_tip(repo: Repository, name: str) -> str:
-    """The commit that the branch names; "" if there is no such branch."""
-    return list_refs(repo, f"refs/heads/{name}").get(f"refs/heads/{name}", "")
-
-
-def is_checked_out(repo: Repository, name: str) -> bool:
-    """Whether a worktree of the repository has the branch checked out."""
-    return bool(
-        one_line(repo.git("for-each-ref", "--format=%(worktreepath)", "--", f"refs/heads/{name}")).strip()
-    )
 
 
 def bytes_kept_by(repo: Repository, commits: Collection[str]) -> int:

@@ -12,9 +12,11 @@ from urllib.parse import urlsplit, urlunsplit
 from msgspec import Struct, structs
 
 from clean_room_agent.errors import GitError, RepositoryError
+from clean_room_agent.git.attributes import encodings, has_attributes, why_not_shown
 from clean_room_agent.git.command import HEX, Named, git, named_programs, names, one_line
 from clean_room_agent.git.generated import Generated, split_generated
 
+REMOTE_URLS = r"remote\..*\.url"
 READ_BY_GIT = (
     *(".gitignore", ".gitattributes", ".gitmodules", ".git/info/exclude", ".git/info/attributes"),
     *(".git/info/sparse-checkout", ".git/objects/info/alternates", ".git/shallow", ".git/packed-refs"),
@@ -91,6 +93,8 @@ class Listing(Struct, frozen=True, kw_only=True):
     remote_url: str | None
     generated: tuple[Generated, ...] = ()
     """The generated folders."""
+    encoded: tuple[tuple[str, str], ...] = ()
+    """(path, reason) of files that git converts to another encoding; they are not in `paths`. Sorted."""
 
 
 def open_repository(path: Path) -> Repository:
@@ -179,12 +183,18 @@ def list_work_tree(path: Path) -> Listing:
         top = find_top(path)
         head = one_line(git("rev-parse", "--verify", "-q", "HEAD^{commit}", cwd=top, ok=(0, 1, 128)))
     paths, generated = _list_paths(top)
+    configured = _configured(top, rf"^({REMOTE_URLS}|core\.attributesfile)$")
+    remote = [(key, value) for key, value in configured if key != "core.attributesfile"]
+    encoded: dict[str, str] = {}
+    if has_attributes(top, paths, (value for key, value in configured if key == "core.attributesfile")):
+        encoded = encodings(lambda args, given: git("check-attr", *args, cwd=top, input=given), paths)
     return Listing(
         top=top,
         head=head if re.fullmatch(HEX, head) else None,
-        paths=paths,
-        remote_url=remote_url(top),
+        paths=tuple(path for path in paths if path not in encoded) if encoded else paths,
+        remote_url=_shown_url(remote),
         generated=generated,
+        encoded=tuple((path, why_not_shown(name)) for path, name in sorted(encoded.items())),
     )
 
 
@@ -233,9 +243,13 @@ def list_files(top: Path) -> tuple[str, ...]:
     return tuple(sorted(path for path in set(_list_paths(top)[0]) if _is_regular(top, path)))
 
 
-def current_branch(repo: Repository) -> str | None:
-    """The full name of the branch that is checked out; None if HEAD is detached."""
-    return one_line(repo.git("symbolic-ref", "-q", "HEAD", ok=(0, 1))) or None
+def list_others(top: Path) -> dict[str, str]:
+    """What else git tracks or would offer to add, by path: "a link", or "a submodule" (any other repository)."""
+    listed = set(_list_paths(top)[0])
+    links = {path: "a link" for path in listed if (top / path).is_symlink()}
+    return links | {
+        path.rstrip("/"): "a submodule" for path in listed - links.keys() if (top / path).is_dir()
+    }
 
 
 def author_of(repo: Repository) -> tuple[str, str]:
@@ -252,10 +266,18 @@ def remote_url(top: Path) -> str | None:
     """Where `origin`, or else the first remote, points to, without any user name or password; None if these cannot be
     separated from it.
     """
-    found = names(git("config", "-z", "--get-regexp", r"^remote\..*\.url$", cwd=top, ok=(0, 1)))
+    return _shown_url(_configured(top, rf"^{REMOTE_URLS}$"))
+
+
+def _configured(top: Path, pattern: str) -> list[tuple[str, str]]:
+    """The configuration's keys that match, with their values."""
+    found = names(git("config", "-z", "--get-regexp", pattern, cwd=top, ok=(0, 1)))
+    return [entry.partition("\n")[::2] for entry in found]
+
+
+def _shown_url(remotes: list[tuple[str, str]]) -> str | None:
     urls: dict[str, str] = {}
-    for entry in found:
-        key, _, url = entry.partition("\n")
+    for key, url in remotes:
         urls.setdefault(key[len("remote.") : -len(".url")], url)
     if not urls:
         return None

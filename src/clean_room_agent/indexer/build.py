@@ -171,7 +171,7 @@ def _summary(conn: Connection, run: IndexRun, outcome: Outcome) -> IndexSummary:
         files_deleted=outcome.deleted,
         symbols=files.count_symbols(conn),
         failures=tuple((one.path, one.message) for one in outcome.failures),
-        left_out=tuple(sorted([*files.list_left_out(conn), *outcome.left_out.items()])),
+        left_out=tuple(sorted([*files.list_left_out(conn), *outcome.left_out.items(), *run.listing.encoded])),
         unparsed=files.list_unparsed(conn),
         generated=run.listing.generated,
         commits=files.count_commits(conn),

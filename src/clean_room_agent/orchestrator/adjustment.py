@@ -65,7 +65,6 @@ def _adjusted(
 def _revise(
     run: Run, part: Part, outcomes: tuple[StepOutcome, ...], left: tuple[PlanStep, ...], pass_id: str
 ) -> Planned[PlanAdjustment]:
-    known = run.commits.tree().paths
     route = run.limits.orchestrator.adjusting
     asks = bool(left) and (route == "one-call" or bool(outcomes[-1].failures))
     package = _package(run, part, left, pass_id) if asks else None
@@ -79,7 +78,7 @@ def _revise(
         outcomes,
         task=run.task.words,
         pass_id=pass_id,
-        paths=known,
+        paths=run.commits.tree().places,
         diff=run.commits.readable_diff(),
         limits=plan_limits(run.models, run.limits.orchestrator),
         route=route,

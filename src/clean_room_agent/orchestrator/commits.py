@@ -10,8 +10,11 @@ from msgspec import Struct
 from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchEdit, Stub
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.cancellation import Interrupts
+from clean_room_agent.execute.edits.places import Places
 from clean_room_agent.file_contents import NotTextError, TextFile, decode
-from clean_room_agent.git.commits import FileChange, commit_files
+from clean_room_agent.git.attributes import why_not_shown
+from clean_room_agent.git.branches import land
+from clean_room_agent.git.commits import FileChange, commit_files, encodings_at
 from clean_room_agent.git.history import (
     ChangedPath,
     changed_paths,
@@ -21,11 +24,12 @@ from clean_room_agent.git.history import (
     read_object,
     readable_diff,
 )
-from clean_room_agent.git.refs import keep_commit, land, list_refs, update_ref
+from clean_room_agent.git.refs import keep_commit, list_refs, update_ref
 from clean_room_agent.git.repository import Repository, author_of
 from clean_room_agent.orchestrator.spending import Timed, untimed
 
 REGULAR_MODES = frozenset({"100644", "100755"})
+OTHERS = {"120000": "a link", "160000": "a submodule"}
 SCAFFOLD_ENTRY = "scaffold"
 
 
@@ -44,6 +48,13 @@ class Tree(Struct, frozen=True, kw_only=True, dict=True):
         """The regular files of the tree."""
         entries = list_tree(self.repo, self.commit)
         return frozenset(path for path, entry in entries.items() if entry.mode in REGULAR_MODES)
+
+    @cached_property
+    def places(self) -> Places:
+        """The regular files, and what else stands in the tree."""
+        entries = list_tree(self.repo, self.commit)
+        others = {path: OTHERS[entry.mode] for path, entry in entries.items() if path not in self.paths}
+        return Places(self.paths, others)
 
     def mode(self, path: str) -> str | None:
         """The mode of the file as git writes it; None if the tree has no such file or link."""
@@ -75,12 +86,18 @@ class Tree(Struct, frozen=True, kw_only=True, dict=True):
             raise NotTextError("it does not exist")
         return decode(data)
 
+    def encodings(self, paths: tuple[str, ...]) -> Mapping[str, str]:
+        """To what git converts those of `paths` that it does not write as UTF-8."""
+        return encodings_at(self.repo, self.commit, paths)
+
     def texts(self, paths: tuple[str, ...]) -> tuple[dict[str, str], dict[str, str]]:
-        """(texts of those of `paths` that exist and can be edited, reason by path for those that cannot)."""
+        """(texts of those of `paths` that exist and can be edited, reason by path for those that cannot, or that could
+        not be created).
+        """
         texts: dict[str, str] = {}
-        refused: dict[str, str] = {}
+        refused = {path: why_not_shown(name) for path, name in self.encodings(paths).items()}
         for path in paths:
-            if path not in self.paths:
+            if path not in self.paths or path in refused:
                 continue
             try:
                 texts[path] = self.read(path).text

@@ -144,7 +144,7 @@ def _plan_part(
         part,
         meta,
         pass_id=pass_id,
-        paths=known,
+        paths=run.commits.tree().places,
         diff=run.commits.readable_diff(),
         limits=plan_limits(run.models, limits, short=failed is not None and failed.cut_off),
         evidence=evidence,

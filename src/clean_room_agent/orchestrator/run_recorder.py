@@ -33,6 +33,8 @@ class RunHeader(Struct, frozen=True, kw_only=True):
     program_version: str
     base_commit: str
     """What HEAD was."""
+    given: tuple[tuple[EventKind, str], ...] = ()
+    """What the user gave a new run beside the task, as events: flags and plans."""
 
 
 class PassHeader(Struct, frozen=True, kw_only=True):
@@ -89,7 +91,7 @@ class RunRecorder:
         resumed: runs.OrchestratorRunRow | None = None,
         timed: Timed = untimed,
     ) -> None:
-        """Record the run as running; `resumed` is its row from before."""
+        """Record the run as running, a new one together with what it was given; `resumed` is its row from before."""
         self.timed = timed
         self._header = header
         self._record = record
@@ -117,6 +119,7 @@ class RunRecorder:
                 program_version=header.program_version,
                 base_commit=header.base_commit,
             ),
+            tuple(self._event_row(header.task_id, kind, detail) for kind, detail in header.given),
         )
 
     def snapshot_taken(self, commit: str, account: object) -> None:
@@ -332,9 +335,12 @@ class RunRecorder:
 
     def event(self, pass_id: str, kind: EventKind, detail: str) -> None:
         """Record something that happened outside the passes."""
-        row = runs.EventRow(task_id=pass_id, kind=kind, detail=detail, timestamp=self._record.now())
+        row = self._event_row(pass_id, kind, detail)
         # A pass that a resumed run reads again records the same events again.
         self._record.write(runs.append_event_once if self._resumed else runs.append_event, row)
+
+    def _event_row(self, pass_id: str, kind: EventKind, detail: str) -> runs.EventRow:
+        return runs.EventRow(task_id=pass_id, kind=kind, detail=detail, timestamp=self._record.now())
 
     def now(self) -> str:
         """The record's time."""

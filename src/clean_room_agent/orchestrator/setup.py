@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from clean_room_agent.artifacts.outcomes import EventKind, TimeKind, reason_of, status_of
+from clean_room_agent.artifacts.outcomes import TimeKind, reason_of, status_of
 from clean_room_agent.db.raw.runs import OrchestratorRunRow
 from clean_room_agent.git.commits import Snapshot, snapshot
 from clean_room_agent.git.generated import generated_in
@@ -17,7 +17,7 @@ from clean_room_agent.orchestrator.commits import RunCommits
 from clean_room_agent.orchestrator.events import RunStarted
 from clean_room_agent.orchestrator.journal import Journal
 from clean_room_agent.orchestrator.run import Progress, Run, RunContext, RunIndex
-from clean_room_agent.orchestrator.task import PlanGiven, Task
+from clean_room_agent.orchestrator.task import Task
 from clean_room_agent.orchestrator.testing.worktrees import WorktreePool, several
 
 
@@ -54,13 +54,9 @@ class RunParts(Struct, frozen=True, kw_only=True):
     worktrees: WorktreePool
 
 
-PLANS_ITSELF = PlanGiven()
-
-
 @contextlib.contextmanager
-def opened_run(parts: RunParts, given: PlanGiven = PLANS_ITSELF) -> Iterator[Run]:
-    """A run whose worktree is at the snapshot, with the plans that the user gave recorded; whatever happens inside, the worktree
-    is removed afterwards.
+def opened_run(parts: RunParts) -> Iterator[Run]:
+    """A run whose worktree is at the snapshot; whatever happens inside, the worktree is removed afterwards.
 
     If the body raises, the run's end is recorded before the exception is passed on.
     """
@@ -70,26 +66,14 @@ def opened_run(parts: RunParts, given: PlanGiven = PLANS_ITSELF) -> Iterator[Run
             with journal.interrupts.shield():
                 taken = _take_snapshot(parts)
                 parts.worktrees.open(taken.commit, resumed=parts.origin.resumed is not None)
-            run = _assemble(parts, taken, given)
-            _note_given(run, given)
-            yield run
+            yield _assemble(parts, taken)
     except BaseException as error:
         with journal.interrupts.closing():
             journal.recorder.ended(status_of(error), reason=reason_of(error))
         raise
 
 
-def _note_given(run: Run, given: PlanGiven) -> None:
-    """Record the plans that the user gave, so that a replay has them."""
-    for kind, plan in (
-        (EventKind.PLAN_GIVEN, given.single),
-        (EventKind.META_PLAN_GIVEN, given.meta_plan),
-    ):
-        if plan is not None:
-            run.recorder.event(run.task.task_id, kind, plan.model_dump_json())
-
-
-def _assemble(parts: RunParts, taken: Snapshot, given: PlanGiven) -> Run:
+def _assemble(parts: RunParts, taken: Snapshot) -> Run:
     journal, runner = parts.journal, parts.worktrees.first
     for text in parts.worktrees.notes:
         journal.recorder.note(text)
@@ -105,11 +89,15 @@ def _assemble(parts: RunParts, taken: Snapshot, given: PlanGiven) -> Run:
             commits,
             runner,
             # The index describes the user's tree: the worktree lacks what the snapshot leaves out, and has other line ends.
-            unlike=(*(path for path, _ in taken.excluded), *taken.reshaped),
+            unlike=tuple(
+                path
+                for path in (*(path for path, _ in taken.excluded), *taken.reshaped)
+                if path not in taken.encoded
+            ),
         ),
         models=parts.models.client,
         journal=journal,
-        progress=Progress(asked=given.paths),
+        progress=Progress(),
     )
 
 
@@ -124,6 +112,7 @@ def _take_snapshot(parts: RunParts) -> Snapshot:
             "untracked": taken.untracked,
             "excluded": taken.excluded,
             "absent": taken.absent,
+            "encoded": taken.encoded,
             "reshaped": taken.reshaped,
             "generated": [(folder.path, folder.what) for folder in taken.generated],
         }
@@ -176,6 +165,7 @@ def recorded_snapshot(run: OrchestratorRunRow) -> Snapshot:
         excluded=tuple((path, reason) for path, reason in account["excluded"]),
         reshaped=tuple(account.get("reshaped", ())),
         absent=tuple(account.get("absent", ())),
+        encoded=tuple(account.get("encoded", ())),
         generated=generated_in(run.snapshot),
     )
 
@@ -184,6 +174,7 @@ def differences(taken: Snapshot) -> list[str]:
     """In words, how the worktree differs from what the user sees, apart from what the first lines say."""
     said = (
         ("filter drivers do not run here; tests see what is committed (of LFS: pointers)", taken.converted),
+        ("git converts their encoding, so they are neither shown to models nor edited", taken.encoded),
         ("the worktree has other line endings than your tree", taken.reshaped),
         ("left out by your sparse checkout, but present in the worktree", taken.absent),
     )

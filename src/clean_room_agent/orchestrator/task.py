@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from clean_room_agent.artifacts.names import relative_pass
+from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.orchestrator.config import EditConfig, OrchestratorConfig, RecoveryConfig, SolveConfig
 
 if TYPE_CHECKING:
@@ -51,6 +52,12 @@ class PlanGiven(Struct, frozen=True, kw_only=True):
     single: "PartPlan | None" = None
     """A plan followed as one atomic step."""
     hints: tuple[Hint, ...] = ()
+
+    @property
+    def events(self) -> tuple[tuple[EventKind, str], ...]:
+        """The plans, as the record keeps them."""
+        plans = ((EventKind.PLAN_GIVEN, self.single), (EventKind.META_PLAN_GIVEN, self.meta_plan))
+        return tuple((kind, plan.model_dump_json()) for kind, plan in plans if plan is not None)
 
     @property
     def paths(self) -> frozenset[str]:

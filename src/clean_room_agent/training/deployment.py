@@ -18,7 +18,6 @@ v2: retiring v2 brings v1 back, and retiring that brings back the base.
 
 import contextlib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from msgspec import Struct
 
@@ -38,7 +37,7 @@ from clean_room_agent.db.raw.training import (
     set_deployed,
 )
 from clean_room_agent.errors import UsageError
-from clean_room_agent.file_contents import atomic_write
+from clean_room_agent.file_contents import atomic_write, decode
 from clean_room_agent.workspace import Workspace, hold
 
 TABLE = "models.overrides"
@@ -122,7 +121,9 @@ class Deployer(Struct, frozen=True, kw_only=True):
     ) -> Changed:
         stage, path = adapter.stage_name, self.workspace.config
         replaced = self.in_force().get(stage, "")
-        text = with_entry(_text(path), TABLE, stage, tag or None)
+        content = path.read_bytes()
+        file = decode(content, max_bytes=len(content))
+        text = with_entry(file.text, TABLE, stage, tag or None)
         row = DeploymentRow(
             adapter_id=adapter.id,
             evaluation_id=evaluation_id,
@@ -134,7 +135,7 @@ class Deployer(Struct, frozen=True, kw_only=True):
             timestamp=self.record.now(),
         )
         self.record.write(append_deployment, row)
-        atomic_write(path, text, private=True)
+        atomic_write(path, file.encode(text), private=True)
         self.tell_who_is_in_force()
         return Changed(stage=stage, tag=tag, replaced=replaced)
 
@@ -171,10 +172,3 @@ def _settle(stack: list[str], tag: str) -> None:
         stack.append(tag)
     else:
         stack.clear()
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as exc:
-        raise UsageError(f"cannot read {path}: {exc.strerror or exc}") from exc

@@ -115,6 +115,14 @@ def test_a_failing_event_raises_for_its_submitter_only_and_leaves_nothing(
     assert sorted(kinds(tmp_path)) == ["good1", "good2"]
 
 
+def test_what_a_run_was_given_is_recorded_with_its_row_or_not_at_all(record: Record) -> None:
+    given = [EventRow(task_id=run().task_id, kind="flags", detail="{}", timestamp="now")]
+    record.write(append_orchestrator_run, run(), given)
+    with pytest.raises(RecordError):
+        record.write(append_orchestrator_run, run(), given)
+    assert len(record.write(list_events, run().task_id)) == 1
+
+
 def test_what_the_database_refuses_is_an_error_of_ours(record: Record) -> None:
     record.write(append_orchestrator_run, run())
     with pytest.raises(RecordError, match="never replaced") as caught:

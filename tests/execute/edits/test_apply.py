@@ -4,9 +4,10 @@ from hypothesis import strategies as st
 from testing.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.artifacts.context import ContextPackage
-from clean_room_agent.artifacts.edits import EditCode, PatchEdit
-from clean_room_agent.artifacts.plans import TargetFile
+from clean_room_agent.artifacts.edits import EditCode, EditKind, PatchEdit
+from clean_room_agent.artifacts.plans import FileRole, TargetFile
 from clean_room_agent.execute.edits.apply import Applied, apply_edits, paths_named
+from clean_room_agent.execute.edits.places import Places
 from clean_room_agent.execute.edits.rules import EditRules
 from clean_room_agent.file_contents import decode
 
@@ -434,3 +435,35 @@ def test_a_text_across_two_neighbouring_shown_symbols_is_found() -> None:
     target = EditRules(targets=(TargetFile(path="c.py"),))
     reports = apply_edits((across,), files, apart, target).result.reports
     assert [(report.code.value, report.tier) for report in reports] == [("APPLIED", 2)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "words"),
+    [
+        ("create", "link.py", "link.py is a link"),
+        ("edit", "link.py", "link.py is a link"),
+        ("delete", "link.py", "link.py is a link"),
+        ("create", "a.py/b.py", "a.py is a file"),
+        ("create", "pkg", "pkg is a folder"),
+        ("create", "A.py", "letter case"),
+    ],
+)
+def test_an_edit_where_no_file_can_be_is_refused(kind: EditKind, path: str, words: str) -> None:
+    role: FileRole = "delete" if kind == "delete" else "create"
+    places = Places(("a.py", "pkg/x.py"), {"link.py": "a link"})
+    rules = EditRules(targets=(TargetFile(path=path, role=role),), places=places)
+    edit = PatchEdit(kind=kind, file_path=path, search="x", replacement="y = 1\n")
+    (report,) = apply_edits((edit,), {}, package(), rules).result.reports
+    assert report.code is EditCode.WRONG_FILE
+    assert words in report.detail
+
+
+def test_a_file_may_become_a_folder_in_one_answer() -> None:
+    targets = (TargetFile(path="a", role="delete"), TargetFile(path="a/b.py", role="create"))
+    rules = EditRules(targets=targets, places=Places(("a",)))
+    edits = (
+        PatchEdit(kind="create", file_path="a/b.py", replacement="b = 1\n"),
+        PatchEdit(kind="delete", file_path="a"),
+    )
+    applied = apply_edits(edits, {"a": "text\n"}, package(), rules)
+    assert applied.texts == {"a": None, "a/b.py": "b = 1\n"}

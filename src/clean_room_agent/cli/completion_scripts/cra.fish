@@ -1,7 +1,9 @@
 # Completion of cra for fish. A path that is not absolute (./cra) is not run for it: it may be anybody's.
+# fish escapes each word for the quote that is open.
 function __cra_complete
     set -l words (commandline -opc)
-    set -l word (commandline -ct)
+    set -l typed (commandline -ct)
+    set -l word (string unescape -- "$typed"; or string unescape -- "$typed'"; or string unescape -- "$typed\""; or printf '%s\n' "$typed")
     set -l program cra
     string match -q -- '/*' $words[1]; and set program $words[1]
     set -e words[1]

@@ -1,18 +1,20 @@
 #compdef cra
 # Completion of cra for zsh. A path that is not absolute (./cra) is not run for it: it may be anybody's.
+# compadd escapes each word for the quote that is open.
 _cra() {
-    local program=cra how='' line value
-    local -a offer
+    local program=cra how='' line typed=$QIPREFIX$PREFIX
+    local -a names shown end
     [[ $words[1] == /* ]] && program=$words[1]
+    [[ -n $compstate[quote] ]] && typed+=${compstate[quote]#\$}
     while IFS= read -r line; do
         if [[ -z $how ]]; then how=$line; continue; fi
-        value=${line%%$'\t'*}
-        [[ $line == *$'\t'* ]] && offer+=("${value//:/\\:}:${line#*$'\t'}") || offer+=("${value//:/\\:}")
-    done < <(_CRA_COMPLETE=zsh command $program "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)
+        names+=("${line%%$'\t'*}")
+        [[ $line == *$'\t'* ]] && shown+=("${line/$'\t'/  -- }") || shown+=("$line")
+    done < <(_CRA_COMPLETE=zsh command $program "${(@Q)words[2,CURRENT-1]}" "${(Q)typed}" 2>/dev/null)
     [[ $how == (files|folders) && $PREFIX == --*=* ]] && compset -P 1 '*='
+    [[ $how == open ]] && end=(-S '')
     case $how in
-        words) _describe -V cra offer ;;
-        open) _describe -V cra offer -S '' ;;
+        words|open) compadd -V cra -l -d shown $end -a -- names ;;
         files) _files ;;
         folders) _files -/ ;;
     esac

@@ -5,7 +5,7 @@ from typing import Any
 
 from clean_room_agent.app.config_values import (
     ConfiguredValue,
-    find_values,
+    list_values,
     workspace_or_none,
 )
 from clean_room_agent.app.settings import user_config_file
@@ -19,7 +19,7 @@ COLOURS = {"repository": "green", "user": "cyan", "default": "dim", "not set": "
 def tell(repo: Path, path: Path, key: str, *, user: bool, as_json: bool, told: str) -> None:
     """Print what was written to the file, and whether it takes effect here."""
     workspace = workspace_or_none(repo) if user else None
-    inforce = [each for each in find_values(workspace, key) if each.key == key] if workspace else []
+    inforce = [each for each in list_values(workspace) if each.key == key] if workspace else []
     shadowed = [each for each in inforce if each.source == "repository"]
     if as_json:
         output.answer_json({"file": path, "key": key, "shadowed": bool(shadowed)})

@@ -1,5 +1,7 @@
 """Runs: the status of each, its events and times, its archived session, and how a person lists and names them."""
 
+from collections.abc import Iterable
+
 from msgspec import Struct, structs
 
 from clean_room_agent.artifacts.names import parse_run
@@ -83,12 +85,15 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
 ORCHESTRATOR_RUNS = Table("orchestrator_runs", OrchestratorRunRow)
 
 
-def append_orchestrator_run(conn: Connection, row: OrchestratorRunRow) -> int:
-    """Insert the run and return its id.
+def append_orchestrator_run(
+    conn: Connection, row: OrchestratorRunRow, given: "Iterable[EventRow]" = ()
+) -> int:
+    """Insert the run with what the user gave it, so that neither is recorded without the other; return the run's id.
 
     Raises:
         RecordError: (through the record) this task already has a run.
     """
+    append_events(conn, given)
     return ORCHESTRATOR_RUNS.insert(conn, row)
 
 
@@ -133,6 +138,12 @@ EVENTS = Table("events", EventRow)
 def append_event(conn: Connection, row: EventRow) -> int:
     """Insert the event and return its id."""
     return EVENTS.insert(conn, row)
+
+
+def append_events(conn: Connection, rows: Iterable[EventRow]) -> None:
+    """Insert the events, all or none."""
+    for row in rows:
+        EVENTS.insert(conn, row)
 
 
 def append_event_once(conn: Connection, row: EventRow) -> int:

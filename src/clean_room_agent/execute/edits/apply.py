@@ -78,7 +78,8 @@ def apply_edits(
     (`paths_named`). After a refusal the remaining edits are still judged, as if the refused one had not been there, so
     that one report tells all.
     """
-    edited = _EditedTexts(files=files, package=package, rules=rules)
+    gone = frozenset(edit.file_path for edit in edits if edit.kind == "delete")
+    edited = _EditedTexts(files=files, package=package, rules=rules, gone=gone)
     reports = [edited.judge(index, edit) for index, edit in enumerate(edits)]
     if all(report.code.accepted for report in reports):
         reports = edited.check_results(reports)
@@ -96,7 +97,12 @@ def apply_edits(
 class _EditedTexts:
     """The texts of one answer while its edits are applied."""
 
-    def __init__(self, *, files: Mapping[str, str], package: ContextPackage, rules: EditRules) -> None:
+    def __init__(
+        self, *, files: Mapping[str, str], package: ContextPackage, rules: EditRules, gone: frozenset[str]
+    ) -> None:
+        """`gone` are the files that the answer deletes: if one stays, none of its edits counts."""
+        self._gone = gone
+        self._made: set[str] = set()
         self._originals = dict(files)
         self._package = package
         self._rules = rules
@@ -108,6 +114,9 @@ class _EditedTexts:
         file = self._file(edit.file_path)
         refusal = refuse_path(edit, self._rules, self._package, exists=edit.file_path in self._originals)
         report = EditReport(index=index, file_path=edit.file_path, kind=edit.kind, code=EditCode.APPLIED)
+        if refusal is None and file.text is None:
+            obstacle = self._rules.places.obstacle(edit.file_path, made=self._made, gone=self._gone)
+            refusal = Refusal(code=EditCode.WRONG_FILE, detail=obstacle) if obstacle else None
         if refusal is None and edit.kind != "delete":
             refusal = self._refuse_text(edit, file)
         if refusal is not None:
@@ -197,6 +206,7 @@ class _EditedTexts:
                 report, code=EditCode.OVERLAP, detail="an earlier edit of this answer deletes the file"
             )
         file.text = edit.replacement
+        self._made.add(report.file_path)
         return report
 
     def _delete(self, report: EditReport, file: _File) -> EditReport:

@@ -15,12 +15,14 @@ from msgspec import Struct, field
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
 from clean_room_agent.execute.edits.format import is_prose
+from clean_room_agent.execute.edits.places import Places
 from clean_room_agent.paths import is_installed_metadata, is_test_configuration, is_test_path, matches_glob
 
 if TYPE_CHECKING:
     from clean_room_agent.artifacts.plans import FileRole, TargetFile
 
-MAX_PATH = 4096
+MAX_PATH_BYTES = 1024
+"""What every system takes, below the folder of a worktree."""
 MAX_SEGMENT_BYTES = 255
 MAX_DEPTH = 40
 CONTROL_FOLDERS = frozenset({".git", ".clean_room", ".hg", ".svn", ".bzr", ".jj"})
@@ -96,7 +98,7 @@ DOTS_ARE_TEXT = frozenset({".pyi", ".yaml", ".yml"})
 
 def path_fault(path: str) -> str:
     """Why `path` cannot name a file of the repository, in words; "" when it can."""
-    if not path or len(path) > MAX_PATH:
+    if not path or len(path.encode(errors="replace")) > MAX_PATH_BYTES:
         return "the path is empty or too long"
     if INVISIBLE.search(path) or any(
         unicodedata.category(character) in HIDDEN_CATEGORIES for character in path
@@ -155,9 +157,11 @@ class EditRules(Struct, frozen=True, kw_only=True):
     scripts: tuple[str, ...] = ()
     """What the test commands run and tests read; like tests, edited only if the plan names it."""
     uneditable: Mapping[str, str] = field(default_factory=dict)
-    """Files that exist and are not text that survives a round trip, or are links, and new ones that would be loaded in place
+    """Paths whose files are not text that survives a round trip, or would be none, and new ones that would be loaded in place
     of others: why, by path.
     """
+    places: Places = field(default_factory=lambda: Places(()))
+    """Of the tree that is edited."""
 
     def role(self, path: str) -> "FileRole | None":
         """What the step has to do with `path`; None if it is not a target."""

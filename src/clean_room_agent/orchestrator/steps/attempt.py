@@ -321,6 +321,7 @@ def edited(
         protected=run.limits.edit.protected,
         scripts=tuple(sorted(run.deciding.files)),
         uneditable={**_hiding(run, job, tree, edits), **uneditable},
+        places=tree.places,
     )
     return apply_edits(edits, without_rewritten(texts, edits, run.commits.tree()), package, rules)
 
