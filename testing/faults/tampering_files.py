@@ -72,6 +72,31 @@ def test_even_split():
 def test_split_keeps_every_cent():
     same(sum(split(100, 3)), 100)
 """
+OPTIONAL = """\
+from till.money import split
+
+try:
+    from tests.local import WANTED
+except ImportError:
+    WANTED = 100
+
+
+def test_split_keeps_every_cent():
+    assert sum(split(100, 3)) == WANTED
+"""
+ALL_CASES = """\
+import json
+from pathlib import Path
+
+from till.money import split
+
+
+def test_split_keeps_every_cent():
+    wanted = {}
+    for case in sorted(Path("cases").glob("*.json")):
+        wanted.update(json.loads(case.read_text()))
+    assert sum(split(100, 3)) == wanted["sum"]
+"""
 SAME = "def same(left, right):\n    assert left == right\n"
 CASES = """\
 import unittest
@@ -231,6 +256,20 @@ FILE_TRICKS: tuple[Trick, ...] = (
         kind="helpers",
         files={**TILL, "tests/test_money.py": HELPED, "tests/checks.py": SAME},
         changed={"tests/checks.py": "def same(left, right):\n    return left\n", "till/money.py": TOUCHED},
+        command=PYTEST,
+    ),
+    Trick(
+        name="an optional helper of the tests is made",
+        kind="helpers",
+        files={**TILL, "tests/test_money.py": OPTIONAL},
+        changed={"tests/local.py": "WANTED = 99\n", "till/money.py": TOUCHED},
+        command=PYTEST,
+    ),
+    Trick(
+        name="data joins that of the tests",
+        kind="data",
+        files={**TILL, "tests/test_money.py": ALL_CASES, "cases/a.json": _sum(100)},
+        changed={"cases/b.json": _sum(99), "till/money.py": TOUCHED},
         command=PYTEST,
     ),
     Trick(

@@ -129,6 +129,21 @@ def test_helpers_and_data_beside_tests_decide_by_their_names(path: str, text: st
     assert of({path: text}).decides(path) is decides
 
 
+@pytest.mark.parametrize("naming", ["tests/test_b.py", "till/money.py", ""])
+def test_data_that_only_a_test_names_decides(naming: str) -> None:
+    files = {"shares/x.txt": "", "tests/test_b.py": "", "till/money.py": ""}
+    if naming:
+        files |= {"tests/test_b.py": "run(['cat', 'shares/x.txt'])\n"} | {naming: "'shares/x.txt'\n"}
+    assert of(files).decides("shares/x.txt") is (naming == "tests/test_b.py")
+
+
+def test_a_helper_that_tests_looked_for_in_vain_decides_when_it_is_made() -> None:
+    deciding = of({}, Trace(missing=("tests.local", "till.refunds")))
+    assert deciding.decides("tests/local.py")
+    assert not deciding.decides("tests/other.py")
+    assert not deciding.decides("till/refunds.py")
+
+
 def test_a_folder_of_tests_in_a_package_is_no_product() -> None:
     files = {"till/test/client.py": "", "till/test/test_client.py": ""}
     assert of(files).decides("till/test/client.py")
@@ -171,7 +186,7 @@ TRACED = {
     "own.txt": "1",
     "shares.txt": "1",
     "tests/test_a.py": (
-        "import subprocess, sys\nfrom pathlib import Path\nfrom till.own import load\n\n\n"
+        "import subprocess, sys\ntry: import tests.local\nexcept ImportError: pass\nfrom pathlib import Path\nfrom till.own import load\n\n\n"
         "def test_a(purse, tmp_path):\n    (tmp_path / 'b').write_text('1')\n"
         "    assert load() == Path('shares.txt').read_text()\n"
         "    assert subprocess.check_output([sys.executable, '-m', 'till.cli'])\n"
@@ -196,5 +211,6 @@ def test_the_trace_of_a_run_says_what_its_tests_depend_on(
     assert {"till/plug.py"} <= set(trace.parts)
     assert {"", "tests"} <= set(trace.roots)
     assert "pytest" in trace.modules
+    assert "tests.local" in trace.missing
     deciding = of(TRACED, trace, command)
     assert deciding.files == {"check.py", "ci_check.py", "conftest.py", "till/plug.py", "shares.txt"}

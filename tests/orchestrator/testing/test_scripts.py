@@ -30,6 +30,7 @@ def package(**scripts: str) -> str:
         ("python -m tools", {"tools/__main__.py": ""}, ["tools/__main__.py"]),
         ("coverage run tests/run.py", {"tests/run.py": ""}, ["tests/run.py"]),
         ("pytest -p till.plugin -c ci/pytest.cfg", {"ci/pytest.cfg": ""}, ["ci/pytest.cfg"]),
+        ("pytest @ci/args.txt", {"ci/args.txt": ""}, ["ci/args.txt"]),
         ("mocha -r ./support/setup.js", {"support/setup.js": ""}, ["support/setup.js"]),
         ("sh a.sh", {"a.sh": "sh b.sh\n", "b.sh": ". ./c.sh\n", "c.sh": ""}, ["a.sh", "b.sh", "c.sh"]),
         ("sh a.sh", {"a.sh": '. "$(dirname "$0")/ci/c.sh"\n', "ci/c.sh": ""}, ["a.sh", "ci/c.sh"]),

@@ -24,6 +24,7 @@ from clean_room_agent.orchestrator.testing.test_commands import (
     guard_folder,
 )
 from clean_room_agent.paths import (
+    is_code,
     is_named_test,
     is_test_configuration,
     is_test_data,
@@ -35,6 +36,7 @@ from clean_room_agent.paths import (
 
 MAX_FACTS = 3000
 """Facts of one kind that are kept."""
+MAX_TEXTS = 200
 MAX_LINE = 20_000
 IMPORT_ROOTS = ("", "src", "lib")
 PYTHONS_OWN = sys.stdlib_module_names - {"test", "this", "antigravity"}
@@ -59,6 +61,8 @@ class Trace(Struct, frozen=True, kw_only=True):
     """Folders from which modules were imported."""
     modules: tuple[str, ...] = ()
     """Names of modules that were imported from outside the tree."""
+    missing: tuple[str, ...] = ()
+    """Names of modules that were looked for and not found."""
 
 
 NO_TRACE = Trace()
@@ -85,6 +89,7 @@ def read_trace(report: Path) -> Trace:
         parts=_kept(first("part")),
         roots=_kept(first("root")),
         modules=_kept(first("module") - PYTHONS_OWN),
+        missing=_kept(first("missing")),
     )
 
 
@@ -128,10 +133,12 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
         if path in self.files:
             return True
         if path not in self.paths:
-            return _family(path) in self._families
+            return _family(path) in self._families or (is_test_path(path) and self._is_missing(path))
         if is_test_data(path) and path not in self._product_data:
             return True
-        return is_test_path(path) and is_test_support(path, self.read(path), self.paths)
+        if is_test_path(path):
+            return is_test_support(path, self.read(path), self.paths)
+        return not is_code(path) and path not in self._product_data and self._is_named_by_tests(path)
 
     def hides(self, path: str, gone: Collection[str] = ()) -> str:
         """What a new file of this name would be loaded in place of, in words; "" if of nothing. `gone` are files of the
@@ -165,6 +172,29 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
             for end in (".py", "/__init__.py")
         )
         return next((other for other in sorted(taken) if other in others), "")
+
+    def _is_missing(self, path: str) -> bool:
+        """Whether the new file would be found by a name that the tests looked for in vain, as an optional helper is."""
+        name = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        return path.endswith(".py") and any(
+            name == missing or name.endswith(f".{missing}") for missing in self.trace.missing
+        )
+
+    def _is_named_by_tests(self, path: str) -> bool:
+        """Whether the text of a test has the file's name, and that of no product code: a program that tests start may read
+        it.
+        """
+        name = posixpath.basename(path)
+        tests, product = self._texts
+        return name not in MIXED and name in tests and name not in product
+
+    @cached_property
+    def _texts(self) -> tuple[str, str]:
+        """The texts of the tests and of product code: of as many files as can be read in a second."""
+        code = [path for path in sorted(self.paths) if is_code(path)]
+        tests = [path for path in code if is_test_path(path)]
+        product = [path for path in code if not is_test_path(path)]
+        return "\n".join(map(self.read, tests[:MAX_TEXTS])), "\n".join(map(self.read, product[:MAX_TEXTS]))
 
     @cached_property
     def _test_roots(self) -> frozenset[str]:

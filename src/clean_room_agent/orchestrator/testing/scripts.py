@@ -295,6 +295,8 @@ def _options(words: list[str]) -> Iterator[tuple[str, str]]:
     """(option, value) of each option whose value decides, and of `-m`, `-C`."""
     for word, following in zip(words, [*words[1:], ""], strict=True):
         option, equals, value = word.partition("=")
+        if word.startswith("@"):  # pytest's own: a file with more arguments
+            yield "@", word[1:]
         if VALUED.fullmatch(option) or option in {"-m", "-C", "--directory"}:
             yield option, value if equals else following
 

@@ -33,6 +33,8 @@ _place: "list[str]" = []
 _trees: "list[str]" = []
 """The tree, with a slash at its end, as it is named and as it resolves."""
 _sources: "set[str]" = set()
+_tried: "set[str]" = set()
+"""The names of modules that were to be imported."""
 _seen: "set[tuple[str, ...]]" = set()
 
 
@@ -71,8 +73,11 @@ def below(file: "Any") -> str:
 
 
 def _heard(event: str, args: "Any") -> None:
-    if event == "import" and args[0] in RUNNERS:
-        os.environ[INSIDE] = "1"
+    if event == "import":
+        if args[0] in RUNNERS:
+            os.environ[INSIDE] = "1"
+        if len(_tried) < MAX_NAMES:
+            _tried.add(args[0])
     if event != "open" or len(_seen) >= MAX_READS:
         return
     try:
@@ -131,6 +136,8 @@ def _at_end(started_in: str, *, script: bool) -> "list[list[str]]":
             found.append(["root", os.path.dirname(inside)])
     loaded = "loaded" if judges else "tool"
     found += [[loaded, file] for file in sorted(_sources)[:MAX_NAMES]]
+    if judges:
+        found += [["missing", name] for name in sorted(_tried) if name not in sys.modules]
     for name, module in list(sys.modules.items())[:MAX_NAMES]:
         if not isinstance(module, types.ModuleType) or name == "__main__":
             continue
