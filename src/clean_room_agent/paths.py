@@ -199,6 +199,12 @@ def is_test_path(path: str) -> bool:
     return re.search(TEST_PATH, path.lower()) is not None
 
 
+def folder_of_tests(path: str) -> str:
+    """The outermost folder for tests that the file is in, with a slash at its end; "" if there is none."""
+    found = re.search(TEST_PATH, path.lower())
+    return path[: found.end()] if found is not None and found[0].endswith("/") else ""
+
+
 def is_test_configuration(path: str) -> bool:
     """Whether the whole file is about which tests run, or how, here or in continuous integration."""
     return re.search(TEST_CONFIGURATION, path.lower()) is not None or is_ci(path)

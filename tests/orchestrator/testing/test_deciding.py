@@ -75,7 +75,7 @@ def test_what_is_deleted_cannot_be_hidden() -> None:
 
 
 READERS = {
-    "tests/test_money.py": "load('rates.json'); def test_a(): pass\n",
+    "tests/test_money.py": "load('rates.json', 'shares'); def test_a(): pass\n",
     "till/data.py": "open(path)\n",
     "till/own.py": "open('own.json')\n",
 }
@@ -89,12 +89,15 @@ READERS = {
         ((("rates.json", "till/data.py", "tests/test_money.py"),), True),
         ((("a.json", "till/data.py", "tests/test_money.py"),), False),
         ((("own.json", "till/own.py", "tests/test_money.py"), ("own.json", "tests/test_money.py")), False),
+        ((("shares/a.json", "till/data.py", "tests/test_money.py"),), True),
+        ((("till/data/a.json", "till/data.py", "tests/test_money.py"),), False),
+        ((("tests/data/a.json", "till/data.py", "tests/test_money.py"),), True),
         ((("a.json",),), True),
         ((), False),
     ],
 )
 def test_data_is_the_tests_if_their_code_opens_it(reads: tuple[tuple[str, ...], ...], decides: bool) -> None:
-    files = {**READERS, "a.json": "", "rates.json": "", "own.json": ""}
+    files = {**READERS, "a.json": "", "rates.json": "", "own.json": "", reads[0][0] if reads else "": ""}
     path = reads[0][0] if reads else "a.json"
     assert of(files, Trace(reads=reads)).decides(path) is decides
 
@@ -141,6 +144,7 @@ def test_a_helper_that_tests_looked_for_in_vain_decides_when_it_is_made() -> Non
     deciding = of({}, Trace(missing=("tests.local", "till.refunds")))
     assert deciding.decides("tests/local.py")
     assert not deciding.decides("tests/other.py")
+    assert deciding.decides("tests/__snapshots__/a.snap")
     assert not deciding.decides("till/refunds.py")
 
 
@@ -152,6 +156,13 @@ def test_a_folder_of_tests_in_a_package_is_no_product() -> None:
 def test_data_that_the_product_reads_is_its_own_whatever_the_folder_is_called() -> None:
     trace = Trace(reads=(("fixtures/a.json", "till/money.py", "tests/test_money.py"),))
     assert not of({"fixtures/a.json": ""}, trace).decides("fixtures/a.json")
+
+
+def test_a_folder_for_specifications_that_holds_no_tests_is_not_the_tests() -> None:
+    deciding = of({"spec/api.yaml": ""})
+    assert not deciding.decides("spec/api.yaml")
+    assert not deciding.decides("spec/other.yaml")
+    assert deciding.decides("tests/other.yaml")
 
 
 def test_parts_of_tests_in_product_code_decide_unless_they_are_the_product() -> None:

@@ -30,6 +30,16 @@ def package(**scripts: str) -> str:
         ("python -m tools", {"tools/__main__.py": ""}, ["tools/__main__.py"]),
         ("coverage run tests/run.py", {"tests/run.py": ""}, ["tests/run.py"]),
         ("pytest -p till.plugin -c ci/pytest.cfg", {"ci/pytest.cfg": ""}, ["ci/pytest.cfg"]),
+        (
+            "python check.py",
+            {"check.py": "from ci.run import main\nimport till.money\n", "ci/run.py": "import pytest\n"},
+            ["check.py", "ci/run.py"],
+        ),
+        (
+            "node ci/check.js",
+            {"ci/check.js": "const run = require('./run');\n", "ci/run.js": "spawnSync('node')\n"},
+            ["ci/check.js", "ci/run.js"],
+        ),
         ("pytest @ci/args.txt", {"ci/args.txt": ""}, ["ci/args.txt"]),
         ("mocha -r ./support/setup.js", {"support/setup.js": ""}, ["support/setup.js"]),
         ("sh a.sh", {"a.sh": "sh b.sh\n", "b.sh": ". ./c.sh\n", "c.sh": ""}, ["a.sh", "b.sh", "c.sh"]),

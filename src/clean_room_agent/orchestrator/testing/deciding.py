@@ -24,6 +24,7 @@ from clean_room_agent.orchestrator.testing.test_commands import (
     guard_folder,
 )
 from clean_room_agent.paths import (
+    folder_of_tests,
     is_code,
     is_named_test,
     is_test_configuration,
@@ -133,12 +134,17 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
         if path in self.files:
             return True
         if path not in self.paths:
-            return _family(path) in self._families or (is_test_path(path) and self._is_missing(path))
+            helps = is_test_path(path) and (
+                self._is_missing(path) if is_code(path) else self._is_beside_tests(path)
+            )
+            return helps or _family(path) in self._families
         if is_test_data(path) and path not in self._product_data:
             return True
-        if is_test_path(path):
-            return is_test_support(path, self.read(path), self.paths)
-        return not is_code(path) and path not in self._product_data and self._is_named_by_tests(path)
+        if is_code(path):
+            return is_test_path(path) and is_test_support(path, self.read(path), self.paths)
+        if self._is_beside_tests(path):
+            return True
+        return path not in self._product_data and self._is_named_by_tests(path)
 
     def hides(self, path: str, gone: Collection[str] = ()) -> str:
         """What a new file of this name would be loaded in place of, in words; "" if of nothing. `gone` are files of the
@@ -172,6 +178,11 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
             for end in (".py", "/__init__.py")
         )
         return next((other for other in sorted(taken) if other in others), "")
+
+    def _is_beside_tests(self, path: str) -> bool:
+        """Whether the file is in a folder for tests that holds some; `spec/` may hold descriptions of the product."""
+        folder = folder_of_tests(path)
+        return folder != "" and any(one.startswith(folder) and is_test_module(one) for one in self.paths)
 
     def _is_missing(self, path: str) -> bool:
         """Whether the new file would be found by a name that the tests looked for in vain, as an optional helper is."""
@@ -231,11 +242,17 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
         return frozenset(tests - product), frozenset(product)
 
     def _is_read_for(self, path: str, chain: list[str]) -> bool:
-        """Whether a test among the files of `chain` names the file, and the code that opened it does not."""
-        name = posixpath.basename(path)
-        return name not in self.read(chain[0]) and any(
-            name in self.read(one) for one in chain[1:] if _is_tests(one)
-        )
+        """Whether a test among the files of `chain` names the file, or its folder, and the code that opened it does not, nor
+        is beside it.
+        """
+        folder, _, name = path.rpartition("/")
+        home = posixpath.dirname(chain[0])
+        if home and f"{folder}/".startswith(f"{home}/"):
+            return False
+        opening = self.read(chain[0])
+        tests = [self.read(one) for one in chain[1:] if _is_tests(one)]
+        names = [name, *([posixpath.basename(folder)] if folder else [])]
+        return any(any(one in text for text in tests) and one not in opening for one in names)
 
     @cached_property
     def _families(self) -> frozenset[tuple[str, str]]:

@@ -56,6 +56,11 @@ VARIABLE = re.compile(r"\$\{[^}]*\}|\$\([^()]*\)|`[^`]*`|\$\w+|\$")
 RULE = re.compile(r"(?P<targets>[^\s#:=][^:=#]*?)\s*::?(?!=)(?P<needs>[^;=]*)(?:;(?P<recipe>.*))?\Z")
 SETTING = re.compile(r"(?:export\s+|override\s+)?(?P<name>[\w.-]+)\s*[:?+!]{0,2}=\s*(?P<value>.*)\Z")
 INCLUDE = re.compile(r"\s*[-s]?include\s+(?P<files>.*)\Z")
+PROGRAMS = (".py", ".js", ".cjs", ".mjs", ".ts")
+IMPORTED = re.compile(r"(?:\b(?:from|import|require)\b\s*\(?\s*[\"']?)(\.{0,2}/|)([\w./-]+)")
+STARTS_RUNNER = re.compile(
+    r"\b(?:(?:pytest|unittest|node:test|mocha|jest|vitest)\b|(?:spawn|exec(?:File)?)(?:Sync)?\s*\()"
+)
 MAX_FILES = 200
 MAX_TEXT = 200_000
 MAX_PACKAGES = 50
@@ -125,10 +130,23 @@ class _Walk(Struct, kw_only=True):
             self._read_makefile(path, ())
         elif SHELL_NAME.match(name) or SHEBANG.match(text):
             self.follow(text, posixpath.dirname(path))
+        elif name.endswith(PROGRAMS) and not builds:
+            self._add_imported(path, text)
         elif builds and name.endswith(".py"):
             self.follow("\n".join(re.findall(r"[\"']([^\"'\n]+)[\"']", text)), posixpath.dirname(path))
         elif builds:
             self.follow(re.sub(r"(?m)^\s*(?:[\w.-]+\s*[:=]|-)\s*", "", text), posixpath.dirname(path))
+
+    def _add_imported(self, path: str, text: str) -> None:
+        """Add the modules that a program imports and that start a runner."""
+        folder = posixpath.dirname(path)
+        for dots, name in IMPORTED.findall(text):
+            inner = dots + name if "/" in name or dots else name.replace(".", "/")
+            for base in dict.fromkeys((folder, "")):
+                for end in ("", *PROGRAMS):
+                    found = _joined(base, inner + end)
+                    if found in self.files and STARTS_RUNNER.search(self.read(found)):
+                        self._add(found, "")
 
     def _add_shell(self, word: str, base: str) -> None:
         """Add the shell scripts and parts of Makefiles that the word names, even if only by a pattern."""
