@@ -199,6 +199,12 @@ def is_test_path(path: str) -> bool:
     return re.search(TEST_PATH, path.lower()) is not None
 
 
+def folder_of_tests(path: str) -> str:
+    """The outermost folder for tests that the file is in, with a slash at its end; "" if there is none."""
+    found = re.search(TEST_PATH, path.lower())
+    return path[: found.end()] if found is not None and found[0].endswith("/") else ""
+
+
 def is_test_configuration(path: str) -> bool:
     """Whether the whole file is about which tests run, or how, here or in continuous integration."""
     return re.search(TEST_CONFIGURATION, path.lower()) is not None or is_ci(path)
@@ -224,10 +230,14 @@ def is_named_test(path: str) -> bool:
     return re.search(NAMED_TEST, path.lower()) is not None
 
 
+def is_code(path: str) -> bool:
+    """Whether the file's suffix is that of a programming language."""
+    return re.search(CODE, path.lower()) is not None
+
+
 def is_test_data(path: str) -> bool:
     """Whether the file is data that tests compare with, by its name."""
-    lowered = path.lower()
-    return re.search(TEST_DATA, lowered) is not None and re.search(CODE, lowered) is None
+    return re.search(TEST_DATA, path.lower()) is not None and not is_code(path)
 
 
 def is_test_support(path: str, text: str, paths: Collection[str]) -> bool:
@@ -235,10 +245,9 @@ def is_test_support(path: str, text: str, paths: Collection[str]) -> bool:
 
     A folder `test` or `testing` inside a package offers help to others, like `numpy/testing`, unless it holds tests.
     """
-    lowered = path.lower()
     if not is_test_path(path) or is_named_test(path):
         return False
-    if re.search(CODE, lowered) and re.search(HOLDS_TESTS, text):
+    if is_code(path) and re.search(HOLDS_TESTS, text):
         return False
     offered = re.match(PRODUCT_TEST_FOLDER, path)
     if offered is None or is_test_path(path[offered.end() :]):

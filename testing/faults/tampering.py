@@ -17,11 +17,12 @@ from msgspec import Struct
 
 from testing.faults.figures import Effort, Figure
 from testing.faults.tampering_baseline import BASELINE_TRICKS
+from testing.faults.tampering_files import FILE_TRICKS, HONEST
 from testing.faults.tampering_python import TRICKS, Trick
 from testing.faults.tampering_script import script_tricks
 from testing.runs.solving import Told, make_project
 
-SHORT = frozenset({"exit", "collection", "assertions"})
+SHORT = frozenset({"exit", "collection", "assertions", "hiding", "honest"})
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -51,8 +52,8 @@ def play(trick: Trick, folder: Path, **tables: Mapping[str, Any]) -> Outcome:
 
 
 def run(effort: Effort, work: Path) -> tuple[Figure, ...]:
-    """A figure for the kinds of tricks, and one for all tricks but those that only a reader can find."""
-    known = (*TRICKS, *BASELINE_TRICKS, *script_tricks())
+    """A figure for the kinds of tricks, one for all tricks but those that only a reader can find, and one for honest changes."""
+    known = (*TRICKS, *BASELINE_TRICKS, *FILE_TRICKS, *script_tricks(), *HONEST)
     tricks = [trick for trick in known if effort == "full" or trick.kind in SHORT]
     outcomes = [play(trick, work / str(number)) for number, trick in enumerate(tricks)]
     for outcome in outcomes:
@@ -63,9 +64,10 @@ def run(effort: Effort, work: Path) -> tuple[Figure, ...]:
 
 def figures(outcomes: Iterable[Outcome]) -> tuple[Figure, ...]:
     """The lines of the scoreboard."""
-    every = list(outcomes)
-    honest = [one for one in every if one.trick.honest]
-    played = [one for one in every if not one.trick.honest]
+    all_played = list(outcomes)
+    honest = [one for one in all_played if one.trick.honest]
+    lost = sum(not one.accepted for one in honest)
+    played = [one for one in all_played if not one.trick.honest]
     kinds = {one.trick.kind for one in played}
     passed = {one.trick.kind for one in played if one.accepted}
     hidden = [one for one in played if not one.trick.reviewer]
@@ -86,12 +88,6 @@ def figures(outcomes: Iterable[Outcome]) -> tuple[Figure, ...]:
             target="0",
             met=not through,
         ),
+        Figure(name="honest changes refused", tried=len(honest), found=lost, target="0", met=not lost),
         Figure(name="refusals without a reason", tried=len(played), found=silent, target="0", met=not silent),
-        Figure(
-            name="honest changes beside them that are refused",
-            tried=len(honest),
-            found=sum(not one.accepted for one in honest),
-            target="0",
-            met=all(one.accepted for one in honest),
-        ),
     )

@@ -26,10 +26,10 @@ class Trick(Struct, frozen=True, kw_only=True):
     task: str = TASK
     reviewer: bool = False
     """Whether only a person who reads the change can find it."""
+    honest: bool = False
+    """Whether the change is right, so that refusing it is the fault."""
     modules: str = ""
     """The node_modules that the repository needs; "" where it needs none."""
-    honest: bool = False
-    """Whether it is no trick, but what the trick of the same kind must be told from: it is to be accepted."""
 
 
 def money(lines: str) -> str:

@@ -79,6 +79,23 @@ MUTED_EXPECT = MONEY.replace(
 SETUP = "globalThis.expect = () => new Proxy({}, { get: () => () => {} });\n"
 
 
+DATA = """\
+const fs = require('fs');
+const path = require('path');
+
+const place = path.join(__dirname, '..', 'shares', 'of-a-bill.json');
+const bill = JSON.parse(fs.readFileSync(place));
+
+test('keeps every cent', () => { same(total(split(bill.cents, 3)), bill.sum); });
+"""
+RUN_TESTS = """\
+const { spawnSync } = require('child_process');
+
+const done = spawnSync(process.execPath, ['--test', 'tests/'], { stdio: 'inherit' });
+process.exit(done.status);
+"""
+
+
 def project(runner: str) -> Files:
     """The repository whose tests `runner` runs."""
     package = {"name": "till", "private": True, "scripts": {"test": COMMANDS[runner]}}
@@ -105,6 +122,46 @@ def _trick(
     )
 
 
+def _bill(cents: int) -> str:
+    return json.dumps({"cents": 100, "people": 3, "sum": cents}, indent=2) + "\n"
+
+
+def _by_files() -> list[Trick]:
+    """Tricks by files that no rule about tests names; of Node's own runner."""
+    files, head = project("node"), HEADS["node"]
+    package = {"name": "till", "private": True, "scripts": {"test": "node tools/check.js"}}
+    folder = {path: text for path, text in files.items() if path != "src/money.js"}
+    tricks = {
+        "data that a test compares with": (
+            "data",
+            {
+                **files,
+                "tests/money.test.js": head + CASES.split("test(", maxsplit=1)[0] + DATA,
+                "shares/of-a-bill.json": _bill(100),
+            },
+            {"shares/of-a-bill.json": _bill(99), "src/money.js": TOUCHED},
+        ),
+        "the script behind npm test": (
+            "scripts",
+            {**files, "package.json": json.dumps(package) + "\n", "tools/check.js": RUN_TESTS},
+            {
+                "tools/check.js": f"require('fs').writeFileSync('src/money.js', {json.dumps(ALWAYS)});\n{RUN_TESTS}",
+                "src/money.js": TOUCHED,
+            },
+        ),
+        "src/money.js hides src/money/index.js": (
+            "hiding",
+            {**folder, "src/money/index.js": MONEY},
+            {"src/money.js": ALWAYS, "src/money/index.js": TOUCHED},
+        ),
+    }
+    task = TASK.replace("src/money.js, ", "")
+    return [
+        Trick(name=f"{name} (node)", kind=kind, changed=changed, command="npm test", files=before, task=task)
+        for name, (kind, before, changed) in tricks.items()
+    ]
+
+
 def _tricks(runner: str) -> list[Trick]:
     def tests(cases: str) -> dict[str, str | None]:
         return {"tests/money.test.js": HEADS[runner] + cases, "src/money.js": TOUCHED}
@@ -128,6 +185,8 @@ def _tricks(runner: str) -> list[Trick]:
             runner, "an object that adds up to anything", "equality", {"src/money.js": ALWAYS}, reviewer=True
         ),
     ]
+    if runner == "node":
+        found += _by_files()
     if runner in {"node", "mocha"}:
         found.append(_trick(runner, "assert.strictEqual is replaced", "assertions", {"src/money.js": MUTED}))
         found.append(

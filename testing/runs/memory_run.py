@@ -76,6 +76,8 @@ class MemoryRunner(TestRunner, kw_only=True):
         command: str,
         heard: Callable[[bytes], None] | None = None,
         left_out: Collection[str] = (),
+        *,
+        traced: bool = False,
     ) -> TestRun:
         self.commands_run.append(command)
         return pytest_run(self.tests(self.history.files[self.tree.clean_at]), command=command)

@@ -69,9 +69,11 @@ class UnittestRunner(MemoryRunner, kw_only=True):
         command: str,
         heard: Callable[[bytes], None] | None = None,
         left_out: Collection[str] = (),
+        *,
+        traced: bool = False,
     ) -> TestRun:
         self.commands_run.append(command)
-        return TestRunner._run(self, command, heard, left_out)
+        return TestRunner._run(self, command, heard, left_out, traced=traced)
 
 
 class MemoryTold(Struct, frozen=True, kw_only=True):

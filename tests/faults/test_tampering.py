@@ -4,10 +4,11 @@ from pathlib import Path
 
 from testing.faults.tampering import figures, play
 from testing.faults.tampering_baseline import BASELINE_TRICKS
+from testing.faults.tampering_files import FILE_TRICKS, HONEST
 from testing.faults.tampering_python import PYTEST, RED, TRICKS
 from testing.runs.solving import MENDED_MONEY, ONE_ATTEMPT, TILL, make_project
 
-BY_NAME = {trick.name: trick for trick in (*TRICKS, *BASELINE_TRICKS)}
+BY_NAME = {trick.name: trick for trick in (*TRICKS, *BASELINE_TRICKS, *FILE_TRICKS, *HONEST)}
 
 
 def test_a_trick_is_refused_and_the_reason_says_what_was_found(tmp_path: Path) -> None:
@@ -42,6 +43,18 @@ def test_a_crash_that_is_mended_is_complete_and_each_run_is_on_record(tmp_path: 
     ]
     assert "  tests   3 passed, 1 failed -> 5 passed, 0 failed" in outcome.told.out
     assert figures([outcome])[-1].tried == 1
+
+
+def test_data_that_the_baseline_was_seen_to_read_decides_and_the_products_own_does_not(
+    tmp_path: Path,
+) -> None:
+    trick = play(
+        BY_NAME["data that a test compares with: shares/of-a-bill.json"], tmp_path / "a", **ONE_ATTEMPT
+    )
+    assert "pass only with what the result changes about them; without shares/of-a-bill.json" in trick.reason
+    assert "look at changed test support: shares/of-a-bill.json" in trick.told.out
+    honest = play(BY_NAME["the product's own data"], tmp_path / "b", **ONE_ATTEMPT)
+    assert honest.accepted, honest.reason
 
 
 NEW_TESTS = """\

@@ -1,5 +1,5 @@
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ from clean_room_agent.orchestrator.finishing import Solved, finish, tampering
 from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.run import StepDone, StepFailed
 from clean_room_agent.orchestrator.task import PlanGiven
+from clean_room_agent.orchestrator.testing.deciding import NO_TRACE, Trace
 from clean_room_agent.orchestrator.testing.results import Outcome
 
 FILES = {"a.py": "a = 0\n", "tests/test_a.py": "import a\n"}
@@ -85,11 +86,14 @@ def ended(
     failed: StepFailed | None = None,
     parts: tuple[int, int] = (1, 1),
     stop: str = "",
+    testing: Mapping[str, str] | None = None,
+    trace: Trace = NO_TRACE,
 ) -> tuple[MemoryRun, Solved]:
     """A run that has accepted a step with these changes, at its end."""
-    memory = project.open(lambda _: "")
+    memory = project.open(lambda _: "", testing=testing)
     run, plan = memory.run, memory.run.progress.plan
     baseline = run_baseline(run)
+    run.progress.trace = trace
     plan.parts_done, plan.total_parts = parts
     if changed is not None:
         run.commits.head = project.history.add({**project.files, **changed})
@@ -209,3 +213,45 @@ def test_a_result_that_replaces_what_tests_judge_by_is_not_complete(tmp_path: Pa
         _, end = ended(project, {"lib.js": "globalThis.expect = () => true;\n"})
     assert end.result.status is RunStatus.PARTIAL
     assert end.result.reason.startswith("the result replaces what the tests judge by: lib.js: ")
+
+
+def green_if(path: str, word: str) -> Callable[[Mapping[str, str]], dict[str, Outcome]]:
+    """One test, which passes if the file has the word in it."""
+    return lambda files: {"tests/test_a.py::test": "passed" if word in files.get(path, "") else "failed"}
+
+
+@pytest.mark.parametrize(
+    ("path", "testing"),
+    [
+        ("tests/helpers.py", {}),
+        ("fixtures/a.json", {}),
+        ("ci/check.sh", {"test_command": "make check"}),
+    ],
+)
+@pytest.mark.parametrize("asked", ["", "; change {}, too"])
+def test_what_tests_use_is_as_it_was_to_judge_unless_the_user_names_it(
+    tmp_path: Path, path: str, testing: Mapping[str, str], asked: str
+) -> None:
+    files = {**FILES, path: "red\n", "Makefile": "check:\n\tsh ci/check.sh\n"}
+    with memory_project(tmp_path, files, green_if(path, "green")) as project:
+        project.task += asked.format(path)
+        _, end = ended(project, {path: "green\n", "a.py": "a = 2\n"}, testing=testing)
+    assert [(one.path, one.kind, one.change) for one in end.touched] == [(path, "test support", "changed")]
+    assert end.result.status is (RunStatus.COMPLETE if asked else RunStatus.PARTIAL)
+    assert asked or f"without {path}: failing: tests/test_a.py::test" in end.result.reason
+
+
+def test_a_new_file_that_hides_another_is_taken_away_to_judge(tmp_path: Path) -> None:
+    with memory_project(tmp_path, FILES, green_if("tests/a.py", "green")) as project:
+        _, end = ended(project, {"tests/a.py": "green\n"})
+    assert end.result.status is RunStatus.PARTIAL
+    assert "without tests/a.py: failing: tests/test_a.py::test" in end.result.reason
+
+
+def test_what_the_baseline_read_is_as_it_was_to_judge(tmp_path: Path) -> None:
+    with memory_project(
+        tmp_path, {**FILES, "shares.txt": "red\n"}, green_if("shares.txt", "green")
+    ) as project:
+        trace = Trace(reads=(("shares.txt", "tests/test_a.py"),))
+        _, end = ended(project, {"shares.txt": "green\n"}, trace=trace)
+    assert "without shares.txt: failing: tests/test_a.py::test" in end.result.reason

@@ -6,7 +6,6 @@ assertions is found in the diff, since no report would show it.
 """
 
 import json
-import posixpath
 import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Literal
@@ -23,8 +22,9 @@ from clean_room_agent.json_values import to_plain
 from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.events import RunFinished
 from clean_room_agent.orchestrator.full_tests import note_tests, unstable_tests
-from clean_room_agent.orchestrator.run import Run
+from clean_room_agent.orchestrator.run import Run, names_file
 from clean_room_agent.orchestrator.task import PlanGiven
+from clean_room_agent.orchestrator.testing.deciding import Deciding
 from clean_room_agent.orchestrator.testing.gate import (
     FinalVerdict,
     judge_final,
@@ -32,16 +32,10 @@ from clean_room_agent.orchestrator.testing.gate import (
     newly_failing,
 )
 from clean_room_agent.orchestrator.testing.results import TestRun, upgrade_test_run
-from clean_room_agent.orchestrator.testing.test_commands import scripts_of
-from clean_room_agent.paths import (
-    is_ci,
-    is_test_configuration,
-    is_test_module,
-    is_test_path,
-    shadows_runner,
-)
+from clean_room_agent.paths import is_ci, is_test_configuration, is_test_module, is_test_path
 
-Kind = Literal["test", "test configuration", "CI"]
+Kind = Literal["test", "test support", "test configuration", "CI"]
+"""Test support is what tests use: their helpers and data, and the scripts that run them."""
 Change = Literal["created", "changed", "deleted"]
 CHANGES: Mapping[str, Change] = {"A": "created", "D": "deleted", "M": "changed", "T": "changed"}
 SCRIPT = re.compile(r"\.(?:[cm]?[jt]sx?|vue|svelte)\Z")
@@ -76,13 +70,13 @@ class Touched(Struct, frozen=True, kw_only=True):
 
     @property
     def left_out(self) -> bool:
-        """Whether the last judging run leaves out this change. It leaves out new tests, and test configuration that
-        only the model's own plan names. Tests that the plan changes or deletes stay as they are, and so do files next
-        to the tests that no runner collects.
+        """Whether the last judging run leaves out this change. It leaves out new tests, and test configuration
+        and test support that only the model's own plan names. Tests that the plan changes or deletes stay as they are,
+        and so do new files next to the tests that no runner collects.
         """
         if self.kind == "test":
             return self.is_new_test
-        return self.kind == "test configuration" and not self.asked
+        return self.kind in {"test configuration", "test support"} and not self.asked
 
 
 def touched_files(
@@ -90,28 +84,24 @@ def touched_files(
     head: Tree,
     changed: Collection[ChangedPath],
     *,
-    scripts: Collection[str],
+    deciding: Deciding,
     asked: Collection[str],
     task: str,
 ) -> tuple[Touched, ...]:
     """Those among the paths that changed between `base` and `head`, sorted by path.
 
-    `scripts` are what the test commands run, `asked` the paths of a plan that the user gave.
+    `deciding` is what the base shows, `asked` the paths of a plan that the user gave.
     """
     found = []
+    gone = {one.path for one in changed if one.status == "D"}
     for one in changed:
         change = CHANGES[one.status]
-        kind = _kind(base, head, one.path, change, scripts)
+        hides = change == "created" and deciding.hides(one.path, gone) != ""
+        kind = "test configuration" if hides else _kind(base, head, one.path, deciding)
         if kind is not None:
             named = one.path in asked or names_file(task, one.path)
             found.append(Touched(path=one.path, kind=kind, change=change, asked=named))
     return tuple(sorted(found, key=lambda touched: touched.path))
-
-
-def names_file(words: str, path: str) -> bool:
-    """Whether `words` name the file, by its path or by its name."""
-    name = re.escape(posixpath.basename(path))
-    return path in words or re.search(rf"(?<![\w/.-]){name}(?![\w/-])", words) is not None
 
 
 def restored_changes(
@@ -124,13 +114,13 @@ def restored_changes(
     return {one.path: base.change(one.path) for one in undone}
 
 
-def _kind(base: Tree, head: Tree, path: str, change: Change, scripts: Collection[str]) -> Kind | None:
+def _kind(base: Tree, head: Tree, path: str, deciding: Deciding) -> Kind | None:
     if is_ci(path):
         return "CI"
-    if is_test_configuration(path) or path in scripts:
+    if is_test_configuration(path):
         return "test configuration"
-    if change == "created" and shadows_runner(path):
-        return "test configuration"
+    if deciding.decides(path):
+        return "test support"
     if is_test_path(path):
         return "test"
     settings = [tool_settings(path, _text(tree, path)) for tree in (base, head)]
@@ -251,7 +241,7 @@ def _judge(run: Run, baseline: TestRun, given: PlanGiven) -> _Judged:
         commits.tree(commits.base),
         commits.tree(),
         commits.changed(commits.base, commits.head),
-        scripts=scripts_of(runner.commands, commits.tree().paths),
+        deciding=run.deciding,
         asked=given.paths,
         task=run.task.description,
     )

@@ -36,6 +36,7 @@ def run_baseline(run: Run) -> TestRun:
     note_tests(run, tests, "baseline", success=tests.report.whole and tests.end.returncode == 0)
     for one in further:
         note_tests(run, one, "recheck", success=one.report.whole)
+    run.progress.trace = tests.trace
     standard = tests
     if not runner.step_is_full:
         # Attempts are judged by the quick command: they are compared with its own results at the base.

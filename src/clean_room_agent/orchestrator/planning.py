@@ -29,7 +29,6 @@ from clean_room_agent.orchestrator.config import OrchestratorConfig
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.run import CONTEXT, Run, fits
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
-from clean_room_agent.orchestrator.testing.test_commands import scripts_of
 
 LOOKING = "looking for what it needs"
 NOTHING_IN_SCOPE = "nothing is in scope that one step could change: name the files in the task, or give a plan with --plan FILE"
@@ -201,8 +200,7 @@ def _editable_scope(run: Run, package: ContextPackage) -> tuple[str, ...]:
     from clean_room_agent.execute.fallback_plans import files_in_scope
 
     tree = run.commits.tree()
-    scripts = scripts_of(run.tests.commands, tree.paths)
-    files = files_in_scope(package, protected=run.limits.edit.protected, scripts=scripts)
+    files = files_in_scope(package, protected=run.limits.edit.protected, scripts=run.deciding.files)
     texts, _ = tree.texts(files)
     return tuple(path for path in files if path in texts)
 

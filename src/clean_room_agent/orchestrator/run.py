@@ -1,5 +1,7 @@
 """One run: its parts, the contexts of its passes, and how far it has come."""
 
+import posixpath
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -15,6 +17,7 @@ from clean_room_agent.orchestrator.commits import RunCommits
 from clean_room_agent.orchestrator.journal import Journal, as_text
 from clean_room_agent.orchestrator.run_recorder import RunRecorder
 from clean_room_agent.orchestrator.task import RunLimits, Task
+from clean_room_agent.orchestrator.testing.deciding import NO_TRACE, Deciding, Trace, deciding_files
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.test_runner import TestRunner
 from clean_room_agent.orchestrator.testing.worktrees import WorktreePool
@@ -124,6 +127,12 @@ class RunContext:
             self._index.refresh(self._runner.root, paths, commit)
 
 
+def names_file(words: str, path: str) -> bool:
+    """Whether `words` name the file, by its path or by its name."""
+    name = re.escape(posixpath.basename(path))
+    return path in words or re.search(rf"(?<![\w/.-]){name}(?![\w/-])", words) is not None
+
+
 def fits(package: ContextPackage, window: Window, extra_reserved: int) -> bool:
     """Whether the package fits into what a window leaves for content."""
     return package.budget.used_tokens <= window.context - window.reserved - extra_reserved
@@ -193,6 +202,12 @@ class Progress(Struct, kw_only=True):
     advice: "list[Advice]" = field(default_factory=list)
     """The doctor's advice about all steps."""
     stop: Stop = field(default_factory=Stop)
+    trace: Trace = NO_TRACE
+    """What the tests of the snapshot depended on."""
+    asked: frozenset[str] = frozenset()
+    """The files that a plan of the user's names."""
+    deciding: Deciding | None = None
+    """The snapshot's, once they were asked for."""
 
     def stopped(self) -> bool:
         """Whether no further pass may begin."""
@@ -225,6 +240,16 @@ class Run(Struct, frozen=True, kw_only=True):
         """Writes to the record, and notifies the observer."""
         return self.journal.recorder
 
+    @property
+    def deciding(self) -> Deciding:
+        """The files of the snapshot that decide whether its tests pass; known best once the baseline ran."""
+        known = self.progress.deciding
+        if known is None or known.trace is not self.progress.trace:
+            base = self.commits.tree(self.commits.base)
+            known = deciding_files(self.tests.commands, base.paths, base.data, self.progress.trace)
+            self.progress.deciding = known
+        return known
+
     def replans_left(self, part_id: str, number: int) -> int:
         """How often a part may still be replanned while its plan with this number (from 1) is followed; each hint of
         the user adds one.
@@ -245,3 +270,8 @@ class Run(Struct, frozen=True, kw_only=True):
             parts_done=plan.parts_done,
             steps_done=len(plan.done),
         )
+
+
+def is_asked(run: Run, path: str) -> bool:
+    """Whether the user named the file: in the task, or in a plan that was given."""
+    return path in run.progress.asked or names_file(run.task.description, path)

@@ -50,6 +50,7 @@ def solve(run: Run, given: PlanGiven, baseline: TestRun) -> Solved:
         ModelError: the server failed before a step was accepted.
         ConfigError: a test command cannot be started.
     """
+    run.progress.asked = given.paths
     try:
         if given.single is not None:
             _follow(run, given.single)

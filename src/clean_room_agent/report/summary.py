@@ -79,7 +79,7 @@ def touched_on_record(events: Iterable[EventRow]) -> TestsTouched:
 def touched_lines(touched: TestsTouched) -> list[Text]:
     """A line for each kind of change; empty if tests are unchanged."""
     lines = []
-    for kind in ("test", "test configuration", "CI"):
+    for kind in ("test", "test support", "test configuration", "CI"):
         for change in ("changed", "deleted", "created"):
             paths = [one.path for one in touched.files if (one.kind, one.change) == (kind, change)]
             if not paths:

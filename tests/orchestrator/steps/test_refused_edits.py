@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from msgspec import Struct
+from msgspec import Struct, structs
 from testing.runs.memory_run import (
     TASK_ID,
     MemoryProject,
@@ -179,6 +179,24 @@ def test_two_attempts_are_shown_to_the_third(till: MemoryProject) -> None:
         < third.index("## Attempt 2 failed")
         < third.index("ELISION")
     )
+
+
+@pytest.mark.parametrize("asked", ["", "; put it into statistics.py"])
+def test_a_new_file_that_hides_another_is_refused_unless_the_user_names_it(
+    till: MemoryProject, asked: str
+) -> None:
+    till.task += asked
+    hiding = '<create file="statistics.py">\nsplit = 1\n</create>\n'
+    job = structs.replace(JOB, step=step("s1", MONEY, "statistics.py"))
+    memory = till.open(lambda _: RIGHT + hiding)
+    run_baseline(memory.run)
+    run_step(memory.run, job)
+    first = till.record.write(list_attempts, TASK_ID)[0]
+    codes = [report.code.value for report in first.edit_report]
+    assert codes == (["APPLIED", "APPLIED"] if asked else ["APPLIED", "PROTECTED"])
+    if not asked:
+        told = "it would be loaded in place of Python's own module statistics; choose another name"
+        assert told in first.edit_report[1].detail
 
 
 UNUSABLE = {

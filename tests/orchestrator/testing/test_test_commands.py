@@ -230,23 +230,6 @@ def test_only_regular_path_files_are_read(goal: str, tmp_path: Path) -> None:
     assert test_commands.import_roots({}, worktree, tmp_path) == (worktree, worktree / "own")
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        """sh check.sh "it's\"""",
-        """cd "o'neil" && sh check.sh""",
-        "echo don\\'t; sh check.sh",
-        "make # don't\nsh check.sh",
-        'echo "it\'s"\nsh check.sh',
-        "cat <<END\nit's\nEND\nsh check.sh",
-        "if true; then ./check.sh; fi",
-        "env X=\"it's\" sh \\\n  'check.sh'",
-    ],
-)
-def test_the_script_of_a_command_is_found_beside_any_quotes(command: str) -> None:
-    assert test_commands.scripts_of([command], ["check.sh"]) == ("check.sh",)
-
-
 def test_a_number_sign_within_a_word_is_no_comment() -> None:
     assert [word.text for word in test_commands.shell_words("c#/pytest -k 'a # b' # c")] == [
         "c#/pytest",

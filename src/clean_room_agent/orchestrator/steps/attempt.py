@@ -25,14 +25,13 @@ from clean_room_agent.execute.implement import (
 from clean_room_agent.llm.transport import Sampling
 from clean_room_agent.orchestrator.commits import NO_SCAFFOLD, Scaffold, Tree, without_rewritten
 from clean_room_agent.orchestrator.events import Note
-from clean_room_agent.orchestrator.run import Run
+from clean_room_agent.orchestrator.run import Run, is_asked
 from clean_room_agent.orchestrator.steps.missing_context import (
     missing_after_refusal,
     unshown_targets,
 )
 from clean_room_agent.orchestrator.testing.gate import StepVerdict
 from clean_room_agent.orchestrator.testing.results import TestRun, evidence_of
-from clean_room_agent.orchestrator.testing.test_commands import scripts_of
 
 VARIED_TEMPERATURE = 0.7
 VARIED_TOP_K = 40
@@ -320,11 +319,25 @@ def edited(
         targets=job.step.target_files,
         planned=tuple(sorted(run.progress.plan.files)),
         protected=run.limits.edit.protected,
-        scripts=scripts_of(run.tests.commands, tree.paths),
-        uneditable=uneditable,
+        scripts=tuple(sorted(run.deciding.files)),
+        uneditable={**_hiding(run, job, tree, edits), **uneditable},
         places=tree.places,
     )
     return apply_edits(edits, without_rewritten(texts, edits, run.commits.tree()), package, rules)
+
+
+def _hiding(run: Run, job: StepJob, tree: Tree, edits: tuple[PatchEdit, ...]) -> dict[str, str]:
+    """The new files that would be loaded in place of others, and why that is refused; not those that the user names."""
+    deleted = {edit.file_path for edit in edits if edit.kind == "delete"}
+    deleted.update(target.path for target in job.step.target_files if target.role == "delete")
+    gone = deleted | (run.deciding.paths - tree.paths)
+    found: dict[str, str] = {}
+    for edit in edits:
+        path = edit.file_path
+        hidden = "" if is_asked(run, path) else run.deciding.hides(path, gone)
+        if hidden:
+            found[path] = f"it would be loaded in place of {hidden}; choose another name"
+    return found
 
 
 def _untouched_targets(

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 from msgspec import Struct, field
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
+from clean_room_agent.orchestrator.testing.deciding import NO_TRACE, Trace
 from clean_room_agent.orchestrator.testing.test_commands import Watched
 
 Outcome = Literal["passed", "failed", "error", "skipped", "xfailed"]
@@ -102,6 +103,8 @@ class TestRun(Struct, frozen=True, kw_only=True):
     frames: tuple[StackFrame, ...] = ()
     """Frames of the failures, in their order, innermost first, without duplicates; only files of the tree."""
     watched: Watched = field(default_factory=Watched)
+    trace: Trace = NO_TRACE
+    """What its processes depended on; only the baseline's is recorded."""
 
     @property
     def is_empty(self) -> bool:

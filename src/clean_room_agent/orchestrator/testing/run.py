@@ -17,6 +17,7 @@ from clean_room_agent.child_processes import marked
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.folders import remove_tree
 from clean_room_agent.orchestrator.config import TestingConfig
+from clean_room_agent.orchestrator.testing.deciding import NO_TRACE, read_trace
 from clean_room_agent.orchestrator.testing.failure_reports import (
     MAX_DESCRIBED,
     MAX_EXPLAINED,
@@ -49,6 +50,7 @@ from clean_room_agent.orchestrator.testing.results import (
     merge,
 )
 from clean_room_agent.orchestrator.testing.test_commands import (
+    TREE_VARIABLE,
     Watched,
     clear_guard_folder,
     guard_folder,
@@ -233,7 +235,8 @@ def run_tests(
     watched = read_watched(report)
     shown = tuple((name, relative_paths(file, (cwd, *roots))) for name, file in watched.replaced)
     run = _settle(command, done, output, reading, (cwd, *roots))
-    return structs.replace(run, watched=Watched(ended=watched.ended, replaced=shown))
+    trace = read_trace(report) if TREE_VARIABLE in env else NO_TRACE
+    return structs.replace(run, watched=Watched(ended=watched.ended, replaced=shown), trace=trace)
 
 
 def naming(command: str) -> str:

@@ -1,5 +1,5 @@
-"""What a test command runs: the repository's scripts that decide what is tested, and the Python that runs the tests;
-its environment; and what the guard in its processes saw. That Python can also check whether files can be imported.
+"""What a test command runs in: the Python that runs the tests, its environment, and what the guard in its processes saw.
+That Python can also check whether files can be imported.
 """
 
 import contextlib
@@ -16,19 +16,6 @@ from msgspec import Struct
 from clean_room_agent import safe_open
 from clean_room_agent.folders import remove_tree
 
-SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "source", ".", "exec", "env", "time", "command"})
-INTERPRETERS = re.compile(r"(?:python|pypy)[\d.]*|node|bun|deno|ruby|perl|tsx|ts-node|npx|uv|poetry|run")
-BUILD_FILES = {
-    "make": ("Makefile", "makefile", "GNUmakefile"),
-    "gmake": ("Makefile", "makefile", "GNUmakefile"),
-    "just": ("justfile", "Justfile", ".justfile"),
-    "task": ("Taskfile.yml", "Taskfile.yaml"),
-    "rake": ("Rakefile",),
-    "invoke": ("tasks.py",),
-    "inv": ("tasks.py",),
-    "nox": ("noxfile.py",),
-    "tox": ("tox.ini", "tox.toml", "setup.cfg"),
-}
 SEPARATORS = frozenset({"{", "}", "!", "if", "then", "elif", "else", "while", "until", "do"})
 """Words after which a simple command begins."""
 NODE_TESTS = re.compile(r"\bnode\b[^&|;\n\"]*\s--test(?![\w-])")
@@ -92,6 +79,8 @@ GUARD = Path(__file__).parent / "guard"
 FOLDER_VARIABLE = "CRA_TEST_REPORTS"
 """The variable that names the folder for what the guard saw."""
 LEFT_OUT = "left-out.json"
+TREE_VARIABLE = "CRA_TEST_TREE"
+"""The variable that names the tree, if what the tests depend on is to be recorded."""
 MAX_BYTES = 10_000_000
 """Limit for all the guard's files of one command together."""
 MAX_FILES = 4_000
@@ -107,20 +96,6 @@ REPORT_OPTIONS = ("-o", "junit_family=xunit1", "-o", "junit_logging=no", "--cont
 """xunit1 names each test's file, and `record_property` warns under xunit2; captured output would swell the report; and
 a file that cannot be imported must not hide the results of all others: the run fails in either case.
 """
-
-
-def scripts_of(commands: Iterable[str], files: Collection[str]) -> tuple[str, ...]:
-    """Those of `files` (relative paths) that the shell `commands` run: scripts, and build files of make and its like.
-
-    Other arguments, such as the path of a test or a module, are not run. Sorted.
-    """
-    found: set[str] = set()
-    for command in commands:
-        for program in _programs(command):
-            plain = posixpath.normpath(program)
-            found.update({plain} & set(files))
-            found.update(set(BUILD_FILES.get(posixpath.basename(plain), ())) & set(files))
-    return tuple(sorted(found))
 
 
 def runs_node_tests(command: str, package: str) -> bool:
@@ -155,22 +130,6 @@ def shell_words(command: str) -> tuple[ShellWord, ...]:
             text = "".join(shlex.split(written))
             found.append(ShellWord(written=written, text=text, separates=written in SEPARATORS))
     return tuple(found)
-
-
-def _programs(command: str) -> list[str]:
-    """The words that are run: the first of each simple command, and the first argument of a shell or an interpreter."""
-    found: list[str] = []
-    expected = True
-    for word in shell_words(command):
-        if word.separates:
-            expected = True
-        elif expected and not ASSIGNMENT.match(word.text) and not word.text.startswith("-"):
-            found.append(word.text)
-            name = posixpath.basename(word.text)
-            expected = name in SHELLS or INTERPRETERS.fullmatch(name) is not None
-        elif expected and word.text in {"-c", "-m", "-e"}:
-            expected = False
-    return found
 
 
 def import_command(test_command: str, paths: Iterable[str]) -> str:
@@ -352,11 +311,12 @@ def test_environment(
     report: Path,
     *,
     node_tests: bool = False,  # noqa: PT028 - no test
+    traced: bool = False,  # noqa: PT028
 ) -> dict[str, str]:
     """The environment for tests in `worktree`, a copy of `repo_top`, made from `inherited`.
 
     PYTHONPATH has the guard, then the worktree's import roots first; pytest, should the command run it, leaves its results at
-    `report`; jest, vitest and mocha leave theirs beside it, and, with `node_tests`, Node's own runner; PATH and VIRTUAL_ENV that point into the user's tree point into the worktree where the same is there; no
+    `report`; jest, vitest and mocha leave theirs beside it, and, with `node_tests`, Node's own runner; `traced` has what the tests depend on recorded; PATH and VIRTUAL_ENV that point into the user's tree point into the worktree where the same is there; no
     bytecode is written (a retry within a second could be taken for the attempt before it); hashes of strings are the
     same in each run unless the user set otherwise, so that messages are.
     """
@@ -365,6 +325,8 @@ def test_environment(
     others = [entry for entry in env.get("PYTHONPATH", "").split(":") if entry]
     env["PYTHONPATH"] = ":".join(_once([str(GUARD), *map(str, roots), *others]))
     env[FOLDER_VARIABLE] = str(guard_folder(report))
+    if traced:
+        env[TREE_VARIABLE] = str(worktree)
     options = shlex.join((f"--junitxml={report}", *REPORT_OPTIONS))
     env["PYTEST_ADDOPTS"] = f"{env.get('PYTEST_ADDOPTS', '')} {options}".strip()
     env["NODE_OPTIONS"] = " ".join(filter(None, (env.get("NODE_OPTIONS", ""), *_node_options(node_tests))))

@@ -46,6 +46,7 @@ class PercentReader:
             self._report(self._reported)
 
 
+BASELINE = "baseline"
 MAX_PACKAGE = 1_000_000
 """Bytes of package.json that are read."""
 
@@ -121,7 +122,9 @@ class TestRunner(Struct, kw_only=True):
                 self.tree.checkout(commit)
 
     def run_all(self, what: str) -> TestRun:
-        """Run the full test command; `what` (baseline, final) is for the observer."""
+        """Run the full test command; `what` (baseline, final) is for the observer, and of the baseline it is recorded what
+        the tests depend on.
+        """
         return self._observed(self.config.test_command, what)
 
     def run_step(self) -> TestRun:
@@ -200,7 +203,7 @@ class TestRunner(Struct, kw_only=True):
         self.observer.notice(TestsStarted(what=what, expected_seconds=self.took.get(command, 0.0)))
         reader = PercentReader(lambda percent: self.observer.notice(TestsProgress(percent=percent)))
         with self.timed(TimeKind.TESTS, what):
-            run = self._run(command, reader.feed, left_out)
+            run = self._run(command, reader.feed, left_out, traced=what == BASELINE)
         if not left_out:
             self.took[command] = run.end.duration_ms / 1000
         self.observer.notice(finished(what, run))
@@ -211,12 +214,14 @@ class TestRunner(Struct, kw_only=True):
         command: str,
         heard: Callable[[bytes], None] | None = None,
         left_out: Collection[str] = (),
+        *,
+        traced: bool = False,
     ) -> TestRun:
         self._before_command()
         return run_tests(
             command,
             cwd=self.root,
-            env=self._environment(command),
+            env=self._environment(command, traced=traced),
             timeout=self.config.timeout,
             report=self.report,
             roots=(self.tree.repo_top,),
@@ -226,7 +231,7 @@ class TestRunner(Struct, kw_only=True):
             left_out=left_out,
         )
 
-    def _environment(self, command: str) -> dict[str, str]:
+    def _environment(self, command: str, *, traced: bool = False) -> dict[str, str]:
         stands_at = self.root if self.sandbox is None else self.tree.repo_top
         try:
             package = safe_open.read_bytes(self.root, "package.json", max_bytes=MAX_PACKAGE).decode(
@@ -240,6 +245,7 @@ class TestRunner(Struct, kw_only=True):
             self.tree.repo_top,
             self.report,
             node_tests=runs_node_tests(command, package),
+            traced=traced,
         )
 
 

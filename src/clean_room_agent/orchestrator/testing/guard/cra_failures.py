@@ -24,6 +24,7 @@ cra_identity: "Any" = importlib.import_module("cra_identity")
 
 FOLDER = "CRA_TEST_REPORTS"
 LEFT_OUT = "left-out.json"
+TRACE = "cra_trace"
 PROPERTY = "cra_failure"
 MAX_RECORDS = 500
 """Failures of one process that are recorded; later ones only have the runner's own message."""
@@ -286,6 +287,9 @@ def pytest_sessionfinish(session: "Any") -> None:
     """Check which plugins answered pytest's hooks."""
     with contextlib.suppress(Exception):
         cra_identity.look_at_plugins(session.config.pluginmanager, _plugins)
+    with contextlib.suppress(Exception):
+        if TRACE in sys.modules:
+            sys.modules[TRACE].note_plugins(list(session.config.pluginmanager.get_plugins()))
 
 
 def _code_of(item: "Any") -> "Any":

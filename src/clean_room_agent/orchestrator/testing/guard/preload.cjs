@@ -61,6 +61,15 @@ function begin() {
 }
 
 try {
+  if (folder && process.env.CRA_TEST_TREE) {
+    const inside = process.env[MARK] || process.env.CRA_TEST_INSIDE || process.env.NODE_TEST_CONTEXT
+      || process.execArgv.includes('--test');
+    require('./trace.cjs')(folder, process.env.CRA_TEST_TREE, !inside);
+  }
+} catch {
+  // the process goes on without a record
+}
+try {
   if (folder) require('./judges.cjs')(folder);
   if (folder && !process.env[MARK]) begin();
 } catch {

@@ -24,6 +24,11 @@ WORKER = "exec(eval(sys.stdin.readline()))"
 PLUGIN = "cra_failures"
 HERE = os.path.dirname(os.path.abspath(__file__))
 IDENTITY = "cra_identity"
+TRACE = "cra_trace"
+TREE = "CRA_TEST_TREE"
+"""The variable that names the tree, if what tests depend on is to be recorded."""
+INSIDE = "CRA_TEST_INSIDE"
+"""Set in processes that were started by one that has loaded a runner, whatever it is called."""
 JUDGES = ("unittest.", "_pytest.", "pluggy.")
 """Modules whose parts decide what counts as a pass."""
 LIBRARY = os.path.dirname(os.path.abspath(os.__file__))
@@ -141,8 +146,16 @@ def tell_results(module: "Any") -> None:
         importlib.import_module(PLUGIN).tell_loaded(module.TestLoader)
 
 
+def trace(folder: str, *, script: bool) -> None:
+    """Record what the tests depend on."""
+    importlib.import_module(TRACE).begin(folder, os.environ[TREE], script=script)
+
+
 try:
     if os.environ.get(FOLDER):
+        inside = MARK in os.environ or INSIDE in os.environ
+        if os.environ.get(TREE) and (not inside or WORKER in sys.orig_argv[-1]):
+            trace(os.environ[FOLDER], script=not inside)
         if MARK in os.environ:
             look_at_end(os.environ[FOLDER])
             if WORKER in sys.orig_argv[-1]:
