@@ -44,11 +44,12 @@ def test_a_batch_names_the_line_whose_file_is_none(till: Project, solved: str, t
 
 
 @pytest.mark.parametrize("name", ["raw.sqlite", "config.toml", "curated.sqlite-wal"])
-def test_a_fifo_in_the_folder_is_named(till: Project, solved: str, name: str) -> None:
+def test_a_fifo_in_the_folder_is_named(till: Project, solved: str, tmp_path: Path, name: str) -> None:
     path = till.top / ".clean_room" / name
     path.unlink(missing_ok=True)
     os.mkfifo(path)
-    for words in (("runs",), ("solve", "x"), ("check",), ("config",), ("bug-report", "--json")):
+    report = ("bug-report", "-o", str(tmp_path / "report.zip"))
+    for words in (("runs",), ("solve", "x"), ("check",), ("config",), report):
         code, out, err = till.run_here(*words)
         assert "is a FIFO" in out + err or words[0] == "bug-report", words
         assert code == (0 if words[0] == "bug-report" else 2), words
