@@ -63,7 +63,7 @@ def test_the_user_s_own_configuration_is_not_waited_for(
     os.mkfifo(tmp_path / "clean-room-agent" / "config.toml", 0o600)
     code, _, err = till.run_here("config")
     assert code == 2
-    assert "is a FIFO, not a file" in err
+    assert "is not a regular file" in err
 
 
 def test_what_a_shell_opened_is_read(till: Project) -> None:
