@@ -11,10 +11,8 @@ import errno
 import fcntl
 import os
 import re
-import secrets
 import stat
 import sys
-import tempfile
 import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -183,7 +181,7 @@ def _parents_of(paths: Collection[str]) -> set[str]:
 
 def _empty(top: int) -> None:
     """Empty the open folder."""
-    mark, count = secrets.token_hex(8), 0
+    mark, count = os.urandom(8).hex(), 0
     waiting = _remove_files(top)
     while waiting:
         name = waiting.pop()
@@ -260,6 +258,8 @@ def home_folder() -> Path:
 @contextlib.contextmanager
 def temporary_folder(kind: str) -> Iterator[Path]:
     """A new, private folder, removed at the end, however deep it is; while this process lives, `abandoned_folders` does not name it."""
+    import tempfile  # noqa: PLC0415 - loads `random` and `shutil`, and every command imports this module
+
     folder = Path(tempfile.mkdtemp(prefix=f"cra-{kind}-"))
     try:
         with working_in(folder):
@@ -282,6 +282,8 @@ def working_in(folder: Path) -> Iterator[None]:
 
 def abandoned_folders(now: float | None = None) -> tuple[Path, ...]:
     """This user's temporary folders that no process uses, sorted, without those of the last hour."""
+    import tempfile  # noqa: PLC0415 - as above
+
     before = (time.time() if now is None else now) - FRESH
     found = []
     with os.scandir(tempfile.gettempdir()) as entries:
