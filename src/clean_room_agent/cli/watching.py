@@ -118,6 +118,8 @@ class EventsWriter:
             self._file.write(line)
             self._file.flush()
         except OSError as exc:
+            with contextlib.suppress(OSError):  # closing it later would try, and fail, to write the rest
+                self._file.close()
             self._file = None
             if exc.errno != errno.EPIPE:
                 output.aside(f"note: no more events are written: {exc.strerror}")
