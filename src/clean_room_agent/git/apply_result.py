@@ -183,14 +183,14 @@ def _checked_out(repo: Repository, entries: Mapping[str, TreeEntry]) -> dict[str
         raise GitError(f"git cat-file: an object of the result is missing: {answer[-200:]!r}")
     found = dict(zip(batch, parts, strict=True))
     for path in entries.keys() - found.keys():
-        name = require_hex(entries[path].object_name)
-        found[path] = repo.git("cat-file", "--filters", f"--path={path}", name)
+        entry = entries[path]
+        found[path] = repo.git("cat-file", "--filters", f"--path={path}", require_hex(entry.object_name))
     return found
 
 
 def _is_set(repo: Repository, key: str) -> bool:
     """A setting that is on by default: whether the file system can do this."""
-    return one_line(repo.git("config", "--type=bool", "--default=true", "--get", key)) == "true"
+    return one_line(repo.git("config", "--type=bool", "--default=true", "--get", "--", key)) == "true"
 
 
 def _line_ends(data: bytes | None) -> str:
