@@ -24,8 +24,8 @@ from pathlib import Path
 import msgspec
 from testing.servers.packaged_models import CODER, MODELS, best_slots, models_folder, serving
 
-from benchmarks.real import exercises, fixes, planted
-from benchmarks.real.arms import ARMS, Model, Run
+from benchmarks.real import arms, exercises, fixes, peers, planted
+from benchmarks.real.arms import Left, Model, Run
 from benchmarks.real.proxy import CountingProxy
 from benchmarks.real.table import Result, page
 from benchmarks.real.tasks import Bench, Listed, Task
@@ -39,9 +39,16 @@ SETS: dict[str, Callable[[str], list[Listed]]] = {
     "planted-words": lambda _: planted.tasks("words"),
 }
 """What lists a set's tasks, given MIRRORS."""
+ARMS: dict[str, Callable[[Run], Left]] = {
+    "cra": arms.cra,
+    "aider": peers.aider,
+    "mini-swe-agent": peers.mini_swe_agent,
+    "one-shot": arms.one_shot,
+    "best-of-n": arms.best_of_n,
+}
 SAMPLE_SEED = 1
 BOUND = 60_000
-WINDOW = 16_384
+WINDOW = 32_768
 TIMEOUT_S = 1800.0
 
 
@@ -137,6 +144,10 @@ def main() -> int:
     model = Model(name=asked.model, window=asked.window)
     tasks = chosen_tasks(bench, asked.sets, asked.split, asked.only, asked.sample)
     slots = asked.slots or (1 if asked.base_url else best_slots(asked.model, models_folder()))
+
+    bench.environment()  # before several threads want it
+    for arm in set(asked.arms) & set(peers.PACKAGES):
+        peers.install(bench, arm)
 
     def do(pair: tuple[Task, str]) -> None:
         result = done_by(pair[1], bench, pair[0], model, proxy, asked.bound)

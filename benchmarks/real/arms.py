@@ -1,14 +1,13 @@
-"""The arms: each is given a task's words in a copy of its repository, and leaves its result there.
+"""The arms that are ours: each is given a task's words in a copy of its repository, and leaves its result there.
 
-All have the same model, tests in sight and bound of tokens. A peer is set as its own documentation advises for a small local
-model on an OpenAI-compatible server; what was chosen beyond is said at the arm.
+All have the same model, tests in sight and bound of tokens. Others' agents are in `peers.py`.
 """
 
 import json
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import httpx
@@ -22,6 +21,7 @@ from benchmarks.weak.recorded import attempts_of
 
 CRA = (sys.executable, "-m", "clean_room_agent")
 DRAWS = 8
+LONGEST_ANSWER = 4096
 NOT_APPLIED = ("no_edits", "unreadable", "truncated", "refused")
 """Outcomes of attempts of `cra` whose answer changed nothing."""
 
@@ -32,6 +32,11 @@ class Model(Struct, frozen=True, kw_only=True):
     name: str
     window: int
     """Tokens."""
+
+    @property
+    def answer(self) -> int:
+        """Tokens that an answer may have, where the arm leaves that open."""
+        return min(self.window // 4, LONGEST_ANSWER)
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -61,9 +66,6 @@ class Left(Struct, frozen=True, kw_only=True):
     applied: int
     """Those of them that did."""
     note: str = ""
-
-
-Arm = Callable[[Run], Left]
 
 
 def command_run(run: Run, command: Sequence[str], variables: Mapping[str, str]) -> tuple[int, str]:
@@ -99,8 +101,7 @@ def cra(run: Run) -> Left:
     models = ("--coding", run.model.name, "--reasoning", run.model.name)
     server = ("--provider", "openai", "--base-url", run.account.base_url)
     tests = ("--test-command", shlex.join(run.task.command))
-    window = ("--context-window", str(run.model.window), "--reserved-tokens", str(run.model.window // 4))
-    code, _ = command_run(run, (*CRA, "init", "-y", *server, *models, *window, *tests), variables)
+    code, _ = command_run(run, (*CRA, "init", "-y", *server, *models, *tests), variables)
     if code:
         return Left(claimed=False, attempts=0, applied=0, note=f"init ended with {code}")
     code, output = command_run(run, (*CRA, "solve", "--json", run.task.words), variables)
@@ -159,7 +160,7 @@ def ask(run: Run, prompt: str, draw: int) -> str | None:
     body = {
         "model": run.model.name,
         "messages": [{"role": "system", "content": SYSTEM}, {"role": "user", "content": prompt}],
-        "max_tokens": run.model.window // 4,
+        "max_tokens": run.model.answer,
         "temperature": 0.8 if draw else 0.0,
         "seed": draw,
     }
@@ -183,6 +184,3 @@ def passes(run: Run) -> bool:
     """Whether the tests in sight pass."""
     report = run.bench.run_suite(run.tree, run.task.command)
     return bool(report.passed()) and "failed" not in report.outcomes.values()
-
-
-ARMS: dict[str, Arm] = {"cra": cra, "one-shot": one_shot, "best-of-n": best_of_n}

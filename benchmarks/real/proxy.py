@@ -164,6 +164,7 @@ class _Handler(BaseHTTPRequestHandler):
         sent = dict(request)
         if sent.get("stream"):
             sent["timings_per_token"] = True  # so an answer that the client stops is counted, too
+            sent.setdefault("stream_options", {"include_usage": True})  # other servers than llama-server
         begun = time.monotonic()
         reply = Reply()
         with self.server.proxy.client.stream("POST", path, json=sent, headers=self._headers()) as response:
