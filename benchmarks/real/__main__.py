@@ -24,7 +24,7 @@ from pathlib import Path
 import msgspec
 from testing.servers.packaged_models import CODER, MODELS, best_slots, models_folder, serving
 
-from benchmarks.real import arms, exercises, fixes, peers, planted
+from benchmarks.real import arms, exercises, fixes, peers, planted, real_commits
 from benchmarks.real.arms import Left, Model, Run
 from benchmarks.real.proxy import CountingProxy
 from benchmarks.real.table import Result, page
@@ -37,6 +37,8 @@ SETS: dict[str, Callable[[str], list[Listed]]] = {
     "fixes": fixes.tasks,
     "planted-red": lambda _: planted.tasks("red"),
     "planted-words": lambda _: planted.tasks("words"),
+    "commits-red": lambda mirrors: real_commits.tasks(mirrors, "red"),
+    "commits-words": lambda mirrors: real_commits.tasks(mirrors, "words"),
 }
 """What lists a set's tasks, given MIRRORS."""
 ARMS: dict[str, Callable[[Run], Left]] = {

@@ -14,7 +14,7 @@ import httpx
 from msgspec import Struct
 
 from benchmarks.commits.checkouts import git
-from benchmarks.real.prompting import SYSTEM, applied, code_of, prompt_for
+from benchmarks.real.prompting import SYSTEM, Shown, applied, code_of, prompt_for
 from benchmarks.real.proxy import Account
 from benchmarks.real.tasks import Bench, Task
 from benchmarks.weak.recorded import attempts_of
@@ -96,7 +96,7 @@ def command_run(run: Run, command: Sequence[str], variables: Mapping[str, str]) 
 def cra(run: Run) -> Left:
     """`cra init -y` and `cra solve`, all else by default; claimed: it ends with 0."""
     home = run.tree.with_name("home")
-    variables = run.bench.variables(run.tree) | {"HOME": str(home), "COLUMNS": "120"}
+    variables = run.bench.variables(run.tree, run.task.environment) | {"HOME": str(home), "COLUMNS": "120"}
     variables.pop("PYTHONPATH")  # the program sees to it that the worktree's files are imported
     models = ("--coding", run.model.name, "--reasoning", run.model.name)
     server = ("--provider", "openai", "--base-url", run.account.base_url)
@@ -127,7 +127,7 @@ def best_of_n(run: Run) -> Left:
 
 
 def _best_of(run: Run, draws: int) -> Left:
-    prompt, paths = prompt_for(run.tree, run.task.words, run.task.files, run.model.window // 2)
+    prompt, parts = prompt_for(run.tree, run.task.words, run.task.files, run.model.window // 2)
     first: tuple[Path, str] | None = None
     tried = could = 0
     seen: set[str] = set()
@@ -136,7 +136,7 @@ def _best_of(run: Run, draws: int) -> Left:
         if answer is None:
             break
         tried += 1
-        candidate = changed_file(run.tree, paths, code_of(answer))
+        candidate = changed_file(run.tree, parts, code_of(answer))
         if candidate is None:
             continue
         could += 1
@@ -171,16 +171,16 @@ def ask(run: Run, prompt: str, draw: int) -> str | None:
     return str(response.json()["choices"][0]["message"]["content"])
 
 
-def changed_file(tree: Path, paths: Sequence[str], code: str) -> tuple[Path, str] | None:
-    """The first file that the code changes, and its new text."""
-    for path in paths:
-        text = applied((tree / path).read_text(encoding="utf-8"), code)
+def changed_file(tree: Path, parts: Sequence[Shown], code: str) -> tuple[Path, str] | None:
+    """The first file of those shown that the code changes, and its new text."""
+    for part in parts:
+        text = applied((tree / part.path).read_text(encoding="utf-8"), code, part.text)
         if text is not None:
-            return tree / path, text
+            return tree / part.path, text
     return None
 
 
 def passes(run: Run) -> bool:
     """Whether the tests in sight pass."""
-    report = run.bench.run_suite(run.tree, run.task.command)
+    report = run.bench.run_suite(run.tree, run.task.command, run.task.environment)
     return bool(report.passed()) and "failed" not in report.outcomes.values()

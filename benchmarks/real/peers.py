@@ -74,7 +74,7 @@ def aider(run: Run) -> Left:
     )
     tests = ("--auto-test", "--test-cmd", shlex.join(run.task.command))
     task = ("--message", run.task.words, *run.task.files)
-    variables = run.bench.variables(run.tree) | {"HOME": str(_home(run))}
+    variables = run.bench.variables(run.tree, run.task.environment) | {"HOME": str(_home(run))}
     command = run.bench.confined(
         (program, *server, *model, *quiet, *tests, *task), run.tree.parent, network=True
     )
@@ -88,7 +88,7 @@ def aider(run: Run) -> Left:
 def mini_swe_agent(run: Run) -> Left:
     """Claimed: it has submitted; an answer counts as applied if it held one command."""
     tree, work = str(run.tree), str(run.bench.work)
-    variables = run.bench.variables(run.tree)
+    variables = run.bench.variables(run.tree, run.task.environment)
     mounts = [
         "--ro-bind",
         "/",

@@ -27,7 +27,6 @@ from benchmarks.real.mutations import Functions, Mutation, mutations, parses
 from benchmarks.real.tasks import LIST, Bench, Comparison, Listed, Report, Task, split_of
 
 SEEDS = Path(__file__).with_name("planted.toml")
-VARIANTS = ("red", "words")
 MOST_BROKEN = 6
 SEARCH_TIMEOUT_S = 60.0
 LINES_TIMEOUT_S = 600.0
@@ -133,7 +132,7 @@ def planted(bench: Bench, repository: Repository, seed: int, tree: Path, timeout
     fault = fault_of(base, repository, seed)
     file = tree / fault.path
     file.write_text(fault.mutation.applied(file.read_text(encoding="utf-8")), encoding="utf-8")
-    return bench.run_suite(tree, repository.command, timeout)
+    return bench.run_suite(tree, repository.command, timeout=timeout)
 
 
 def fault_of(base: Path, repository: Repository, seed: int) -> Fault:
@@ -215,7 +214,9 @@ def find(bench: Bench, count: int, most: int) -> None:
         told = base.with_suffix(".lines.json")
         if not told.exists():
             told.write_bytes(
-                msgspec.json.encode(bench.run_suite(base, repository.command, LINES_TIMEOUT_S, lines=True))
+                msgspec.json.encode(
+                    bench.run_suite(base, repository.command, timeout=LINES_TIMEOUT_S, lines=True)
+                )
             )
         ran = set(msgspec.json.decode(told.read_bytes(), type=Report).lines)
         for seed in range(max([-1, *seeds]) + 1, most):

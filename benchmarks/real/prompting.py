@@ -34,15 +34,15 @@ class Shown(Struct, frozen=True, kw_only=True):
     """How much of the task's words it has."""
 
 
-def prompt_for(tree: Path, words: str, files: tuple[str, ...], room: int) -> tuple[str, tuple[str, ...]]:
-    """The prompt, and the paths of what it shows, best first; the code is at most `room` tokens long."""
+def prompt_for(tree: Path, words: str, files: tuple[str, ...], room: int) -> tuple[str, list[Shown]]:
+    """The prompt, and what it shows, best first; the code is at most `room` tokens long."""
     if files:
         parts = [Shown(path=path, text=(tree / path).read_text(encoding="utf-8"), score=1) for path in files]
     else:
         parts = list(around(tree, words, int(room * CHARS_PER_TOKEN)))
     code = "\n".join(f"{part.path}\n```python\n{part.text.rstrip()}\n```\n" for part in parts)
     asked = WRITE if files else FIX
-    return f"{code}\n{words}\n\n{asked}", tuple(dict.fromkeys(part.path for part in parts))
+    return f"{code}\n{words}\n\n{asked}", parts
 
 
 def around(tree: Path, words: str, room: int) -> Iterator[Shown]:
@@ -73,8 +73,7 @@ def functions(tree: Path, words: str) -> Iterator[Shown]:
         lines = text.splitlines()
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, Functions):
-                first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-                code = "\n".join(lines[first - 1 : node.end_lineno])
+                code = "\n".join(lines[_first_line(node) - 1 : node.end_lineno])
                 shared = len(plain & {word.lower() for word in WORD.findall(code)})
                 yield Shown(path=name, text=code, score=100 * (node.name in named) + shared)
 
@@ -90,9 +89,10 @@ def _dedented(code: str) -> str:
     return "\n".join(line[margin:] for line in lines) + "\n"
 
 
-def applied(text: str, code: str) -> str | None:
+def applied(text: str, code: str, shown: str = "") -> str | None:
     """The file with the code's functions and classes in the place of its own of the same names; None if that cannot be, or
-    changes nothing. Code that has all top-level definitions of the file is the new file; a method may come without its class.
+    changes nothing. Code that has all top-level definitions of the file is the new file. A method may come without its class;
+    if several have its name, it is the one that was `shown`.
     """
     try:
         old, new = ast.parse(text), ast.parse(code)
@@ -103,11 +103,10 @@ def applied(text: str, code: str) -> str | None:
     if own and own <= given.keys():
         return code if code.strip() != text.strip() else None
     lines = text.splitlines(keepends=True)
-    for node in sorted(_definitions(old), key=lambda node: -node.lineno):
+    for node in sorted(_definitions(old, lines, shown), key=lambda node: -node.lineno):
         if node.name in given:
             body = given.pop(node.name)
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            lines[first - 1 : node.end_lineno] = _indented(code, body, node.col_offset)
+            lines[_first_line(node) - 1 : node.end_lineno] = _indented(code, body, node.col_offset)
     changed = "".join(lines)
     try:
         ast.parse(changed)
@@ -116,21 +115,22 @@ def applied(text: str, code: str) -> str | None:
     return changed if changed != text else None
 
 
-def _definitions(tree: ast.Module) -> Iterator[Functions | ast.ClassDef]:
-    """Of the top level, and methods whose name is theirs alone."""
+def _definitions(tree: ast.Module, lines: list[str], shown: str) -> Iterator[Functions | ast.ClassDef]:
+    """Of the top level and of classes, those whose name is theirs alone, and the one that was shown."""
     top = [node for node in tree.body if isinstance(node, Functions | ast.ClassDef)]
-    methods = [
-        node
-        for owner in top
-        if isinstance(owner, ast.ClassDef)
-        for node in owner.body
-        if isinstance(node, Functions)
-    ]
-    names = [node.name for node in (*top, *methods)]
-    yield from (node for node in (*top, *methods) if names.count(node.name) == 1)
+    owners = [node for node in top if isinstance(node, ast.ClassDef)]
+    found = [*top, *(node for owner in owners for node in owner.body if isinstance(node, Functions))]
+    names = [node.name for node in found]
+    for node in found:
+        source = "".join(lines[_first_line(node) - 1 : node.end_lineno]).rstrip("\n")
+        if names.count(node.name) == 1 or source == shown:
+            yield node
+
+
+def _first_line(node: Functions | ast.ClassDef) -> int:
+    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 
 def _indented(code: str, node: Functions | ast.ClassDef, margin: int) -> list[str]:
-    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-    lines = code.splitlines()[first - 1 : node.end_lineno]
+    lines = code.splitlines()[_first_line(node) - 1 : node.end_lineno]
     return [f"{' ' * margin}{line}\n" if line.strip() else "\n" for line in lines]

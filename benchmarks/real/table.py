@@ -10,8 +10,10 @@ from clean_room_agent.training.statistics import ClusterSums, cluster_bootstrap,
 
 BASE = "cra"
 SEED = 1
-HEAD = ("set, arm", "tasks", "solved", "claimed but wrong", "read", "cached", "written", "s", "applied")
-HEAD += ("more than cra", "p")
+HEAD = (
+    *("set, arm", "tasks", "solved", "claimed but wrong", "read", "cached", "written", "s", "applied"),
+    *("more than cra", "p"),
+)
 
 
 class Result(Struct, frozen=True, kw_only=True):

@@ -74,6 +74,8 @@ class Task(Struct, frozen=True, kw_only=True):
     must_pass: tuple[str, ...]
     files: tuple[str, ...] = ()
     """Those that the task names."""
+    environment: str = ""
+    """The folder of its tests' environment, where it is not that of `repositories.toml`."""
 
 
 class Listed(Struct, frozen=True, kw_only=True):
@@ -96,10 +98,11 @@ class Bench(Struct, frozen=True, kw_only=True):
         table = tomllib.loads(LIST.read_text(encoding="utf-8"))["environment"]
         return environment_folder(self.work, "real", EnvironmentEntry.model_validate(table))
 
-    def variables(self, tree: Path) -> dict[str, str]:
+    def variables(self, tree: Path, environment: str = "") -> dict[str, str]:
         """The environment variables under which the tree's tests run."""
         entry = EnvironmentEntry(kind="python", version="", requirements=())
-        return test_environment(self.work, tree, entry, self.environment())
+        folder = Path(environment) if environment else self.environment()
+        return test_environment(self.work, tree, entry, folder)
 
     def export(self, repository: str, commit: str, folder: Path) -> None:
         """The folder holds the commit's files, without a `.git`."""
@@ -117,7 +120,13 @@ class Bench(Struct, frozen=True, kw_only=True):
         return ("bwrap", *mounts, *apart, "prlimit", f"--as={MEMORY}", *command)
 
     def run_suite(
-        self, tree: Path, command: Sequence[str], timeout: float = SUITE_TIMEOUT_S, *, lines: bool = False
+        self,
+        tree: Path,
+        command: Sequence[str],
+        environment: str = "",
+        *,
+        timeout: float = SUITE_TIMEOUT_S,
+        lines: bool = False,
     ) -> Report:
         """The tests have run, without network and in bounded memory. No outcomes: they were stopped, or did not start."""
         plugins = self.work / "plugins"
@@ -125,7 +134,7 @@ class Bench(Struct, frozen=True, kw_only=True):
         shutil.copy(PLUGIN, plugins)
         file = tree.parent / f"{tree.name}.report.json"
         file.unlink(missing_ok=True)
-        variables = self.variables(tree)
+        variables = self.variables(tree, environment)
         variables |= {"PYTHONHASHSEED": "0", "REAL_REPORT": str(file)} | (
             {"REAL_LINES": "1"} if lines else {}
         )
@@ -156,7 +165,9 @@ class Bench(Struct, frozen=True, kw_only=True):
             scratch.rename(folder)
         return msgspec.json.decode((folder / "task.json").read_bytes(), type=Task)
 
-    def passing(self, start: Path, right: Mapping[str, str], command: Sequence[str]) -> tuple[str, ...]:
+    def passing(
+        self, start: Path, right: Mapping[str, str], command: Sequence[str], environment: str = ""
+    ) -> tuple[str, ...]:
         """The tests that pass once these files (path -> text) are right.
 
         Raises:
@@ -165,7 +176,7 @@ class Bench(Struct, frozen=True, kw_only=True):
         sound = start.with_name("sound")
         shutil.copytree(start, sound)
         write_files(sound, right)
-        report = self.run_suite(sound, command)
+        report = self.run_suite(sound, command, environment)
         shutil.rmtree(sound)
         if not report.passed():
             raise BenchmarkError(f"{start}: the right solution passes no test\n{report.output}")
@@ -177,7 +188,7 @@ class Bench(Struct, frozen=True, kw_only=True):
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(tree, copy, ignore=shutil.ignore_patterns(".git", ".clean_room"), symlinks=True)
         shutil.copytree(self.folder(task.id) / "judge", copy, dirs_exist_ok=True)
-        report = self.run_suite(copy, task.judge_command)
+        report = self.run_suite(copy, task.judge_command, task.environment)
         shutil.rmtree(copy)
         return set(task.must_pass) <= report.passed()
 

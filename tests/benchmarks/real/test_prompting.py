@@ -26,6 +26,14 @@ def test_a_method_may_come_without_its_class_and_indented() -> None:
     assert applied(FILE, code) == FILE.replace("return 1", "return 3")
 
 
+def test_of_methods_with_one_name_it_is_the_shown_one() -> None:
+    text = FILE + FILE[FILE.index("class Reader") :].replace("Reader", "Other").replace("1", "4")
+    code = "def read(self):\n    return 3\n"
+    assert applied(text, code) is None
+    changed = applied(text, code, "    def read(self):\n        return 4")
+    assert changed == text.replace("return 4", "return 3")
+
+
 def test_code_with_all_definitions_is_the_whole_file() -> None:
     code = "import os\n\n\nclass Reader:\n    pass\n\n\ndef first(text):\n    return os.sep\n"
     assert applied(FILE, code) == code
@@ -46,6 +54,6 @@ def test_the_named_function_is_shown_and_tests_are_not(tmp_path: Path) -> None:
     shown = list(around(tmp_path, "`first('ab')` gives `b`, but it should give `a`.", 4000))
     assert shown[0].path == "long.py"
     assert shown[0].text == "def first(text):\n    return text[1]"
-    prompt, paths = prompt_for(tmp_path, "`first` is wrong.", ("other.py",), 1000)
-    assert paths == ("other.py",)
+    prompt, parts = prompt_for(tmp_path, "`first` is wrong.", ("other.py",), 1000)
+    assert [part.path for part in parts] == ["other.py"]
     assert prompt.startswith("other.py\n```python\ndef other():")
