@@ -24,7 +24,7 @@ from pathlib import Path
 import msgspec
 from testing.servers.packaged_models import CODER, MODELS, best_slots, models_folder, serving
 
-from benchmarks.real import arms, exercises, fixes, peers, planted, real_commits
+from benchmarks.real import arms, exercises, features, fixes, peers, planted, real_commits
 from benchmarks.real.arms import Left, Model, Run
 from benchmarks.real.proxy import CountingProxy
 from benchmarks.real.table import Result, page
@@ -37,11 +37,13 @@ SETS: dict[str, Callable[[str], list[Listed]]] = {
     "fixes": fixes.tasks,
     "planted-red": lambda _: planted.tasks("red"),
     "planted-words": lambda _: planted.tasks("words"),
+    "features": features.tasks,
     "commits-red": lambda mirrors: real_commits.tasks(mirrors, "red"),
     "commits-words": lambda mirrors: real_commits.tasks(mirrors, "words"),
 }
 """What lists a set's tasks, given MIRRORS."""
-ARMS: dict[str, Callable[[Run], Left]] = {
+Arm = Callable[[Run], Left]
+ARMS: dict[str, Arm] = {
     "cra": arms.cra,
     "aider": peers.aider,
     "mini-swe-agent": peers.mini_swe_agent,
@@ -54,25 +56,28 @@ WINDOW = 32_768
 TIMEOUT_S = 1800.0
 
 
-def done_by(arm: str, bench: Bench, task: Task, model: Model, proxy: CountingProxy, bound: int) -> Result:
+def done_by(
+    name: str, arm: Arm, bench: Bench, task: Task, model: Model, proxy: CountingProxy, bound: int
+) -> Result:
     """The arm's result for the task: the one of an earlier run, or a new one."""
-    folder = bench.work / "runs" / model.name / f"bound-{bound}" / arm / task.id
+    folder = bench.work / "runs" / model.name / f"bound-{bound}" / name / task.id
     file = folder / "result.json"
     if file.exists():
         return msgspec.json.decode(file.read_bytes(), type=Result)
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(bench.folder(task.id) / "start", folder / "tree", symlinks=True)
-    account = proxy.open_account(arm, task.id, folder / "exchanges.jsonl", bound)
+    account = proxy.open_account(name, task.id, folder / "exchanges.jsonl", bound)
     run = Run(bench=bench, task=task, tree=folder / "tree", account=account, model=model, timeout=TIMEOUT_S)
     begun = time.monotonic()
-    left = ARMS[arm](run)
+    left = arm(run)
     seconds = time.monotonic() - begun
+    solved = bench.solved(task, run.tree)
     result = Result(
         task=task.id,
         set=task.set,
         split=task.split,
-        arm=arm,
-        solved=bench.solved(task, run.tree),
+        arm=name,
+        solved=solved,
         claimed=left.claimed,
         usage=account.usage,
         answers=account.answers,
@@ -82,6 +87,7 @@ def done_by(arm: str, bench: Bench, task: Task, model: Model, proxy: CountingPro
         attempts=left.attempts,
         applied=left.applied,
         note=left.note,
+        lost="" if solved else left.lost,
     )
     file.write_bytes(msgspec.json.encode(result))
     return result
@@ -152,7 +158,7 @@ def main() -> int:
         peers.install(bench, arm)
 
     def do(pair: tuple[Task, str]) -> None:
-        result = done_by(pair[1], bench, pair[0], model, proxy, asked.bound)
+        result = done_by(pair[1], ARMS[pair[1]], bench, pair[0], model, proxy, asked.bound)
         verdict = "solved" if result.solved else "claimed" if result.claimed else "not solved"
         print(f"{result.task:<40}{result.arm:<16}{verdict:<12}{result.seconds:>6.0f} s", flush=True)
 

@@ -3,8 +3,10 @@
 All have the same model, tests in sight and bound of tokens. Others' agents are in `peers.py`.
 """
 
+import contextlib
 import json
 import shlex
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,7 +19,6 @@ from benchmarks.commits.checkouts import git
 from benchmarks.real.prompting import SYSTEM, Shown, applied, code_of, prompt_for
 from benchmarks.real.proxy import Account
 from benchmarks.real.tasks import Bench, Task
-from benchmarks.weak.recorded import attempts_of
 
 CRA = (sys.executable, "-m", "clean_room_agent")
 DRAWS = 8
@@ -66,6 +67,8 @@ class Left(Struct, frozen=True, kw_only=True):
     applied: int
     """Those of them that did."""
     note: str = ""
+    lost: str = ""
+    """Where, if the task turns out not to be solved; only `cra` tells."""
 
 
 def command_run(run: Run, command: Sequence[str], variables: Mapping[str, str]) -> tuple[int, str]:
@@ -108,12 +111,34 @@ def cra(run: Run) -> Left:
     answer = json.loads(output) if output.strip() else {}
     if branch := answer.get("branch"):
         git(run.tree, "checkout", "--quiet", "--force", branch)
-    record = run.tree / ".clean_room" / "raw.sqlite"
-    outcomes = attempts_of(record) if record.exists() else {}
-    attempts = sum(outcomes.values())
-    lost = sum(outcomes.get(name, 0) for name in NOT_APPLIED)
-    note = f"exit {code}: {answer.get('reason') or ''}"
-    return Left(claimed=code == 0, attempts=attempts, applied=attempts - lost, note=note)
+    tried = attempts_of(run.tree / ".clean_room" / "raw.sqlite")
+    return Left(
+        claimed=code == 0,
+        attempts=len(tried),
+        applied=sum(outcome not in NOT_APPLIED for outcome, _ in tried),
+        note=f"exit {code}: {answer.get('reason') or ''}",
+        lost=stage_lost(run.task, tried, claimed=code == 0),
+    )
+
+
+def attempts_of(record: Path) -> list[tuple[str, str]]:
+    """Outcome and diff of each attempt that a run's record tells of."""
+    if not record.exists():
+        return []
+    with contextlib.closing(sqlite3.connect(f"file:{record}?mode=ro", uri=True)) as connection:
+        return connection.execute("SELECT outcome, diff FROM run_attempts ORDER BY id").fetchall()
+
+
+def stage_lost(task: Task, attempts: Sequence[tuple[str, str]], *, claimed: bool) -> str:
+    """The stage at which a task that is not solved was lost."""
+    if claimed:
+        return "judged wrong"
+    if not attempts:
+        return "no attempt"
+    touched = any(f"+++ b/{path}" in diff for _, diff in attempts for path in task.changed)
+    if touched:
+        return "candidate"
+    return "place" if any(diff for _, diff in attempts) else "not applied"
 
 
 def one_shot(run: Run) -> Left:
@@ -136,7 +161,7 @@ def _best_of(run: Run, draws: int) -> Left:
         if answer is None:
             break
         tried += 1
-        candidate = changed_file(run.tree, parts, code_of(answer))
+        candidate = changed_file(run, parts, code_of(answer))
         if candidate is None:
             continue
         could += 1
@@ -171,12 +196,13 @@ def ask(run: Run, prompt: str, draw: int) -> str | None:
     return str(response.json()["choices"][0]["message"]["content"])
 
 
-def changed_file(tree: Path, parts: Sequence[Shown], code: str) -> tuple[Path, str] | None:
+def changed_file(run: Run, parts: Sequence[Shown], code: str) -> tuple[Path, str] | None:
     """The first file of those shown that the code changes, and its new text."""
     for part in parts:
-        text = applied((tree / part.path).read_text(encoding="utf-8"), code, part.text)
+        file = run.tree / part.path
+        text = applied(file.read_text(encoding="utf-8"), code, part.text, run.task.words)
         if text is not None:
-            return tree / part.path, text
+            return file, text
     return None
 
 

@@ -54,6 +54,7 @@ def exercise(name: str) -> Listed:
             command=tests,
             judge_command=tests,
             must_pass=bench.passing(folder / "start", right, tests),
+            changed=solution,
             files=solution,
         )
 

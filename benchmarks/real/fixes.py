@@ -64,6 +64,7 @@ def humaneval_fix(row: dict[str, str]) -> Listed:
             command=(*PYTEST, tests),
             judge_command=(*PYTEST, tests),
             must_pass=bench.passing(folder / "start", right, (*PYTEST, tests)),
+            changed=(path,),
             files=(path,),
         )
 
@@ -99,6 +100,7 @@ def quixbug(name: str) -> Listed:
             command=(*PYTEST, tests),
             judge_command=(*PYTEST, tests),
             must_pass=bench.passing(folder / "start", right, (*PYTEST, tests)),
+            changed=(path,),
             files=(path,),
         )
 

@@ -88,6 +88,7 @@ def planted_task(repository: Repository, seed: int, variant: str) -> Listed:
         sound, before = base_of(bench, repository)
         tree = folder / "start"
         report = planted(bench, repository, seed, tree, SEARCH_TIMEOUT_S)
+        fault = fault_of(sound, repository, seed)
         broken, comparison = admitted(before, report)
         for test in broken:
             path = test.split("::")[0]
@@ -103,6 +104,7 @@ def planted_task(repository: Repository, seed: int, variant: str) -> Listed:
             command=repository.command,
             judge_command=repository.command,
             must_pass=tuple(sorted(before.passed())),
+            changed=(fault.path,),
         )
 
     return Listed(id=task_id, split=split, make=make)

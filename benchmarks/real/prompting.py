@@ -14,7 +14,7 @@ from msgspec import Struct
 from benchmarks.real.mutations import Functions
 
 SYSTEM = "You are an expert Python programmer."
-FIX = "Fix the bug. Answer with the corrected function, whole, in one ```python block."
+FIX = "Answer with the corrected or new function, whole, in one ```python block."
 WRITE = "Answer with the whole file in one ```python block. Use the standard library only."
 FENCE = re.compile(r"^[ \t]*```(?:python|py)?[ \t]*\n(.*?)^[ \t]*```", re.DOTALL | re.MULTILINE)
 WORD = re.compile(r"[A-Za-z_]\w{2,}")
@@ -75,7 +75,9 @@ def functions(tree: Path, words: str) -> Iterator[Shown]:
             if isinstance(node, Functions):
                 code = "\n".join(lines[_first_line(node) - 1 : node.end_lineno])
                 shared = len(plain & {word.lower() for word in WORD.findall(code)})
-                yield Shown(path=name, text=code, score=100 * (node.name in named) + shared)
+                yield Shown(
+                    path=name, text=code, score=100 * (node.name in named) + shared + 1000 * (name in words)
+                )
 
 
 def code_of(answer: str) -> str:
@@ -89,10 +91,11 @@ def _dedented(code: str) -> str:
     return "\n".join(line[margin:] for line in lines) + "\n"
 
 
-def applied(text: str, code: str, shown: str = "") -> str | None:
+def applied(text: str, code: str, shown: str = "", words: str = "") -> str | None:
     """The file with the code's functions and classes in the place of its own of the same names; None if that cannot be, or
     changes nothing. Code that has all top-level definitions of the file is the new file. A method may come without its class;
-    if several have its name, it is the one that was `shown`.
+    if several have its name, it is the one that was `shown`. Definitions that are new come to the end of the file, if others
+    are replaced or the words ask for one of them.
     """
     try:
         old, new = ast.parse(text), ast.parse(code)
@@ -103,10 +106,19 @@ def applied(text: str, code: str, shown: str = "") -> str | None:
     if own and own <= given.keys():
         return code if code.strip() != text.strip() else None
     lines = text.splitlines(keepends=True)
+    new_names = given.keys() - {
+        node.name for node in ast.walk(old) if isinstance(node, Functions | ast.ClassDef)
+    }
     for node in sorted(_definitions(old, lines, shown), key=lambda node: -node.lineno):
         if node.name in given:
             body = given.pop(node.name)
             lines[_first_line(node) - 1 : node.end_lineno] = _indented(code, body, node.col_offset)
+    replaced = "".join(lines) != text
+    if new_names and (replaced or any(f"def {name}(" in words for name in new_names)):
+        imports = [ast.unparse(node) for node in new.body if isinstance(node, ast.Import | ast.ImportFrom)]
+        lines += ["\n\n", *(f"{line}\n" for line in imports if line not in text)]
+        for name, node in given.items():
+            lines += ["\n", *_indented(code, node, 0)] if name in new_names else []
     changed = "".join(lines)
     try:
         ast.parse(changed)

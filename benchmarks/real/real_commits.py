@@ -95,6 +95,7 @@ def commit_task(entry: CommitEntry, environment: EnvironmentEntry, variant: str)
             command=tuple(word for word in entry.command if word not in tests or (start / word).exists()),
             judge_command=entry.command,
             must_pass=must_pass,
+            changed=entry.sources,
             environment=place,
         )
 

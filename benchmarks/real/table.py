@@ -1,5 +1,6 @@
 """The tables of results: each set and arm, and each arm beside `cra` on the same tasks."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -11,7 +12,18 @@ from clean_room_agent.training.statistics import ClusterSums, cluster_bootstrap,
 BASE = "cra"
 SEED = 1
 HEAD = (
-    *("set, arm", "tasks", "solved", "claimed but wrong", "read", "cached", "written", "s", "applied"),
+    *(
+        "set, arm",
+        "tasks",
+        "solved",
+        "claimed but wrong",
+        "read",
+        "cached",
+        "written",
+        "s",
+        "in the model",
+        "applied",
+    ),
     *("more than cra", "p"),
 )
 
@@ -35,6 +47,8 @@ class Result(Struct, frozen=True, kw_only=True):
     attempts: int
     applied: int
     note: str
+    lost: str
+    """The stage, where the task is not solved and the arm tells."""
 
 
 def page(results: Sequence[Result], split: str) -> str:
@@ -45,7 +59,9 @@ def page(results: Sequence[Result], split: str) -> str:
         groups.setdefault((result.set, result.arm), []).append(result)
     ordered = sorted(groups, key=lambda name: name[0])  # arms stay in their order
     rows = [row(name, groups[name], groups.get((name[0], BASE), [])) for name in ordered]
-    return table(HEAD, rows)
+    losses = Counter((result.set, result.lost) for result in chosen if result.lost)
+    lines = [f"- {name}, lost: {stage}: {count}" for (name, stage), count in sorted(losses.items())]
+    return "\n".join([table(HEAD, rows), "", *lines])
 
 
 def row(name: tuple[str, str], results: Sequence[Result], base: Sequence[Result]) -> tuple[object, ...]:
@@ -63,6 +79,7 @@ def row(name: tuple[str, str], results: Sequence[Result], base: Sequence[Result]
         f"{usage.cached / count:,.0f}",
         f"{usage.written / count:,.0f}",
         f"{sum(result.seconds for result in results) / count:.0f}",
+        f"{sum(result.model_seconds for result in results) / count:.0f}",
         f"{100 * applied / attempts:.0f} % of {attempts}" if attempts else "",
         *(("", "") if name[1] == BASE or not base else compared(results, base)),
     )

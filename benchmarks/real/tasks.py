@@ -72,6 +72,8 @@ class Task(Struct, frozen=True, kw_only=True):
     judge_command: tuple[str, ...]
     """Runs the tests that judge, once their files are in place."""
     must_pass: tuple[str, ...]
+    changed: tuple[str, ...]
+    """The files that the right solution changes: no arm is told."""
     files: tuple[str, ...] = ()
     """Those that the task names."""
     environment: str = ""

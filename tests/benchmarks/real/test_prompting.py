@@ -34,6 +34,17 @@ def test_of_methods_with_one_name_it_is_the_shown_one() -> None:
     assert changed == text.replace("return 4", "return 3")
 
 
+def test_a_new_function_is_added_where_one_is_asked_for() -> None:
+    code = "import re\nimport os\n\ndef other(x):\n    return os.sep\n"
+    assert applied(FILE, code) is None
+    assert applied(FILE, code, words="Add: long.py: def other(x)") == (
+        FILE + "\n\nimport os\n\ndef other(x):\n    return os.sep\n"
+    )
+    helped = applied(FILE, "def helper():\n    return 0\n\ndef first(text):\n    return text[helper()]\n")
+    assert helped is not None
+    assert helped.endswith("def helper():\n    return 0\n")
+
+
 def test_code_with_all_definitions_is_the_whole_file() -> None:
     code = "import os\n\n\nclass Reader:\n    pass\n\n\ndef first(text):\n    return os.sep\n"
     assert applied(FILE, code) == code
