@@ -22,8 +22,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
-from testing.servers.packaged_models import CODER, MODELS, best_slots, models_folder, serving
+from testing.servers.packaged_models import CODER, MODELS, FetchError, best_slots, models_folder, serving
 
+from benchmarks.commits.checkouts import BenchmarkError
 from benchmarks.real import arms, exercises, features, fixes, peers, planted, real_commits
 from benchmarks.real.arms import Left, Model, Run
 from benchmarks.real.proxy import CountingProxy
@@ -104,6 +105,34 @@ def chosen_tasks(bench: Bench, sets: Sequence[str], split: str, only: str, sampl
     return chosen
 
 
+def run_all(asked: argparse.Namespace, bench: Bench, model: Model) -> None:
+    """Every arm that is asked for has a result for every task that is; each line is printed as it comes.
+
+    Raises:
+        BenchmarkError: a repository, an environment or a peer cannot be had.
+        FetchError: the model cannot be had.
+    """
+    bench.environment()  # before several threads want it
+    for arm in set(asked.arms) & set(peers.PACKAGES):
+        peers.install(bench, arm)
+    tasks = chosen_tasks(bench, asked.sets, asked.split, asked.only, asked.sample)
+    slots = asked.slots or (1 if asked.base_url else best_slots(model.name, models_folder()))
+
+    def do(pair: tuple[Task, str]) -> None:
+        result = done_by(pair[1], ARMS[pair[1]], bench, pair[0], model, proxy, asked.bound)
+        verdict = "solved" if result.solved else "claimed" if result.claimed else "not solved"
+        print(f"{result.task:<40}{result.arm:<16}{verdict:<12}{result.seconds:>6.0f} s", flush=True)
+
+    with contextlib.ExitStack() as stack:
+        url = asked.base_url
+        if not url:
+            options = {"slots": slots, "window": model.window, "threads": asked.threads}
+            url = stack.enter_context(serving(model.name, models_folder(), **options)).base_url
+        proxy = stack.enter_context(CountingProxy(url))
+        pool = stack.enter_context(ThreadPoolExecutor(slots))
+        list(pool.map(do, [(task, arm) for task in tasks for arm in asked.arms]))
+
+
 def all_results(bench: Bench, model: Model, bound: int) -> list[Result]:
     """Every result that stands in the work folder for this model and bound."""
     place = bench.work / "runs" / model.name / f"bound-{bound}"
@@ -150,28 +179,11 @@ def main() -> int:
     asked = parser.parse_args()
     bench = Bench(work=asked.work.resolve(), mirrors=asked.mirrors)
     model = Model(name=asked.model, window=asked.window)
-    tasks = chosen_tasks(bench, asked.sets, asked.split, asked.only, asked.sample)
-    slots = asked.slots or (1 if asked.base_url else best_slots(asked.model, models_folder()))
-
-    bench.environment()  # before several threads want it
-    for arm in set(asked.arms) & set(peers.PACKAGES):
-        peers.install(bench, arm)
-
-    def do(pair: tuple[Task, str]) -> None:
-        result = done_by(pair[1], ARMS[pair[1]], bench, pair[0], model, proxy, asked.bound)
-        verdict = "solved" if result.solved else "claimed" if result.claimed else "not solved"
-        print(f"{result.task:<40}{result.arm:<16}{verdict:<12}{result.seconds:>6.0f} s", flush=True)
-
-    with contextlib.ExitStack() as stack:
-        url = (
-            asked.base_url
-            or stack.enter_context(
-                serving(asked.model, models_folder(), slots=slots, window=asked.window, threads=asked.threads)
-            ).base_url
-        )
-        proxy = stack.enter_context(CountingProxy(url))
-        pool = stack.enter_context(ThreadPoolExecutor(slots))
-        list(pool.map(do, [(task, arm) for task in tasks for arm in asked.arms]))
+    try:
+        run_all(asked, bench, model)
+    except (BenchmarkError, planted.NoTask, FetchError) as exc:
+        print(exc, file=sys.stderr)
+        return 1
     for split in (asked.split,) if asked.split else ("dev", "test"):
         text = page(all_results(bench, model, asked.bound), split)
         print(f"\n{split}\n\n{text}")

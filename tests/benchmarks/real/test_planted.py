@@ -21,9 +21,14 @@ def clipped(values, most):
 SUITE = """
 import pytest, shout
 
+def assert_equal(expected, result):
+    assert result == expected
+
 def test_it_shouts():
     words = ["a", "b"]
-    assert shout.loud(words, end="!") == "A B!"
+    arguments = [words, "!"]
+    result = shout.loud(*arguments)
+    assert_equal("A B!", result)
 
 class TestMore:
     @pytest.mark.parametrize("n", [1, 2])
@@ -81,7 +86,7 @@ def test_the_plugin_tells_what_a_call_on_literal_values_got(tmp_path: Path) -> N
     report = msgspec.json.decode((tmp_path / "report.json").read_bytes(), type=Report)
     assert set(report.outcomes.values()) == {"failed"}
     assert [sentence(comparison) for comparison in report.comparisons] == [
-        "`loud(['a', 'b'], end='!')` gives `'A B'`, but it should give `'A B!'`.",
+        "`loud(['a', 'b'], '!')` gives `'A B'`, but it should give `'A B!'`.",
         "`loud(1)` fails with `TypeError: 'int' object is not iterable`, but it should give `'1'`.",
         "`loud(2)` fails with `TypeError: 'int' object is not iterable`, but it should give `'1'`.",
         "`loud([])` gives `''`, but it should give `'.'`.",
