@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -191,6 +192,59 @@ def test_without_its_temporary_files_an_update_ends_and_what_they_held_is_named(
     assert (tree.top / "tool").read_bytes() == b"tool\n"
 
 
+def bring_by_hand(tree: Tree) -> None:
+    """All as it becomes, in new files, as `git checkout` of the result would bring it."""
+    for path, new in FILES.items():
+        if new is None and (tree.top / path).is_file():
+            (tree.top / path).unlink()
+    for path, new in FILES.items():
+        if new is not None:
+            place = tree.top / path
+            if place.is_dir():
+                shutil.rmtree(place)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.unlink(missing_ok=True)
+            place.symlink_to("a.py") if new.link else place.write_bytes(new.data)
+            if new.executable:
+                place.chmod(0o755)
+
+
+def test_what_the_user_brought_himself_after_a_kill_stays(tmp_path: Path) -> None:
+    for at in range(1, len(calls_of(tmp_path / "counted")) + 1):
+        tree = Tree(tmp_path / str(at))
+        with pytest.raises(Killed), failing(at, Killed(), ever_after=True):
+            tree.update()
+        bring_by_hand(tree)
+        tree.complete()
+        found = {path: content for path, (_, content) in tree_of(tree.top).items()}
+        assert found == {path: content for path, (_, content) in AFTER.items()}, at
+
+
+def test_what_cannot_be_restored_any_more_is_named(tree: Tree) -> None:
+    kill_half_way(tree)
+    for path in tree.top.rglob(".cra-*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    with pytest.raises(RepositoryError) as caught:
+        tree.complete()
+    gone = "(what it was is no longer beside it)"
+    assert f"a.py {gone}, gone/in.py {gone}, " in caught.value.message
+
+
+def test_what_a_program_writes_to_an_old_file_that_it_has_open_is_kept(tree: Tree) -> None:
+    real = os.rename
+    with (tree.top / "a.py").open("r+b") as held:
+
+        def rename(*args: Any, **options: Any) -> None:
+            real(*args, **options)
+            if args[1] == "a.py" and args[0].endswith(".new"):
+                held.write(b"m")
+                held.flush()
+
+        with patch.object(os, "rename", rename), pytest.raises(RepositoryError, match=r"they are: a\.py"):
+            tree.update()
+    assert tree_of(tree.top) == {**tree.before, "a.py": (0o640, b"m\n")}
+
+
 def test_a_file_that_changes_while_it_is_replaced_is_not_replaced(tree: Tree) -> None:
     seen = {path: state_of(tree.top, path) for path in FILES}
     (tree.top / "a.py").write_bytes(b"mine\n")
@@ -233,7 +287,8 @@ def test_where_files_cannot_have_two_names_a_copy_is_kept(tree: Tree) -> None:
     assert tree.outcome() == "new"
 
 
-def test_a_journal_that_is_damaged_is_named(tree: Tree) -> None:
-    (tree.journal / "apply.journal").write_bytes(b'{"mark": "../x"}')
+@pytest.mark.parametrize("content", [b'{"mark": "../x"}', b"", b"[" * 100_000, b"\xff", b"null"])
+def test_a_journal_that_is_damaged_is_named(tree: Tree, content: bytes) -> None:
+    (tree.journal / "apply.journal").write_bytes(content)
     with pytest.raises(RepositoryError, match=r"apply\.journal cannot be read"):
         tree.complete()

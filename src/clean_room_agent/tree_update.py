@@ -9,11 +9,13 @@ need no space.
     .new and .old           written and synced; if this fails, they are removed again
     mark of completeness    from here on, a killed update is completed; before, it is undone
     renames                 `.new` becomes the file, each at once; it is then no longer there, which shows that it was done
-    (on an error)           the mark is removed, and every `.old` becomes the file again
+    (on an error)           the mark becomes that of an undoing, and every `.old` the file again
     removal                 of each `.old`, of the journal, of the mark
 
 A path that changes between a file and a folder needs two renames: between them it is `.old`, and nothing is in its place.
-Contents are compared before each step: what the user has changed meanwhile is never replaced.
+Contents are compared before each step, and those of every `.old` after the last one: what the user has changed meanwhile
+is never replaced. What he has brought to its new state himself counts as done, and without a mark nothing is touched but
+the temporary names.
 """
 
 import contextlib
@@ -51,6 +53,8 @@ from clean_room_agent.tree_entries import (
 JOURNAL = "apply.journal"
 COMPLETE = "apply.complete"
 """The mark: exists if everything that the journal needs has been written and synced."""
+UNDOING = "apply.undoing"
+"""The same mark while what was renamed is being restored."""
 GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 """Errors that mean that a folder is no longer there, or that a link is in its place."""
 EXECUTABLE = (":-", ":x")
@@ -149,6 +153,7 @@ def update_tree(
     )
     try:
         _remove(folder, COMPLETE)
+        _remove(folder, UNDOING)
         atomic_write(folder / JOURNAL, json.dumps(to_plain(journal)), private=True)
         _prepare(top, journal, files, folders)
         atomic_write(folder / COMPLETE, b"", private=True)
@@ -326,7 +331,24 @@ def _go_forward(top: Path, journal: Journal) -> None:
         except OSError as error:
             if unit.new or error.errno not in GONE:
                 raise  # else the user removed it with its folder
+    late = [unit.path for unit in journal.units if _was_written_to(top, journal, unit)]
+    if late:
+        raise _ChangedError(*late)
     _sync_folders(top, journal)
+
+
+def _was_written_to(top: Path, journal: Journal, unit: Unit) -> bool:
+    """Whether the old file was written to since it was compared, by a program that had it open."""
+    if unit.old.startswith("folder:"):
+        return False  # a killed process may have removed a part of it
+    old, _ = journal.names(unit)
+    try:
+        with _at(top, unit) as (folder, _):
+            return exists_in(folder, old) and unit.state(folder, old) != unit.old
+    except OSError as error:
+        if error.errno not in GONE:
+            raise
+        return False
 
 
 def _replace(folder: int, name: str, unit: Unit, old: str, new: str) -> None:
@@ -337,7 +359,7 @@ def _replace(folder: int, name: str, unit: Unit, old: str, new: str) -> None:
         elif present != ABSENT:
             raise _ChangedError(unit.path)
         return
-    if not exists_in(folder, new):
+    if not exists_in(folder, new) or present == unit.new:
         return
     if unit.moves and present == unit.old:
         os.rename(name, old, src_dir_fd=folder, dst_dir_fd=folder)
@@ -359,6 +381,8 @@ def _can_go(top: Path, journal: Journal, unit: Unit) -> bool:
                 return present in (ABSENT, unit.old)
             if not exists_in(folder, new):
                 return present not in (unit.old, ABSENT if unit.moves else unit.old)
+            if present == unit.new:
+                return True
             half = unit.moves and present == ABSENT and exists_in(folder, old)
             return (half or present == unit.old) and unit.state(folder, new) == unit.new
     except OSError as error:
@@ -369,18 +393,26 @@ def _can_go(top: Path, journal: Journal, unit: Unit) -> bool:
 
 def _go_back(top: Path, folder: Path, journal: Journal) -> Kept:
     """Restore what the update has changed, and remove all that it made. Needs no space."""
-    _remove(folder, COMPLETE)
+    if (folder / COMPLETE).exists():
+        (folder / COMPLETE).rename(folder / UNDOING)
+        sync_folder(folder)
+    begun = (folder / UNDOING).exists()
     restored: list[str] = []
     changed: list[str] = []
     for unit in reversed(journal.units):
         try:
             with _at(top, unit) as (parent, name):
-                words = _restore(parent, name, unit, *journal.names(unit))
+                if begun:
+                    words = _restore(parent, name, unit, *journal.names(unit))
+                else:
+                    words = None
+                    for temporary in journal.names(unit):
+                        remove_at(parent, temporary)
         except OSError as error:
             if error.errno not in GONE:
                 raise
             was_made = not {*folders_of(unit.path)}.isdisjoint(journal.made)
-            words = None if was_made else f"{unit.path} (its folder is no longer there)"
+            words = None if was_made or not begun else f"{unit.path} (its folder is no longer there)"
         if words == "":
             restored.append(unit.path)
         elif words is not None:
@@ -389,28 +421,30 @@ def _go_back(top: Path, folder: Path, journal: Journal) -> Kept:
     for path in reversed(journal.made):
         _remove_empty(top, path)
     _remove(folder, JOURNAL)
+    _remove(folder, UNDOING)
     return Kept(restored=tuple(sorted(restored)), changed=tuple(sorted(changed)))
 
 
 def _restore(folder: int, name: str, unit: Unit, old: str, new: str) -> str | None:
     """Restore one path: "" if that changed it, None if there was nothing to do, else why it was left alone."""
     present, has_old = unit.state(folder, name), exists_in(folder, old)
-    kept = f"{unit.path} (what it was is beside it, as {old})"
-    if exists_in(folder, new):  # it has not become this yet, or no longer is
-        remove_old, half = has_old and not unit.moves, has_old and unit.moves
-        if half and present == ABSENT:
-            os.rename(old, name, src_dir_fd=folder, dst_dir_fd=folder)
-        elif remove_old:
-            os.unlink(old, dir_fd=folder)
-        remove_at(folder, new)
-        return None if not half else "" if present == ABSENT else kept
-    if not has_old and unit.old:
-        return None  # not begun, or restored already
-    if present == unit.old:
+    if present == unit.old:  # not begun, or restored already
         remove_at(folder, old)
+        remove_at(folder, new)
         return None
+    if exists_in(folder, new):  # it has not become this yet, or no longer is
+        if unit.moves and has_old:
+            if present != ABSENT:
+                remove_at(folder, new)
+                return f"{unit.path} (what it was is beside it, as {old})"
+            os.rename(old, name, src_dir_fd=folder, dst_dir_fd=folder)
+        remove_at(folder, old)
+        remove_at(folder, new)
+        return "" if unit.moves and has_old else unit.path
     if present != unit.new:
-        return kept if has_old else None
+        return f"{unit.path} (what it was is beside it, as {old})" if has_old else unit.path
+    if unit.old and not has_old:
+        return f"{unit.path} (what it was is no longer beside it)"
     if unit.moves:
         os.rename(name, new, src_dir_fd=folder, dst_dir_fd=folder)
     if has_old:
@@ -516,7 +550,7 @@ def _read_journal(folder: Path) -> Journal | None:
         return from_plain(json.loads(safe_open.read_bytes(folder, JOURNAL)), Journal)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise RepositoryError(
             f"{folder / JOURNAL} cannot be read: {error}",
             hint="an update of your files was interrupted: look at `git status`, then remove this file and every .cra-*",
