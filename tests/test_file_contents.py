@@ -106,6 +106,12 @@ def test_a_pipe_is_written_to() -> None:
     assert done.stdout == b"hello", done.stderr
 
 
+def test_a_pipe_that_nobody_reads_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "page.html")
+    with pytest.raises(UsageError, match=r"cannot write .*page\.html: nobody reads it"):
+        atomic_write(tmp_path / "page.html", "text")
+
+
 def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text("before")
     bounds = resource.getrlimit(resource.RLIMIT_FSIZE)

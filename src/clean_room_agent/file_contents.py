@@ -103,7 +103,8 @@ def _decode_body(body: bytes, encoding: str, *, marked: bool) -> tuple[str, str]
 def atomic_write(path: Path, data: str | bytes, *, private: bool = False) -> None:
     """Replace the file's content by `data`, synced with its name; until then it has its old content.
 
-    Anything but a regular file (a terminal, a pipe) is written to directly. A link stays, and its target is replaced.
+    Anything but a regular file (a terminal, a pipe) is written to directly; a pipe that nobody reads is refused. A link
+    stays, and its target is replaced.
 
     Args:
         path: its folder must exist.
@@ -118,7 +119,7 @@ def atomic_write(path: Path, data: str | bytes, *, private: bool = False) -> Non
     try:
         old_mode = _mode_of(path)
         if old_mode is not None and not stat.S_ISREG(old_mode):
-            path.write_bytes(content)
+            _write_to(path, content)
             return
         place = Path(os.path.realpath(path))
         kept = None if old_mode is None else old_mode & 0o777
@@ -128,6 +129,16 @@ def atomic_write(path: Path, data: str | bytes, *, private: bool = False) -> Non
             f"cannot write {path}: {exc.strerror or exc}",
             hint=remedy_for(exc, "free some space, or name another place"),
         ) from exc
+
+
+def _write_to(path: Path, content: bytes) -> None:
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError as exc:
+        raise OSError(exc.errno, "nobody reads it") from exc if exc.errno == errno.ENXIO else exc
+    os.set_blocking(handle, True)
+    with open(handle, "wb") as file:  # noqa: PTH123 - a handle, not a path
+        file.write(content)
 
 
 def _mode_of(path: Path) -> int | None:
