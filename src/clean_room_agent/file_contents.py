@@ -135,7 +135,9 @@ def _write_to(path: Path, content: bytes) -> None:
     try:
         handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as exc:
-        raise OSError(exc.errno, "nobody reads it") from exc if exc.errno == errno.ENXIO else exc
+        if exc.errno == errno.ENXIO:
+            raise OSError(exc.errno, "nobody reads it") from exc
+        raise
     os.set_blocking(handle, True)
     with open(handle, "wb") as file:  # noqa: PTH123 - a handle, not a path
         file.write(content)
