@@ -86,3 +86,17 @@ def test_what_was_removed_comes_back_with_its_mode(repo: Repository) -> None:
     take_out(repo, record, TASK, base=repo.head, commit=result)
     modes = [(repo.top / path).stat().st_mode & 0o777 for path in ("b.py", "folder", "folder/in.py")]
     assert modes == [0o600, 0o700, 0o644]
+
+
+def test_what_a_link_replaced_comes_back_with_its_mode(repo: Repository) -> None:
+    record = cast("Record", Events())
+    (repo.top / "b.py").unlink()
+    (repo.top / "b.py").symlink_to("a.py")
+    git(repo.top, "commit", "-q", "-a", "-m", "Link")
+    result = git(repo.top, "rev-parse", "HEAD").strip()
+    git(repo.top, "reset", "-q", "--hard", repo.head)
+    (repo.top / "b.py").chmod(0o600)
+    bring(repo, record, TASK, base=repo.head, commit=result)
+    assert (repo.top / "b.py").is_symlink()
+    take_out(repo, record, TASK, base=repo.head, commit=result)
+    assert (repo.top / "b.py").stat().st_mode & 0o777 == 0o600

@@ -14,7 +14,7 @@ from testing.timing import processor_seconds
 
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.cli import start
-from clean_room_agent.cli.completing import complete
+from clean_room_agent.cli.completing import complete, tell_shell
 from clean_room_agent.cli.main import COMMANDS, run
 from clean_room_agent.db.connection import get_connection, transaction
 from clean_room_agent.db.raw.runs import OrchestratorRunRow, append_orchestrator_run
@@ -80,6 +80,14 @@ def test_commands_with_their_help() -> None:
     assert offered("help", "ap") == ["apply"]
     assert offered("adapters", "") == ["deploy", "evaluate", "list", "retire"]
     assert offered("nonsense", "") == []
+
+
+@pytest.mark.parametrize("words", [(), ("cra ",), ("a", "b", "c")])
+def test_bash_without_its_two_words_is_answered_with_nothing(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    tell_shell("bash", words)
+    assert capsys.readouterr().out == ""
 
 
 def test_flags_are_offered_once_and_their_values_where_they_are_known() -> None:

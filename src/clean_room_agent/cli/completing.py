@@ -51,8 +51,8 @@ class Line(Struct):
 
 
 def tell_shell(shell: str, words: Sequence[str]) -> None:
-    """Print the completions for the shell; nothing for an unknown shell."""
-    if shell == "bash":
+    """Print the completions for the shell; nothing for an unknown shell, or for bash without its two words."""
+    if shell == "bash" and len(words) == 2:
         typed = read_line(*words)
         write_offer(_for_bash(complete(typed.words), typed))
     elif shell in {"zsh", "fish"}:

@@ -62,10 +62,10 @@ def take_back(
 
 
 def special_attributes(repo: Repository, base: str, commit: str) -> dict[str, Attributes]:
-    """The attributes of what `apply_to_tree` would remove, with its folders, where they are not those that this user's new
-    files usually have.
+    """The attributes of what `apply_to_tree` would remove, or replace by a link, with its folders, where they are not those
+    that this user's new files usually have.
     """
-    removed = [entry.path for entry in changed_paths(repo, base, commit) if entry.status == "D"]
+    removed = [entry.path for entry in changed_paths(repo, base, commit) if entry.status in {"D", "T"}]
     paths = {path for removed_path in removed for path in (removed_path, *folders_of(removed_path))}
     found = {path: attributes_of(repo.top, path) for path in sorted(paths)}
     usual = {Attributes(mode=mode, owner=os.geteuid(), group=os.getegid()) for mode in (0o644, 0o755)}
