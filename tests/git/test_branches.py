@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from testing.repositories import commit_change, fingerprint, git
 
-from clean_room_agent.errors import CommandError, RepositoryError
+from clean_room_agent.errors import CommandError, GitError, RepositoryError
 from clean_room_agent.git.branches import branch_tip, branch_use, create_branch, delete_branch, land
 from clean_room_agent.git.repository import Repository, open_repository
 
@@ -108,4 +108,12 @@ def test_a_branch_that_nothing_uses_is_deleted_once(repo: Repository, tip: str, 
 def test_a_branch_that_has_moved_stays(repo: Repository, tip: str) -> None:
     with pytest.raises(RepositoryError, match="commits of yours"):
         delete_branch(repo, NAME, repo.head)
+    assert branch_tip(repo, NAME) == tip
+
+
+def test_a_branch_that_is_locked_stays_and_is_not_said_to_have_moved(repo: Repository, tip: str) -> None:
+    (repo.common_dir / f"refs/heads/{NAME}.lock").touch()
+    with pytest.raises(GitError, match=r"lock': File exists") as caught:
+        delete_branch(repo, NAME, tip)
+    assert "if none is running, remove the file" in caught.value.hint
     assert branch_tip(repo, NAME) == tip

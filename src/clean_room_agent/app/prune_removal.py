@@ -12,7 +12,7 @@ from clean_room_agent.db.connection import remove_database
 from clean_room_agent.db.raw.pruning import compact_record, delete_tasks
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import EventRow, append_event
-from clean_room_agent.errors import RepositoryError, UsageError
+from clean_room_agent.errors import GitError, RepositoryError, UsageError
 from clean_room_agent.folders import remove_abandoned, remove_tree
 from clean_room_agent.git.branches import delete_branch
 from clean_room_agent.git.refs import delete_ref
@@ -59,7 +59,7 @@ def _prune_run(site: Site, record: Record, run: PrunedRun) -> list[str]:
         if piece.kind == "branches":
             try:
                 delete_branch(site.repo, piece.name.removeprefix("refs/heads/"), piece.tip)
-            except RepositoryError as error:
+            except (GitError, RepositoryError) as error:
                 kept.append(f"kept: {error.message}")
         elif piece.kind == "refs":
             delete_ref(site.repo, piece.name)

@@ -103,6 +103,7 @@ def delete_branch(repo: Repository, name: str, tip: str) -> None:
 
     Raises:
         RepositoryError: a worktree uses it, it names another commit, or its file is a link.
+        GitError: git could not delete it.
     """
     if not branch_tip(repo, name):
         return
@@ -114,6 +115,8 @@ def delete_branch(repo: Repository, name: str, tip: str) -> None:
     try:
         repo.git("update-ref", "--no-deref", "-d", "--", ref, require_hex(tip))
     except GitError as exc:
+        if branch_tip(repo, name) in {tip, ""}:
+            raise  # locked, or not writable
         raise RepositoryError(
             f"{name} has commits of yours on top of the run's result",
             hint=f"to delete them, too: git branch -D {name}",

@@ -108,6 +108,10 @@ REMEDIES = (
     ),
     ("No space left|Disk quota exceeded", MAKE_ROOM),
     (
+        r"\.lock': File exists",
+        "another git process is at work, or died at it: if none is running, remove the file that git names",
+    ),
+    (
         "index file corrupt|index file smaller|bad signature|bad index file",
         "git's index is damaged; it can be rebuilt from HEAD: rm .git/index && git reset",
     ),
