@@ -10,6 +10,7 @@ from clean_room_agent.config import (
     check_slice,
     keys_of,
     load_slice,
+    load_toml,
     read_toml,
     refuse_unknown_tables,
     with_entry,
@@ -160,3 +161,36 @@ def test_what_no_single_line_can_change_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="line by line") as caught:
         with_entry(text, "models.overrides", "implement", "c")
     assert 'implement = "c"' in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" + ".a" * 20_000 + "=1",
+        "[a" + " . 'a.'" * 20_000 + "]",
+        "x = {a" + '."\\".a"' * 20_000 + "=1}",
+        "\n".join(f"a{number}" + ".a" * 60 + "=1" for number in range(5000)),
+    ],
+)
+def test_keys_with_so_many_parts_that_reading_takes_long_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="too many parts in dotted keys"):
+        load_toml(text)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "[" + "'a==1.2.3', " * 2000 + "]",
+        '"' + "One. Two. " * 3000 + '"',
+        '"""\n' + "a.b.c\n" * 3000 + '"""',
+        "1.5",
+    ],
+)
+def test_dots_in_values_are_no_parts_of_keys(value: str) -> None:
+    assert load_toml(f"a.b.c = {value} # {'x.' * 1000}\n").keys() == {"a"}
+
+
+@pytest.mark.parametrize("unclosed", ['"', '"""', "'", '"\\', "a", "#", '"\\""'])
+def test_counting_parts_takes_linear_time(unclosed: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - what is wrong differs
+        load_toml("." * 600 + unclosed * 200_000)

@@ -43,6 +43,16 @@ MISSING = "required, but missing"
 UNREADABLE = "it must be a file that you can read"
 BYTE_ORDER_MARK = "\ufeff"
 MAX_INTEGER = 1 << 63
+FEW_DOTS = 500
+LONG_KEY = 8
+"""Parts of a dotted key from which on they are counted."""
+MAX_KEY_WORK = FEW_DOTS**2
+TOML_TOKEN = re.compile(
+    r'''"""(?:\\.|[^\\])*?(?:"""|\Z)|\'{3}.*?(?:\'{3}|\Z)|\#[^\n]*|(?P<blank>[ \t]+)|(?P<dot>\.)'''
+    r"""|(?P<part>[\w-]+|"(?:\\.|[^"\\\n])*"?|\'[^\'\n]*\'?)|.""",
+    re.DOTALL,
+)
+"""Each match begins where the one before ended; `part` is what may be a part of a key."""
 NonEmpty = Annotated[str, Meta(min_length=1)]
 Positive = Annotated[int, Meta(gt=0)]
 SliceT = TypeVar("SliceT", bound=ConfigSlice)
@@ -115,9 +125,38 @@ def parse_toml(text: str) -> dict[str, Any]:
         ValueError: it is not TOML, or has a number that nothing here can be set to: of more than 64 bits, or not finite.
         RecursionError: it is nested too deeply.
     """
-    found = tomllib.loads(text)
+    found = load_toml(text)
     _refuse_odd_numbers(found, "")
     return found
+
+
+def load_toml(text: str) -> dict[str, Any]:
+    """The tables of TOML. tomllib takes time by the square of the number of parts of each key; keys for which this would
+    be long are refused.
+
+    Raises:
+        ValueError: it is not TOML, or its dotted keys have too many parts.
+        RecursionError: it is nested too deeply.
+    """
+    if text.count(".") > FEW_DOTS:
+        _refuse_long_keys(text)
+    return tomllib.loads(text)
+
+
+def _refuse_long_keys(text: str) -> None:
+    work = parts = 0
+    follows = False
+    for token in TOML_TOKEN.finditer(text):
+        if token.lastgroup == "dot":
+            follows = True
+        elif token.lastgroup != "blank":
+            is_part = token.lastgroup == "part"
+            parts = is_part * (parts + 1 if follows else 1)
+            follows = False
+            work += 2 * parts if parts >= LONG_KEY else 0
+            if work > MAX_KEY_WORK:
+                line = text.count("\n", 0, token.start()) + 1
+                raise ValueError(f"too many parts in dotted keys (at line {line})")
 
 
 def _refuse_odd_numbers(value: Any, key: str) -> None:
@@ -151,7 +190,7 @@ def with_entry(text: str, table: str, key: str, value: str | None) -> str:
     if value is not None:
         section[key] = value
     try:
-        found = tomllib.loads(edited)
+        found = load_toml(edited)
     except ValueError:
         found = {}
     if _without_empty(found) != _without_empty(wanted):

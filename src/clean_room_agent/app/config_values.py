@@ -2,7 +2,6 @@
 
 import contextlib
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from pathlib import Path
@@ -18,7 +17,7 @@ from clean_room_agent.app.settings import (
     read_user_config,
     user_config_file,
 )
-from clean_room_agent.config import WRONG, ConfigSlice, keys_of, laid_over, parse_toml, read_toml
+from clean_room_agent.config import WRONG, ConfigSlice, keys_of, laid_over, load_toml, parse_toml, read_toml
 from clean_room_agent.errors import ConfigError, UsageError
 from clean_room_agent.file_contents import atomic_write, decode
 from clean_room_agent.workspace import Workspace, hold, private_folder
@@ -175,7 +174,7 @@ def plain_value(value: Any) -> Any:
 def _readings(text: str) -> tuple[Any, ...]:
     """The possible meanings of the text: a TOML value, and the plain words."""
     try:
-        found = tomllib.loads(f"value = {text}")
+        found = load_toml(f"value = {text}")
     except (ValueError, RecursionError):
         return (text,)
     if found.keys() != {"value"}:

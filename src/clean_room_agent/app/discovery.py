@@ -2,7 +2,6 @@
 
 import json
 import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from msgspec import Struct
 
 from clean_room_agent import safe_open
 from clean_room_agent.app.model_server import open_server
+from clean_room_agent.config import load_toml
 from clean_room_agent.errors import ConfigError, ModelError
 from clean_room_agent.llm.config import ModelsConfig, Provider
 from clean_room_agent.llm.transport import ModelServer, ServedModel
@@ -192,7 +192,7 @@ def _uses_pytest(top: Path) -> bool:
     if (top / "pytest.ini").exists() or (top / "conftest.py").exists():
         return True
     try:
-        data = tomllib.loads(_text(top / "pyproject.toml"))
+        data = load_toml(_text(top / "pyproject.toml"))
     except (ValueError, RecursionError):
         data = {}
     tools = data.get("tool")

@@ -14,7 +14,6 @@ plan's; a plan without steps is a single step.
 
 import difflib
 import re
-import tomllib
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any
 
@@ -30,6 +29,7 @@ from clean_room_agent.artifacts.plans import (
     PlanStep,
     TargetFile,
 )
+from clean_room_agent.config import load_toml
 from clean_room_agent.errors import ArtifactError
 from clean_room_agent.execute.fallback_plans import shortened
 from clean_room_agent.execute.plan_artifact import SINGLE_ID, build_artifact, plan_from_artifact
@@ -118,7 +118,7 @@ def read_written(text: str, source: str, paths: Collection[str]) -> PlanArtifact
         ArtifactError: the text is not TOML, or no plan; the message names the key, its line, and what to write.
     """
     try:
-        data = tomllib.loads(text)
+        data = load_toml(text)
     except (ValueError, RecursionError) as exc:
         raise ArtifactError(
             f"{source} is not valid TOML: {exc}", hint=f"a plan begins with {EXAMPLES['task']}"
@@ -297,7 +297,7 @@ def _line_of(text: str, loc: Loc) -> int:
     best, depth = 0, 0
     for number in range(1, len(lines) + 1):
         try:
-            data = tomllib.loads("".join(lines[:number]))
+            data = load_toml("".join(lines[:number]))
         except (ValueError, RecursionError):
             continue
         reached = _depth(data, loc)

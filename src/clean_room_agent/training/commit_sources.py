@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-import tomllib
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 from msgspec import Struct
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
+from clean_room_agent.config import load_toml
 from clean_room_agent.errors import ArtifactError, GitError, UsageError
 from clean_room_agent.file_contents import read_given
 from clean_room_agent.git.changes import resolve_commit
@@ -72,7 +72,7 @@ def read_manifest(path: Path) -> tuple[Listed, ...]:
     try:
         text = read_given(path)
         if path.suffix == ".toml":
-            entries = tomllib.loads(text).get("repository", [])
+            entries = load_toml(text).get("repository", [])
         else:
             entries = [json.loads(line) for line in text.splitlines() if line.strip()]
     except (OSError, ValueError, RecursionError) as exc:

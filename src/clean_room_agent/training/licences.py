@@ -2,10 +2,11 @@
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, Protocol
+
+from clean_room_agent.config import load_toml
 
 LICENCE_FILE = re.compile(r"(?i)(?:un)?licen[cs]e|copying")
 ALLOWED = ("MIT", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", "ISC", "0BSD", "Unlicense", "PSF-2.0", "Zlib")
@@ -112,7 +113,7 @@ def _holds(words: str, parts: tuple[re.Pattern[str], ...]) -> bool:
 def licence_of_manifest(name: str, text: str) -> str:
     """The licence in a pyproject.toml or package.json; "" if there is no known one."""
     try:
-        data: Any = tomllib.loads(text) if name.endswith(".toml") else json.loads(text)
+        data: Any = load_toml(text) if name.endswith(".toml") else json.loads(text)
     except (ValueError, RecursionError):
         return ""
     project = data.get("project", {}) if name.endswith(".toml") and isinstance(data, dict) else data

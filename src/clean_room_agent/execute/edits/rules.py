@@ -4,7 +4,6 @@ shows, but never what protects the tests, and never leave out code by a line suc
 
 import json
 import re
-import tomllib
 import unicodedata
 from collections.abc import Mapping
 from pathlib import PurePosixPath
@@ -14,6 +13,7 @@ from msgspec import Struct, field
 
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
+from clean_room_agent.config import load_toml
 from clean_room_agent.execute.edits.format import is_prose
 from clean_room_agent.execute.edits.places import Places
 from clean_room_agent.paths import is_installed_metadata, is_test_configuration, is_test_path, matches_glob
@@ -233,7 +233,7 @@ def tool_settings(path: str, text: str) -> object:
     name = PurePosixPath(path).name.lower()
     if name == "pyproject.toml":
         try:
-            data = tomllib.loads(text)
+            data = load_toml(text)
         except (ValueError, RecursionError):
             return UNREADABLE, text
         project = data.get("project")
