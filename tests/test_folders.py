@@ -5,6 +5,7 @@ import signal
 import sys
 import tempfile
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from testing.patience import PATIENCE
@@ -19,6 +20,7 @@ from clean_room_agent.folders import (
     flock,
     remove_abandoned,
     remove_all_but,
+    remove_at,
     remove_tree,
     temporary_folder,
     user_folder,
@@ -56,6 +58,17 @@ def test_what_is_not_there_is_removed_already(tmp_path: Path) -> None:
     remove_tree(tmp_path / "none")
     remove_tree(tmp_path / "none/in none")
     assert every_path(tmp_path) == ["other"]
+
+
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_what_may_not_be_removed_is_said_to_be_that(tmp_path: Path, kind: str) -> None:
+    place = tmp_path / "name"
+    place.symlink_to(tmp_path) if kind == "link" else place.touch()
+    denied = PermissionError(errno.EPERM, "Operation not permitted")
+    folder = os.open(tmp_path, os.O_RDONLY)
+    with patch.object(os, "unlink", side_effect=denied), pytest.raises(PermissionError):
+        remove_at(folder, "name")
+    os.close(folder)
 
 
 def test_a_tree_goes_and_what_its_links_lead_to_stays(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import pytest
 from testing.faults.applies import CALLS, tree_of
@@ -279,6 +279,18 @@ def test_a_file_whose_owner_cannot_be_kept_is_not_replaced(tree: Tree) -> None:
     assert "nothing was changed" in caught.value.message
     assert "owner" in caught.value.hint
     assert tree.outcome() == "old"
+
+
+def test_while_temporary_files_cannot_be_removed_the_journal_stays(tree: Tree) -> None:
+    """As in a folder that only grows: files can be created there, and neither renamed nor removed."""
+    denied = PermissionError(errno.EPERM, "Operation not permitted")
+    with patch.multiple(os, unlink=Mock(side_effect=denied), rename=Mock(side_effect=denied)):
+        with pytest.raises(RepositoryError, match="and so did undoing it"):
+            tree.update()
+        with pytest.raises(RepositoryError, match="undoing it"):
+            tree.complete()
+    tree.complete()
+    assert tree.outcome() in {"old", "new"}
 
 
 def test_where_files_cannot_have_two_names_a_copy_is_kept(tree: Tree) -> None:

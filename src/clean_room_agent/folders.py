@@ -76,6 +76,8 @@ def remove_at(parent: int, name: str) -> None:
     except FileNotFoundError:
         return
     except (IsADirectoryError, PermissionError):  # of a folder, Linux says the one and macOS the other
+        if not stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+            raise
         with _opened(name, parent) as folder:
             _empty(folder)
         os.rmdir(name, dir_fd=parent)
