@@ -359,3 +359,44 @@ def test_a_command_starts_anew_whatever_was_left(left: str, tmp_path: Path) -> N
         cwd=tmp_path, capture_output=True, text=True, check=False, timeout=PATIENCE,
     )  # fmt: skip
     assert (done.stdout, done.returncode) == ("None 0\n", 0), done.stderr
+
+
+SHARES = "import unittest\n\nclass SharesTest(unittest.TestCase):\n    def test_a(self): pass\n    def test_b(self): self.fail()\n"
+
+
+def test_unittest_behind_a_script_names_the_tests_that_pass_too(write: Write, run: Runner) -> None:
+    write(
+        {
+            "tests/__init__.py": "",
+            "tests/test_shares.py": SHARES,
+            "check.sh": f"{sys.executable} -m unittest\n",
+        }
+    )
+    report = run("sh check.sh").report
+    assert report.named
+    assert report.outcomes == {
+        "tests.test_shares.SharesTest.test_a": "passed",
+        "tests.test_shares.SharesTest.test_b": "failed",
+    }
+    assert (report.collected, report.passed) == (2, 1)
+
+
+def test_all_runs_of_pytest_in_one_command_count(write: Write, run: Runner) -> None:
+    write({"a/test_a.py": "def test(): assert 0\n", "b/test_b.py": "def test(): pass\n"})
+    found = run(f"{PYTEST} a; {PYTEST} b")
+    assert found.report.outcomes == {"a/test_a.py::test": "failed", "b/test_b.py::test": "passed"}
+    assert [one.name for one in found.failing] == ["a/test_a.py::test"]
+    assert found.report.collected == 2
+
+
+def test_a_report_that_was_changed_hides_no_failure(write: Write, run: Runner) -> None:
+    changes = """\
+import atexit, os, re
+def change():
+    place = re.search("--junitxml=(\\\\S+)", os.environ["PYTEST_ADDOPTS"])[1]
+    text = open(place).read()
+    open(place, "w").write(re.sub("<failure.*?</failure>", "", text, flags=re.S))
+atexit.register(change)
+"""
+    write({"shares.py": changes, "test_a.py": "import shares\ndef test(): assert 0\n"})
+    assert run(f"{PYTEST} -qq --no-summary").red() == {"test_a.py::test"}

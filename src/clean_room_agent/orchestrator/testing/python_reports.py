@@ -33,6 +33,7 @@ MAX_BYTES = 30_000_000
 MAX_LOG_BYTES = 100_000_000
 MAX_REPORT_BYTES = 100_000_000
 MAX_DIGITS = 10
+SEVERAL = 2
 MAX_DEPTH = 50
 """The deepest nesting at which a test file is looked for."""
 RAN = re.compile(r"^Ran (\d{1,9}) tests? in [\d.]+s$", re.MULTILINE)
@@ -154,6 +155,39 @@ def read_test_log(report: Path) -> TestLog:
     except (OSError, TooMuchError):
         return TestLog()
     return log
+
+
+def with_logged(reading: Reading, log: TestLog, runs: int) -> Reading:
+    """A complete reading with what the guard recorded, where the runner does not say it: unittest names its tests only if it
+    is told to, a report of pytest holds the last of `runs`, and either may have been changed before it was read.
+    """
+    report = reading.report
+    if not report.whole or not log.finished or report.runner not in {"pytest", "unittest"}:
+        return reading
+    known = {name: outcome for name, outcome in log.ended.items() if name in log.found}
+    if report.runner == "pytest" and runs < SEVERAL:
+        known = {name: known[name] for name in known.keys() & report.outcomes.keys() if known[name] in RED}
+    outcomes = merge([*report.outcomes.items(), *known.items()])
+    if outcomes == report.outcomes:
+        return reading
+    told = {failure.name for failure in reading.failures}
+    collected = max(report.collected or 0, len(known)) if report.runner == "unittest" else len(outcomes)
+    named = report.named or len(known) >= collected
+    passed = sum(outcome == "passed" for outcome in outcomes.values())
+    return structs.replace(
+        reading,
+        report=structs.replace(
+            report,
+            outcomes=outcomes,
+            collected=collected,
+            passed=passed if named else report.passed,
+            named=named,
+        ),
+        failures=(
+            *reading.failures,
+            *(Failure(name=name, detail="") for name in sorted(known.keys() - told) if known[name] in RED),
+        ),
+    )
 
 
 def _add_lines(log: TestLog, lines: Iterable[bytes]) -> None:

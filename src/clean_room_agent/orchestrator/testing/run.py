@@ -36,7 +36,9 @@ from clean_room_agent.orchestrator.testing.output import (
 )
 from clean_room_agent.orchestrator.testing.python_reports import (
     read_report,
+    read_test_log,
     read_unittest,
+    with_logged,
     with_records_of_unittest,
 )
 from clean_room_agent.orchestrator.testing.results import (
@@ -248,12 +250,13 @@ def naming(command: str) -> str:
 
 def _read(command: str, returncode: int, text: str, report: Path, cwd: Path) -> Reading:
     scripts = _read_scripts(report)
+    started = started_runners(report)
     if is_file(report.parent, report.name):
         junit = _believed(read_report(report, lambda path: is_file(cwd, path)), text)
+        junit = with_logged(junit, read_test_log(report), started.get("pytest", 0))
         return junit if scripts is None else _together(junit, scripts)
     if scripts is not None and not PYTEST_WORD.search(command):
         return scripts
-    started = started_runners(report)
     if "pytest" in started or PYTEST_WORD.search(command) or PYTEST_TRACE.search(text):
         return Reading(
             report=TestReport(runner="pytest", whole=False, problem=_without_report(returncode, text))
@@ -275,7 +278,7 @@ def _printed(command: str, text: str, report: Path, *, unittest: bool) -> Readin
     """The result of a runner other than pytest, from its output; `unittest`: whether that was started."""
     reading = read_unittest(text)
     if reading is not None:
-        return with_records_of_unittest(reading, report)
+        return with_logged(with_records_of_unittest(reading, report), read_test_log(report), 1)
     from clean_room_agent.orchestrator.testing.javascript_output import read_printed
 
     reading = read_printed(text)

@@ -8,6 +8,7 @@ import json
 import posixpath
 import re
 import shlex
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -269,14 +270,16 @@ def read_watched(report: Path) -> Watched:
     return Watched(ended=ended, replaced=tuple(sorted(replaced)))
 
 
-def started_runners(report: Path) -> frozenset[str]:
-    """Those of pytest and unittest that the guard saw start."""
+def started_runners(report: Path) -> Mapping[str, int]:
+    """In how many processes the guard saw pytest and unittest start, of those that it saw."""
     reader = GuardReader(guard_folder(report), max_bytes=MAX_BYTES)
     try:
-        found = {reader.read(name).decode("utf-8", "replace") for name in reader.names("python-*.started")}
+        found = Counter(
+            reader.read(name).decode("utf-8", "replace") for name in reader.names("python-*.started")
+        )
     except (OSError, TooMuchError):
-        return frozenset()
-    return frozenset(found & {"pytest", "unittest"})
+        return {}
+    return {name: found[name] for name in ("pytest", "unittest") if found[name]}
 
 
 def merge_watched(seen: Iterable[Watched]) -> Watched:
