@@ -40,6 +40,12 @@ def package(**scripts: str) -> str:
             {"ci/check.js": "const run = require('./run');\n", "ci/run.js": "spawnSync('node')\n"},
             ["ci/check.js", "ci/run.js"],
         ),
+        ("pytest $(cat ci/args.lst)", {"ci/args.lst": ""}, ["ci/args.lst"]),
+        (
+            "sh a.sh",
+            {"a.sh": "# see data/a.csv\nxargs pytest < ci/b.lst\n", "ci/b.lst": "", "data/a.csv": ""},
+            ["a.sh", "ci/b.lst"],
+        ),
         ("pytest @ci/args.txt", {"ci/args.txt": ""}, ["ci/args.txt"]),
         ("mocha -r ./support/setup.js", {"support/setup.js": ""}, ["support/setup.js"]),
         ("sh a.sh", {"a.sh": "sh b.sh\n", "b.sh": ". ./c.sh\n", "c.sh": ""}, ["a.sh", "b.sh", "c.sh"]),

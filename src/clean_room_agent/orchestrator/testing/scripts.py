@@ -6,9 +6,9 @@ after another, as far as their text shows.
     ci/check.sh . ci/lib.sh; npm run verify
     package.json's "verify"   node tools/verify.js
 
-decides by `Makefile`, `ci/check.sh`, `ci/lib.sh` and `tools/verify.js`. A shell script, a part of a Makefile or a file that an
-option names may stand anywhere in a line; any other file counts only where a program, or the script of an interpreter, stands:
-product code is named elsewhere in such texts, too. What programs compute is found by the trace of the baseline (`deciding.py`).
+decides by `Makefile`, `ci/check.sh`, `ci/lib.sh` and `tools/verify.js`. A shell script, a part of a Makefile, data or a file that an
+option names may stand anywhere in a line; code counts only where a program, or the script of an interpreter, stands: product
+code is named elsewhere in such texts, too. What programs compute is found by the trace of the baseline (`deciding.py`).
 """
 
 import json
@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from msgspec import Struct, field
 
 from clean_room_agent.orchestrator.testing.test_commands import ASSIGNMENT, PACKAGE_SCRIPT, SEPARATORS
-from clean_room_agent.paths import compile_globs
+from clean_room_agent.paths import compile_globs, is_code
 
 SHELLS = frozenset(
     {
@@ -61,6 +61,7 @@ IMPORTED = re.compile(r"(?:\b(?:from|import|require)\b\s*\(?\s*[\"']?)(\.{0,2}/|
 STARTS_RUNNER = re.compile(
     r"\b(?:(?:pytest|unittest|node:test|mocha|jest|vitest)\b|(?:spawn|exec(?:File)?)(?:Sync)?\s*\()"
 )
+PROSE = (".md", ".rst", ".adoc")
 MAX_FILES = 200
 MAX_TEXT = 200_000
 MAX_PACKAGES = 50
@@ -109,8 +110,9 @@ class _Walk(Struct, kw_only=True):
         for program in _programs(words):
             for name in (program, *BUILD_FILES.get(posixpath.basename(program), ())):
                 self._add(name, base)
-        for word in words:
+        for word in words if not line.lstrip().startswith("#") else ():
             self._add_shell(word, base)
+            self._add_data(word, base)
         for option, value in _options(words):
             self._add(value, base)
             if option in {"-m", "-p"}:
@@ -160,6 +162,12 @@ class _Walk(Struct, kw_only=True):
         for path in sorted(self.files):
             if SHELL_NAME.match(path) and compile_globs((pattern.removeprefix("./"),)).match(path):
                 self._add(path, "")
+
+    def _add_data(self, word: str, base: str) -> None:
+        """Add the file that the word names, unless it is code or prose."""
+        path = _joined(base, word.rpartition("=")[2])
+        if path in self.files and not is_code(path) and not path.lower().endswith(PROSE):
+            self._add(path, "")
 
     def _add_module(self, name: str, base: str) -> None:
         inner = name.replace(".", "/")
