@@ -81,7 +81,7 @@ def project(tmp_path: Path) -> Iterator[MemoryProject]:
 
 def ended(
     project: MemoryProject,
-    changed: Mapping[str, str] | None,
+    changed: Mapping[str, str | None] | None,
     given: PlanGiven | None = None,
     failed: StepFailed | None = None,
     parts: tuple[int, int] = (1, 1),
@@ -96,7 +96,9 @@ def ended(
     run.progress.trace = trace
     plan.parts_done, plan.total_parts = parts
     if changed is not None:
-        run.commits.head = project.history.add({**project.files, **changed})
+        run.commits.head = project.history.add(
+            {path: text for path, text in {**project.files, **changed}.items() if text is not None}
+        )
         memory.runner.checkout(run.commits.head)
         run.progress.accepted = memory.runner.run_step()
         plan.done.append(StepDone(part_id="p1", step=step("s1", "a.py"), commit=run.commits.head))
@@ -255,3 +257,35 @@ def test_what_the_baseline_read_is_as_it_was_to_judge(tmp_path: Path) -> None:
         trace = Trace(reads=(("shares.txt", "tests/test_a.py"),))
         _, end = ended(project, {"shares.txt": "green\n"}, trace=trace)
     assert "without shares.txt: failing: tests/test_a.py::test" in end.result.reason
+
+
+def test_a_new_file_may_not_take_the_place_of_one_whose_deletion_is_undone(tmp_path: Path) -> None:
+    def weak(files: Mapping[str, str]) -> dict[str, Outcome]:
+        return {"tests/test_a.py::test": "passed" if "src/tests/helpers.py" in files else "failed"}
+
+    with memory_project(tmp_path, {**FILES, "tests/helpers.py": "same = 1\n"}, weak) as project:
+        deleting = {"src/tests/helpers.py": "same = 2\n", "tests/helpers.py": None}
+        _, end = ended(project, deleting)
+    assert end.result.status is RunStatus.PARTIAL
+    assert {one.path for one in end.touched if one.left_out} == set(deleting)
+
+
+@pytest.mark.parametrize(("example", "touched"), [("2", True), ("1", False)])
+def test_examples_in_docstrings_are_tests(tmp_path: Path, example: str, *, touched: bool) -> None:
+    before, after = '"""\n>>> a\n1\n"""\n', f'"""\n>>> a\n{example}\n"""\na = 3\n'
+
+    def green(_: Mapping[str, str]) -> dict[str, Outcome]:
+        return {"a.py::a": "passed"}
+
+    with memory_project(tmp_path, {**FILES, "a.py": before}, green) as project:
+        _, end = ended(project, {"a.py": after})
+    assert [one.kind for one in end.touched] == (["test"] if touched else [])
+
+
+def test_tests_in_files_of_other_names_are_listed(tmp_path: Path) -> None:
+    def green(_: Mapping[str, str]) -> dict[str, Outcome]:
+        return {"checks/check_a.py::test": "passed"}
+
+    with memory_project(tmp_path, {**FILES, "checks/check_a.py": ""}, green) as project:
+        _, end = ended(project, {"checks/check_a.py": "a = 3\n"})
+    assert [(one.path, one.kind) for one in end.touched] == [("checks/check_a.py", "test")]

@@ -50,6 +50,8 @@ TAMPERING = re.compile(
     rf"|\b(?:assert|expect)\.(?!extend\b)\w+(?:\.\w+)*{ASSIGNED}"
     rf"|\bprocess\.(?:exit|reallyExit){ASSIGNED})"
 )
+EXAMPLE = re.compile(r"(?m)^[ \t]*>>>.*(?:\n(?![ \t]*(?:\"{3}|'{3}))[ \t]*\S.*)*")
+"""An example in a docstring, with what it gives."""
 LANDED = frozenset({RunStatus.COMPLETE, RunStatus.PARTIAL, RunStatus.NEEDS_HUMAN})
 """The statuses of runs whose accepted steps are put on a branch."""
 
@@ -87,21 +89,30 @@ def touched_files(
     deciding: Deciding,
     asked: Collection[str],
     task: str,
+    tested: Collection[str] = (),
 ) -> tuple[Touched, ...]:
     """Those among the paths that changed between `base` and `head`, sorted by path.
 
-    `deciding` is what the base shows, `asked` the paths of a plan that the user gave.
+    `deciding` is what the base shows, `asked` the paths of a plan that the user gave, `tested` are names of tests that ran at
+    the base.
     """
-    found = []
-    gone = {one.path for one in changed if one.status == "D"}
-    for one in changed:
+    found: dict[str, Touched] = {}
+    # A new file may hide one whose deletion is undone to judge: what else is gone is known by then.
+    for one in sorted(changed, key=lambda one: (one.status != "D", one.path)):
         change = CHANGES[one.status]
+        gone = {
+            other.path
+            for other in changed
+            if other.status == "D" and not (other.path in found and found[other.path].left_out)
+        }
         hides = change == "created" and deciding.hides(one.path, gone) != ""
         kind = "test configuration" if hides else _kind(base, head, one.path, deciding)
+        if kind is None and change != "created" and _has_other_tests(base, head, one.path, tested, deciding):
+            kind = "test"
         if kind is not None:
             named = one.path in asked or names_file(task, one.path)
-            found.append(Touched(path=one.path, kind=kind, change=change, asked=named))
-    return tuple(sorted(found, key=lambda touched: touched.path))
+            found[one.path] = Touched(path=one.path, kind=kind, change=change, asked=named)
+    return tuple(sorted(found.values(), key=lambda touched: touched.path))
 
 
 def restored_changes(
@@ -125,6 +136,17 @@ def _kind(base: Tree, head: Tree, path: str, deciding: Deciding) -> Kind | None:
         return "test"
     settings = [tool_settings(path, _text(tree, path)) for tree in (base, head)]
     return "test configuration" if settings[0] != settings[1] else None
+
+
+def _has_other_tests(base: Tree, head: Tree, path: str, tested: Collection[str], deciding: Deciding) -> bool:
+    """Whether tests of the file ran, or it has tests, though its name does not say so; if they are examples in docstrings,
+    whether these changed.
+    """
+    inner = [name.removeprefix(f"{path}::") for name in tested if name.startswith(f"{path}::")]
+    module = path.removesuffix(".py").replace("/", ".")
+    if inner and all("::" not in one and f"{one}.".startswith(f"{module}.") for one in inner):
+        return EXAMPLE.findall(_text(base, path)) != EXAMPLE.findall(_text(head, path))
+    return bool(inner) or deciding.holds_tests(path)
 
 
 def _text(tree: Tree, path: str) -> str:
@@ -244,6 +266,7 @@ def _judge(run: Run, baseline: TestRun, given: PlanGiven) -> _Judged:
         deciding=run.deciding,
         asked=given.paths,
         task=run.task.description,
+        tested=baseline.report.outcomes,
     )
     planned = [one.path for one in touched if one.kind == "test" and one.change != "created"]
     planned += [one.path for one in commits.changed(commits.base, commits.head) if one.status == "D"]
@@ -295,7 +318,9 @@ def _judge_restored(run: Run, baseline: TestRun, judged: _Judged, planned: Colle
     """`judged` with a run of the base's tests and test configuration, if the result changes any."""
     unloaded = {name.partition("::")[0] for name in baseline.report.written}
     if baseline.red() and not baseline.report.named:
-        unloaded.update(planned)  # whether the tests that failed still run shows only where all are as they were
+        unloaded.update(
+            planned
+        )  # whether the tests that failed still run shows only where all are as they were
     changes = restored_changes(run.commits.tree(run.commits.base), judged.touched, unloaded)
     why_not = ""
     if not changes:

@@ -60,6 +60,13 @@ def of(files: Mapping[str, str], trace: Trace = NO_TRACE, command: str = "pytest
         ("src/money/index.ts", ("src/money.ts",), ""),
         ("src/other.js", ("src/money.ts",), ""),
         ("till/money.py", (), ""),
+        ("src/checks/same.py", ("checks/same.py", "tests/test_b.py"), ""),
+        ("src/tests/same.py", ("tests/same.py",), "tests/same.py"),
+        ("src/tests/same.py", ("tests/same.py", "tests/__init__.py"), ""),
+        ("lib/tests/inner/same.py", ("tests/inner/same/__init__.py",), "tests/inner/same/__init__.py"),
+        ("checks.py", ("checks/same.py",), "checks/same.py"),
+        ("checks.py", ("checks/same.json",), ""),
+        ("till/rates.js", ("till/rates.json",), ""),
     ],
 )
 def test_a_new_file_may_not_be_loaded_in_place_of_another(
@@ -225,3 +232,60 @@ def test_the_trace_of_a_run_says_what_its_tests_depend_on(
     assert "tests.local" in trace.missing
     deciding = of(TRACED, trace, command)
     assert deciding.files == {"check.py", "ci_check.py", "conftest.py", "till/plug.py", "shares.txt"}
+
+
+def test_a_script_hides_data_that_is_loaded_without_an_ending() -> None:
+    files = {"data/sums.json": "{}", "tests/a.test.js": "require('../data/sums')\n"}
+    assert of(files).hides("data/sums.js") == "data/sums.json"
+
+
+HELPING = {
+    "support/same.py": "def same(a, b):\n    if a != b:\n        raise AssertionError\n",
+    "tests/test_same.py": "from support.same import same\nfrom till.money import split\ndef test_a(): pass\n",
+    "till/money.py": "def split(a):\n    assert a\n",
+    "tools/assertions.js": "const assert = require('node:assert');\n",
+    "tests/a.test.js": "require('../tools/assertions');\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "more", "decides"),
+    [
+        ("support/same.py", {}, True),
+        ("support/same.py", {"till/use.py": "from support.same import same\n"}, False),
+        ("support/same.py", {"setup.cfg": "pytest11\n"}, False),
+        ("tools/assertions.js", {}, True),
+        ("tools/assertions.js", {"src/a.js": "import '../tools/assertions.js';\n"}, False),
+        ("till/money.py", {}, False),
+    ],
+)
+def test_a_module_that_judges_for_tests_alone_decides(
+    path: str, more: Mapping[str, str], *, decides: bool
+) -> None:
+    assert of({**HELPING, **more}).decides(path) is decides
+
+
+def test_a_new_file_decides_if_the_tests_or_their_command_do_without_it() -> None:
+    files = {
+        "conftest.py": "try:\n    import quick\nexcept ImportError:\n    quick = None\n",
+        "tests/test_b.py": "try:\n    from .local import A\nexcept (OSError, ImportError):\n    pass\nimport other\n",
+        "Makefile": "-include local.mk\ncheck:\n\t@[ -f ci/env.sh ] && . ci/env.sh; pytest\n",
+    }
+    found = of(files, command="make check")
+    made = ("quick.py", "quick/__init__.py", "tests/local.py", "local.mk", "GNUmakefile", "ci/env.sh")
+    assert [path for path in made if not found.decides(path)] == []
+    assert not any(map(found.decides, ("other.py", "till/new.py", "local.md", "docs/Makefile")))
+
+
+def test_a_product_file_with_tests_in_it_is_no_helper() -> None:
+    text = "import unittest\nclass A(unittest.TestCase):\n    def test_a(self): pass\n"
+    trace = Trace(parts=("till/money.py", "till/cases.py"))
+    found = of({"till/money.py": text, "till/cases.py": "class Case: pass\n"}, trace)
+    assert found.holds_tests("till/money.py")
+    assert found.files == {"till/cases.py"}
+
+
+def test_data_that_a_script_of_the_command_reads_decides() -> None:
+    files = {"ci/run.py": "", "ci/plan.lst": ""}
+    trace = Trace(reads=(("ci/plan.lst", "ci/run.py"),))
+    assert "ci/plan.lst" in of(files, trace, "python ci/run.py").files

@@ -6,11 +6,12 @@ A file that is read counts as the tests' data if code of a test opened it, or if
 and product code does not. A run without a trace, of an older version or another runner, goes by names and scripts alone.
 """
 
+import ast
 import json
 import posixpath
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from clean_room_agent.orchestrator.testing.test_commands import (
     guard_folder,
 )
 from clean_room_agent.paths import (
+    HOLDS_TESTS,
     folder_of_tests,
     is_code,
     is_named_test,
@@ -45,6 +47,16 @@ PYTHONS_OWN = sys.stdlib_module_names - {"test", "this", "antigravity"}
 UNSHADOWED = re.compile(r"(?:^|/)(?:__main__|conftest|setup|test_[^/]*|[^/]*_test)\.py\Z|^__init__\.py\Z")
 """They are not imported by name, or have rules of their own."""
 SCRIPT_SUFFIXES = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
+HELPS = re.compile(
+    r"(?m)^\s*(?:import|from)\s+(?:pytest|unittest|hypothesis|numpy\.testing)\b|^\s*def\s+assert|\braise\s+AssertionError\b"
+)
+"""In the text of a Python module that helps tests."""
+SCRIPT_HELPS = re.compile(
+    r"[\"'](?:node:assert(?:/strict)?|assert|chai|vitest|@jest/globals)[\"']|\bexpect\("
+)
+HELPERS = re.compile(r"assert|expect|match|check|verif|helper|support|fixture|mock|tool", re.IGNORECASE)
+"""In the path of a script that helps tests."""
+ABSENT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 MIXED = frozenset({"pyproject.toml", "package.json"})
 """They configure more than tests; their settings are compared."""
 
@@ -120,9 +132,9 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def files(self) -> frozenset[str]:
         """The scripts of the test commands, and what the trace shows to decide; without tests, and what names say."""
-        found = {*scripts_of(self.commands, self.paths, self.read), *self.trace.scripts, *self._data}
+        found = {*self._scripts, *self._data}
         if not self._offers_plugin:
-            found |= set(self.trace.parts)
+            found |= {path for path in self.trace.parts if not self.holds_tests(path)}
         return frozenset(
             path
             for path in found & self.paths
@@ -134,17 +146,27 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
         if path in self.files:
             return True
         if path not in self.paths:
-            helps = is_test_path(path) and (
-                self._is_missing(path) if is_code(path) else self._is_beside_tests(path)
-            )
-            return helps or _family(path) in self._families
+            return self._decides_anew(path)
         if is_test_data(path) and path not in self._product_data:
             return True
         if is_code(path):
-            return is_test_path(path) and is_test_support(path, self.read(path), self.paths)
-        if self._is_beside_tests(path):
-            return True
-        return path not in self._product_data and self._is_named_by_tests(path)
+            if is_test_path(path):
+                return is_test_support(path, self.read(path), self.paths)
+            return not self._offers_plugin and self._helps_tests(path)
+        return self._is_beside_tests(path) or (
+            path not in self._product_data and self._is_named_by_tests(path)
+        )
+
+    def _decides_anew(self, path: str) -> bool:
+        """Whether a new file does."""
+        helps = is_test_path(path) and (
+            self._is_missing(path) if is_code(path) else self._is_beside_tests(path)
+        )
+        return helps or _family(path) in self._families or self._is_optional(path) or self._is_script(path)
+
+    def holds_tests(self, path: str) -> bool:
+        """Whether a file outside of tests has classes of tests in it that the baseline loaded, and tests."""
+        return path in self.trace.parts and re.search(HOLDS_TESTS, self.read(path)) is not None
 
     def hides(self, path: str, gone: Collection[str] = ()) -> str:
         """What a new file of this name would be loaded in place of, in words; "" if of nothing. `gone` are files of the
@@ -154,7 +176,7 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
             return ""
         others = self.paths - set(gone)
         if path.endswith(SCRIPT_SUFFIXES):
-            return _hidden_script(path, others)
+            return _hidden_script(path, others) or self._hidden_data(path, others)
         if path.endswith(".py") and not UNSHADOWED.search(path):
             return self._hidden_module(path, others)
         return ""
@@ -167,7 +189,11 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
             return beside
         roots = {*IMPORT_ROOTS, *self.trace.roots, *self._test_roots}
         if folder not in roots:
-            return ""
+            return self._hidden_deeper(place, roots, others)
+        if path == beside and f"{place}/__init__.py" not in others:
+            inside = (one for one in sorted(others) if one.startswith(f"{place}/") and one.endswith(".py"))
+            if found := next(inside, ""):
+                return found
         if name in PYTHONS_OWN:
             return f"Python's own module {name}"
         if name in self.trace.modules or shadows_runner(path):
@@ -178,6 +204,66 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
             for end in (".py", "/__init__.py")
         )
         return next((other for other in sorted(taken) if other in others), "")
+
+    def _hidden_deeper(self, place: str, roots: Collection[str], others: Collection[str]) -> str:
+        """The file of tests that is loaded from another root, under the same name, below folders that are no packages."""
+        for root in sorted(roots):
+            inner = place.removeprefix(f"{root}/") if root else place
+            if root and inner == place:
+                continue
+            for other in sorted(roots - {root}):
+                at = f"{other}/{inner}".removeprefix("/")
+                folders = [inner[:end] for end, mark in enumerate(inner) if mark == "/"]
+                if any(f"{other}/{one}/__init__.py".removeprefix("/") in others for one in folders):
+                    continue
+                for found in (f"{at}.py", f"{at}/__init__.py"):
+                    if at != place and found in others and (_is_tests(found) or self.decides(found)):
+                        return found
+        return ""
+
+    def _hidden_data(self, path: str, others: Collection[str]) -> str:
+        """The JSON file that code loads by its name without an ending, which finds the new script first."""
+        stem = _import_name(path)
+        loaded = re.compile(rf"[/\"'`]{re.escape(posixpath.basename(stem))}[\"'`]")
+        taken = f"{stem}.json"
+        return taken if taken in others and any(map(loaded.search, self._texts)) else ""
+
+    def _is_optional(self, path: str) -> bool:
+        """Whether tests do without the new module if it is not there."""
+        place = path.removesuffix("/__init__.py").removesuffix(".py").replace("/", ".")
+        return path.endswith(".py") and any(
+            place == name or place.endswith(f".{name}") for name in self._optional
+        )
+
+    @cached_property
+    def _optional(self) -> frozenset[str]:
+        """The names of modules that tests try to import."""
+        files = [path for path in sorted(self.paths) if path.endswith(".py") and _is_tests(path)]
+        return frozenset(
+            name
+            for path in files[:MAX_TEXTS]
+            for name in _tried_imports(self.read(path), posixpath.dirname(path))
+        )
+
+    def _is_script(self, path: str) -> bool:
+        """Whether the test commands would run the new file, or read it as a script."""
+        return path in scripts_of(self.commands, self.paths | {path}, self.read)
+
+    def _helps_tests(self, path: str) -> bool:
+        """Whether tests import the module, no product code does, and it judges or uses a runner."""
+        name = re.escape(posixpath.basename(path).partition(".")[0])
+        if path.endswith(".py"):
+            helps, loads = HELPS, rf"(?m)^\s*(?:from|import)\s[^\n#]*\b{name}\b"
+        elif path.endswith(SCRIPT_SUFFIXES) and HELPERS.search(path):
+            helps, loads = SCRIPT_HELPS, rf"[/\"'`]{name}(?:\.\w+)?[\"'`]"
+        else:
+            return False
+        tests, product = self._texts
+        return (
+            helps.search(self.read(path)) is not None
+            and re.search(loads, tests) is not None
+            and re.search(loads, product) is None
+        )
 
     def _is_beside_tests(self, path: str) -> bool:
         """Whether the file is in a folder for tests that holds some; `spec/` may hold descriptions of the product."""
@@ -219,6 +305,10 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
                 found.add(folder)
         return frozenset(found)
 
+    @cached_property
+    def _scripts(self) -> frozenset[str]:
+        return frozenset({*scripts_of(self.commands, self.paths, self.read), *self.trace.scripts})
+
     @property
     def _data(self) -> frozenset[str]:
         return self._readers[0]
@@ -235,7 +325,7 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
         for path, *chain in self.trace.reads:
             if not chain:
                 (product if is_test_path(path) else tests).add(path)
-            elif _is_tests(chain[0]) or self._is_read_for(path, chain):
+            elif _is_tests(chain[0]) or chain[0] in self._scripts or self._is_read_for(path, chain):
                 tests.add(path)
             else:
                 product.add(path)
@@ -275,6 +365,32 @@ def deciding_files(
         return found.decode("utf-8", "replace") if found is not None else ""
 
     return Deciding(commands=tuple(commands), paths=frozenset(paths), read=read, trace=trace)
+
+
+def _tried_imports(text: str, folder: str) -> Iterator[str]:
+    """The modules whose absence the text of a Python file in `folder` takes care of."""
+    try:
+        tree = ast.parse(text) if "except" in text else None
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(tree) if tree is not None else ():
+        if not isinstance(node, ast.Try) or not any(map(_takes_absence, node.handlers)):
+            continue
+        for statement in node.body:
+            if isinstance(statement, ast.Import):
+                yield from (one.name for one in statement.names)
+            elif isinstance(statement, ast.ImportFrom):
+                parts = folder.split("/")
+                above = parts[: len(parts) - statement.level + 1] if statement.level else []
+                module = ".".join(filter(None, (*above, statement.module)))
+                yield module
+                yield from (f"{module}.{one.name}" for one in statement.names)
+
+
+def _takes_absence(handler: ast.ExceptHandler) -> bool:
+    named = ast.walk(handler.type) if handler.type is not None else ()
+    names = {node.id for node in named if isinstance(node, ast.Name)}
+    return handler.type is None or not ABSENT.isdisjoint(names)
 
 
 def _is_tests(path: str) -> bool:
