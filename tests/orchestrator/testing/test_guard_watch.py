@@ -2,6 +2,7 @@
 
 import getpass
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,41 @@ def test_a_builtin_for_pytest_s_run_of_a_test_is_named(write: Write, run: Runner
     assert run(PYTEST).watched.replaced == (("_pytest.unittest.TestCaseFunction.runtest", "builtins.list"),)
 
 
+CHECKED = "import unittest\nimport value\nimport statistics\nfrom checks import same\n\n\nclass A(unittest.TestCase):\n    def test_a(self): same(value.value(), 1)\n"
+OTHERS: Mapping[str, tuple[str, str]] = {
+    "Python's own, by sys.path": (
+        "import sys\nsys.path.insert(0, sys.path[0] + '/vendor' if sys.path[0] else 'vendor')\n",
+        "the module statistics",
+    ),
+    "a fake in sys.modules": (
+        "import sys, types\nsys.modules['checks'] = types.SimpleNamespace(same=max)\n",
+        "the module checks",
+    ),
+    "an import hook": (
+        "import importlib.util as util, sys\nclass Finder:\n    find_spec = lambda self, name, *more: name == 'checks' and util.spec_from_file_location(name, 'other.py') or None\nsys.meta_path.insert(0, Finder())\n",
+        "the module checks",
+    ),
+}
+"""Code under test that puts a module in the place of one that a test imports after it."""
+
+
+@pytest.mark.parametrize("runner", ["unittest", "pytest"])
+@pytest.mark.parametrize("way", sorted(OTHERS))
+def test_a_module_in_the_place_of_another_is_named(way: str, runner: str, write: Write, run: Runner) -> None:
+    head, name = OTHERS[way]
+    same = "def same(a, b): assert a == b\n"
+    weak = {"vendor/statistics.py": "", "other.py": "def same(a, b): pass\n"}
+    write({"test_a.py": CHECKED, "checks.py": same, "value.py": f"{head}def value(): return 1\n", **weak})
+    after = run(COMMANDS[runner])
+    assert name in [part for part, _ in after.watched.replaced], after.end.output
+
+
+def test_code_that_follows_each_line_of_a_test_is_named(write: Write, run: Runner) -> None:
+    head = "import sys\nsys.settrace(lambda *args: None)\n"
+    write({**GREEN, "value.py": head + VALUE})
+    assert run(UNITTEST).watched.replaced == (("sys.settrace", "value.py"),)
+
+
 HONEST_PLUGINS = {
     "conftest.py": "import functools\npytest_plugins = ['helping', 'ready']\n\n\n"
     "class Own:\n    def pytest_runtest_setup(self, item): pass\n\n\n"
@@ -156,16 +192,25 @@ HONEST = {
     "        with contextlib.redirect_stdout(io.StringIO()), mock.patch('sys.exit'), self.subTest(a=1):\n"
     "            self.addTypeEqualityFunc(str, print); sys.excepthook = print\n",
     "test_starting.py": INNER,
+    "test_modules.py": "import helpers, inner.old, inner.lazy, inner.space.part\n"
+    "def test_a(): assert inner.old.A == inner.lazy.A == inner.space.part.A == helpers.A\n",
+    "deep/test_deep.py": "import sys\nsys.path.insert(0, 'vendor')\nimport vendored\ndef test_a(): assert vendored.A\n",
+    "helpers.py": "A = 1\n",
+    "vendor/vendored.py": "A = 1\n",
+    "inner/__init__.py": "import sys\nfrom inner import new\nold = sys.modules['inner.old'] = new\n",
+    "inner/new.py": "A = 1\n",
+    "inner/lazy.py": "import sys\nclass Lazy: A = 1\nsys.modules[__name__] = Lazy()\n",
+    "inner/space/part.py": "A = 1\n",
     "gone.py": "import os; os._exit(0)\n",
     "sitecustomize.py": "import sys\nsys.ours = 1\n",
     "test_own.py": "import sys\ndef test_a(): assert sys.ours\n",
 }
 """Test cases that say how their own kinds are compared, and that undo what they do with a runner's parts; a test that starts a
-process which is not taken for the runner; and a `sitecustomize` of the project's own, which is loaded.
+process which is not taken for the runner; modules under other names, in other places and of no file; and a `sitecustomize` of the project's own, which is loaded.
 """
 
 
-@pytest.mark.parametrize(("name", "count"), [("pytest", 4), ("unittest", 2)])
+@pytest.mark.parametrize(("name", "count"), [("pytest", 6), ("unittest", 2)])
 def test_what_honest_tests_do_is_no_trick(name: str, count: int, write: Write, run: Runner) -> None:
     write(HONEST)
     got = run(COMMANDS[name])

@@ -64,6 +64,8 @@ OURS = (
     os.path.dirname(os.path.abspath(os.__file__)) + os.sep,
     os.path.join(os.path.dirname(os.path.abspath(__file__)), "cra_"),
 )
+SEVERAL = frozenset({"conftest", "sitecustomize", "usercustomize"})
+"""Names of modules of which there may be several that are loaded."""
 MISSING = object()
 PARTS = (staticmethod, classmethod, property, types.ModuleType)
 
@@ -72,6 +74,8 @@ _known: "dict[str, dict[str, dict[str, tuple[Any, ...]]]]" = {}
 _holders: "dict[str, dict[str, Any]]" = {}
 """Module -> name -> the holder of the attributes."""
 _noted: "set[tuple[str, str]]" = set()
+_path: "list[str]" = []
+"""Where modules were looked for when the first part of a runner was loaded."""
 
 
 def remember(module: types.ModuleType) -> None:
@@ -115,11 +119,67 @@ def changed() -> "set[tuple[str, str]]":
     """(name, replacement) of each part that was replaced, and of other tampering that was seen."""
     for module, inner, parts, holder in _all():
         _note(module, inner, parts, holder)
+    _note_tracing()
+    _noted.update(displaced())
     return set(_noted)
+
+
+def displaced() -> "set[tuple[str, str]]":
+    """(name, file) of each module that is not the one which Python found by that name when the runner started."""
+    found = set()
+    specs: "dict[str, Any]" = {}
+    for name, module in list(sys.modules.items()):
+        last = name.rpartition(".")[2]
+        if module is None or not _path or last in SEVERAL or last.startswith(("__", "test_")):
+            continue
+        with contextlib.suppress(Exception):
+            held = vars(module) if hasattr(type(module), "__dict__") else {}
+            file = held.get("__file__")
+            spec = held.get("__spec__")
+            if file is None and ("__path__" in held or getattr(spec, "origin", "") in ("built-in", "frozen")):
+                continue
+            if type(module).__module__ == name or _is_packaged(name, file):
+                continue
+            origin_of = getattr(_spec_of(name, specs), "origin", None)
+            if origin_of and os.path.isfile(origin_of) and not (file and os.path.samefile(file, origin_of)):
+                found.add(("the module " + name, os.path.abspath(file) if file else "nothing"))
+    return found
+
+
+def _is_packaged(name: str, file: "Any") -> bool:
+    """Whether the module has its own place in Python or in what is installed, or is made by a package there."""
+    inside = os.sep + name.replace(".", os.sep)
+    if isinstance(file, str) and (inside + "." in file or inside + os.sep + "__init__." in file):
+        return "site-packages" in file.split(os.sep) or file.startswith(OURS)
+    root = getattr(sys.modules.get(name.partition(".")[0]), "__file__", None)
+    return isinstance(root, str) and "." in name and "site-packages" in root.split(os.sep)
+
+
+def _spec_of(name: str, specs: "dict[str, Any]") -> "Any":
+    """Where Python would have found the module when the runner started; None if nowhere."""
+    if name not in specs:
+        parent = name.rpartition(".")[0]
+        path: "Any" = _path
+        if parent:
+            places = getattr(_spec_of(parent, specs), "submodule_search_locations", None)
+            path = list(getattr(places, "_path", places) or ())  # without a look at what sys.path is now
+        specs[name] = importlib.machinery.PathFinder.find_spec(name, path) if path else None
+    return specs[name]
+
+
+def _note_tracing() -> None:
+    """Note a function of the code under test that is called for each line or call of the tests."""
+    for name, value in (("sys.settrace", sys.gettrace()), ("sys.setprofile", sys.getprofile())):
+        there = getattr(value, "__func__", value)
+        if isinstance(there, types.FunctionType):
+            file = origin(there)
+            if "site-packages" not in file.split(os.sep) and not file.startswith(OURS):
+                _noted.add((name, file))
 
 
 def look() -> None:
     """Check what decides about single tests now, since it may be restored by the end."""
+    _note_tracing()
     for module, inner in CORE:
         parts = _known.get(module, {}).get(inner)
         if parts is None:
@@ -217,6 +277,8 @@ class Watch:
         """The module's own spec, with a loader that also remembers it."""
         if not (name + ".").startswith(JUDGES):
             return None
+        if not _path:
+            _path.extend(entry or os.getcwd() for entry in sys.path)
         spec = importlib.machinery.PathFinder.find_spec(name, path)
         if spec is not None and spec.loader is not None:
             run = spec.loader.exec_module
