@@ -203,10 +203,14 @@ TRACED = {
     "till/own.py": "def load():\n    return open('own.txt').read()\n",
     "own.txt": "1",
     "shares.txt": "1",
+    "wanted/out.py": "a = 1\n",
+    "space/part.py": "",
     "tests/test_a.py": (
         "import subprocess, sys\ntry: import tests.local\nexcept ImportError: pass\nfrom pathlib import Path\nfrom till.own import load\n\n\n"
         "def test_a(purse, tmp_path):\n    (tmp_path / 'b').write_text('1')\n"
         "    assert load() == Path('shares.txt').read_text()\n"
+        "    assert Path('wanted/out.py').read_text() and Path('till/own.py').read_text()\n"
+        "    import space.part\n"
         "    assert subprocess.check_output([sys.executable, '-m', 'till.cli'])\n"
     ),
 }
@@ -230,8 +234,17 @@ def test_the_trace_of_a_run_says_what_its_tests_depend_on(
     assert {"", "tests"} <= set(trace.roots)
     assert "pytest" in trace.modules
     assert "tests.local" in trace.missing
+    assert "space" not in trace.modules
     deciding = of(TRACED, trace, command)
-    assert deciding.files == {"check.py", "ci_check.py", "conftest.py", "till/plug.py", "shares.txt"}
+    assert not deciding.decides("wanted/new.py")
+    assert deciding.files == {
+        "check.py",
+        "ci_check.py",
+        "conftest.py",
+        "till/plug.py",
+        "shares.txt",
+        "wanted/out.py",
+    }
 
 
 def test_a_script_hides_data_that_is_loaded_without_an_ending() -> None:

@@ -11,7 +11,7 @@ import json
 import posixpath
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -97,13 +97,19 @@ def read_trace(report: Path) -> Trace:
         return {values[0] for values in facts.get(kind, ()) if values}
 
     return Trace(
-        reads=tuple(sorted(facts.get("read", ())))[:MAX_FACTS],
+        reads=tuple(sorted(_read_as_data(facts)))[:MAX_FACTS],
         scripts=_kept(first("script") | (first("tool") - first("loaded"))),
         parts=_kept(first("part")),
         roots=_kept(first("root")),
         modules=_kept(first("module") - PYTHONS_OWN),
         missing=_kept(first("missing")),
     )
+
+
+def _read_as_data(facts: Mapping[str, Collection[tuple[str, ...]]]) -> Iterator[tuple[str, ...]]:
+    """What was read, without code that was loaded, too, such as a generated module."""
+    loaded = {values for kind in ("loaded", "tool") for values in facts.get(kind, ())}
+    return (values for values in facts.get("read", ()) if values[:1] not in loaded)
 
 
 def _fact(line: str) -> list[str]:
@@ -347,7 +353,9 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def _families(self) -> frozenset[tuple[str, str]]:
         """Folder and suffix of the data that tests read: new files there may be read, too."""
-        return frozenset(_family(path) for path in self._data if "." in posixpath.basename(path))
+        return frozenset(
+            _family(path) for path in self._data if "." in posixpath.basename(path) and not is_code(path)
+        )
 
     @cached_property
     def _offers_plugin(self) -> bool:

@@ -26,6 +26,8 @@ MAX_FRAMES = 200
 MAX_CHAIN = 6
 """Files of the tree on the way to an open call."""
 COMPILED = (".pyc", ".pyi", ".so", ".pyd")
+SHOWING = frozenset({"linecache.py", "tokenize.py", "inspect.py", "runpy.py", "traceback.py"})
+"""Of Python's modules, those that open a Python file as code."""
 FOREIGN = frozenset({"site-packages", "node_modules", ".git"})
 
 _place: "list[str]" = []
@@ -89,7 +91,7 @@ def _heard(event: str, args: "Any") -> None:
         inner = below(path)
         if not inner or os.path.isdir(path):
             return
-        if inner.endswith(".py"):
+        if inner.endswith(".py") and not _is_read_as_text():
             _sources.add(inner)
             return
         record = (inner, *_chain())
@@ -113,6 +115,21 @@ def _chain() -> "list[str]":
             found.append(file)
         frame, left = frame.f_back, left - 1
     return found
+
+
+def _is_read_as_text() -> bool:
+    """Whether code of the tree opens a Python file, and not to import or to show it."""
+    frame: "types.FrameType | None" = sys._getframe(2)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file.startswith("<frozen importlib") or os.path.basename(file) in SHOWING:
+            return False
+        if "_pytest" in file.split(os.sep):
+            return False
+        if not file.startswith("<") and below(file):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _write(records: "list[list[str]]") -> None:
@@ -146,7 +163,7 @@ def _at_end(started_in: str, *, script: bool) -> "list[list[str]]":
             found.append([loaded, file])
             if judges and _defines_tests(module):
                 found.append(["part", file])
-        elif "." not in name and judges:
+        elif "." not in name and judges and not any(map(below, list(vars(module).get("__path__", ())))):
             found.append(["module", name])
     return [record for record in found if record[1] or record[0] == "root"]
 
