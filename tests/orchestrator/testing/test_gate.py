@@ -1,4 +1,5 @@
 import re
+from collections.abc import Mapping
 
 import pytest
 from msgspec.structs import replace
@@ -403,3 +404,14 @@ def test_the_worked_example_holds() -> None:
     assert (strict.complete, lenient.complete) == (False, True)
     assert f'"{strict.reason}"' in (gate.__doc__ or "")
     assert f'"{lenient.reason}"' in (gate.__doc__ or "")
+
+
+def test_where_tests_have_no_names_those_that_failed_may_not_be_skipped() -> None:
+    def unnamed(passed: int, outcomes: Mapping[str, Outcome]) -> TestRun:
+        report = TestReport(runner="unittest", outcomes=outcomes, collected=3, passed=passed)
+        return TestRun(command="c", end=CommandEnd(returncode=1 if outcomes else 0), report=report)
+
+    baseline = unnamed(2, {"t.A.a": "failed"})
+    assert judge_final(baseline, unnamed(3, {}), "all-pass").complete
+    assert "more tests are skipped" in judge_final(baseline, unnamed(2, {}), "all-pass").reason
+    assert not judge_final(baseline, unnamed(2, {}), "no-new-failures").complete

@@ -310,7 +310,17 @@ def _no_new_fault(baseline: TestRun, final: TestRun, red: frozenset[str], planne
 def _hidden(baseline: TestRun, final: TestRun) -> str:
     """Which failing tests the result no longer runs, in words; "" if none."""
     hidden = sorted(baseline.red() & {*_gone(baseline, final), *_skipped(baseline, final)})
-    return f"failed at the start, and no longer run: {_some(hidden)}" if hidden else ""
+    if hidden:
+        return f"failed at the start, and no longer run: {_some(hidden)}"
+    named = baseline.report.named and final.report.named
+    if baseline.red() and not named and _not_run(final) > _not_run(baseline):
+        return "more tests are skipped than at the start, where some failed; the runner does not name them"
+    return ""
+
+
+def _not_run(run: TestRun) -> int:
+    """How many tests were found and neither passed nor failed."""
+    return (run.report.collected or 0) - run.report.passed - len(run.red())
 
 
 def _all_ran(final: TestRun) -> bool:
