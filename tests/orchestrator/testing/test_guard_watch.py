@@ -137,6 +137,22 @@ OTHERS: Mapping[str, tuple[str, str]] = {
         "import importlib.util as util, sys\nclass Finder:\n    find_spec = lambda self, name, *more: name == 'checks' and util.spec_from_file_location(name, 'other.py') or None\nsys.meta_path.insert(0, Finder())\n",
         "the module checks",
     ),
+    "for the time of the tests alone": (
+        "import atexit, sys, types\nsys.modules['checks'] = types.SimpleNamespace(same=max)\natexit.register(sys.modules.pop, 'checks')\n",
+        "the module checks",
+    ),
+    "a fake that says where it is from": (
+        "import sys, types\nfake = sys.modules['checks'] = types.ModuleType('checks')\nfake.__file__, fake.same = 'checks.py', max\n",
+        "the module checks",
+    ),
+    "a function of Python's own": (
+        "import statistics\nstatistics.mean = lambda *args: 1\n",
+        "statistics.mean",
+    ),
+    "a function of a helper": (
+        "import tests.other\ntests.other.same = lambda *args: 1\n",
+        "tests.other.same",
+    ),
 }
 """Code under test that puts a module in the place of one that a test imports after it."""
 
@@ -146,7 +162,7 @@ OTHERS: Mapping[str, tuple[str, str]] = {
 def test_a_module_in_the_place_of_another_is_named(way: str, runner: str, write: Write, run: Runner) -> None:
     head, name = OTHERS[way]
     same = "def same(a, b): assert a == b\n"
-    weak = {"vendor/statistics.py": "", "other.py": "def same(a, b): pass\n"}
+    weak = {"vendor/statistics.py": "", "other.py": "def same(a, b): pass\n", "tests/other.py": same}
     write({"test_a.py": CHECKED, "checks.py": same, "value.py": f"{head}def value(): return 1\n", **weak})
     after = run(COMMANDS[runner])
     assert name in [part for part, _ in after.watched.replaced], after.end.output
@@ -195,7 +211,10 @@ HONEST = {
     "test_modules.py": "import helpers, inner.old, inner.lazy, inner.space.part\n"
     "def test_a(): assert inner.old.A == inner.lazy.A == inner.space.part.A == helpers.A\n",
     "deep/test_deep.py": "import sys\nsys.path.insert(0, 'vendor')\nimport vendored\ndef test_a(): assert vendored.A\n",
-    "helpers.py": "A = 1\n",
+    "test_patched.py": "import json, tests.other\nfrom helpers import hook\ndef test_a(): hook(); json.own = lambda: 1\n",
+    "tests/other.py": "from helpers import hook as same\nfrom helpers import decorated\n@decorated\ndef other(): pass\n",
+    "helpers.py": "A = 1\nimport sys, warnings\ndef hook(*args): sys.excepthook = warnings.showwarning = hook\n"
+    "def decorated(given): return lambda: given\n",
     "vendor/vendored.py": "A = 1\n",
     "inner/__init__.py": "import sys\nfrom inner import new\nold = sys.modules['inner.old'] = new\n",
     "inner/new.py": "A = 1\n",
@@ -210,7 +229,7 @@ process which is not taken for the runner; modules under other names, in other p
 """
 
 
-@pytest.mark.parametrize(("name", "count"), [("pytest", 6), ("unittest", 2)])
+@pytest.mark.parametrize(("name", "count"), [("pytest", 7), ("unittest", 2)])
 def test_what_honest_tests_do_is_no_trick(name: str, count: int, write: Write, run: Runner) -> None:
     write(HONEST)
     got = run(COMMANDS[name])

@@ -288,6 +288,8 @@ def pytest_sessionfinish(session: "Any") -> None:
     with contextlib.suppress(Exception):
         cra_identity.look_at_plugins(session.config.pluginmanager, _plugins)
     with contextlib.suppress(Exception):
+        cra_identity.look_at_modules()
+    with contextlib.suppress(Exception):
         if TRACE in sys.modules:
             sys.modules[TRACE].note_plugins(list(session.config.pluginmanager.get_plugins()))
 
@@ -378,7 +380,10 @@ def tell_found(runner_class: "Any") -> None:
                 self.failfast = False
                 _leave_out(test)
                 tell("found", *_ids(test))
-        return run(self, test)
+        result = run(self, test)
+        with contextlib.suppress(Exception):
+            cra_identity.look_at_modules()
+        return result
 
     runner_class.run = run_found
 

@@ -66,6 +66,9 @@ OURS = (
 )
 SEVERAL = frozenset({"conftest", "sitecustomize", "usercustomize"})
 """Names of modules of which there may be several that are loaded."""
+FREE = frozenset({"warnings", "logging", "__main__", "__mp_main__"})
+"""Modules in which programs replace functions to be told of something."""
+TESTS = frozenset({"test", "tests", "testing", "__tests__", "spec", "specs"})
 MISSING = object()
 PARTS = (staticmethod, classmethod, property, types.ModuleType)
 
@@ -120,8 +123,14 @@ def changed() -> "set[tuple[str, str]]":
     for module, inner, parts, holder in _all():
         _note(module, inner, parts, holder)
     _note_tracing()
-    _noted.update(displaced())
+    look_at_modules()
     return set(_noted)
+
+
+def look_at_modules() -> None:
+    """Note what stands in the place of other modules and functions now, since it may be restored by the end."""
+    _noted.update(displaced())
+    _noted.update(patched())
 
 
 def displaced() -> "set[tuple[str, str]]":
@@ -136,6 +145,8 @@ def displaced() -> "set[tuple[str, str]]":
             held = vars(module) if hasattr(type(module), "__dict__") else {}
             file = held.get("__file__")
             spec = held.get("__spec__")
+            if spec is None:
+                file = None  # nothing was loaded from there
             if file is None and ("__path__" in held or getattr(spec, "origin", "") in ("built-in", "frozen")):
                 continue
             if type(module).__module__ == name or _is_packaged(name, file):
@@ -144,6 +155,53 @@ def displaced() -> "set[tuple[str, str]]":
             if origin_of and os.path.isfile(origin_of) and not (file and os.path.samefile(file, origin_of)):
                 found.add(("the module " + name, os.path.abspath(file) if file else "nothing"))
     return found
+
+
+def patched() -> "set[tuple[str, str]]":
+    """(name, file) of each function in a module of Python's or of the tests that the code under test put there."""
+    found = set()
+    for name, module in list(sys.modules.items()):
+        if (name + ".").startswith(JUDGES) or name in HELPERS or name in FREE:
+            continue
+        with contextlib.suppress(Exception):
+            held = vars(module)
+            file = held.get("__file__")
+            is_pythons = name in sys.builtin_module_names or (
+                isinstance(file, str)
+                and file.startswith(OURS[0])
+                and "site-packages" not in file.split(os.sep)
+            )
+            if not is_pythons and not _is_tests(file):
+                continue
+            for attribute, value in list(held.items()):
+                if not isinstance(value, types.FunctionType) or attribute.endswith("hook"):
+                    continue
+                there = origin(value)
+                code = value.__code__.co_filename
+                if code.startswith("<") or "site-packages" in there.split(os.sep) or there.startswith(OURS):
+                    continue
+                if not _is_tests(there) and (is_pythons or _defines(file, attribute)):
+                    found.add((name + "." + attribute, there))
+    return found
+
+
+def _is_tests(file: "Any") -> bool:
+    if not isinstance(file, str):
+        return False
+    folder, name = os.path.split(file.replace("\\", "/"))
+    named = name == "conftest.py" or name.startswith("test_") or name.endswith("_test.py")
+    return named or not TESTS.isdisjoint(folder.split("/"))
+
+
+def _defines(file: str, name: str) -> bool:
+    """Whether the file has a function of this name that nothing decorates."""
+    with open(file, encoding="utf-8", errors="replace") as source:
+        lines = source.read().splitlines()
+    heads = ("def " + name + "(", "async def " + name + "(")
+    return any(
+        line.startswith(heads) and not (at and lines[at - 1].startswith(("@", ")")))
+        for at, line in enumerate(lines)
+    )
 
 
 def _is_packaged(name: str, file: "Any") -> bool:
