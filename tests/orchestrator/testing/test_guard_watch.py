@@ -149,6 +149,22 @@ OTHERS: Mapping[str, tuple[str, str]] = {
         "import statistics\nstatistics.mean = lambda *args: 1\n",
         "statistics.mean",
     ),
+    "a method of a class of Python's own": (
+        "import fractions\nfractions.Fraction.__eq__ = lambda *args: True\n",
+        "fractions.Fraction.__eq__",
+    ),
+    "an object that is called": (
+        "import statistics\nclass Mean:\n    def __call__(self, *args): return 1\nstatistics.mean = Mean()\n",
+        "statistics.mean",
+    ),
+    "a method of a helper": (
+        "import tests.other\ntests.other.Other.same = lambda *args: 1\n",
+        "tests.other.Other.same",
+    ),
+    "a mock of a helper": (
+        "from unittest import mock\nmock.patch('tests.other.same').start()\n",
+        "tests.other.same",
+    ),
     "a function of a helper": (
         "import tests.other\ntests.other.same = lambda *args: 1\n",
         "tests.other.same",
@@ -162,7 +178,11 @@ OTHERS: Mapping[str, tuple[str, str]] = {
 def test_a_module_in_the_place_of_another_is_named(way: str, runner: str, write: Write, run: Runner) -> None:
     head, name = OTHERS[way]
     same = "def same(a, b): assert a == b\n"
-    weak = {"vendor/statistics.py": "", "other.py": "def same(a, b): pass\n", "tests/other.py": same}
+    weak = {
+        "vendor/statistics.py": "",
+        "other.py": "def same(a, b): pass\n",
+        "tests/other.py": same + "class Other:\n    def same(self, a, b): pass\n",
+    }
     write({"test_a.py": CHECKED, "checks.py": same, "value.py": f"{head}def value(): return 1\n", **weak})
     after = run(COMMANDS[runner])
     assert name in [part for part, _ in after.watched.replaced], after.end.output

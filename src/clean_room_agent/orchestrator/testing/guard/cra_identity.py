@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __unittest = True
 """unittest hides frames of modules with this name."""
-JUDGES = ("unittest.", "_pytest.", "pluggy.")
+JUDGES = ("unittest.", "_pytest.", "pytest.", "pluggy.")
 """Modules whose parts decide what counts as a pass."""
 HELPERS = ("builtins", "contextlib", "functools", "sys", "traceback")
 """Modules that they use for it."""
@@ -158,31 +158,82 @@ def displaced() -> "set[tuple[str, str]]":
 
 
 def patched() -> "set[tuple[str, str]]":
-    """(name, file) of each function in a module of Python's or of the tests that the code under test put there."""
+    """(name, replacement) of each function in a module of Python's or of the tests that the code under test replaced."""
     found = set()
     for name, module in list(sys.modules.items()):
         if (name + ".").startswith(JUDGES) or name in HELPERS or name in FREE:
             continue
         with contextlib.suppress(Exception):
-            held = vars(module)
-            file = held.get("__file__")
+            file = vars(module).get("__file__")
             is_pythons = name in sys.builtin_module_names or (
                 isinstance(file, str)
                 and file.startswith(OURS[0])
                 and "site-packages" not in file.split(os.sep)
             )
-            if not is_pythons and not _is_tests(file):
-                continue
-            for attribute, value in list(held.items()):
-                if not isinstance(value, types.FunctionType) or attribute.endswith("hook"):
-                    continue
-                there = origin(value)
-                code = value.__code__.co_filename
-                if code.startswith("<") or "site-packages" in there.split(os.sep) or there.startswith(OURS):
-                    continue
-                if not _is_tests(there) and (is_pythons or _defines(file, attribute)):
-                    found.add((name + "." + attribute, there))
+            if is_pythons:
+                found.update(_foreign_parts(name, vars(module)))
+            elif _is_tests(file):
+                found.update(_lost_functions(name, module, file))
     return found
+
+
+def _foreign_parts(name: str, held: "Any") -> "Iterator[tuple[str, str]]":
+    """The parts of a module of Python's that the code under test made."""
+    for attribute, value in list(held.items()):
+        if _is_foreign(value) and not attribute.endswith("hook"):
+            yield name + "." + attribute, origin(value)
+        if isinstance(value, type) and value.__module__ == name:
+            for inner, part in list(vars(value).items()):
+                if _is_foreign(part):
+                    yield name + "." + attribute + "." + inner, origin(part)
+
+
+def _is_foreign(value: "Any") -> bool:
+    """Whether it is a function of the code under test, or is called as one and of a class of it, or stands for another."""
+    if isinstance(value, types.FunctionType):
+        code = value.__code__.co_filename
+        file = "" if code.startswith("<") else os.path.abspath(code)
+    else:
+        kind = type(value)
+        if isinstance(value, (type, *PARTS)) or not callable(value):
+            return False
+        if kind.__module__ == "unittest.mock":
+            return True
+        file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
+    known = "site-packages" in file.split(os.sep) or file.startswith(OURS)
+    return file != "" and not known and not _is_tests(file)
+
+
+def _lost_functions(name: str, module: "Any", file: str) -> "Iterator[tuple[str, str]]":
+    """The functions in the text of a module of the tests that it or its classes no longer have."""
+    with open(file, encoding="utf-8", errors="replace") as source:
+        lines = source.read().splitlines()
+    holders = {
+        kind: value
+        for kind, value in list(vars(module).items())
+        if isinstance(value, type) and value.__module__ == name
+    }
+    within = ""
+    for at, line in enumerate(lines):
+        words = line.split("(")[0].split(":")[0].split()
+        if line.startswith("class "):
+            within = words[1]
+        if words[:1] == ["async"]:
+            words = words[1:]
+        if len(words) != 2 or words[0] != "def" or (at and lines[at - 1].lstrip().startswith(("@", ")"))):
+            continue
+        place = line[: len(line) - len(line.lstrip())]
+        if place and (place != "    " or within not in holders):
+            continue
+        held = vars(holders[within]) if place else vars(module)
+        there = held.get(words[1], MISSING)
+        if isinstance(there, (staticmethod, classmethod)):
+            there = there.__func__
+        ours = isinstance(there, types.FunctionType) and (
+            _is_tests(there.__code__.co_filename) or hasattr(there, "__wrapped__")
+        )
+        if there is not MISSING and not ours and (_is_foreign(there) or not place):
+            yield name + "." + (within + "." if place else "") + words[1], origin(there)
 
 
 def _is_tests(file: "Any") -> bool:
@@ -191,17 +242,6 @@ def _is_tests(file: "Any") -> bool:
     folder, name = os.path.split(file.replace("\\", "/"))
     named = name == "conftest.py" or name.startswith("test_") or name.endswith("_test.py")
     return named or not TESTS.isdisjoint(folder.split("/"))
-
-
-def _defines(file: str, name: str) -> bool:
-    """Whether the file has a function of this name that nothing decorates."""
-    with open(file, encoding="utf-8", errors="replace") as source:
-        lines = source.read().splitlines()
-    heads = ("def " + name + "(", "async def " + name + "(")
-    return any(
-        line.startswith(heads) and not (at and lines[at - 1].startswith(("@", ")")))
-        for at, line in enumerate(lines)
-    )
 
 
 def _is_packaged(name: str, file: "Any") -> bool:
