@@ -116,8 +116,8 @@ def cra(run: Run) -> Left:
         claimed=code == 0,
         attempts=len(tried),
         applied=sum(outcome not in NOT_APPLIED for outcome, _ in tried),
-        note=f"exit {code}: {answer.get('reason') or ''}",
-        lost=stage_lost(run.task, tried, claimed=code == 0),
+        note=f"exit {code}: {answer.get('reason') or answer.get('error') or ''}",
+        lost="tokens spent" if run.account.refused else stage_lost(run.task, tried, claimed=code == 0),
     )
 
 

@@ -135,8 +135,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(HTTPStatus.NOT_FOUND, "no such task")
         elif not path.endswith(COUNTED):
             self._relay(path, body)
-        elif not account.admits():  # 403: no client tries that again
-            self._refuse(HTTPStatus.FORBIDDEN, SPENT.format(spent=account.spent, bound=account.bound))
+        elif not account.admits():  # 401: the one status after which no client waits and tries again
+            self._refuse(HTTPStatus.UNAUTHORIZED, SPENT.format(spent=account.spent, bound=account.bound))
         else:
             self._count(account, path, json.loads(body))
 

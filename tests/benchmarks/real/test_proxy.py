@@ -84,7 +84,7 @@ def test_beyond_the_bound_the_model_is_not_asked(account: Account) -> None:
     for _ in range(3):
         assert ask(account).status_code == 200
     refused = ask(account)
-    assert refused.status_code == 403
+    assert refused.status_code == 401
     assert "bound of this task is spent: 132 of 100 tokens" in refused.json()["error"]["message"]
     assert (len(Scripted.asked), account.refused) == (3, 1)
 
