@@ -195,12 +195,16 @@ def test_a_listing_in_the_background_gives_the_same_or_the_same_error(top: Path,
 
 
 @pytest.mark.parametrize("ask", [find_top, list_work_tree, open_repository])
-@pytest.mark.parametrize("name", [".gitignore", ".gitattributes", ".git/info/exclude"])
+@pytest.mark.parametrize(
+    "name",
+    [".gitignore", ".git/info/exclude", ".git/HEAD", ".git/config", ".git/index", ".git/commondir"],
+)
 def test_a_pipe_that_git_would_wait_for_is_named(top: Path, name: str, ask: Callable[[Path], object]) -> None:
     (top / name).unlink(missing_ok=True)
     os.mkfifo(top / name)
+    (top / "inner").mkdir()
     with pytest.raises(RepositoryError, match="is a pipe") as caught:
-        ask(top)
+        ask(top / "inner")
     assert caught.value.hint == f"remove it: rm {name}"
 
 

@@ -20,6 +20,15 @@ REMOTE_URLS = r"remote\..*\.url"
 READ_BY_GIT = (
     *(".gitignore", ".gitattributes", ".gitmodules", ".git/info/exclude", ".git/info/attributes"),
     *(".git/info/sparse-checkout", ".git/objects/info/alternates", ".git/shallow", ".git/packed-refs"),
+    *(
+        ".git",
+        ".git/HEAD",
+        ".git/config",
+        ".git/config.worktree",
+        ".git/index",
+        ".git/commondir",
+        ".git/info/grafts",
+    ),
 )
 DEFAULT_AUTHOR = ("cra", "cra@localhost")
 DROPPED = r"""[\x00-\x20.,:;<>"'\\]*"""
@@ -104,12 +113,12 @@ def open_repository(path: Path) -> Repository:
         RepositoryError: there is none, or it is bare, without a commit, or in the middle of a merge or similar
             operation.
     """
+    _refuse_pipes(path)
     asked = git(*PLACES, "HEAD^{commit}", "--", cwd=path, ok=(0, 128)) if path.is_dir() else b""
     lines = asked.decode("utf-8", "surrogateescape").splitlines()
     if len(lines) == 5 and lines[-1] == "--":
         top, git_dir, common_dir = _nameable(Path(lines[0])), Path(lines[1]), Path(lines[2])
         head = lines[3]
-        _refuse_pipes(top)
     else:  # no commit yet, a name of several lines, or something that needs an explanation
         top = find_top(path)
         git_dir = Path(one_line(git("rev-parse", "--absolute-git-dir", cwd=top)))
@@ -146,6 +155,7 @@ def find_top(path: Path) -> Path:
     """
     if not path.is_dir():
         raise RepositoryError(f"no folder {path}", hint="give the path of a git repository")
+    _refuse_pipes(path)
     try:
         top = _nameable(Path(one_line(git("rev-parse", "--show-toplevel", cwd=path))))
     except GitError as exc:
@@ -154,12 +164,13 @@ def find_top(path: Path) -> Path:
                 f"{path} is a bare repository: it has no files to work on", hint="clone it first"
             ) from exc
         raise _unfit(path, exc) from exc
-    _refuse_pipes(top)
     return top
 
 
-def _refuse_pipes(top: Path) -> None:
-    """Refuse pipes where git reads files, since it would wait forever."""
+def _refuse_pipes(path: Path) -> None:
+    """Refuse pipes where git reads files, in the repository around `path`, since any git command would wait forever."""
+    place = path.absolute()
+    top = next((each for each in (place, *place.parents) if os.path.lexists(each / ".git")), place)
     for name in READ_BY_GIT:
         with contextlib.suppress(OSError):  # there is none
             if stat.S_ISFIFO((top / name).stat().st_mode):
@@ -174,11 +185,11 @@ def list_work_tree(path: Path) -> Listing:
     Raises:
         RepositoryError: there is none, git refuses it, or it would wait for a pipe forever.
     """
+    _refuse_pipes(path)
     asked = git("rev-parse", "--is-bare-repository", "--show-toplevel", "HEAD", "--", cwd=path, ok=(0, 128))
     lines = asked.decode("utf-8", "surrogateescape").splitlines()
     if len(lines) == 4 and lines[0] == "false":
         top, head = _nameable(Path(lines[1])), lines[2]
-        _refuse_pipes(top)
     else:  # no commit yet, a name of several lines, or something that needs an explanation
         top = find_top(path)
         head = one_line(git("rev-parse", "--verify", "-q", "HEAD^{commit}", cwd=top, ok=(0, 1, 128)))
