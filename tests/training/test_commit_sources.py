@@ -10,6 +10,7 @@ from clean_room_agent.errors import ArtifactError, UsageError
 from clean_room_agent.training.commit_sources import (
     Exclusions,
     Listed,
+    entry_for,
     open_sources,
     read_exclusions,
     read_manifest,
@@ -102,3 +103,10 @@ def test_repositories_of_benchmarks_are_left_out_however_they_are_written(tmp_pa
         [Listed(source="https://example.org/shop/till")], tmp_path / "clones", exclusions, quiet
     )
     assert (found, left_out) == ((), ("https://example.org/shop/till",))
+
+
+def test_a_name_that_no_entry_can_have_is_said_to_be_that() -> None:
+    with pytest.raises(
+        ArtifactError, match="is no name of a repository: .*a character that no name can have"
+    ):
+        entry_for("a\nb")

@@ -127,7 +127,7 @@ def make_units(wanted: Wanted, making: "Making", bar: Bar) -> "tuple[Mined, tupl
     from clean_room_agent.training import bootstrap, commit_sources
 
     sources = wanted.sources
-    listed = [commit_sources.Listed(source=name) for name in sources.repositories]
+    listed = [commit_sources.entry_for(name) for name in sources.repositories]
     listed += commit_sources.read_manifest(sources.manifest) if sources.manifest else ()
     if not listed:
         raise UsageError("no repository is given", hint="give paths or https URLs, or --manifest FILE")

@@ -63,6 +63,18 @@ class Exclusions(Struct, frozen=True, kw_only=True):
         return any(_short(name) in self.repositories for name in names)
 
 
+def entry_for(source: str) -> Listed:
+    """The entry for a path or a URL.
+
+    Raises:
+        ArtifactError: no entry can name it.
+    """
+    try:
+        return Listed(source=source)
+    except ValidationError as exc:
+        raise ArtifactError(f"{source!r} is no name of a repository: {exc.errors()[0]['msg']}") from exc
+
+
 def read_manifest(path: Path) -> tuple[Listed, ...]:
     """The entries of a manifest: TOML with `[[repository]]` tables, or a JSON object per line.
 
