@@ -267,6 +267,7 @@ CONFIG_WORDS = (
     "[models]\n", "[[models]]\n", "[nothing]\n", "x = 1\n", "base_url = ", '"http://10.0.0.1"', '"http://localhost.evil"', "allow_remote = true\n",
     "inf", "nan", "1979-05-27T07:32:00Z", "1979-13-45", "'''", '"""', "{", "}", "[", "]", "=", ".", "#", '"\\u0000"', "[solve]\nmax_attempts = 3\n",
     "[orchestrator]\n", "[judgments]\n", "true", "0x", "1_000", '"http://[::1"', '"http://[fe80::1%25eth0]:1"', '"http://0x7f.1"',
+    "a." * 20_000, '"a" . ' * 20_000,
 )  # fmt: skip
 
 JUNIT = """\

@@ -107,6 +107,6 @@ def test_repositories_of_benchmarks_are_left_out_however_they_are_written(tmp_pa
 
 def test_a_name_that_no_entry_can_have_is_said_to_be_that() -> None:
     with pytest.raises(
-        ArtifactError, match="is no name of a repository: .*a character that no name can have"
+        ArtifactError, match=r"is no name of a repository: .*a character that no name can have"
     ):
         entry_for("a\nb")
