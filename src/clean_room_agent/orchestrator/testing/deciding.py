@@ -193,7 +193,7 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
         beside = f"{place}.py"
         if path != beside and beside in others:
             return beside
-        roots = {*IMPORT_ROOTS, *self.trace.roots, *self._test_roots}
+        roots = frozenset({*IMPORT_ROOTS, *self.trace.roots, *self._test_roots})
         if folder not in roots:
             return self._hidden_deeper(place, roots, others)
         if path == beside and f"{place}/__init__.py" not in others:
@@ -211,7 +211,7 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
         )
         return next((other for other in sorted(taken) if other in others), "")
 
-    def _hidden_deeper(self, place: str, roots: Collection[str], others: Collection[str]) -> str:
+    def _hidden_deeper(self, place: str, roots: frozenset[str], others: Collection[str]) -> str:
         """The file of tests that is loaded from another root, under the same name, below folders that are no packages."""
         for root in sorted(roots):
             inner = place.removeprefix(f"{root}/") if root else place

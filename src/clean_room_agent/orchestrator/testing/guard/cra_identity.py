@@ -135,7 +135,7 @@ def look_at_modules() -> None:
 
 def displaced() -> "set[tuple[str, str]]":
     """(name, file) of each module that is not the one which Python found by that name when the runner started."""
-    found = set()
+    found: "set[tuple[str, str]]" = set()
     specs: "dict[str, Any]" = {}
     for name, module in list(sys.modules.items()):
         last = name.rpartition(".")[2]
@@ -159,7 +159,7 @@ def displaced() -> "set[tuple[str, str]]":
 
 def patched() -> "set[tuple[str, str]]":
     """(name, replacement) of each function in a module of Python's or of the tests that the code under test replaced."""
-    found = set()
+    found: "set[tuple[str, str]]" = set()
     for name, module in list(sys.modules.items()):
         if (name + ".").startswith(JUDGES) or name in HELPERS or name in FREE:
             continue
@@ -172,7 +172,7 @@ def patched() -> "set[tuple[str, str]]":
             )
             if is_pythons:
                 found.update(_foreign_parts(name, vars(module)))
-            elif _is_tests(file):
+            elif isinstance(file, str) and _is_tests(file):
                 found.update(_lost_functions(name, module, file))
     return found
 
