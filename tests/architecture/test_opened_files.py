@@ -65,6 +65,7 @@ OWN_NAMES = {
     # the system's
     "supervisor.py": "/proc",
     "orchestrator/testing/guard/cra_failures.py": "runs with the tests, in the folder that is theirs",
+    "orchestrator/testing/guard/cra_identity.py": "runs with the tests, modules that they loaded",
     "orchestrator/testing/guard/sitecustomize.py": "runs with the tests, in the folder that is theirs",
     "orchestrator/testing/ignored_folders.py": "a folder held by `safe_open`, where there is no `cp`",
 }
