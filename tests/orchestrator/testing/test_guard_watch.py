@@ -231,6 +231,7 @@ HONEST = {
     "test_modules.py": "import helpers, inner.old, inner.lazy, inner.space.part\n"
     "def test_a(): assert inner.old.A == inner.lazy.A == inner.space.part.A == helpers.A\n",
     "deep/test_deep.py": "import sys\nsys.path.insert(0, 'vendor')\nimport vendored\ndef test_a(): assert vendored.A\n",
+    "test_mocked.py": "from unittest import mock\nmock.patch('multiprocessing.Process').start()\ndef test_a(): pass\n",
     "test_patched.py": "import json, tests.other\nfrom helpers import hook\ndef test_a(): hook(); json.own = lambda: 1\n",
     "tests/other.py": "from helpers import hook as same\nfrom helpers import decorated\n@decorated\ndef other(): pass\n",
     "helpers.py": "A = 1\nimport sys, warnings\ndef hook(*args): sys.excepthook = warnings.showwarning = hook\n"
@@ -249,7 +250,7 @@ process which is not taken for the runner; modules under other names, in other p
 """
 
 
-@pytest.mark.parametrize(("name", "count"), [("pytest", 7), ("unittest", 2)])
+@pytest.mark.parametrize(("name", "count"), [("pytest", 8), ("unittest", 2)])
 def test_what_honest_tests_do_is_no_trick(name: str, count: int, write: Write, run: Runner) -> None:
     write(HONEST)
     got = run(COMMANDS[name])

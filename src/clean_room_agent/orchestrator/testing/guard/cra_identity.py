@@ -189,7 +189,7 @@ def _foreign_parts(name: str, held: "Any") -> "Iterator[tuple[str, str]]":
 
 
 def _is_foreign(value: "Any") -> bool:
-    """Whether it is a function of the code under test, or is called as one and of a class of it, or stands for another."""
+    """Whether it is a function of the code under test, or is called as one and of a class of it."""
     if isinstance(value, types.FunctionType):
         code = value.__code__.co_filename
         file = "" if code.startswith("<") else os.path.abspath(code)
@@ -197,8 +197,6 @@ def _is_foreign(value: "Any") -> bool:
         kind = type(value)
         if isinstance(value, (type, *PARTS)) or not callable(value):
             return False
-        if kind.__module__ == "unittest.mock":
-            return True
         file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
     known = "site-packages" in file.split(os.sep) or file.startswith(OURS)
     return file != "" and not known and not _is_tests(file)
@@ -232,7 +230,9 @@ def _lost_functions(name: str, module: "Any", file: str) -> "Iterator[tuple[str,
         ours = isinstance(there, types.FunctionType) and (
             _is_tests(there.__code__.co_filename) or hasattr(there, "__wrapped__")
         )
-        if there is not MISSING and not ours and (_is_foreign(there) or not place):
+        # In modules of Python's, tests themselves leave mocks behind; in their own helpers they have no reason to.
+        is_mock = type(there).__module__ == "unittest.mock"
+        if there is not MISSING and not ours and (is_mock or _is_foreign(there) or not place):
             yield name + "." + (within + "." if place else "") + words[1], origin(there)
 
 
