@@ -239,3 +239,18 @@ def test_an_incomplete_run_of_another_runner_stays_unknown(runner: FolderRunner)
     tree = MemoryTree(repo=REPOSITORY, commit=history.add({"a.test.js": ""}), history=history)
     run = msgspec.structs.replace(pytest_run({}), report=TestReport(runner="mocha", whole=False))
     assert completed(runner, run, tree.commit, tree, lambda _: None) is run
+
+
+@pytest.mark.parametrize("ending", ["sys.exit(0)", "raise SystemExit", "pytest.exit('enough')"])
+def test_a_file_that_ends_pytest_while_it_is_loaded_hides_no_other(complete: Complete, ending: str) -> None:
+    exits = f"import sys\nimport pytest\n{ending}\ndef test_x(): pass\n"
+    run = complete(
+        PYTEST, {"test_a.py": "def test_a(): pass\n", "test_b.py": exits, "test_c.py": "def test_c(): pass\n"}
+    )
+    assert run.report.outcomes == {
+        "test_a.py::test_a": "passed",
+        "test_b.py": "error",
+        "test_c.py::test_c": "passed",
+    }
+    assert run.report.written == {"test_b.py::test_x": True}
+    assert run.report.whole or run.report.counted

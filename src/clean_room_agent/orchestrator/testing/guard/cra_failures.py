@@ -278,6 +278,8 @@ def pytest_sessionstart(session: "Any") -> None:
 
 def pytest_collection_finish(session: "Any") -> None:
     """Note the tests that were found, and the code of each as it was collected."""
+    if sys.exc_info()[0] is not None:
+        return  # pytest calls this even if a file ended the search, by sys.exit() for example
     tell("found", *(item.nodeid for item in session.items))
     with contextlib.suppress(Exception):
         _collected.update((item.nodeid, _code_of(item)) for item in session.items)
