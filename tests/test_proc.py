@@ -351,7 +351,7 @@ os._exit(0)
 
 @linux
 def test_a_burst_of_processes_between_two_looks_is_noticed(tmp_path: Path) -> None:
-    command = (sys.executable, "-I", "-S", "-c", BURST, "300")
+    command = (sys.executable, "-I", "-S", "-c", BURST, "2000")
     done = proc.run(command, cwd=tmp_path, timeout=PATIENCE, check=False, limits=Limits(processes=200))
     assert done.exceeded == "processes" or b"can't start new thread" in done.stderr
 

@@ -38,6 +38,8 @@ TICK_SECONDS = 0.01
 """Seconds between two looks at how many processes the machine has, where their number is bounded."""
 STARTED_ELSEWHERE = 200
 """Processes that the rest of the machine may start in a second without being taken for the command's."""
+AT_ONCE_ELSEWHERE = 1024
+"""Those that it may start at any moment besides: another run's tests, a build with many jobs."""
 FIRST_PID = 300
 """Where the numbers of processes begin again."""
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -65,7 +67,7 @@ class Burst:
     be made often: from the number that the machine has, and the number that it has started.
 
     A process that the command starts adds to both, even if it is gone at the next look. The rest of the machine is taken to
-    have as many as at the last count, and to have started at most `STARTED_ELSEWHERE` in a second since.
+    have as many as at the last count, and to have started at most `AT_ONCE_ELSEWHERE`, and `STARTED_ELSEWHERE` in a second since.
     """
 
     def __init__(self) -> None:
@@ -91,7 +93,7 @@ class Burst:
         if started < 0:
             with open("/proc/sys/kernel/pid_max", "rb") as most:  # noqa: PTH123
                 started += int(most.read()) - FIRST_PID
-        elsewhere = int(STARTED_ELSEWHERE * (time.monotonic() - self._counted_at))
+        elsewhere = AT_ONCE_ELSEWHERE + int(STARTED_ELSEWHERE * (time.monotonic() - self._counted_at))
         return max(self.now, before + started) - elsewhere
 
 
