@@ -100,3 +100,12 @@ def test_what_cannot_be_written_on_a_full_disk_is_told_to_make_room(words: str) 
     assert remedy_for(words, LITTLE) == ""
     assert remedy_for("fatal: 'x' is not a commit", 0) == ""
     assert remedy_for(f"{words}: No space left on device", LITTLE) == MAKE_ROOM
+
+
+def test_what_git_says_in_two_lines_is_one_error(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "r", {"a.py": ""})
+    with pytest.raises(GitError) as caught:
+        hardened_git("branch", "-D", "one", "two", cwd=top)
+    assert caught.value.message.count("error: ") == 1
+    assert "one" in caught.value.message
+    assert "two" in caught.value.message

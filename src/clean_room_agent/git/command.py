@@ -249,7 +249,8 @@ def one_line(output: bytes) -> str:
 
 
 def _words(stderr: bytes) -> str:
-    return stderr.decode("utf-8", "replace").strip()[-1000:]
+    """What git said, as one message: its further lines begin with no label of their own."""
+    return stderr.decode("utf-8", "replace").strip()[-1000:].replace("\nerror: ", "\n")
 
 
 def _verb(arguments: tuple[str, ...]) -> str:
