@@ -38,18 +38,19 @@ def acknowledging_states(acknowledge: Callable[[str, str], None]) -> Iterator[No
 
     Runs of `cra` never take a key back.
     """
-    put = States.set_state
+    put = States.set_states
 
-    def observed(self: States, key: str, value: Any) -> None:
-        put(self, key, value)
+    def observed(self: States, values: Mapping[str, Any]) -> None:
+        put(self, values)
         path = self._conn.execute("PRAGMA database_list").fetchone()[2]
-        acknowledge(path, self._prefix + key)
+        for key in values:
+            acknowledge(path, self._prefix + key)
 
-    States.set_state = observed  # type: ignore[method-assign]
+    States.set_states = observed  # type: ignore[method-assign]
     try:
         yield
     finally:
-        States.set_state = put  # type: ignore[method-assign]
+        States.set_states = put  # type: ignore[method-assign]
 
 
 def count_rows(conn: Connection) -> dict[str, int]:

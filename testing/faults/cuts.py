@@ -110,7 +110,8 @@ def run(effort: Effort, work: Path) -> tuple[Figure, ...]:
 
 
 def _figure(name: str, tried: int, found: int) -> Figure:
-    return Figure(name=name, tried=tried, found=found, target="0", met=found == 0)
+    # What was never tried is not met: this figure stood at 0 of 0 once what it counts had got another name.
+    return Figure(name=name, tried=tried, found=found, target="0", met=tried > 0 and found == 0)
 
 
 def _without_syncs(traced: Traced) -> Traced:
