@@ -1,5 +1,6 @@
 """Short forms of `benchmarks.faults cuts`, `full_disk` and `writers`, and that the model of a disk forgets what it should."""
 
+import contextlib
 import random
 from pathlib import Path
 
@@ -7,6 +8,9 @@ import pytest
 from testing.faults import cuts, full_disk, writers
 from testing.faults.cut_disk import Disk
 from testing.faults.cut_trace import Step, read_trace
+
+from clean_room_agent.db.connection import connect_file
+from clean_room_agent.workspace import Workspace
 
 needs_strace = pytest.mark.skipif(not cuts.has_strace(), reason="strace is not installed")
 needs_bubblewrap = pytest.mark.skipif(
@@ -21,6 +25,22 @@ def test_nothing_acknowledged_is_lost_in_a_power_cut(tmp_path: Path) -> None:
     figures = cuts.run("short", tmp_path)
     assert [figure.name for figure in figures if not figure.met] == []
     assert figures[0].tried > 100
+
+
+def test_a_record_that_the_cut_damaged_has_forgotten_all_keys(tmp_path: Path) -> None:
+    workspace = Workspace(repo=tmp_path)
+    workspace.create()
+    with contextlib.closing(connect_file("raw", workspace.raw)) as conn:
+        pages = conn.execute(
+            "SELECT rootpage FROM sqlite_master WHERE tbl_name = 'session_archives' AND rootpage > 0"
+        ).fetchall()
+        size = conn.execute("PRAGMA page_size").fetchone()[0]
+    data = bytearray(workspace.raw.read_bytes())
+    for (page,) in pages:
+        data[(page - 1) * size : page * size] = b"\xff" * size
+    workspace.raw.write_bytes(data)
+    task = "27969db2-b168-4077-b376-4afd8f3d34b9"
+    assert cuts.forgotten(workspace, tmp_path / f"session_{task}.sqlite", {"a", "b"}) == 2
 
 
 @needs_bubblewrap
