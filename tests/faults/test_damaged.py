@@ -10,6 +10,7 @@ import pytest
 from testing.faults.damage import Subject
 from testing.runs.solving import Project
 
+from clean_room_agent.app.record_check import find_damage
 from clean_room_agent.db.connection import is_sound
 from clean_room_agent.workspace import Workspace
 
@@ -96,6 +97,39 @@ def test_a_missing_value_is_found_and_named(subject: Subject, record: Path) -> N
     assert any("orchestrator_runs" in fault for fault in checked(subject.project))
     code, _, err = subject.project.run_here("runs")
     assert (code, "bug" in err) == (1, False), err
+
+
+DAMAGED_INDEX = {
+    "no time": ("UPDATE commits SET timestamp = ''", "commits.timestamp of a row is no time"),
+    "no number": (
+        "UPDATE index_state SET value = '{' WHERE key = 'max_file_bytes'",
+        "index_state.value of max_file_bytes is not one that is stored",
+    ),
+    "no JSON": ("UPDATE commit_terms SET terms = '{'", "commit_terms.terms of a row is no JSON object"),
+    "other JSON": ("UPDATE commit_terms SET terms = '-1'", "commit_terms.terms of a row is no JSON object"),
+    "no such column": (
+        "ALTER TABLE repos RENAME COLUMN remote_url TO remote_vrl",
+        "the table repos is not as the program makes it",
+    ),
+}
+
+
+@pytest.mark.usefixtures("record")
+@pytest.mark.parametrize("name", DAMAGED_INDEX)
+def test_what_is_wrong_in_an_index_is_named_with_its_remedy(subject: Subject, name: str) -> None:
+    statement, fault = DAMAGED_INDEX[name]
+    workspace = Workspace(repo=subject.project.top)
+    with changing(workspace.curated) as conn:
+        conn.execute(statement)
+    damage = find_damage(workspace)
+    assert damage is not None
+    assert damage.text == f"{workspace.curated} is damaged: {fault}"
+    assert damage.remedy == "`cra index --full` builds it anew"
+    for command in (("retrieve", "split a bill"), ("check",)):
+        _, out, err = subject.project.run_here(*command)
+        assert "bug" not in out + err
+    assert subject.project.run_here("index", "--full")[0] == 0
+    assert find_damage(workspace) is None
 
 
 @pytest.mark.usefixtures("record")

@@ -8,22 +8,20 @@ from msgspec import Struct
 
 from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.db.connection import DAMAGED, Role, connect_file, get_connection
+from clean_room_agent.db.integrity import page_faults, schema_faults, session_faults, text_faults
 from clean_room_agent.db.raw.integrity import (
     Ending,
     chain_faults,
     list_endings,
-    page_faults,
     prompt_faults,
     run_id_faults,
-    schema_faults,
-    session_faults,
-    text_faults,
     value_faults,
 )
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import CraError, GitError
 from clean_room_agent.git.command import require_hex
 from clean_room_agent.git.repository import Repository, open_repository
+from clean_room_agent.indexer.index_check import index_faults
 from clean_room_agent.llm.transport import prompt_hash
 from clean_room_agent.trust import entries_below
 from clean_room_agent.workspace import Workspace, is_held
@@ -66,7 +64,7 @@ def check_record(workspace: Workspace, *, thorough: bool = False) -> Iterator[Fi
         if pages:
             return
         yield from _all_or(
-            "schema", "as this program creates it, with every trigger", schema_faults(conn), CHANGED
+            "schema", "as this program creates it, with every trigger", schema_faults(conn, "raw"), CHANGED
         )
         values = text_faults(conn) or value_faults(conn) or run_id_faults(conn)
         yield from _all_or("values", "as this program writes them", values, CHANGED)
@@ -149,12 +147,16 @@ def _file_faults(role: Role, path: Path) -> tuple[str, ...]:
     """What is damaged in a database, a line each."""
     try:
         with contextlib.closing(connect_file(role, path, read_only=True)) as conn:
-            faults = page_faults(conn, thorough=True) or text_faults(conn)
-            if role == "raw":
-                return faults or schema_faults(conn) or value_faults(conn) or run_id_faults(conn)
-            return faults or (session_faults(conn) if role == "session" else ())
+            faults = page_faults(conn, thorough=True) or text_faults(conn) or schema_faults(conn, role)
+            return faults or _wrong_values(role, conn)
     except CraError as error:
         return (error.message,)
+
+
+def _wrong_values(role: Role, conn: Connection) -> tuple[str, ...]:
+    if role == "raw":
+        return value_faults(conn) or run_id_faults(conn)
+    return session_faults(conn) if role == "session" else index_faults(conn)
 
 
 def find_damage(workspace: Workspace) -> Finding | None:

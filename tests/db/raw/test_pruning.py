@@ -14,9 +14,9 @@ from tests.db.raw.samples import NOW, PASS, SAMPLES, TASK, call, run, task_run
 from clean_room_agent import proc
 from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.db.connection import connect_file, get_connection
+from clean_room_agent.db.integrity import schema_faults
 from clean_room_agent.db.raw import passes
 from clean_room_agent.db.raw.calls import append_call
-from clean_room_agent.db.raw.integrity import schema_faults
 from clean_room_agent.db.raw.passes import append_task_run
 from clean_room_agent.db.raw.pruning import (
     MEASUREMENTS,
@@ -88,7 +88,7 @@ def test_nothing_of_a_pruned_run_is_left_and_all_of_the_other_is(workspace: Work
     assert not any(rows(workspace, TASK).values())
     assert rows(workspace, OTHER) == other
     with closing(get_connection("raw", repo_path=workspace.repo)) as conn:
-        assert schema_faults(conn) == ()
+        assert schema_faults(conn, "raw") == ()
         assert conn.execute("PRAGMA foreign_key_check").fetchone() is None
         with pytest.raises(sqlite3.IntegrityError, match="never deleted"):
             conn.execute("DELETE FROM retrieval_llm_calls")
@@ -127,7 +127,7 @@ def test_killed_in_the_middle_nothing_is_gone(workspace: Workspace) -> None:
     assert done.returncode in {-signal.SIGKILL, 128 + signal.SIGKILL}, done.stderr
     assert rows(workspace, TASK) == before
     with closing(get_connection("raw", repo_path=workspace.repo)) as conn:
-        assert schema_faults(conn) == ()
+        assert schema_faults(conn, "raw") == ()
 
 
 def test_the_record_gets_smaller_once_nobody_else_has_it_open(workspace: Workspace) -> None:
@@ -140,7 +140,7 @@ def test_the_record_gets_smaller_once_nobody_else_has_it_open(workspace: Workspa
     assert compact_record(workspace)
     assert file_bytes(workspace.raw) < before - 150_000
     with closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
-        assert schema_faults(conn) == ()
+        assert schema_faults(conn, "raw") == ()
         assert conn.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
     assert workspace.raw.stat().st_mode & 0o777 == 0o600
 
@@ -156,5 +156,5 @@ def test_a_transaction_that_is_rolled_back_leaves_rows_and_triggers(workspace: W
         conn.execute("BEGIN IMMEDIATE")
         delete_tasks(conn, [TASK])
         conn.execute("ROLLBACK")
-        assert schema_faults(conn) == ()
+        assert schema_faults(conn, "raw") == ()
     assert rows(workspace, TASK)["retrieval_llm_calls"] == 1

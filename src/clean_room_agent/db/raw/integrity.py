@@ -1,20 +1,16 @@
-"""Checks the record: the file, its references, and the chain from each accepted change to its reasons."""
+"""Checks the record: its values, its references, and the chain from each accepted change to its reasons."""
 
-import functools
-import json
 import re
-import sqlite3
 from collections.abc import Callable, Mapping
-from typing import Any, ParamSpec
+from typing import Any
 
 from msgspec import Struct
 
-from clean_room_agent.db.migrations import SCHEMA_FOLDER, migrations, version_of
+from clean_room_agent.db.integrity import described, is_json
 from clean_room_agent.db.raw import calls, indexing, passes, runs, training
-from clean_room_agent.db.rows import SHOWN_CHARS, Connection, Table
+from clean_room_agent.db.rows import Connection, Table
 from clean_room_agent.workspace import TASK_ID
 
-Params = ParamSpec("Params")
 TABLES: tuple[Table[Any], ...] = (
     *(runs.ORCHESTRATOR_RUNS, runs.EVENTS, runs.ARCHIVES, runs.TIME_SPANS),
     *(
@@ -128,7 +124,6 @@ SELECT r.task_id, r.command, r.status, r.branch, r.result_commit,
     EXISTS (SELECT 1 FROM session_archives AS s WHERE s.task_id = r.task_id)
 FROM orchestrator_runs AS r ORDER BY r.id
 """
-MADE = "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY type, name"
 PROMPTS = "SELECT id, system_prompt, prompt, prompt_hash FROM retrieval_llm_calls ORDER BY id"
 
 
@@ -145,32 +140,7 @@ class Ending(Struct, frozen=True, kw_only=True):
     """Whether its session is in the record."""
 
 
-def _described(
-    faults: Callable[Params, tuple[str, ...]],
-) -> Callable[Params, tuple[str, ...]]:
-    """The same check, in which what SQLite refuses to read is a fault."""
-
-    @functools.wraps(faults)
-    def checked(*args: Params.args, **named: Params.kwargs) -> tuple[str, ...]:
-        try:
-            return faults(*args, **named)
-        except (
-            sqlite3.DatabaseError,
-            UnicodeDecodeError,
-        ) as exc:  # the latter: of a name in SQLite's own message
-            return (str(exc),)
-
-    return checked
-
-
-@_described
-def page_faults(conn: Connection, *, thorough: bool = False) -> tuple[str, ...]:
-    """What SQLite's own check finds, a line each; `thorough` also compares indexes with their tables."""
-    check = "integrity_check" if thorough else "quick_check"
-    return tuple(str(row[0]) for row in conn.execute(f"PRAGMA {check}") if row[0] != "ok")
-
-
-@_described
+@described
 def value_faults(conn: Connection) -> tuple[str, ...]:
     """Values of the record that this program does not store, a line each; pages and types must be sound."""
     typed = tuple(fault for table in TABLES for fault in table.strange_values(conn))
@@ -179,20 +149,12 @@ def value_faults(conn: Connection) -> tuple[str, ...]:
         for table, columns in JSON_COLUMNS.items()
         for column in columns
         for row in conn.execute(f"SELECT id, {column} FROM {table} WHERE {column} <> '' ORDER BY id")  # noqa: S608
-        if (table != "events" or row[1].startswith("{")) and not _is_json(row[1])
+        if (table != "events" or row[1].startswith("{")) and not is_json(row[1])
     )
     return typed + texts
 
 
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-@_described
+@described
 def run_id_faults(conn: Connection) -> tuple[str, ...]:
     """Runs whose id no file could have in its name, a line each."""
     rows = conn.execute("SELECT task_id FROM orchestrator_runs ORDER BY id")
@@ -201,70 +163,7 @@ def run_id_faults(conn: Connection) -> tuple[str, ...]:
     )
 
 
-@_described
-def text_faults(conn: Connection) -> tuple[str, ...]:
-    """Texts in any database that are not UTF-8, a line each."""
-    conn.text_factory = _decoded
-    names = conn.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
-    found = {
-        f"{name}.{column} of a row is not UTF-8: {value[:SHOWN_CHARS]!r}"
-        for (name,) in names
-        for row in conn.execute(f"SELECT * FROM {name}")  # noqa: S608 - a name from the schema
-        for column, value in zip(row.keys(), row, strict=True)
-        if isinstance(value, Undecodable)
-    }
-    conn.text_factory = str
-    return tuple(sorted(found))
-
-
-@_described
-def session_faults(conn: Connection) -> tuple[str, ...]:
-    """Values of a session that are not JSON, a line each."""
-    found = []
-    for key, value in conn.execute("SELECT key, value FROM kv ORDER BY key"):
-        if not _is_json(value):
-            found.append(f"{key} is not JSON")
-    return tuple(found)
-
-
-class Undecodable(str):
-    """What can be read of a text that is not UTF-8."""
-
-    __slots__ = ()
-
-
-def _decoded(stored: bytes) -> str:
-    try:
-        return stored.decode()
-    except UnicodeDecodeError:
-        return Undecodable(stored.decode(errors="backslashreplace"))
-
-
-@_described
-def schema_faults(conn: Connection) -> tuple[str, ...]:
-    """How tables, indexes and triggers differ from what the migrations create, a line each."""
-    right = sqlite3.connect(":memory:", isolation_level=None)
-    try:
-        for migration in migrations(SCHEMA_FOLDER / "raw")[: version_of(conn)]:
-            for statement in migration.statements():
-                right.execute(statement)
-        wanted = {(row[0], row[1]): row[2] for row in right.execute(MADE)}
-    finally:
-        right.close()
-    found = {(row[0], row[1]): row[2] for row in conn.execute(MADE)}
-    missing = [f"the {kind} {name} is missing" for kind, name in sorted(wanted.keys() - found.keys())]
-    foreign = [
-        f"the {kind} {name} is not the program's" for kind, name in sorted(found.keys() - wanted.keys())
-    ]
-    changed = [
-        f"the {key[0]} {key[1]} is not as the program makes it"
-        for key in sorted(wanted.keys() & found.keys())
-        if wanted[key] != found[key]
-    ]
-    return (*missing, *foreign, *changed)
-
-
-@_described
+@described
 def prompt_faults(conn: Connection, hash_of: Callable[[str, str], str]) -> tuple[str, ...]:
     """Calls whose prompt no longer matches the hash taken when it was sent, a line each.
 
@@ -293,7 +192,7 @@ def list_endings(conn: Connection) -> tuple[Ending, ...]:
     )
 
 
-@_described
+@described
 def chain_faults(conn: Connection) -> tuple[str, ...]:
     """Where the chain from a change to its reasons is broken, a line each."""
     dangling = [
