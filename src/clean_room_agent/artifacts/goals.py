@@ -1,0 +1,126 @@
+"""What shows that a task is done: goal tests, what the user gave for them, and what was seen when they ran.
+
+A goal test is red at the base and must be green at the end.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Literal
+
+from msgspec import Struct
+
+Trust = Literal["proof", "shown", "hint"]
+"""What a goal test that turned green is worth: `proof` is the repository's or the user's own, `shown` was read from the task's
+words and confirmed by running it, a `hint` was written by a model and decides nothing.
+"""
+
+
+class GoalSource(StrEnum):
+    """Where a goal test comes from. Values are stored in records, so they must not change."""
+
+    REPOSITORY = "repository"
+    """A red test of the baseline that the task is about."""
+    GIVEN = "given"
+    """The user's `--test` or `--check`."""
+    DOCUMENTED = "documented"
+    """A failing example in the docstring of a definition that the task names."""
+    STATED = "stated"
+    """A call and its value that the task's words give."""
+    WRITTEN = "written"
+    """A test that a model wrote."""
+
+
+TRUST: Mapping[GoalSource, Trust] = {
+    GoalSource.REPOSITORY: "proof",
+    GoalSource.GIVEN: "proof",
+    GoalSource.DOCUMENTED: "proof",
+    GoalSource.STATED: "shown",
+    GoalSource.WRITTEN: "hint",
+}
+
+
+class GivenEvidence(Struct, frozen=True, kw_only=True):
+    """What the user says about how the task is judged, and where it is."""
+
+    tests: tuple[str, ...] = ()
+    """`--test`: tests by their runner's names, which must fail now."""
+    checks: tuple[str, ...] = ()
+    """`--check`: statements, or commands after `sh:`, which must fail now."""
+    files: tuple[str, ...] = ()
+    """`--file`: relative paths; only these are changed."""
+
+
+class GoalTest(Struct, frozen=True, kw_only=True):
+    """One goal test."""
+
+    name: str
+    """As its runner names it; of a command, `sh: ` and the command."""
+    source: GoalSource
+    path: str = ""
+    """The file it stands in; "" for a command."""
+    code: str = ""
+    """Its text, where it was added to the file; "" for a test of the repository, and for a command."""
+    command: str = ""
+    """The shell command, where it is one."""
+    call: str = ""
+    """The call that it makes, as source text; "" if it is not a single one."""
+    wanted: str = ""
+    """What the call has to give, as source text: a value, or `raises KeyError`; "" if unknown."""
+    got: str = ""
+    """What it gave at the base: a value, or an error in one line."""
+
+    @property
+    def trust(self) -> Trust:
+        """What it is worth once it is green."""
+        return TRUST[self.source]
+
+
+class Goals(Struct, frozen=True, kw_only=True):
+    """The goal tests of a run."""
+
+    tests: tuple[GoalTest, ...] = ()
+    """Most trusted first."""
+    commit: str = ""
+    """The base with the written ones added to its test files; "" if none was added."""
+    notes: tuple[str, ...] = ()
+    """What the user is told: that what the words say does not happen here, or what would help."""
+
+
+class ObservedCall(Struct, frozen=True, kw_only=True):
+    """One call on the way to the failure. Values are shortened, and secrets in them are removed."""
+
+    arguments: tuple[tuple[str, str], ...] = ()
+    """(name, repr)."""
+    result: str = ""
+    """The returned value's repr, or `raises ` and the error; "" if it did not end."""
+    values: tuple[tuple[str, str], ...] = ()
+    """Local variables (name, repr) when it returned or failed."""
+
+
+class TracedFunction(Struct, frozen=True, kw_only=True):
+    """A function of the repository that ran under the goal tests."""
+
+    path: str
+    name: str
+    """Qualified: names of the enclosing definitions and its own, joined by dots."""
+    first_line: int
+    """1-based, of its `def`, or of its first decorator."""
+    calls: int
+    lines: tuple[tuple[int, float], ...]
+    """(line, suspiciousness from 0 to 1) of each line that ran, by line. All are 1.0 if no passing test is known."""
+    observed: tuple[ObservedCall, ...] = ()
+    """Its last calls, newest last."""
+
+    @property
+    def suspicion(self) -> float:
+        """That of its most suspicious line."""
+        return max((value for _, value in self.lines), default=0.0)
+
+
+class GoalTrace(Struct, frozen=True, kw_only=True):
+    """What ran when the goal tests failed."""
+
+    functions: tuple[TracedFunction, ...] = ()
+    """Nearest to the failure first."""
+    problem: str = ""
+    """Why there is no trace, or only a part; "" if it is whole."""
