@@ -305,6 +305,11 @@ class ModelClient:
         """Estimated tokens of the text for the role's model."""
         return self._router.count(text, role)
 
+    @property
+    def parallel(self) -> int:
+        """How many requests run at a time."""
+        return self._router.models.parallel
+
     def has_limit(self, prompt: Prompt[Any, Any]) -> bool:
         """Whether the configuration says how long an answer to the prompt may be."""
         return self._router.resolve(prompt.role, prompt.name).max_tokens is not None

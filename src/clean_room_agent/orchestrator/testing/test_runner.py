@@ -160,6 +160,14 @@ class TestRunner(Struct, kw_only=True):
         what = f"{len(names)} newly failing again"
         return None if command is None else self._observed(command, what)
 
+    def run_some_unseen(self, run: TestRun, names: Collection[str]) -> TestRun | None:
+        """Like `run_some`, from any thread: the observer is not notified."""
+        command = rerun_command(run, names)
+        if command is None:
+            return None
+        with self.timed(TimeKind.TESTS, "goal tests"):
+            return self._run(command)
+
     def run_apart(self, command: str) -> tuple[int, str]:
         """Run another command where tests run, and return its exit code and normalised output; the observer is not
         notified. After a timeout, the code is that of `timeout`.

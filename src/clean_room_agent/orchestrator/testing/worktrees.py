@@ -267,37 +267,47 @@ class WorktreePool:
         return self._open_runner(worktree, report)[0]
 
     def run_step_at(self, commits: Sequence[str]) -> list[TestRun]:
-        """Run the command that judges attempts at `commits`, `[testing] parallel` at a time, each in a separate
-        worktree; a single commit in the run's own.
+        """Run the command that judges attempts at `commits`, as `at_each` does.
 
         Raises:
             What the first of them, in order, raised; and KeyboardInterrupt: the others are killed.
         """
         first = self.first
         if len(commits) <= 1 or first.config.parallel == 1:
-            runs = []
-            for commit in commits:
-                first.checkout(commit)
-                runs.append(first.run_step())
-            return runs
-        count = min(len(commits), first.config.parallel)
+            return self.at_each(commits, TestRunner.run_step)
+        first.observer.notice(TestsStarted(what=f"{len(commits)} candidates'"))
+        runs = self.at_each(commits, TestRunner.run_step_unseen)
+        for run in runs:
+            first.observer.notice(finished("", run))
+        return runs
+
+    def at_each(self, commits: Sequence[str], work: Callable[[TestRunner], ResultT]) -> list[ResultT]:
+        """The results of `work` with a runner whose worktree is at each of `commits`, in their order: `[testing] parallel` at a
+        time, each in a separate worktree, from threads; a single commit in the run's own.
+
+        Raises:
+            What the first of them, in order, raised; and KeyboardInterrupt: the others are killed.
+        """
+
+        def at(runner: TestRunner, commit: str) -> ResultT:
+            runner.checkout(commit)
+            return work(runner)
+
+        count = min(len(commits), self.first.config.parallel)
+        if count <= 1:
+            return [at(self.first, commit) for commit in commits]
         while len(self._runners) < count:
             self._runners.append(self.add())
         free = self._runners[:count]
 
-        def run_at(index: int) -> TestRun:
+        def in_a_free_one(index: int) -> ResultT:
             runner = free.pop()
             try:
-                runner.checkout(commits[index])
-                return runner.run_step_unseen()
+                return at(runner, commits[index])
             finally:
                 free.append(runner)
 
-        first.observer.notice(TestsStarted(what=f"{len(commits)} candidates'"))
-        runs = at_a_time(run_at, len(commits), workers=count)
-        for run in runs:
-            first.observer.notice(finished("", run))
-        return runs
+        return at_a_time(in_a_free_one, len(commits), workers=count)
 
     def __enter__(self) -> Self:
         return self

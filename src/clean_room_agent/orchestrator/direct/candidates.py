@@ -1,0 +1,71 @@
+"""Candidates of the direct route: what was answered for a place, and what the tests said; which of several counts."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from clean_room_agent.orchestrator.direct.goal_runs import GoalRun
+from clean_room_agent.orchestrator.steps.attempt import Judgment
+from clean_room_agent.orchestrator.steps.checked_attempt import normalised_diff
+
+
+class Candidate(Struct, frozen=True, kw_only=True):
+    """One answer, and what came of it."""
+
+    number: int
+    """From 1."""
+    item: str
+    """What was asked: the place, the form and how it was put."""
+    path: str
+    symbol: str
+    """The definition, qualified."""
+    answer: str
+    call_id: int
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    latency_ms: int = 0
+    likelihood: float | None = None
+    """Mean log-probability of the answer's tokens; None if the server gives none."""
+    fault: str = ""
+    """Why nothing was tested; "" if it was."""
+    text: str = ""
+    """The file with it, for a candidate to go on from; "" if nothing was tested."""
+    commit: str = ""
+    diff: str = ""
+    goals: GoalRun | None = None
+    judgment: Judgment | None = None
+    """Of the step's tests, for one whose goal tests are all green."""
+
+    def is_green(self, goals: int) -> bool:
+        """Whether each of so many goal tests passes."""
+        return self.goals is not None and len(self.goals.green) == goals
+
+    @property
+    def holds(self) -> bool:
+        """Whether the step's tests pass as well."""
+        return self.judgment is not None and self.judgment.verdict.passed
+
+
+def likeliest_first(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """By the likelihood of the answer, then by the size of the change, then by number."""
+    return sorted(candidates, key=lambda one: (-_likelihood(one), _size(one), one.number))
+
+
+def choose(candidates: Sequence[Candidate]) -> Candidate | None:
+    """Of those that hold, the likeliest of the change that most of them make; None if none holds."""
+    held = [one for one in candidates if one.holds]
+    if not held:
+        return None
+    diffs = [normalised_diff(one.diff) for one in held]
+    most = max(map(diffs.count, diffs))
+    return likeliest_first([one for one, diff in zip(held, diffs, strict=True) if diffs.count(diff) == most])[
+        0
+    ]
+
+
+def _likelihood(one: Candidate) -> float:
+    return float("-inf") if one.likelihood is None else one.likelihood
+
+
+def _size(one: Candidate) -> int:
+    return sum(line.startswith(("+", "-")) for line in one.diff.splitlines())

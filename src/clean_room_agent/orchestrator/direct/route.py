@@ -1,0 +1,380 @@
+"""The direct route: for a task with goal tests and few likely places, nothing is planned. Short answers are drawn for these
+places, each becomes a tree, and the goal tests decide; of those that are green, the step's tests do.
+
+Shown failing code, small models repair it no better than they write it anew, and each stage without a test to judge it
+loses (arXiv 2306.09896, 2310.01798): so candidates are many, cheap and judged by running them.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from clean_room_agent.artifacts.edits import EditReport
+from clean_room_agent.artifacts.goals import Goals
+from clean_room_agent.artifacts.names import implement_pass
+from clean_room_agent.artifacts.outcomes import AttemptOutcome, EventKind, PassType
+from clean_room_agent.artifacts.plans import PlanStep, TargetFile
+from clean_room_agent.db.raw.passes import AttemptRow, ValidationRow
+from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.orchestrator.commits import Tree
+from clean_room_agent.orchestrator.direct.candidates import Candidate, choose, likeliest_first
+from clean_room_agent.orchestrator.direct.goal_runs import GoalRun, run_goals
+from clean_room_agent.orchestrator.events import PassProgress
+from clean_room_agent.orchestrator.full_tests import unstable_tests
+from clean_room_agent.orchestrator.journal import Entry, Pass
+from clean_room_agent.orchestrator.run import Run, StepDone
+from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
+from clean_room_agent.orchestrator.steps.attempt import Judgment
+from clean_room_agent.orchestrator.testing.gate import judge_step
+from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.testing.worktrees import at_a_time
+
+PART, STEP = "direct", "change"
+"""The ids under which its pass is recorded."""
+ROUND = "round"
+"""The name of a round in the journal."""
+MOST_SUITES = 3
+"""Candidates of one round whose goal tests are green and for which the step's tests are run."""
+
+
+class Answered(Struct, frozen=True, kw_only=True):
+    """What a model said to a question."""
+
+    text: str
+    call_id: int
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    latency_ms: int = 0
+    likelihood: float | None = None
+    """Mean log-probability of its tokens."""
+    fault: str = ""
+    """Why it cannot be read; "" if it can."""
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """A question about one place, whose answer gives a candidate."""
+
+    item: str
+    """Unique within the run."""
+    path: str
+    symbol: str
+    send: Callable[[str], Answered]
+    """Asks it for a pass; raises WindowExceeded."""
+    write: Callable[[Answered], "str | Fault"]
+    """The file's text with the answer in it, or why there is none."""
+
+
+class Fault(Struct, frozen=True):
+    """Why an answer gives no candidate."""
+
+    words: str
+
+
+Rounds = Callable[[Sequence[Candidate]], Iterable[Sequence[Question]]]
+"""The rounds of questions, in order of promise, each made when the ones before are judged; it is given all candidates so
+far, a list that grows.
+"""
+
+
+class Direct(Struct, frozen=True, kw_only=True):
+    """What the direct route works on."""
+
+    goals: Goals
+    base: TestRun
+    """The step's tests at the head."""
+    at_base: GoalRun
+    """The goal tests there."""
+    places: tuple[str, ...]
+    """The definitions that it asks about, for people: names without their files."""
+    limit: int
+    """Answer tokens that it may take."""
+
+
+def try_direct(run: Run, direct: Direct, rounds: Rounds) -> bool:
+    """Whether a candidate holds: it is the run's head then, as the run's only step. All candidates are recorded."""
+    pass_id = implement_pass(run.task.task_id, PART, STEP)
+    title = f"asking about {', '.join(direct.places)}"
+    header = PassHeader(kind=PassType.IMPLEMENT, pass_id=pass_id, title=title, part_id=PART, step_id=STEP)
+    entry = run.journal.entry(pass_id, "direct", Ended, (run.commits.head,))
+    if entry.value is not None and entry.value.commit and not run.commits.exists(entry.value.commit):
+        entry.value = None  # git lost it in a power cut
+    current = run.journal.open_pass(header, entry)
+    known = entry.value
+    if known is None:
+        known = _Route(run, direct, pass_id, current).carry_out(rounds)
+        current.keep(known)
+    with run.journal.interrupts.shield():
+        current.close(PassEnd(success=known.tests is not None, detail=known.detail, diff=known.diff or None))
+        if known.tests is None:
+            return False
+        _accept(run, known)
+    return True
+
+
+class Ended(Struct, frozen=True, kw_only=True):
+    """How the direct route ended."""
+
+    detail: str
+    tests: TestRun | None = None
+    """The step's tests of the candidate that holds; None if none does."""
+    commit: str = ""
+    diff: str = ""
+    path: str = ""
+    symbol: str = ""
+
+
+def _accept(run: Run, ended: Ended) -> None:
+    assert ended.tests is not None
+    plan = run.progress.plan
+    step = PlanStep(
+        id=STEP,
+        description=run.task.description,
+        target_files=(TargetFile(path=ended.path, role="modify"),),
+        target_symbols=(ended.symbol,),
+    )
+    plan.total_parts = plan.total_steps = plan.parts_done = 1
+    plan.files.add(ended.path)
+    plan.done.append(StepDone(part_id=PART, step=step, commit=ended.commit))
+    run.commits.head = ended.commit
+    run.progress.accepted = ended.tests
+    if not run.journal.behind:
+        run.commits.keep_head()
+    run.report_progress()
+
+
+class _Route:
+    """One direct route under way."""
+
+    def __init__(self, run: Run, direct: Direct, pass_id: str, current: Pass[Ended]) -> None:
+        self._run = run
+        self._direct = direct
+        self._pass_id = pass_id
+        self._current = current
+        self._candidates: list[Candidate] = []
+        self._head = run.commits.tree()
+
+    def carry_out(self, rounds: Rounds) -> Ended:
+        for number, questions in enumerate(rounds(self._candidates)):
+            if not questions:
+                continue
+            spent = self._run.journal.budget.spent()
+            if spent or self._written() >= self._direct.limit:
+                break
+            made = self._round(number, questions)
+            best = choose(made)
+            if best is not None:
+                return self._won(best, made)
+        return Ended(detail=self._lost())
+
+    def _written(self) -> int:
+        """Answer tokens so far."""
+        return sum(one.completion_tokens or 0 for one in self._candidates)
+
+    def _round(self, number: int, questions: Sequence[Question]) -> list[Candidate]:
+        """The candidates of one round, judged and recorded; from before, if the run was resumed."""
+        inputs = (self._run.commits.head, *(one.item for one in questions))
+        entry: Entry[list[Candidate]] = self._run.journal.entry(
+            self._pass_id, f"{ROUND} {number}", list[Candidate], inputs
+        )
+        made = entry.value
+        if made is None:
+            made = entry.keep(self._judged(self._placed(questions)))
+        self._candidates += made
+        with self._run.journal.interrupts.shield():
+            for one in made:
+                self._record(one)
+        return made
+
+    def _placed(self, questions: Sequence[Question]) -> list[Candidate]:
+        """The answers, asked for concurrently, as trees; of equal ones only the first is one."""
+        first = len(self._candidates)
+        self._say(f"candidates {first + 1} to {first + len(questions)}: writing")
+
+        def ask(index: int) -> Answered | Fault:
+            try:
+                return questions[index].send(self._pass_id)
+            except WindowExceeded as error:
+                return Fault(error.message)
+
+        answers = at_a_time(ask, len(questions), workers=min(len(questions), self._run.models.parallel))
+        made: list[Candidate] = []
+        for question, answer in zip(questions, answers, strict=True):
+            if isinstance(answer, Fault):
+                self._run.recorder.event(self._pass_id, EventKind.DROPPED_FROM_PROMPT, question.item)
+                continue
+            made.append(self._place(first + len(made) + 1, question, answer, made))
+        return made
+
+    def _place(
+        self, number: int, question: Question, answer: Answered, made: Sequence[Candidate]
+    ) -> Candidate:
+        one = Candidate(
+            number=number,
+            item=question.item,
+            path=question.path,
+            symbol=question.symbol,
+            answer=answer.text,
+            call_id=answer.call_id,
+            prompt_tokens=answer.prompt_tokens,
+            completion_tokens=answer.completion_tokens,
+            latency_ms=answer.latency_ms,
+            likelihood=answer.likelihood,
+            fault=answer.fault,
+        )
+        if answer.fault:
+            return one
+        text = question.write(answer)
+        if isinstance(text, Fault):
+            return replace(one, fault=text.words)
+        same = next(
+            (other for other in (*self._candidates, *made) if other.path == one.path and other.text == text),
+            None,
+        )
+        if same is not None:
+            return replace(one, fault=f"the same change as candidate {same.number}")
+        changes = self._head.encode({question.path: text})
+        if isinstance(changes, EditReport):
+            return replace(one, fault=changes.detail)
+        message = f"{self._run.task.description.strip()}\n\nCra-Task: {self._run.task.task_id}\nCra-Step: {self._pass_id}\n"
+        commit = self._run.commits.commit(changes, message)
+        diff = self._run.commits.diff(self._run.commits.head, commit)
+        return replace(one, text=text, commit=commit, diff=diff)
+
+    def _judged(self, placed: list[Candidate]) -> list[Candidate]:
+        """With the goal tests' runs, and the step's tests of those that are green."""
+        waiting = [one for one in placed if one.commit]
+        goals, like = self._direct.goals.tests, self._direct.base
+        runs = self._run.worktrees.at_each(
+            [one.commit for one in waiting], lambda runner: run_goals(runner, goals, like)
+        )
+        by_number = {one.number: replace(one, goals=ran) for one, ran in zip(waiting, runs, strict=True)}
+        green = likeliest_first([one for one in by_number.values() if one.is_green(len(goals))])
+        for one in green[:MOST_SUITES]:
+            self._say(f"candidate {one.number}: goal tests green, now the others")
+            by_number[one.number] = self._with_suite(one)
+        return [by_number.get(one.number, one) for one in placed]
+
+    def _with_suite(self, one: Candidate) -> Candidate:
+        run, before = self._run, self._direct.base
+        name = f"attempts/{PART}/{STEP}/{one.number}"
+        commit = run.commits.keep(one.commit, name)
+        tests = run.worktrees.run_step_at((commit,))[0]
+        accept = run.tests.config.accept
+        verdict = judge_step(before, tests, accept)
+        if verdict.newly_failing:
+            unstable = unstable_tests(run, tests, verdict.newly_failing, commit)
+            if unstable:
+                verdict = judge_step(before, tests, accept, unstable=unstable)
+        if verdict.passed:
+            run.tests.inform(commit)
+        return replace(one, commit=commit, judgment=Judgment(tests=tests, verdict=verdict))
+
+    def _record(self, one: Candidate) -> None:
+        run = self._run
+        outcome, error = _outcome(one)
+        kept = one.judgment is not None
+        row = AttemptRow(
+            task_run_id=self._current.opened.row_id,
+            attempt=one.number,
+            prompt_tokens=one.prompt_tokens,
+            completion_tokens=one.completion_tokens,
+            latency_ms=one.latency_ms,
+            raw_response=one.answer,
+            patch_applied=bool(one.commit),
+            timestamp=run.recorder.now(),
+            outcome=outcome,
+            diff=one.diff,
+            call_id=one.call_id,
+            commit_hash=one.commit if kept else "",
+            error=error,
+        )
+        run.recorder.attempt(row, self._validation(one, error))
+
+    def _validation(self, one: Candidate, error: str) -> ValidationRow | None:
+        """The tests that judged it: all of the step's, or the goal tests alone."""
+        if one.judgment is not None:
+            tests = one.judgment.tests
+            return ValidationRow(
+                attempt_id=None,
+                success=one.holds,
+                test_output=tests.end.output,
+                failing_tests=tests.failing,
+                newly_failing=one.judgment.verdict.newly_failing,
+                task_id=self._pass_id,
+                kind="attempt",
+                command=tests.command,
+                exit_code=tests.end.returncode,
+                timed_out=tests.end.timed_out,
+                tests_run=tests.report.collected,
+                tests_passed=tests.report.passed,
+                duration_ms=tests.end.duration_ms,
+                timestamp=self._run.recorder.now(),
+            )
+        if one.goals is None:
+            return None
+        return ValidationRow(
+            attempt_id=None,
+            success=False,
+            test_output=error,
+            task_id=self._pass_id,
+            kind="attempt",
+            tests_run=len(self._direct.goals.tests),
+            tests_passed=len(one.goals.green),
+            timestamp=self._run.recorder.now(),
+        )
+
+    def _won(self, best: Candidate, made: Sequence[Candidate]) -> Ended:
+        for one in made:
+            if one.holds and one is not best:
+                why = f"candidate {best.number} is likelier, or more of them make its change"
+                self._run.recorder.event(
+                    self._pass_id, EventKind.NOT_CHOSEN, f"candidate {one.number}: {why}"
+                )
+        assert best.judgment is not None, "only what passed its tests holds"
+        detail = f"candidate {best.number} of {len(self._candidates)}: {best.judgment.verdict.reason}"
+        return Ended(
+            detail=detail,
+            tests=best.judgment.tests,
+            commit=best.commit,
+            diff=best.diff,
+            path=best.path,
+            symbol=best.symbol,
+        )
+
+    def _lost(self) -> str:
+        tried = [one for one in self._candidates if one.goals is not None]
+        green = sum(one.judgment is not None for one in tried)
+        if green:
+            return f"{len(tried)} candidates, {green} with green goal tests, each of which breaks others"
+        return f"{len(tried)} candidates, none with green goal tests"
+
+    def _say(self, words: str) -> None:
+        self._run.recorder.observer.notice(PassProgress(doing=words))
+
+
+def _outcome(one: Candidate) -> tuple[AttemptOutcome, str]:
+    """How the candidate ended, and why it was not accepted."""
+    if one.judgment is not None:
+        verdict = one.judgment.verdict
+        if verdict.passed:
+            return AttemptOutcome.APPLIED_AND_PASSED, ""
+        timed_out = one.judgment.tests.end.timed_out
+        return AttemptOutcome.TIMED_OUT if timed_out else AttemptOutcome.TESTS_FAILED, verdict.reason
+    if one.goals is not None:
+        said = "; ".join(f"{name}: {what}" for name, what in one.goals.said) or "the goal tests are green"
+        return AttemptOutcome.TESTS_FAILED, said
+    return AttemptOutcome.REFUSED, one.fault
+
+
+def may_change(run: Run, tree: Tree, path: str, files: Sequence[str]) -> bool:
+    """Whether a candidate may change the file: none that decides whether tests pass, that is protected, or that the user left
+    out.
+    """
+    from clean_room_agent.paths import is_test_configuration, is_test_path, matches_glob
+
+    if files and path not in files:
+        return False
+    if is_test_path(path) or is_test_configuration(path) or path in run.deciding.files:
+        return False
+    return not matches_glob(path, run.limits.edit.protected) and bool(tree.texts((path,))[0])

@@ -1,0 +1,42 @@
+"""Which of several candidates counts."""
+
+from testing.runs.memory_run import pytest_run
+
+from clean_room_agent.orchestrator.direct.candidates import Candidate, choose, likeliest_first
+from clean_room_agent.orchestrator.steps.attempt import Judgment
+from clean_room_agent.orchestrator.testing.gate import StepVerdict
+
+
+def candidate(number: int, diff: str, likelihood: float | None, *, holds: bool = True) -> Candidate:
+    verdict = StepVerdict(passed=holds)
+    return Candidate(
+        number=number,
+        item=str(number),
+        path="a.py",
+        symbol="a",
+        answer="",
+        call_id=number,
+        likelihood=likelihood,
+        diff=diff,
+        judgment=Judgment(tests=pytest_run({}), verdict=verdict),
+    )
+
+
+def chosen(*candidates: Candidate) -> int | None:
+    best = choose(candidates)
+    return None if best is None else best.number
+
+
+def test_the_likeliest_that_holds_is_chosen() -> None:
+    assert chosen(candidate(1, "+a", -0.5), candidate(2, "+b", -0.2), candidate(3, "+c", None)) == 2
+    assert chosen(candidate(1, "+a", -0.5), candidate(2, "+b", -0.2, holds=False)) == 1
+    assert chosen(candidate(1, "+a", -0.5, holds=False)) is None
+
+
+def test_a_change_that_more_of_them_make_is_chosen_before_a_likelier_one() -> None:
+    assert chosen(candidate(1, "+b", -0.1), candidate(2, "+a", -0.5), candidate(3, "+a\n", -0.4)) == 3
+
+
+def test_of_equally_likely_ones_the_smaller_change_comes_first() -> None:
+    both = (candidate(1, "+a\n-b\n+c", None), candidate(2, "+a\n-b", None))
+    assert [one.number for one in likeliest_first(both)] == [2, 1]

@@ -1,0 +1,208 @@
+"""The direct route on a project in memory: which candidate is accepted, what is recorded, what a resumed run repeats."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from testing.runs.memory_run import TASK_ID, MemoryProject, MemoryRun, memory_project
+
+from clean_room_agent.artifacts.goals import Goals, GoalSource, GoalTest
+from clean_room_agent.artifacts.outcomes import EventKind
+from clean_room_agent.db.raw.passes import list_attempts, list_validations
+from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.orchestrator.direct.candidates import Candidate
+from clean_room_agent.orchestrator.direct.goal_runs import GoalRun, run_goals
+from clean_room_agent.orchestrator.direct.route import (
+    Answered,
+    Direct,
+    Fault,
+    Question,
+    may_change,
+    try_direct,
+)
+from clean_room_agent.orchestrator.full_tests import run_baseline
+from clean_room_agent.orchestrator.testing.results import Outcome
+
+FILES = {"a.py": "a = 0\nb = 0\n", "t.py": "the tests\n"}
+GOAL = GoalTest(name="t.py::a", source=GoalSource.REPOSITORY, path="t.py")
+GOALS = Goals(tests=(GOAL,))
+
+
+def judged(files: Mapping[str, str]) -> dict[str, Outcome]:
+    """`t.py::a` wants an `a` above 0, `t.py::b` the `b` of the base."""
+    lines = dict(line.split(" = ") for line in files["a.py"].splitlines())
+    return {
+        "t.py::a": "passed" if int(lines["a"]) > 0 else "failed",
+        "t.py::b": "passed" if lines["b"] == "0" else "failed",
+    }
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[MemoryProject]:
+    with memory_project(tmp_path, FILES, judged) as made:
+        yield made
+
+
+def opened(project: MemoryProject, *, resumed: bool = False) -> MemoryRun:
+    memory = project.open(lambda request: "", resumed=resumed)
+    run_baseline(memory.run)
+    return memory
+
+
+def question(
+    item: str, text: str, *, likelihood: float = -1.0, tokens: int = 5, asked: list[str]
+) -> Question:
+    """One that is answered by the whole file."""
+
+    def send(pass_id: str) -> Answered:
+        asked.append(item)
+        if text == "too long":
+            raise WindowExceeded("the prompt does not fit")
+        return Answered(text=text, call_id=len(asked), completion_tokens=5)
+
+    def write(answer: Answered) -> str | Fault:
+        return Fault("it does not parse") if "(" in answer.text else answer.text
+
+    return Question(item=item, path="a.py", symbol="a", send=send, write=write)
+
+
+class Asking:
+    """Rounds of answers, and what was asked."""
+
+    def __init__(self, *rounds: Mapping[str, str]) -> None:
+        self._rounds = rounds
+        self.asked: list[str] = []
+        self.seen: list[int] = []
+
+    def __call__(self, candidates: Sequence[Candidate]) -> Iterable[Sequence[Question]]:
+        for answers in self._rounds:
+            self.seen.append(len(candidates))
+            yield [question(item, answer, asked=self.asked) for item, answer in answers.items()]
+
+
+def direct(memory: MemoryRun, *, limit: int = 1_000) -> Direct:
+    base = memory.run.progress.accepted
+    assert base is not None
+    return Direct(
+        goals=GOALS,
+        base=base,
+        at_base=run_goals(memory.runner, GOALS.tests, base),
+        places=("a",),
+        limit=limit,
+    )
+
+
+def outcomes(project: MemoryProject) -> list[tuple[int, str, str]]:
+    return [
+        (row.attempt, row.outcome.value, row.error) for row in project.record.write(list_attempts, TASK_ID)
+    ]
+
+
+def test_the_first_candidate_that_holds_ends_it_and_is_the_runs_head(project: MemoryProject) -> None:
+    memory = opened(project)
+    asking = Asking(
+        {"still red": "a = -1\nb = 0\n", "broken": "a = (\n", "breaks b": "a = 1\nb = 1\n"},
+        {"right": "a = 1\nb = 0\n", "also": "a = -2\nb = 0\n"},
+        {"never": "a = 9\nb = 0\n"},
+    )
+    assert try_direct(memory.run, direct(memory), asking)
+    assert asking.asked == ["still red", "broken", "breaks b", "right", "also"]
+    assert asking.seen == [0, 3]
+    assert project.history.files[memory.run.commits.head]["a.py"] == "a = 1\nb = 0\n"
+    accepted = memory.run.progress.accepted
+    assert accepted is not None
+    assert accepted.red() == set()
+    (done,) = memory.run.progress.plan.done
+    assert (done.part_id, done.step.id, done.commit) == ("direct", "change", memory.run.commits.head)
+    assert outcomes(project) == [
+        (1, "tests_failed", "t.py::a: it did not run"),
+        (2, "refused", "it does not parse"),
+        (3, "tests_failed", "newly failing: t.py::b"),
+        (4, "applied_and_passed", ""),
+        (5, "tests_failed", "t.py::a: it did not run"),
+    ]
+    good = [
+        row
+        for row in project.record.write(list_validations, TASK_ID)
+        if row.kind == "attempt" and row.success
+    ]
+    assert [row.tests_passed for row in good] == [2]
+
+
+def test_equal_trees_are_tested_once(project: MemoryProject) -> None:
+    memory = opened(project)
+    asking = Asking({"one": "a = -1\nb = 0\n", "other": "a = -1\nb = 0\n"}, {"third": "a = -1\nb = 0\n"})
+    before = len(memory.runner.commands_run)
+    assert not try_direct(memory.run, direct(memory), asking)
+    assert len(memory.runner.commands_run) - before == 2  # at the base, and the one candidate
+    same = "the same change as candidate 1"
+    assert [error for _, _, error in outcomes(project)][1:] == [same, same]
+
+
+def test_nothing_changes_where_no_candidate_holds(project: MemoryProject) -> None:
+    memory = opened(project)
+    head, accepted = memory.run.commits.head, memory.run.progress.accepted
+    assert not try_direct(memory.run, direct(memory), Asking({"one": "a = 1\nb = 1\n"}, {"long": "too long"}))
+    assert (memory.run.commits.head, memory.run.progress.accepted) == (head, accepted)
+    assert memory.run.progress.plan.done == []
+    assert (EventKind.DROPPED_FROM_PROMPT, "long") in project.events()
+
+
+def test_it_ends_where_its_answer_tokens_are_spent(project: MemoryProject) -> None:
+    memory = opened(project)
+    asking = Asking(*({str(number): f"a = -{number}\nb = 0\n"} for number in range(1, 9)))
+    assert not try_direct(memory.run, direct(memory, limit=12), asking)
+    assert asking.asked == ["1", "2", "3"]
+
+
+def test_a_resumed_run_asks_and_records_nothing_twice(project: MemoryProject) -> None:
+    rounds = ({"red": "a = -1\nb = 0\n"}, {"right": "a = 1\nb = 0\n"})
+    first = opened(project)
+
+    class Cut(Exception):
+        """The process ends."""
+
+    def cut(candidates: Sequence[Candidate]) -> Iterable[Sequence[Question]]:
+        yield next(iter(Asking(rounds[0])(candidates)))
+        raise Cut
+
+    with pytest.raises(Cut):
+        try_direct(first.run, direct(first), cut)
+    memory = opened(project, resumed=True)
+    asking = Asking(*rounds)
+    assert try_direct(memory.run, direct(memory), asking)
+    assert asking.asked == ["right"]
+    again = opened(project, resumed=True)
+    asking = Asking(*rounds)
+    assert try_direct(again.run, direct(again), asking)
+    assert asking.asked == []
+    assert again.run.commits.head == memory.run.commits.head
+    assert [number for number, _, _ in outcomes(project)] == [1, 2]
+
+
+def test_a_command_is_a_goal_test_as_well(project: MemoryProject) -> None:
+    memory = opened(project)
+    base = memory.run.progress.accepted
+    assert base is not None
+    goals = (GOAL, GoalTest(name="sh: true", source=GoalSource.GIVEN, command="true"))
+    ran = run_goals(memory.runner, goals, base)
+    assert (ran.green, ran.whole) == (("sh: true",), True)
+    assert [name for name, _ in ran.said] == ["t.py::a"]
+
+
+def test_nearer_is_more_green_or_another_failure_of_tests_that_ran() -> None:
+    base = GoalRun(green=(), said=(("t", "3"),))
+    assert GoalRun(green=("t",)).is_nearer(base)
+    assert GoalRun(green=(), said=(("t", "4"),)).is_nearer(base)
+    assert not GoalRun(green=(), said=(("t", "NameError"),), whole=False).is_nearer(base)
+    assert not base.is_nearer(base)
+
+
+def test_only_product_code_that_the_user_left_in_is_changed(project: MemoryProject) -> None:
+    run = opened(project).run
+    tree = run.commits.tree()
+    assert may_change(run, tree, "a.py", ())
+    assert may_change(run, tree, "a.py", ("a.py",))
+    assert not may_change(run, tree, "a.py", ("b.py",))
+    assert not may_change(run, tree, "tests/test_a.py", ())
+    assert not may_change(run, tree, "gone.py", ())
