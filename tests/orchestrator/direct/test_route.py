@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from testing.runs.memory_run import TASK_ID, MemoryProject, MemoryRun, memory_project
 
 from clean_room_agent.artifacts.goals import Goals, GoalSource, GoalTest
@@ -11,7 +12,7 @@ from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.db.raw.passes import list_attempts, list_validations
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.orchestrator.direct.candidates import Candidate
-from clean_room_agent.orchestrator.direct.goal_runs import GoalRun, run_goals
+from clean_room_agent.orchestrator.direct.goal_runs import GoalRun, goals_at_base, run_goals
 from clean_room_agent.orchestrator.direct.route import (
     Answered,
     Direct,
@@ -188,6 +189,18 @@ def test_a_command_is_a_goal_test_as_well(project: MemoryProject) -> None:
     ran = run_goals(memory.runner, goals, base)
     assert (ran.green, ran.whole) == (("sh: true",), True)
     assert [name for name, _ in ran.said] == ["t.py::a"]
+
+
+def test_the_standard_at_the_base_knows_the_goal_tests_that_were_added(project: MemoryProject) -> None:
+    memory = opened(project)
+    base = memory.run.progress.accepted
+    assert base is not None
+    without = replace(base, report=replace(base.report, outcomes={"t.py::b": "passed"}, collected=1))
+    memory.runner.tests = lambda files: {"t.py::a": "failed"}
+    at_base = goals_at_base(memory.runner, GOALS.tests, replace(without, command="pytest -q"))
+    assert at_base.standard.report.outcomes == {"t.py::a": "failed", "t.py::b": "passed"}
+    assert at_base.standard.report.collected == 2
+    assert at_base.ran.green == ()
 
 
 def test_nearer_is_more_green_or_another_failure_of_tests_that_ran() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import GoalTest
@@ -30,14 +31,59 @@ class GoalRun(Struct, frozen=True, kw_only=True):
         return self.whole and self.said != than.said
 
 
+class GoalsAtBase(Struct, frozen=True, kw_only=True):
+    """The goal tests before any candidate."""
+
+    ran: GoalRun
+    standard: TestRun
+    """The step's tests with them: what the tests of a candidate are compared with."""
+
+
 def run_goals(runner: TestRunner, goals: Sequence[GoalTest], like: TestRun) -> GoalRun:
     """Run the goal tests in the runner's worktree, as the command of `like` runs tests; from any thread."""
+    return _ran(runner, goals, _tests(runner, goals, like))
+
+
+def goals_at_base(runner: TestRunner, goals: Sequence[GoalTest], base: TestRun) -> GoalsAtBase:
+    """Run the goal tests in the runner's worktree, which is at the base with those that were added; `base` are the step's tests
+    without these.
+    """
+    tests = _tests(runner, goals, base)
+    return GoalsAtBase(ran=_ran(runner, goals, tests), standard=_joined(base, goals, tests))
+
+
+def _joined(base: TestRun, goals: Sequence[GoalTest], tests: TestRun | None) -> TestRun:
+    """`base`, in which the goal tests that were added have the outcome that they have in `tests`."""
+    known = base.report.outcomes
+    added = {goal.name for goal in goals if not goal.command and goal.name not in known}
+    if tests is None or not added or not base.report.named:
+        return base
+    if tests.command == base.command:
+        return tests
+    outcomes = {name: outcome for name, outcome in tests.report.outcomes.items() if name in added}
+    report = replace(
+        base.report,
+        outcomes=dict(sorted({**known, **outcomes}.items())),
+        collected=(base.report.collected or 0) + len(outcomes),
+    )
+    failing = (*base.failing, *(test for test in tests.failing if test.name in added))
+    return replace(base, report=report, failing=failing)
+
+
+def _tests(runner: TestRunner, goals: Sequence[GoalTest], like: TestRun) -> TestRun | None:
+    """The run of the goal tests that are tests; None if there are only commands."""
+    names = tuple(goal.name for goal in goals if not goal.command)
+    if not names:
+        return None
+    return runner.run_some_unseen(like, names) or runner.run_step_unseen()
+
+
+def _ran(runner: TestRunner, goals: Sequence[GoalTest], tests: TestRun | None) -> GoalRun:
     names = tuple(goal.name for goal in goals if not goal.command)
     green: list[str] = []
     said: list[tuple[str, str]] = []
     whole = True
-    if names:
-        tests = runner.run_some_unseen(like, names) or runner.run_step_unseen()
+    if tests is not None:
         passed = tests.green()
         failing = {test.name: test for test in tests.failing}
         green += [name for name in names if name in passed]
