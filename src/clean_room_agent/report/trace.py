@@ -68,7 +68,9 @@ class PassTrace(Struct, frozen=True, kw_only=True):
 
     def is_accepted(self, attempt: AttemptRow) -> bool:
         """Whether the change of the attempt, one of this pass, is in the result."""
-        return attempt.outcome == "applied_and_passed" and not self.not_chosen
+        passed = attempt.outcome == "applied_and_passed" and not self.not_chosen
+        # A pass may have several that passed, of which one was chosen.
+        return passed and (len(self.attempts) == 1 or attempt.diff == self.row.final_diff)
 
 
 class RunTrace(Struct, frozen=True, kw_only=True):

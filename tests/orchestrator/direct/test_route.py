@@ -23,6 +23,7 @@ from clean_room_agent.orchestrator.direct.route import (
 )
 from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.testing.results import Outcome
+from clean_room_agent.report.trace import read_trace
 
 FILES = {"a.py": "a = 0\nb = 0\n", "t.py": "the tests\n"}
 GOAL = GoalTest(name="t.py::a", source=GoalSource.REPOSITORY, path="t.py")
@@ -128,6 +129,15 @@ def test_the_first_candidate_that_holds_ends_it_and_is_the_runs_head(project: Me
         if row.kind == "attempt" and row.success
     ]
     assert [row.tests_passed for row in good] == [2]
+
+
+def test_of_several_that_hold_one_is_accepted(project: MemoryProject) -> None:
+    memory = opened(project)
+    assert try_direct(memory.run, direct(memory), Asking({"one": "a = 1\nb = 0\n", "two": "a = 2\nb = 0\n"}))
+    assert project.history.files[memory.run.commits.head]["a.py"] == "a = 1\nb = 0\n"
+    trace = project.record.write(read_trace, TASK_ID)
+    assert [attempt.attempt for _, attempt in trace.accepted()] == [1]
+    assert "candidate 1 is likelier" in outcomes(project)[1][2]
 
 
 def test_equal_trees_are_tested_once(project: MemoryProject) -> None:

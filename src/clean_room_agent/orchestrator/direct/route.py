@@ -161,18 +161,19 @@ class _Route:
             spent = self._run.journal.budget.spent()
             if spent or self._written() >= self._direct.limit:
                 break
-            made = self._round(number, questions)
-            best = choose(made)
+            best = self._round(number, questions)
             if best is not None:
-                return self._won(best, made)
+                return self._won(best)
         return Ended(detail=self._lost())
 
     def _written(self) -> int:
         """Answer tokens so far."""
         return sum(one.completion_tokens or 0 for one in self._candidates)
 
-    def _round(self, number: int, questions: Sequence[Question]) -> list[Candidate]:
-        """The candidates of one round, judged and recorded; from before, if the run was resumed."""
+    def _round(self, number: int, questions: Sequence[Question]) -> Candidate | None:
+        """The candidate that is chosen of one round, None if none holds; all are recorded, with the values from before if the run
+        was resumed.
+        """
         inputs = (self._run.commits.head, *(one.item for one in questions))
         entry: Entry[list[Candidate]] = self._run.journal.entry(
             self._pass_id, f"{ROUND} {number}", list[Candidate], inputs
@@ -181,10 +182,11 @@ class _Route:
         if made is None:
             made = entry.keep(self._judged(self._placed(questions)))
         self._candidates += made
+        best = choose(made)
         with self._run.journal.interrupts.shield():
             for one in made:
-                self._record(one)
-        return made
+                self._record(one, best)
+        return best
 
     def _placed(self, questions: Sequence[Question]) -> list[Candidate]:
         """The answers, asked for concurrently, as trees; of equal ones only the first is one."""
@@ -270,9 +272,11 @@ class _Route:
             run.tests.inform(commit)
         return replace(one, commit=commit, judgment=Judgment(tests=tests, verdict=verdict))
 
-    def _record(self, one: Candidate) -> None:
+    def _record(self, one: Candidate, best: Candidate | None) -> None:
         run = self._run
         outcome, error = _outcome(one)
+        if one.holds and best is not None and one is not best:
+            error = f"candidate {best.number} is likelier, or more of them make its change"
         kept = one.judgment is not None
         row = AttemptRow(
             task_run_id=self._current.opened.row_id,
@@ -324,13 +328,7 @@ class _Route:
             timestamp=self._run.recorder.now(),
         )
 
-    def _won(self, best: Candidate, made: Sequence[Candidate]) -> Ended:
-        for one in made:
-            if one.holds and one is not best:
-                why = f"candidate {best.number} is likelier, or more of them make its change"
-                self._run.recorder.event(
-                    self._pass_id, EventKind.NOT_CHOSEN, f"candidate {one.number}: {why}"
-                )
+    def _won(self, best: Candidate) -> Ended:
         assert best.judgment is not None, "only what passed its tests holds"
         detail = f"candidate {best.number} of {len(self._candidates)}: {best.judgment.verdict.reason}"
         return Ended(
