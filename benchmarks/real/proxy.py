@@ -18,7 +18,7 @@ from typing import Any, Self
 import httpx
 from msgspec import Struct
 
-COUNTED = ("/completions", "/completion")
+COUNTED = ("/completions", "/completion", "/infill")
 """How the paths end that generate; all others are passed through."""
 DROPPED = {"connection", "content-length", "transfer-encoding", "content-encoding", "host", "accept-encoding"}
 """Headers that hold for one connection only."""

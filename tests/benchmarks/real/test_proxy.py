@@ -28,7 +28,7 @@ class Scripted(BaseHTTPRequestHandler):
         self.asked.append(request)
         if request.get("broken"):
             self.reply("no", status=500)
-        elif self.path == "/completion":
+        elif self.path in {"/completion", "/infill"}:
             self.reply(json.dumps({"content": "plain", "timings": TIMINGS}))
         elif request.get("stream"):
             parts = [
@@ -69,7 +69,9 @@ def test_answers_come_through_and_are_counted_as_the_server_counts(account: Acco
     assert account.usage == Usage(read=40, cached=2, written=4)
     assert ask(account, "/completion").json()["content"] == "plain"
     assert account.usage == Usage(read=70, cached=14, written=8)
-    assert (account.answers, account.refused) == (2, 0)
+    assert ask(account, "/infill").json()["content"] == "plain"
+    assert account.usage == Usage(read=100, cached=26, written=12)
+    assert (account.answers, account.refused) == (3, 0)
 
 
 def test_a_stream_comes_through_event_by_event_and_says_its_counts(account: Account) -> None:
