@@ -14,10 +14,16 @@ from testing.servers.ollama_script import (
     Answer,
     Answerer,
     ChatCall,
+    Fills,
+    behind_gap,
     count_tokens,
+    gap_of,
     overflow_message,
+    probe_answer,
+    stopped,
     stream_chunks,
     stream_lines,
+    texts_of,
 )
 from testing.servers.ollama_server import DEFAULT_MODELS
 
@@ -27,6 +33,7 @@ class MemoryOllama(Struct, kw_only=True):
 
     answerer: Answerer
     models: Sequence[str] = DEFAULT_MODELS
+    fills: Fills = ""
     calls: list[ChatCall] = field(default_factory=list)
     """What reached the model."""
 
@@ -47,9 +54,11 @@ class MemoryOllama(Struct, kw_only=True):
         return self._chat(body)
 
     def _chat(self, body: dict[str, Any]) -> httpx.Response:
-        texts = {message["role"]: message["content"] for message in body["messages"]}
-        system, prompt, options = texts.get("system", ""), texts["user"], body.get("options", {})
-        need = count_tokens(system) + count_tokens(prompt) + FRAMING
+        gap = gap_of(body)
+        if gap is not None and not self.fills:
+            return httpx.Response(400, json={"error": f"{body['model']!r} does not support insert"})
+        (system, prompt), options = texts_of(body), body.get("options", {})
+        need = count_tokens(system) + count_tokens(prompt) + count_tokens(behind_gap(body)) + FRAMING
         if need > options["num_ctx"]:
             error = overflow_message("plain", need, options["num_ctx"])
             return httpx.Response(400, json={"error": error})
@@ -62,10 +71,12 @@ class MemoryOllama(Struct, kw_only=True):
             schema=schema if isinstance(schema, dict) else None,
             options=options,
             body=body,
+            gap=gap,
         )
         self.calls.append(call)
-        said = self.answerer(call)
-        answer = Answer(text=said) if isinstance(said, str) else said
+        known = None if gap is None else probe_answer(gap, self.fills)
+        said = self.answerer(call) if known is None else known
+        answer = stopped(Answer(text=said) if isinstance(said, str) else said, options.get("stop", []))
         if answer.status != httpx.codes.OK:
             return httpx.Response(answer.status, json={"error": answer.error})
         return httpx.Response(200, content=_stream(body, answer, need))

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from clean_room_agent.llm.filling import MADE_UP_GAPS
 from clean_room_agent.llm.prompt import INSTRUCTIONS
 
 BUSY = "server busy, please try again.  maximum pending requests exceeded"
@@ -18,6 +19,8 @@ FRAMING = 12
 
 Overflow = Literal["plain", "json", "silent"]
 """How a server takes a prompt that is too long: two ways to refuse it, or it cuts it."""
+Fills = Literal["", "rightly", "wrongly"]
+"""Whether a server fills gaps, and how the made-up ones that are to show it; what other gaps get is the script's business."""
 Close = Literal["before_headers", "before_token", "in_answer", "in_line"]
 
 TOKEN = re.compile(r"[A-Za-z_]{1,6}|\d|[^\sA-Za-z_\d]|\n+")
@@ -40,6 +43,8 @@ class ChatCall(Struct, frozen=True, kw_only=True):
     options: dict[str, Any]
     body: dict[str, Any]
     """The whole request, as it was sent."""
+    gap: tuple[str, str] | None = None
+    """What is before and behind the gap that is to be filled; `prompt` is then the former."""
 
     @property
     def title(self) -> str:
@@ -84,6 +89,44 @@ class Answer(Struct, frozen=True, kw_only=True):
 Answerer = Callable[[ChatCall], Answer | str]
 
 
+def gap_of(body: dict[str, Any]) -> tuple[str, str] | None:
+    """The texts around the gap that a request asks to fill, in any protocol; None if it is another request."""
+    if "input_prefix" in body:
+        return body["input_prefix"], body["input_suffix"]
+    return (body["prompt"], body["suffix"]) if "suffix" in body else None
+
+
+def texts_of(body: dict[str, Any]) -> tuple[str, str]:
+    """The system text and the prompt of a request; of one to fill a gap, nothing and what is before the gap."""
+    gap = gap_of(body)
+    if gap is not None:
+        return "", gap[0]
+    texts = {message["role"]: message["content"] for message in body["messages"]}
+    return texts.get("system", ""), texts["user"]
+
+
+def behind_gap(body: dict[str, Any]) -> str:
+    """What is behind the gap of a request; "" if it asks for none."""
+    gap = gap_of(body)
+    return "" if gap is None else gap[1]
+
+
+def probe_answer(gap: tuple[str, str], fills: Fills) -> str | None:
+    """What a server says to a made-up gap; None for another gap."""
+    for known in MADE_UP_GAPS:
+        if gap == (known.before, known.after):
+            return known.right[0] if fills == "rightly" else "pass"
+    return None
+
+
+def stopped(answer: Answer, stops: list[str]) -> Answer:
+    """The answer up to the first of the stops."""
+    text = answer.text
+    for stop in stops:
+        text = text.partition(stop)[0]
+    return structs.replace(answer, text=text)
+
+
 def busy() -> Answer:
     """The queue is full."""
     return Answer(status=503, error=BUSY)
@@ -100,7 +143,9 @@ def stream_lines(
     base = {"model": body["model"], "created_at": CREATED}
     for number, (kind, piece) in enumerate(said[:stop]):
         message = {"role": "assistant", "content": ""} | {kind: piece}
-        line = base | {"message": message, "done": False}
+        line = (
+            base | ({"message": message} if gap_of(body) is None else {"response": piece}) | {"done": False}
+        )
         if logprobs and body.get("logprobs") and (number == 0 or said[number - 1][0] != kind):
             line["logprobs"] = first_choice(piece, answer.likely if kind == "content" else ())
         yield line
@@ -111,7 +156,8 @@ def stream_lines(
         times = {"total_duration": 2_000_000, "prompt_eval_duration": 1_000_000, "load_duration": 0}
         figures = {name: value for name, value in (counts | times).items() if value}
         message = {"role": "assistant", "content": ""}
-        yield base | {"message": message, "done": True, "done_reason": reason} | figures
+        last = {"message": message} if gap_of(body) is None else {"response": ""}
+        yield base | last | {"done": True, "done_reason": reason} | figures
 
 
 def limited(answer: Answer, limit: int) -> tuple[str, str]:

@@ -24,18 +24,25 @@ from testing.servers.ollama_script import (
     Answer,
     Answerer,
     ChatCall,
+    Fills,
     Overflow,
+    behind_gap,
     count_tokens,
     cut_prompt,
+    gap_of,
     overflow_message,
+    probe_answer,
+    stopped,
     stream_chunks,
     stream_lines,
+    texts_of,
 )
 
 DEFAULT_MODELS = ("coder:3b", "thinker:4b")
 DEFAULT_WINDOW = 4096
 TRAINED_WINDOW = 262_144
 CHAT_PATHS = ("/api/chat", "/v1/chat/completions")
+FILL_PATHS = ("/api/generate", "/v1/completions", "/infill")
 PARAMETERS = (
     'stop                           "<|im_start|>"\nstop                           "<|im_end|>"\ntop_p 0.9'
 )
@@ -70,6 +77,7 @@ class OllamaServer:
         version: str = "0.15.0",
         forwards: Mapping[str, str] | None = None,
         load_seconds: float = 0.0,
+        fills: Fills = "",
     ) -> None:
         """`version`: from 0.34.1 on, adapters are refused. `forwards`: the machines that models' prompts are sent on to.
         `load_seconds`: what each loading of a model takes.
@@ -81,6 +89,7 @@ class OllamaServer:
         self.logprobs = logprobs
         self.version = version
         self.load_seconds = load_seconds
+        self.fills: Fills = fills
         self._loading = threading.Lock()
         self.loads: list[dict[str, Any]] = []
         """The requests that only load a model."""
@@ -160,7 +169,7 @@ class OllamaServer:
 
     def answer(self, body: dict[str, Any], system: str, prompt: str) -> Answer:
         """The model's answer to what it reads."""
-        schema = self.schema(body)
+        schema, gap = self.schema(body), gap_of(body)
         with self.state.lock:
             call = ChatCall(
                 number=len(self.state.calls),
@@ -170,10 +179,13 @@ class OllamaServer:
                 schema=schema if isinstance(schema, dict) else None,
                 options=body.get("options", {}),
                 body=body,
+                gap=gap,
             )
             self.state.calls.append(call)
-        answer = self._answerer(call)
-        return Answer(text=answer) if isinstance(answer, str) else answer
+        known = None if gap is None else probe_answer(gap, self.fills)
+        said = self._answerer(call) if known is None else known
+        answer = Answer(text=said) if isinstance(said, str) else said
+        return stopped(answer, body.get("stop") or body.get("options", {}).get("stop", []))
 
 
 class _Http(ThreadingHTTPServer):
@@ -225,9 +237,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._show(body)
         elif self.path == "/api/create":
             self._create(body)
-        elif self.path == "/api/generate":
+        elif self.path == "/api/generate" and gap_of(body) is None:
             self._load(body)
-        elif self.path in CHAT_PATHS:
+        elif self.path in FILL_PATHS and not owner.fills:
+            self._refuse_gap(body)
+        elif self.path in CHAT_PATHS or self.path in FILL_PATHS:
             with owner.state.lock:
                 owner.state.requests.append(body)
                 owner.state.active += 1
@@ -241,6 +255,9 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answering()
         else:
             self._plain(404, "404 page not found")
+
+    def _refuse_gap(self, body: dict[str, Any]) -> None:
+        self._json(400, {"error": f"{body['model']!r} does not support insert"})
 
     def _show(self, body: dict[str, Any]) -> None:
         if body["model"] not in self.server.owner.models:
@@ -290,10 +307,9 @@ class _Handler(BaseHTTPRequestHandler):
         if body["model"] not in owner.models:
             self._json(404, {"error": f"model '{body['model']}' not found"})
             return
-        texts = {message["role"]: message["content"] for message in body["messages"]}
-        system, prompt = texts.get("system", ""), texts["user"]
+        system, prompt = texts_of(body)
         window = owner.window(body)
-        need = count_tokens(system) + count_tokens(prompt) + FRAMING
+        need = count_tokens(system) + count_tokens(prompt) + count_tokens(behind_gap(body)) + FRAMING
         if need > window:
             refuses = (
                 owner.overflow != "silent" and body.get("truncate") is False and body.get("shift") is False

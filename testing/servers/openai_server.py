@@ -15,13 +15,17 @@ from testing.servers.ollama_script import (
     FRAMING,
     Answer,
     Answerer,
+    Fills,
+    behind_gap,
     chunks_of,
     count_tokens,
     cut_prompt,
     first_choice,
+    gap_of,
     limited,
     pieces,
     stop_after,
+    texts_of,
 )
 from testing.servers.ollama_server import DEFAULT_MODELS, OllamaServer, _Handler
 
@@ -63,9 +67,12 @@ class OpenAiServer(OllamaServer):
         registers: bool = True,
         slots: int | None = None,
         spared: Literal["", "usage", "timings"] = "",
+        fills: Fills = "",
+        batch: int = 2048,
     ) -> None:
-        """`adapters`: files that llama-server has loaded, in order; `failing`: the statuses with which it first answers the question for them; `registers`: whether vLLM takes new ones; `counts`: whether it counts prompts, of the kinds that can; `usage`: whether it counts tokens; `says_done`: whether a stream ends with [DONE]; `key`: which one it wants; `slots`: how many requests llama-server says it answers at a time; `spared`: where it says how many tokens of a prompt it had from the one before."""
-        super().__init__(script, models=models, logprobs=logprobs)
+        """`adapters`: files that llama-server has loaded, in order; `failing`: the statuses with which it first answers the question for them; `registers`: whether vLLM takes new ones; `counts`: whether it counts prompts, of the kinds that can; `usage`: whether it counts tokens; `says_done`: whether a stream ends with [DONE]; `key`: which one it wants; `slots`: how many requests llama-server says it answers at a time; `spared`: where it says how many tokens of a prompt it had from the one before; `batch`: tokens that llama-server reads at a time, and at most around a gap."""
+        super().__init__(script, models=models, logprobs=logprobs, fills=fills)
+        self.batch = batch
         self.kind = kind
         self.own_window = window
         self.usage = usage
@@ -193,9 +200,8 @@ class _OpenAiHandler(_Handler):
             message = f"The model `{body['model']}` does not exist."
             self._json(404, {"error": {"message": message, "type": "NotFoundError", "code": 404}})
             return
-        texts = {message["role"]: message["content"] for message in body["messages"]}
-        system, prompt = texts.get("system", ""), texts["user"]
-        need, window = _need(body), owner.own_window
+        system, prompt = texts_of(body)
+        need, window = self._read_tokens(body), owner.own_window
         wanted = need + (body["max_tokens"] if owner.kind in SUMS else 1)
         if wanted > window and owner.kind == "silent":
             system, prompt = cut_prompt(system, prompt, window)
@@ -205,8 +211,26 @@ class _OpenAiHandler(_Handler):
             return
         self._send(body, owner.answer(body, system, prompt), need)
 
+    def _read_tokens(self, body: dict[str, Any]) -> int:
+        """The tokens that are read: around a gap, llama-server reads no more than one batch."""
+        gap = gap_of(body)
+        if self.path != "/infill" or gap is None:
+            return _need(body)
+        batch = self._owner.batch
+        return min(count_tokens(gap[0]), 3 * batch // 4) + min(count_tokens(gap[1]), batch // 4) + FRAMING
+
+    def _refuse_gap(self, body: dict[str, Any]) -> None:
+        if self.path == "/infill" and self._owner.kind == "llama-server":
+            said = "Infill is not supported by this model: prefix token is missing. "
+            self._json(501, {"error": {"code": 501, "message": said, "type": "not_supported_error"}})
+        elif self.path == "/v1/completions":
+            self._json(400, self._worded("suffix is not currently supported"))
+        else:
+            self._json(404, {"error": {"code": 404, "message": "File Not Found", "type": "not_found_error"}})
+
     def _overflow(self, body: dict[str, Any], need: int) -> None:
-        owner, window, room = self._owner, self._owner.own_window, body["max_tokens"]
+        owner, window = self._owner, self._owner.own_window
+        room = body.get("max_tokens", body.get("n_predict", 0))
         summed = (
             f"This model's maximum context length is {window} tokens. However, you requested {need + room} tokens "
             f"({need} in the messages, {room} in the completion). Please reduce the length of the messages or completion."
@@ -245,10 +269,12 @@ class _OpenAiHandler(_Handler):
 
     def _chunks(self, body: dict[str, Any], answer: Answer, need: int) -> Iterator[bytes]:
         owner = self._owner
-        text, reason = limited(answer, body["max_tokens"])
+        text, reason = limited(answer, body.get("max_tokens", body.get("n_predict", -1)))
         counts: dict[str, Any] = {"prompt_tokens": need, "completion_tokens": count_tokens(text)}
         timings = self._spared(body, counts)
         counted = owner.usage and not answer.cached
+        if gap_of(body) is not None:
+            return chunks_of(self._filled(body, text, reason, counts), answer)
         if not body.get("stream"):
             message = {"role": "assistant", "content": text, "reasoning_content": answer.thinking or None}
             choice = {"index": 0, "message": message, "finish_reason": reason}
@@ -269,10 +295,34 @@ class _OpenAiHandler(_Handler):
             events.append(b"data: [DONE]\n\n")
         return chunks_of(events, answer)
 
+    def _filled(self, body: dict[str, Any], text: str, reason: str, counts: dict[str, Any]) -> list[bytes]:
+        """A gap's text: llama-server's own form, or a completion; in one piece, or as the events of a stream."""
+        asked = body.get("n_probs") or body.get("logprobs")
+        told = first_choice(text, ((text.strip(), 0.5),)) if asked and self._owner.logprobs else []
+        if self.path == "/infill":
+            evaluated, written = counts["prompt_tokens"], counts["completion_tokens"]
+            ended = {"stop": True, "stop_type": "limit" if reason == "length" else "word"}
+            ended |= {"tokens_evaluated": evaluated, "tokens_predicted": written, "timings": {"cache_n": 0}}
+            likely = {"completion_probabilities": told} if told else {}
+            if not body["stream"]:
+                return [json.dumps({"content": text} | likely | ended).encode()]
+            piece = {"content": text, "stop": False} | likely
+            return [_event(piece), _event({"content": ""} | ended)]
+        choice: dict[str, Any] = {"index": 0, "text": text, "finish_reason": reason}
+        if told:
+            choice["logprobs"] = {
+                "tokens": [one["token"] for one in told],
+                "token_logprobs": [one["logprob"] for one in told],
+            }
+        whole = {"object": "text_completion", "choices": [choice], "usage": counts}
+        if not body["stream"]:
+            return [json.dumps(whole).encode()]
+        return [_event(whole), b"data: [DONE]\n\n"]
+
     def _spared(self, body: dict[str, Any], counts: dict[str, Any]) -> dict[str, Any]:
         """What of the prompt was that of the request before, put into the usage, or beside it."""
         owner = self._owner
-        prompt = "\n".join(message["content"] for message in body["messages"])
+        prompt = "\n".join(texts_of(body))
         had = count_tokens(posixpath.commonprefix([prompt, owner.last_prompt]))
         owner.last_prompt = prompt
         if owner.spared == "usage":
@@ -314,7 +364,8 @@ def shout_of(tokens: int) -> Note:
 
 
 def _need(body: dict[str, Any]) -> int:
-    return sum(count_tokens(message["content"]) for message in body["messages"]) + FRAMING
+    system, prompt = texts_of(body)
+    return count_tokens(system) + count_tokens(prompt) + count_tokens(behind_gap(body)) + FRAMING
 
 
 def _delta(delta: dict[str, Any], *, logprobs: list[Any] | None = None, finish: str | None = None) -> bytes:

@@ -20,7 +20,7 @@ from clean_room_agent.artifacts.model_calls import (
     unwatched,
 )
 from clean_room_agent.artifacts.prompt_sources import compose
-from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.errors import ServerFailed, WindowExceeded
 from clean_room_agent.llm.answer_rules import COPIED, CopyMemory, brief, describe_repetition
 from clean_room_agent.llm.answers import (
     VERDICT_SCHEMA_TOKENS,
@@ -29,6 +29,16 @@ from clean_room_agent.llm.answers import (
     Choice,
     repair_prompt,
     thinks,
+)
+from clean_room_agent.llm.filling import (
+    FILL_NAME,
+    FILL_PROBE_NAME,
+    LEAST_RIGHT,
+    MADE_UP_GAPS,
+    FillReply,
+    FillRequest,
+    MadeUpGap,
+    mean_logprob,
 )
 from clean_room_agent.llm.probes import ABOUT_NOTHING, PROBE_NAME, BiasStore, ProofStore, WindowProbe
 from clean_room_agent.llm.prompt import InputsT, Prompt, Shape
@@ -94,6 +104,8 @@ class ModelClient:
         self._biases = biases
         self._neutral: dict[tuple[str, str], Choice | None] = {}
         self._neutral_lock = threading.Lock()
+        self._fillers: dict[str, bool] = {}
+        self._fillers_lock = threading.Lock()
         self._copies = copies
         self._watch = watch
         self._copiers: dict[str, set[str]] = {}
@@ -165,6 +177,86 @@ class ModelClient:
             return replace(_reply(second, sent, bad=repaired, endless=endless), waited_ms=waited)
         self._sink.reading(second.call_id, AnswerReading.REPAIRED, note)
         return replace(_reply(second, sent, value=repaired), repaired=True, waited_ms=waited)
+
+    def fill(
+        self,
+        request: FillRequest,
+        *,
+        pass_id: str,
+        stage: str = "",
+        item: str = "",
+        role: Role = "coding",
+        tag: str = "",
+    ) -> FillReply:
+        """Ask for the text of a gap, of the role's model or of the model `tag`. Ask only a model that `can_fill`.
+
+        Raises:
+            WindowExceeded: the request does not fit the model's window, or the server would cut it; nothing of it counts.
+            ModelError: the server failed, even after the configured retries.
+            ReplayMismatch: the recording holds another call here.
+        """
+        model = self._router.resolve(role, FILL_NAME, stage, tag=tag)
+        question = _gap_question(request, model)
+        _require_fit(question, FILL_NAME)
+        site = CallSite(pass_id=pass_id, stage_name=stage, call_type=FILL_NAME, item=item)
+        done = self._sender.exchange(question, site)
+        if done.raw.finish == "stop":
+            self._sink.reading(done.call_id, AnswerReading.PARSED, "")
+        else:
+            fault = f"it did not end within {question.max_tokens} tokens"
+            self._note_unreadable(done.call_id, BadAnswer(kind="truncated", fault=fault))
+        return FillReply(
+            text=done.raw.text,
+            finish=done.raw.finish,
+            call_id=done.call_id,
+            prompt_tokens=done.raw.prompt_tokens,
+            completion_tokens=done.raw.completion_tokens,
+            latency_ms=done.latency_ms,
+            attempts=done.sent,
+            mean_logprob=mean_logprob(done.raw),
+        )
+
+    def can_fill(self, role: Role = "coding", *, pass_id: str, tag: str = "") -> bool:
+        """Whether the role's model, on its server, fills gaps rightly: most of those that are made up to find out.
+
+        Found out once for a server, a model and its digest. The calls that show it are recorded in each run, so that a replay
+        finds out the same.
+
+        Raises:
+            ModelError: the server cannot be asked, or does not have the model.
+            ReplayMismatch: the recording holds no such calls.
+        """
+        model = self._router.resolve(role, FILL_PROBE_NAME, tag=tag)
+        with self._fillers_lock:
+            if model.tag not in self._fillers:
+                self._fillers[model.tag] = self._fills(model, pass_id)
+            return self._fillers[model.tag]
+
+    def _fills(self, model: ModelConfig, pass_id: str) -> bool:
+        right = 0
+        for number, gap in enumerate(MADE_UP_GAPS):
+            if right + len(MADE_UP_GAPS) - number < LEAST_RIGHT:
+                return False
+            try:
+                right += self._is_filled(gap, model, pass_id)
+            except ServerFailed:  # it has no such request, or no such marks for this model
+                return False
+        return right >= LEAST_RIGHT
+
+    def _is_filled(self, gap: MadeUpGap, model: ModelConfig, pass_id: str) -> bool:
+        question = _gap_question(gap.request, model)
+        site = CallSite(pass_id=pass_id, call_type=FILL_PROBE_NAME, item=gap.name)
+        key = None if self._biases is None else self._sender.bias_key(question, FILL_PROBE_NAME)
+        known = None if self._biases is None or key is None else self._biases.newest(key, self._clock())
+        if known is None:
+            done = self._sender.exchange(question, site)
+        else:
+            done = self._sender.repeat(question, site, known)
+        right = gap.is_right(done.raw.text)
+        if self._biases is not None and key is not None and done.raw.replayed_from is None:
+            shares = (("right", float(right)), ("wrong", float(not right)))
+            self._biases.keep(key, done.call_id, Choice(word="right" if right else "wrong", shares=shares))
+        return right
 
     def ask_each(
         self,
@@ -348,6 +440,21 @@ def _question(
         max_tokens=_limited(package, model),
         sampling=sampling or _configured_sampling(model),
         estimated=request_tokens(prompt.system, text, model),
+    )
+
+
+def _gap_question(request: FillRequest, model: ModelConfig) -> Question:
+    text = request.shown
+    return Question(
+        model=model,
+        system="",
+        text=text,
+        shape=Shape(None),
+        gap=request.gap,
+        wants_logprobs=request.wants_logprobs,
+        max_tokens=_limited(request.max_tokens, model),
+        sampling=request.sampling,
+        estimated=request_tokens("", text, model),
     )
 
 

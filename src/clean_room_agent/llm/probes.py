@@ -69,7 +69,7 @@ class BiasKey(Struct, frozen=True, kw_only=True):
 
 
 class BiasStore(Protocol):
-    """Keeps measured biases from one command to the next."""
+    """Keeps measured biases, and how made-up gaps were filled, from one command to the next."""
 
     def newest(self, key: BiasKey, now: str) -> ModelCall | None:
         """The latest measuring call that is still valid `now` (see `still_holds`), if there is one."""

@@ -44,6 +44,7 @@ from clean_room_agent.llm.prompt import Shape
 from clean_room_agent.llm.router import ModelConfig
 from clean_room_agent.llm.transport import (
     ChatRequest,
+    Gap,
     RawAnswer,
     Sampling,
     Transport,
@@ -87,6 +88,8 @@ class Question(Struct, frozen=True, kw_only=True):
     """As `ChatRequest.opening`."""
     shown: str = ""
     """As `ChatRequest.shown`."""
+    gap: Gap | None = None
+    """As `ChatRequest.gap`."""
 
 
 class Exchanged(Struct, frozen=True, kw_only=True):
@@ -291,6 +294,7 @@ class RequestSender:
             grammar=question.shape.grammar,
             opening=question.opening,
             shown=question.shown,
+            gap=question.gap,
             wants_logprobs=question.wants_logprobs,
             max_tokens=question.max_tokens,
             sampling=question.sampling,

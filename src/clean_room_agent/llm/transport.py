@@ -31,6 +31,15 @@ class Sampling(Struct, frozen=True, kw_only=True):
     top_p: float = 1.0
 
 
+class Gap(Struct, frozen=True, kw_only=True):
+    """Two texts between which one is missing."""
+
+    before: str
+    after: str
+    stop: tuple[str, ...]
+    """What is filled in ends before the first of these."""
+
+
 class ChatRequest(Struct, frozen=True, kw_only=True):
     """A request in no server's dialect."""
 
@@ -48,6 +57,8 @@ class ChatRequest(Struct, frozen=True, kw_only=True):
     """How an answer begins that is closed, since it copies the prompt's example (see `copied_examples.CopyGuard`); "" for none."""
     shown: str = ""
     """What the prompt shows that the answer is not about; an answer that only repeats it is closed."""
+    gap: Gap | None = None
+    """What to fill in, in place of a chat; `prompt` is then how the record shows it."""
     heard: Callable[[], None] = field(default=lambda: None)
     """Called as each piece of the answer comes."""
 

@@ -59,6 +59,8 @@ class _Message(Struct, frozen=True, kw_only=True):
 
 class _ChatLine(Forwarding, frozen=True, kw_only=True):
     message: _Message | None = None
+    response: str | None = None
+    """What is filled in, in place of a message."""
     done: bool = False
     done_reason: str | None = None
     prompt_eval_count: Count | None = None
@@ -171,8 +173,8 @@ class _Collected:
 
     def _add(self, line: _ChatLine) -> None:
         said = line.message or _Message()
-        self._pieces.add(said.content, said.thinking)
-        if line.message is not None and not line.message.thinking:
+        self._pieces.add(said.content or line.response, said.thinking)
+        if not said.thinking:
             self._pieces.tokens.extend(_as_choice(token) for token in line.logprobs or ())
         if line.done:
             self._ended = True
@@ -205,7 +207,8 @@ class OllamaTransport:
         if refused is not None:
             return RawAnswer(request_body=body, error=refused)
         collected = _Collected(target, self._known_tags, request, self._forwards)
-        error = self._http.stream("/api/chat", body, collected, target)
+        path = "/api/chat" if request.gap is None else "/api/generate"
+        error = self._http.stream(path, body, collected, target)
         answer = collected.as_answer(body, error)
         return answer if error is not None else replace(answer, model_digest=self._digest(target.tag))
 
@@ -343,14 +346,16 @@ def load_options(model: ModelConfig) -> dict[str, Any]:
 
 
 def encode(request: ChatRequest, *, keep_alive: str) -> str:
-    """The body of a chat request. Only options that concern the answer differ between prompts: another `num_ctx` would
-    make the server load the model again.
+    """The body of a request for a chat, or for the text of a gap. Only options that concern the answer differ between
+    prompts: another `num_ctx` would make the server load the model again.
     """
-    messages = [{"role": "user", "content": request.prompt}]
-    if request.system:
-        messages.insert(0, {"role": "system", "content": request.system})
-    sampling = request.sampling
-    body: dict[str, Any] = {"model": request.model.tag, "messages": messages, "stream": True}
+    sampling, gap = request.sampling, request.gap
+    body: dict[str, Any] = {"model": request.model.tag, "stream": True}
+    if gap is not None:
+        body |= {"prompt": gap.before, "suffix": gap.after}
+    else:
+        system = [{"role": "system", "content": request.system}] if request.system else []
+        body["messages"] = [*system, {"role": "user", "content": request.prompt}]
     if request.schema is not None:
         body["format"] = request.schema
     body |= {"keep_alive": keep_alive, "think": False, "truncate": False, **LOADED_AS}
@@ -364,7 +369,7 @@ def encode(request: ChatRequest, *, keep_alive: str) -> str:
         "top_k": sampling.top_k,
         "top_p": sampling.top_p,
         "repeat_penalty": 1.0,
-        "stop": [],
+        "stop": [] if gap is None else list(gap.stop),
     }
     return json.dumps(body, separators=(",", ":"))
 

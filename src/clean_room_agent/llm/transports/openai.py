@@ -1,4 +1,9 @@
-"""Transport to servers with OpenAI's chat API: vLLM, llama-server, LM Studio, llama-cpp-python's server."""
+"""Transport to servers with OpenAI's chat API: vLLM, llama-server, LM Studio, llama-cpp-python's server.
+
+A gap is filled by llama-server's own `/infill`, which knows the marks of its model, and elsewhere by `/v1/completions` with a
+`suffix`. `/infill` drops what does not fit one batch (three quarters of it before the gap, a quarter behind it) and says
+nothing of it, so where that may be, the answer's count is compared with the server's count of the two texts.
+"""
 
 import json
 import time
@@ -8,12 +13,14 @@ from urllib.parse import quote
 
 import httpx
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from clean_room_agent.errors import ModelError, ModelNotFound, ServerFailed
 from clean_room_agent.llm.answer_rules import JsonSchema
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.router import ModelConfig
-from clean_room_agent.llm.transport import ChatRequest, ModelDetails, ModelLoad, RawAnswer, ServedModel
+from clean_room_agent.llm.token_estimator import estimate
+from clean_room_agent.llm.transport import ChatRequest, Gap, ModelDetails, ModelLoad, RawAnswer, ServedModel
 from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.connections import ForwardGuard, Forwarding, open_client
 from clean_room_agent.llm.transports.http import Count, HttpServer, ReplyT
@@ -21,7 +28,10 @@ from clean_room_agent.llm.transports.loaded_adapters import MARK, AdapterList, L
 from clean_room_agent.llm.transports.openai_answer import Collected
 from clean_room_agent.llm.transports.server_errors import OPENAI, Target
 
+INFILL = "/infill"
 LIKELY_TOKENS = 20
+SAFE_BEFORE, SAFE_AFTER = 350, 100
+"""Tokens around a gap, by their upper estimate, that fit the batch of any llama-server in use (512)."""
 TEMPLATE_KWARGS = {"enable_thinking": False}
 """Switches thinking off, in the way that chat templates know."""
 
@@ -95,9 +105,11 @@ class OpenAiTransport:
 
     def send(self, request: ChatRequest) -> RawAnswer:
         """The outcome of one request; what went wrong is its `error`."""
-        encoded = encode(request, self._config)
         target = self._target(request.model.tag)
+        path, encoded = "/v1/chat/completions", encode(request, self._config)
         try:
+            if request.gap is not None:
+                path, encoded = self._filling(request, request.gap)
             encoded |= {"model": self._lora.model(request.model.tag), **self._lora.fields(request.model.tag)}
         except ModelError as refused:
             return RawAnswer(request_body=json.dumps(encoded, separators=(",", ":")), error=refused)
@@ -106,8 +118,11 @@ class OpenAiTransport:
         if elsewhere is not None:
             return RawAnswer(request_body=body, error=elsewhere)
         collected = Collected(target, self._known_tags, request, streaming=self._config.streaming)
-        error = self._http.stream("/v1/chat/completions", body, collected, target)
-        return collected.as_answer(body, error)
+        error = self._http.stream(path, body, collected, target)
+        answer = collected.as_answer(body, error)
+        if path == INFILL and request.gap is not None and error is None:
+            return replace(answer, error=self._cut_gap(request.gap, answer, target))
+        return answer
 
     def window(self, tag: str) -> int | None:
         """The window that the server gives the model, in tokens; None if it does not say.
@@ -229,6 +244,34 @@ class OpenAiTransport:
         found = self._http.ask_if_there(f"/lora-adapters?model={quote(name)}", AdapterList, self._target(tag))
         return None if found is None else (name, found)
 
+    def _filling(self, request: ChatRequest, gap: Gap) -> tuple[str, dict[str, Any]]:
+        """The path that fills gaps on this server, and the body for it.
+
+        Raises:
+            ModelError: it cannot be asked what it is.
+        """
+        if not self._owners:
+            self._models()
+        path = INFILL if "llamacpp" in self._owners else "/v1/completions"
+        return path, encode_gap(request, gap, self._config, own=path == INFILL)
+
+    def _cut_gap(self, gap: Gap, answer: RawAnswer, target: Target) -> ModelError | None:
+        """The error for a request that the server did not read whole."""
+        if estimate(gap.before) <= SAFE_BEFORE and estimate(gap.after) <= SAFE_AFTER:
+            return None
+        try:
+            need = sum(self._tokens(target.tag, text) for text in (gap.before, gap.after))
+        except ModelError as unknown:
+            return unknown
+        if answer.prompt_tokens is not None and answer.prompt_tokens >= need:
+            return None
+        return server_errors.cut_gap(target, answer.prompt_tokens, need)
+
+    def _tokens(self, tag: str, text: str) -> int:
+        """The tokens of a text, as llama-server counts them."""
+        asked = {"content": text, "add_special": False, "parse_special": False}
+        return len(self._http.ask("POST", "/tokenize", _Tokens, self._target(tag), payload=asked).tokens)
+
     def _counted(self, tag: str, messages: list[dict[str, str]]) -> int | None:
         asked = {
             "model": self._lora.model(tag),
@@ -288,6 +331,26 @@ def encode(request: ChatRequest, config: ModelsConfig) -> dict[str, Any]:
     if request.wants_logprobs and config.logprobs:
         body |= {"logprobs": True, "top_logprobs": LIKELY_TOKENS}
     return body | config.extra_body
+
+
+def encode_gap(request: ChatRequest, gap: Gap, config: ModelsConfig, *, own: bool) -> dict[str, Any]:
+    """The body of a request to fill a gap, in llama-server's `own` form or in that of a completion."""
+    sampling = request.sampling
+    body: dict[str, Any] = {"stream": config.streaming, "stop": list(gap.stop)}
+    body |= {"temperature": sampling.temperature, "seed": sampling.seed, "top_p": sampling.top_p}
+    body |= {"repeat_penalty": 1.0, "repetition_penalty": 1.0}
+    if sampling.top_k:
+        body["top_k"] = sampling.top_k
+    if own:
+        body |= {"input_prefix": gap.before, "input_suffix": gap.after, "cache_prompt": True}
+        body["n_predict"] = request.max_tokens
+    else:
+        body |= {"prompt": gap.before, "suffix": gap.after, "max_tokens": request.max_tokens}
+        if config.streaming:
+            body["stream_options"] = {"include_usage": True}
+    if request.wants_logprobs and config.logprobs:
+        body["n_probs" if own else "logprobs"] = 1
+    return body | {key: value for key, value in config.extra_body.items() if key != "chat_template_kwargs"}
 
 
 def _messages(system: str, prompt: str) -> list[dict[str, str]]:

@@ -1,6 +1,6 @@
 """Reads an answer of OpenAI's chat API as it arrives: events of a stream, or one object."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
@@ -29,6 +29,15 @@ class _Token(_Likely, frozen=True, kw_only=True):
 
 class _Probabilities(Struct, frozen=True, kw_only=True):
     content: list[_Token] | None = None
+    tokens: list[str] | None = None
+    """Of a completion, with the next field, in place of `content`."""
+    token_logprobs: list[float | None] | None = None
+
+    def choices(self) -> Iterator[TokenChoice]:
+        """The tokens in either form."""
+        yield from map(_as_choice, self.content or ())
+        for token, logprob in zip(self.tokens or (), self.token_logprobs or (), strict=False):
+            yield TokenChoice(token=token, top=() if logprob is None else ((token, logprob),))
 
 
 class _Message(Struct, frozen=True, kw_only=True):
@@ -40,6 +49,8 @@ class _Message(Struct, frozen=True, kw_only=True):
 class _Choice(Struct, frozen=True, kw_only=True):
     delta: _Message | None = None
     message: _Message | None = None
+    text: str | None = None
+    """Of a completion, in place of a message."""
     finish_reason: str | None = None
     logprobs: _Probabilities | None = None
 
@@ -68,6 +79,14 @@ class _Chunk(Struct, frozen=True, kw_only=True):
     usage: _Usage | None = None
     timings: _Timings | None = None
     error: Any = None
+    content: str | None = None
+    """With the fields below: a piece of what llama-server fills in."""
+    stop: bool = False
+    stop_type: str = ""
+    truncated: bool = False
+    tokens_evaluated: Count | None = None
+    tokens_predicted: Count | None = None
+    completion_probabilities: list[_Token] | None = None
 
 
 class Collected:
@@ -165,14 +184,26 @@ class Collected:
         for choice in chunk.choices[:1]:
             message = choice.delta or choice.message or _Message()
             thought = message.reasoning_content or message.reasoning
-            self._pieces.add(message.content, thought)
+            self._pieces.add(message.content or choice.text, thought)
             self.done = self.done or self._pieces.tripped
             if choice.logprobs is not None and not (thought and not message.content):
-                self._pieces.tokens.extend(_as_choice(token) for token in choice.logprobs.content or ())
+                self._pieces.tokens.extend(choice.logprobs.choices())
             self.reason = choice.finish_reason or self.reason
+        self._add_filled(chunk)
         if self.reason and self.reason not in ENDINGS:
             return server_errors.ended_early(self._target, self.reason)
         return None
+
+    def _add_filled(self, chunk: _Chunk) -> None:
+        """Add a piece in llama-server's own form; its last one, and an answer in one piece, holds the figures."""
+        self._pieces.add(chunk.content, None)
+        self._pieces.tokens.extend(map(_own_choice, chunk.completion_probabilities or ()))
+        if chunk.stop:
+            self.done = True
+            self.reason = "length" if chunk.stop_type == "limit" else "stop"
+            self.usage = _Usage(
+                prompt_tokens=chunk.tokens_evaluated, completion_tokens=chunk.tokens_predicted
+            )
 
     def _foreign(self, text: bytes) -> ModelError:
         return server_errors.not_the_protocol(
@@ -188,4 +219,11 @@ def _as_choice(token: _Token) -> TokenChoice:
             for likely in token.top_logprobs or ()
             if likely.logprob is not None
         ),
+    )
+
+
+def _own_choice(token: _Token) -> TokenChoice:
+    """The token with its own probability alone: a warm draw may take one that is not among the likeliest."""
+    return TokenChoice(
+        token=token.token, top=() if token.logprob is None else ((token.token, token.logprob),)
     )

@@ -282,6 +282,15 @@ def too_long(target: Target, refusal: Refusal) -> WindowExceeded:
     )
 
 
+def cut_gap(target: Target, read: int | None, need: int) -> WindowExceeded:
+    """The error for a gap around which a server did not read everything."""
+    counted = "an unknown number" if read is None else str(read)
+    return WindowExceeded(
+        f"{target.server} read {counted} of the {need} tokens around a gap for {target.tag}",
+        hint="start llama-server with a larger --batch-size: it reads one batch of them",
+    )
+
+
 def _error_of(body: str) -> object:
     """The error in a JSON body, under any of the names that servers use; otherwise the body itself."""
     try:
