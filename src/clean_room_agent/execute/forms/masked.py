@@ -1,0 +1,326 @@
+"""The form `masked`: something that ran is taken out, and a model that fills gaps writes it anew, knowing the goal.
+
+The goal is told in several ways, of which each reaches faults that the others miss, and more than drawing again does.
+"""
+
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from clean_room_agent.artifacts.goals import GoalTest
+from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, sourced
+from clean_room_agent.execute.forms.checks import is_same_code, static_fault
+from clean_room_agent.execute.forms.masks import Mask, line_masks, other_masks
+from clean_room_agent.execute.forms.place import (
+    Applied,
+    Assignment,
+    Parsed,
+    Place,
+    Refused,
+    Row,
+    Shown,
+    indent_of,
+    is_python,
+    shown,
+    wrapped,
+)
+from clean_room_agent.llm.filling import FillRequest
+from clean_room_agent.llm.token_estimator import count_pieces
+from clean_room_agent.llm.transport import Sampling
+
+ROWS_BEFORE, ROWS_BEHIND = 60, 25
+"""Lines of a long definition that are shown around a mask; behind it fewer, as some servers read less there."""
+MOST_GOALS = 2
+WARM = 2
+"""Draws of the likeliest masks, after all greedy ones."""
+WARM_MASKS = 6
+TEMPERATURE = 0.8
+MOST_TOKENS = 160
+
+
+class Telling(NamedTuple):
+    """How a model that fills gaps is told what is wanted."""
+
+    name: str
+    comment: bool = False
+    """What the call gives and should give, above the body."""
+    example: bool = False
+    """The call and its value as an example in the docstring."""
+    test: bool = False
+    """The call and its value as a test behind the definition."""
+    task: bool = False
+    """The user's words, above the body."""
+    wrong: bool = False
+    """What was taken out, as a comment above the gap."""
+
+
+COMMENT = Telling("comment", comment=True)
+EXAMPLE = Telling("docstring", example=True)
+TEST = Telling("test", test=True)
+TASK = Telling("task", task=True)
+WRONG = Telling("wrong", comment=True, wrong=True)
+TELLINGS = (COMMENT, WRONG, EXAMPLE, TEST, TASK)
+"""In order of promise."""
+
+
+class MaskedRequest(Struct, frozen=True, kw_only=True):
+    """One request, and what it is about."""
+
+    mask: Mask
+    telling: str
+    draw: int
+    """0: the likeliest answer; others are drawn."""
+    fill: FillRequest
+
+    @property
+    def item(self) -> str:
+        """Tells the requests for a place apart."""
+        return f"{self.mask.name} {self.telling} {self.draw}"
+
+
+def requests(
+    place: Place, text: str, assignment: Assignment, *, natural: Collection[Mask] = ()
+) -> Iterator[MaskedRequest]:
+    """Requests for a place, the most promising first; none if it cannot be shown.
+
+    First each executed line, told in the best way; then the lines told in other ways; then other masks; then drawn answers
+    for the likeliest lines. `natural` is read as the iteration goes on: masks whose likeliest answer was what stands
+    there, which come last from then on.
+    """
+    parsed = Parsed(place.path, text)
+    visible = shown(parsed, place)
+    if visible is None:
+        return
+    tellings = [telling for telling in TELLINGS if _can_tell(telling, assignment)] or [TASK]
+    lines = list(line_masks(parsed, place))
+    others = list(other_masks(parsed, place))
+    builder = _Builder(parsed, visible, assignment)
+    asked: set[tuple[str, str, int]] = set()
+    for masks, ways in (
+        (lines, tellings[:2]),
+        (others, tellings[:1]),
+        (lines, tellings[2:]),
+        (others, tellings[1:2]),
+    ):
+        for telling in ways:
+            for mask in _by_nature(masks, natural):
+                request = builder.request(mask, telling, 0)
+                key = (request.fill.before, request.fill.after, request.fill.max_tokens)
+                if key not in asked:  # two ways of telling may be one, at a gap
+                    asked.add(key)
+                    yield request
+    for draw in range(1, WARM + 1):
+        for mask in _by_nature(lines, natural)[:WARM_MASKS]:
+            yield builder.request(mask, tellings[0], draw)
+
+
+def apply(place: Place, text: str, mask: Mask, answer: str) -> Applied | Refused:
+    """The file with the answer in place of the mask, or why it is no candidate. What stands there already is none."""
+    parsed = Parsed(place.path, text)
+    refused: Refused | None = None
+    for written, repairs in _readings(parsed, mask, answer):
+        after = _replaced(parsed, mask, written)
+        if after == text or is_same_code(place.path, text, after):
+            return Refused(reason="the answer is what stands there", same=True)
+        fault = static_fault(place, text, after)
+        if not fault:
+            return Applied(text=after, repairs=repairs)
+        refused = refused or Refused(reason=fault)
+    return refused or Refused(reason="the answer is empty")
+
+
+def _by_nature(masks: list[Mask], natural: Collection[Mask]) -> list[Mask]:
+    return sorted(masks, key=lambda mask: mask in natural)
+
+
+def _can_tell(telling: Telling, assignment: Assignment) -> bool:
+    """Whether there is what the telling tells."""
+    told = [goal for goal in assignment.goals if goal.call and goal.wanted]
+    if telling.task:
+        return bool(assignment.task.strip())
+    return bool(told) or (telling.test and any(goal.code for goal in assignment.goals))
+
+
+class _Builder:
+    """Builds the requests for one place."""
+
+    def __init__(self, parsed: Parsed, visible: Shown, assignment: Assignment) -> None:
+        self._parsed = parsed
+        self._shown = visible
+        self._assignment = assignment
+        self._goals = [goal for goal in assignment.goals if goal.call and goal.wanted][:MOST_GOALS]
+        self._python = is_python(parsed.path)
+        self._mark = "# " if self._python else "// "
+
+    def request(self, mask: Mask, telling: Telling, draw: int) -> MaskedRequest:
+        parsed, visible = self._parsed, self._shown
+        body = visible.body
+        above = tuple(row for row in body if row.number < mask.first_line)[-ROWS_BEFORE:]
+        behind = tuple(row for row in body if row.number > mask.last_line)[:ROWS_BEHIND]
+        first = parsed.start(mask.first_line) if mask.first_line <= len(parsed.lines) else mask.start
+        lead = parsed.raw[first : mask.start].decode("utf-8", "replace")
+        last_end = parsed.end(mask.last_line) if mask.kind != "gap" else mask.end
+        rest = parsed.raw[mask.end : last_end].decode("utf-8", "replace")
+        before = compose(
+            (
+                visible.sourced(visible.heads),
+                visible.sourced(visible.top),
+                visible.sourced(() if telling.example else visible.documented),
+                self._above(telling),
+                visible.sourced(above),
+                self._wrong(mask, telling),
+                self._line(lead, mask.first_line),
+            )
+        )
+        after = compose(
+            (
+                self._line(f"{rest}\n", max(mask.last_line, mask.first_line)),
+                visible.sourced(behind),
+                self._behind(telling),
+            )
+        )
+        return MaskedRequest(
+            mask=mask,
+            telling=telling.name,
+            draw=draw,
+            fill=FillRequest(
+                before=before,
+                after=after,
+                stop=self._stop(mask, behind),
+                max_tokens=self._most_tokens(mask),
+                sampling=_sampling(draw),
+                wants_logprobs=True,
+            ),
+        )
+
+    def _line(self, text: str, number: int) -> SourcedText:
+        return sourced(
+            text, PromptSource.FILE, path=self._parsed.path, symbol=self._shown.symbol, number=number
+        )
+
+    def _stop(self, mask: Mask, behind: tuple[Row, ...]) -> tuple[str, ...]:
+        """One line ends at its end; several where what stands behind them would be written once more."""
+        if mask.kind in {"line", "part", "gap"}:
+            return ("\n",)
+        following = next((row.text.rstrip() for row in behind if row.text.strip()), "")
+        return ("\n\n\n", *((f"\n{following}",) if following else ()))
+
+    def _most_tokens(self, mask: Mask) -> int:
+        written = self._parsed.raw[mask.start : mask.end].decode("utf-8", "replace")
+        return min(24 + 2 * count_pieces(written), MOST_TOKENS)
+
+    def _above(self, telling: Telling) -> SourcedText:
+        lines: list[str] = []
+        source = PromptSource.EVIDENCE
+        if telling.task:
+            source = PromptSource.TASK
+            lines = [f"{self._mark}{line}" for line in wrapped(self._assignment.task)]
+        elif telling.comment:
+            lines = [f"{self._mark}{_told(goal)}" for goal in self._goals]
+        elif telling.example:
+            lines = self._examples()
+        indented = "".join(f"{self._shown.indent}{line}".rstrip() + "\n" for line in lines)
+        return sourced(indented, source) if indented else SourcedText("")
+
+    def _examples(self) -> list[str]:
+        summary = self._shown.summary
+        if not self._python:
+            shown_goals = [
+                f" * {_one_line(goal.call)} // => {_one_line(goal.wanted)}" for goal in self._goals
+            ]
+            return ["/**", " * @example", *shown_goals, " */"]
+        lines = [f'"""{summary}', ""] if summary else ['"""']
+        for goal in self._goals:
+            lines += [f">>> {_one_line(goal.call)}", *_example_end(goal)]
+        return [*lines, '"""']
+
+    def _wrong(self, mask: Mask, telling: Telling) -> SourcedText:
+        if not telling.wrong or mask.kind == "gap":
+            return SourcedText("")
+        rows = self._parsed.lines[mask.first_line - 1 : mask.last_line]
+        indent = indent_of(rows[0])
+        return sourced(
+            "".join(f"{indent}{self._mark}wrong: {row.strip()}\n" for row in rows), PromptSource.EVIDENCE
+        )
+
+    def _behind(self, telling: Telling) -> SourcedText:
+        if not telling.test:
+            return SourcedText("")
+        tests = [self._test(goal) for goal in self._goals] or [
+            goal.code.rstrip() for goal in self._assignment.goals[:MOST_GOALS] if goal.code
+        ]
+        return sourced("\n\n" + "\n".join(tests) + "\n", PromptSource.EVIDENCE)
+
+    def _test(self, goal: GoalTest) -> str:
+        call, wanted = _one_line(goal.call), _one_line(goal.wanted)
+        error = _raised(goal.wanted)
+        if self._python:
+            return f"with pytest.raises({error}):\n    {call}" if error else f"assert {call} == {wanted}"
+        if error:
+            return f"assert.throws(() => {call}, {error});"
+        return f"assert.deepStrictEqual({call}, {wanted});"
+
+
+def _told(goal: GoalTest) -> str:
+    call, wanted, got = _one_line(goal.call), _one_line(goal.wanted), _one_line(goal.got)
+    should = f"should raise {_raised(goal.wanted)}" if _raised(goal.wanted) else f"should give {wanted}"
+    if not got:
+        return f"`{call}` {should}"
+    return f"`{call}` gives {got}, but it {should}"
+
+
+def _raised(value: str) -> str:
+    """The error that a value says is raised; "" if it is a value."""
+    found = value.removeprefix("raises ") if value.startswith("raises ") else ""
+    return found.split(":")[0].split()[0] if found.strip() else ""
+
+
+def _example_end(goal: GoalTest) -> list[str]:
+    error = _raised(goal.wanted)
+    if error:
+        return ["Traceback (most recent call last):", f"{error}: ..."]
+    return goal.wanted.splitlines()[:6]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:200]
+
+
+def _sampling(draw: int) -> Sampling:
+    return (
+        Sampling() if draw == 0 else Sampling(temperature=TEMPERATURE, seed=100 + draw, top_k=40, top_p=0.95)
+    )
+
+
+def _readings(parsed: Parsed, mask: Mask, answer: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The answer as it may be meant, the most literal first."""
+    written = answer.rstrip()
+    if mask.kind == "part":
+        if written.strip():
+            yield written.strip() if not answer[:1].isspace() else written, ()
+        return
+    if not written.strip():
+        if mask.kind != "gap":
+            yield "", ("removed",)
+        return
+    lines = written.lstrip("\n").split("\n")
+    yield "\n".join(lines), ()
+    if mask.kind != "gap":
+        indent = indent_of(parsed.lines[mask.first_line - 1])
+        if indent_of(lines[0]) != indent:
+            own = indent_of(lines[0])
+            moved = [indent + line.removeprefix(own) if line.startswith(own) else line for line in lines]
+            yield "\n".join(moved), ("indentation",)
+
+
+def _replaced(parsed: Parsed, mask: Mask, written: str) -> str:
+    """The file with this in place of the mask, in the file's own line ends."""
+    start, end = mask.start, mask.end
+    end_of_line = b"\r\n" if b"\r\n" in parsed.raw else b"\n"
+    new = written.encode("utf-8", "replace").replace(b"\n", end_of_line)
+    if mask.kind == "gap":
+        new += end_of_line
+    elif mask.whole_lines and not new:
+        end = min(parsed.starts[mask.last_line], len(parsed.raw))
+    return (parsed.raw[:start] + new + parsed.raw[end:]).decode("utf-8", "replace")

@@ -1,0 +1,197 @@
+"""What of a place can be taken out, so that a model fills it in.
+
+def mean(values):
+    total = sum(values)          a line; what is right of `=`; the argument
+    return total / len(values)   a line; what is returned; both lines together
+                                 and a gap before, between and behind them
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+from tree_sitter import Node
+
+from clean_room_agent.execute.forms.place import (
+    Parsed,
+    Place,
+    body_of,
+    docstring_of,
+    first_row,
+    is_python,
+    walk,
+)
+from clean_room_agent.syntax import statement_spans
+
+MaskKind = Literal["line", "statement", "part", "neighbours", "gap"]
+MOST_STATEMENT_LINES = 8
+MOST_NEIGHBOURS = 4
+MOST_PARTS = 4
+"""Of one line."""
+PARTS: dict[str, tuple[str, ...]] = {
+    "if_statement": ("condition",),
+    "elif_clause": ("condition",),
+    "while_statement": ("condition",),
+    "do_statement": ("condition",),
+    "for_statement": ("condition", "right"),
+    "for_in_statement": ("right",),
+    "ternary_expression": ("condition",),
+    "assignment": ("right",),
+    "augmented_assignment": ("right",),
+    "assignment_expression": ("right",),
+    "augmented_assignment_expression": ("right",),
+    "variable_declarator": ("value",),
+}
+"""The fields of a node that are worth a mask of their own."""
+FIRST_CHILD = frozenset({"return_statement", "yield", "raise_statement", "throw_statement", "await"})
+ARGUMENTS = frozenset({"argument_list", "arguments"})
+
+
+class Mask(Struct, frozen=True, kw_only=True):
+    """What is taken out of a file: the bytes from `start` to `end`; a gap has none."""
+
+    kind: MaskKind
+    start: int
+    end: int
+    first_line: int
+    last_line: int
+
+    @property
+    def name(self) -> str:
+        """Tells the masks of a file apart."""
+        return f"{self.kind} {self.first_line}-{self.last_line} {self.start}-{self.end}"
+
+    @property
+    def whole_lines(self) -> bool:
+        """Whether it is one or more lines with their indentation."""
+        return self.kind != "part"
+
+
+def line_masks(parsed: Parsed, place: Place) -> Iterator[Mask]:
+    """Each executed line that holds code of its own, by rank."""
+    for line in _executed(parsed, place):
+        yield Mask(
+            kind="line", start=parsed.start(line), end=parsed.end(line), first_line=line, last_line=line
+        )
+
+
+def other_masks(parsed: Parsed, place: Place) -> Iterator[Mask]:
+    """The masks that are no single line: whole statements and parts of lines, then gaps, then neighbours; each by rank."""
+    lines = _executed(parsed, place)
+    seen: set[tuple[int, int]] = set()
+    kinds = (
+        _statements(parsed, place, lines),
+        _parts(parsed, place, lines),
+        _gaps(parsed, place, lines),
+        _neighbours(parsed, place, lines),
+    )
+    for masks in kinds:
+        for mask in masks:
+            if (mask.start, mask.end) not in seen:
+                seen.add((mask.start, mask.end))
+                yield mask
+
+
+def _executed(parsed: Parsed, place: Place) -> list[int]:
+    """The executed lines of the body, by rank, without those that say nothing: brackets, `else:`."""
+    first, last = _body_rows(parsed, place)
+    return [
+        line
+        for line in dict.fromkeys(place.lines)
+        if first <= line <= last and _says_something(parsed.lines[line - 1])
+    ]
+
+
+def _body_rows(parsed: Parsed, place: Place) -> tuple[int, int]:
+    """First and last line of the body without its docstring; (1, 0) if there is none."""
+    node = parsed.node(place)
+    body = None if node is None else body_of(node)
+    if node is None or body is None:
+        return 1, 0
+    document = docstring_of(node) if is_python(place.path) else None
+    begin = body.start_point.row + (1 if body.type == "block" else 2)
+    return (begin if document is None else document.end_point.row + 2), body.end_point.row + (
+        1 if body.type == "block" else 0
+    )
+
+
+def _says_something(line: str) -> bool:
+    bare = line.strip().rstrip(":{").strip("(){}[]; ,")
+    return (
+        bool(bare)
+        and bare not in {"else", "try", "finally", "do", "pass", '"""', "'''"}
+        and not line.strip().startswith(("#", "//", "*", "/*", "@"))
+    )
+
+
+def _statements(parsed: Parsed, place: Place, lines: list[int]) -> Iterator[Mask]:
+    spans = statement_spans(parsed.raw, place.path)
+    for line in lines:
+        first, last = spans.get(line, (line, line))
+        if (
+            first < last <= place.last_line
+            and last - first < MOST_STATEMENT_LINES
+            and first >= place.first_line
+        ):
+            yield _rows(parsed, "statement", first, last)
+
+
+def _neighbours(parsed: Parsed, place: Place, lines: list[int]) -> Iterator[Mask]:
+    begin, end = _body_rows(parsed, place)
+    for size in range(2, MOST_NEIGHBOURS + 1):
+        for line in lines:
+            for first in (line, line - 1):
+                last = first + size - 1
+                if (
+                    begin <= first
+                    and last <= end
+                    and all(parsed.lines[row - 1].strip() for row in range(first, last + 1))
+                ):
+                    yield _rows(parsed, "neighbours", first, last)
+
+
+def _gaps(parsed: Parsed, place: Place, lines: list[int]) -> Iterator[Mask]:
+    """Before each executed line, and behind it: where a line may be missing."""
+    begin, end = _body_rows(parsed, place)
+    for line in lines:
+        for at in (line, line + 1):
+            if begin <= at <= end + 1 and at <= len(parsed.lines):
+                yield Mask(
+                    kind="gap", start=parsed.start(at), end=parsed.start(at), first_line=at, last_line=at - 1
+                )
+
+
+def _rows(parsed: Parsed, kind: MaskKind, first: int, last: int) -> Mask:
+    return Mask(kind=kind, start=parsed.start(first), end=parsed.end(last), first_line=first, last_line=last)
+
+
+def _parts(parsed: Parsed, place: Place, lines: list[int]) -> Iterator[Mask]:
+    """Conditions, what is returned or assigned, and arguments, each on one line."""
+    root = parsed.node(place)
+    by_line: dict[int, list[Node]] = {}
+    for node in [] if root is None else walk(root):
+        for inner in _inner(node):
+            row = first_row(inner) + 1
+            if row == inner.end_point.row + 1 and inner.end_byte > inner.start_byte:
+                by_line.setdefault(row, []).append(inner)
+    for line in lines:
+        unique = {(one.start_byte, one.end_byte): one for one in by_line.get(line, ())}
+        for start, end in list(unique)[:MOST_PARTS]:
+            yield Mask(kind="part", start=start, end=end, first_line=line, last_line=line)
+
+
+def _inner(node: Node) -> Iterator[Node]:
+    fields = [node.child_by_field_name(name) for name in PARTS.get(node.type, ())]
+    if node.type in FIRST_CHILD or node.type == "assert_statement":
+        fields += node.named_children[:1]
+    elif node.type in ARGUMENTS:
+        fields += node.named_children
+    elif node.type == "conditional_expression":
+        fields += node.named_children[1:2]
+    for inner in fields:
+        if inner is None:
+            continue
+        if inner.type == "parenthesized_expression" and inner.named_children:
+            yield inner.named_children[0]
+        else:
+            yield inner

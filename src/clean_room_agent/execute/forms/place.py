@@ -1,0 +1,309 @@
+"""Where a candidate may change something, what is asked of it there, and how the definition is shown to a model."""
+
+import re
+import textwrap
+from collections.abc import Iterator
+
+from msgspec import Struct
+from tree_sitter import Node, Tree
+
+from clean_room_agent.artifacts.goals import GoalTest, TracedFunction
+from clean_room_agent.artifacts.prompt_sources import (
+    PromptSource,
+    SourcedText,
+    compose,
+    sourced,
+    without_line_end,
+)
+from clean_room_agent.execute.edits.definitions import NAMED, Definition, definitions
+from clean_room_agent.syntax import grammar_of, tree_of
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """A definition, in a file with a known text."""
+
+    path: str
+    name: str
+    """Qualified: `Class.method`."""
+    first_line: int
+    """1-based, of its first decorator, or of its own first line."""
+    last_line: int
+    lines: tuple[int, ...]
+    """The lines of it that ran, the likeliest to be wrong first."""
+
+
+class Assignment(Struct, frozen=True, kw_only=True):
+    """What a candidate is asked for."""
+
+    task: str
+    """The user's words."""
+    goals: tuple[GoalTest, ...] = ()
+    """The tests that fail now; the first ones are told."""
+    observed: str = ""
+    """What was seen when they ran."""
+    related: str = ""
+    """Signatures of what the place calls in other files."""
+
+
+class Applied(Struct, frozen=True, kw_only=True):
+    """A file with the answer in it."""
+
+    text: str
+    repairs: tuple[str, ...] = ()
+    """What of the answer was repaired by rule, in words that can be counted."""
+
+
+class Refused(Struct, frozen=True, kw_only=True):
+    """Why an answer is no candidate."""
+
+    reason: str
+    same: bool = False
+    """The answer is what stands there."""
+
+
+def place_of(function: TracedFunction, text: str) -> Place | None:
+    """The place of a function that ran, in the file's text; None if it is no definition there that has its lines to itself.
+
+    Of lines that are equally suspicious, the last comes first: what is returned shows where it comes from.
+    """
+    found = [
+        one
+        for one in definitions(function.path, text)
+        if one.symbol == function.name
+        and line_at(text, one.start) <= function.first_line <= line_at(text, one.end)
+    ]
+    if len(found) != 1:
+        return None
+    ranked = sorted(function.lines, key=lambda line: (-line[1], -line[0]))
+    return Place(
+        path=function.path,
+        name=function.name,
+        first_line=line_at(text, found[0].start),
+        last_line=line_at(text, found[0].end),
+        lines=tuple(number for number, _ in ranked),
+    )
+
+
+def line_at(text: str, offset: int) -> int:
+    """The 1-based line of a character."""
+    return text.count("\n", 0, offset) + 1
+
+
+def is_python(path: str) -> bool:
+    """Whether the file is Python, else one of the other languages that are parsed."""
+    return grammar_of(path) == "python"
+
+
+class Parsed:
+    """A file's text, its lines and its tree."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path = path
+        self.text = text
+        self.raw = text.encode("utf-8", "replace")
+        self.lines = [line.removesuffix("\r") for line in text.split("\n")]
+        self.starts = [0]
+        for line in self.raw.split(b"\n"):
+            self.starts.append(self.starts[-1] + len(line) + 1)
+        self.tree: Tree | None = tree_of(self.raw, path)
+
+    def start(self, line: int) -> int:
+        """The first byte of a line."""
+        return self.starts[line - 1]
+
+    def end(self, line: int) -> int:
+        """Behind the last byte of a line, without its line end."""
+        end = self.starts[line] - 1
+        return end - 1 if self.raw[end - 1 : end] == b"\r" and end > self.starts[line - 1] else end
+
+    def node(self, place: Place) -> Node | None:
+        """The node of the place's definition, without its decorators; None if it is not there."""
+        leaf = place.name.rpartition(".")[2]
+        return next(
+            (
+                node
+                for node in ([] if self.tree is None else walk(self.tree.root_node))
+                if node.type in NAMED
+                and first_row(node) >= place.first_line - 1
+                and node.end_point.row <= place.last_line - 1
+                and node_name(node) == leaf
+            ),
+            None,
+        )
+
+    def definition(self, place: Place) -> Definition | None:
+        """The place's definition; None if it is not at its lines."""
+        return next(
+            (
+                one
+                for one in definitions(self.path, self.text)
+                if one.symbol == place.name and line_at(self.text, one.start) == place.first_line
+            ),
+            None,
+        )
+
+
+def walk(root: Node) -> Iterator[Node]:
+    """The node and all below it, in the order of the text."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(node.children))
+
+
+def first_row(node: Node) -> int:
+    """The 0-based row in which it begins."""
+    return node.start_point.row
+
+
+def node_text(node: Node) -> str:
+    """As it is written."""
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def node_name(node: Node) -> str:
+    """The name that a definition gives; "" for none."""
+    name = node.child_by_field_name("name") or node.child_by_field_name("property")
+    return "" if name is None else node_text(name)
+
+
+def body_of(node: Node) -> Node | None:
+    """The block of a definition, also of a function that is assigned to a name; None if there is none."""
+    value = node.child_by_field_name("value")
+    body = (node if value is None else value).child_by_field_name("body")
+    return body if body is not None and body.type in {"block", "statement_block", "class_body"} else None
+
+
+def docstring_of(node: Node) -> Node | None:
+    """The string that begins the body of a Python definition; None if there is none."""
+    body = body_of(node)
+    statements = [] if body is None else [one for one in body.named_children if one.type != "comment"]
+    if not statements or statements[0].type != "expression_statement":
+        return None
+    inside = statements[0].named_children
+    return statements[0] if len(inside) == 1 and inside[0].type in {"string", "concatenated_string"} else None
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """A line as it is shown."""
+
+    number: int
+    text: str
+
+
+class Shown(Struct, frozen=True, kw_only=True):
+    """A definition as a model is shown it: only the first line of its docstring, and the heads of what it is in above it."""
+
+    path: str
+    symbol: str
+    heads: tuple[Row, ...]
+    """First lines of the enclosing definitions."""
+    top: tuple[Row, ...]
+    """Decorators and head."""
+    body: tuple[Row, ...]
+    indent: str
+    """Of the body."""
+    summary: str = ""
+    """The first line of its docstring; "" if it has none, or one with marks that would end a string."""
+    summary_line: int = 0
+    """The docstring's first line."""
+
+    def sourced(self, rows: tuple[Row, ...]) -> SourcedText:
+        """Rows as text, each with its line end and its place in the file."""
+        pieces = []
+        start = 0
+        for at in range(1, len(rows) + 1):
+            if at == len(rows) or rows[at].number != rows[at - 1].number + 1:
+                run = rows[start:at]
+                text = "".join(f"{row.text}\n" for row in run)
+                pieces.append(
+                    sourced(text, PromptSource.FILE, path=self.path, symbol=self.symbol, number=run[0].number)
+                )
+                start = at
+        return compose(pieces)
+
+    @property
+    def documented(self) -> tuple[Row, ...]:
+        """The first line of the docstring as one of its own; empty if there is none."""
+        text = f'{self.indent}"""{self.summary}"""'
+        return (Row(number=self.summary_line, text=text),) if self.summary else ()
+
+    @property
+    def code(self) -> SourcedText:
+        """The definition, without line end."""
+        text = self.sourced((*self.top, *self.documented, *self.body))
+        return without_line_end(text)
+
+
+def shown(parsed: Parsed, place: Place) -> Shown | None:
+    """The definition as it is shown; None if it is not there, or has no body on lines of its own."""
+    node = parsed.node(place)
+    body = None if node is None else body_of(node)
+    if node is None or body is None or not body.named_children:
+        return None
+    document = docstring_of(node) if is_python(place.path) else None
+    after = [one for one in body.named_children if document is None or one.start_byte >= document.end_byte]
+    if not after or first_row(after[0]) == first_row(node):
+        return None
+    rows = [
+        Row(number=number, text=parsed.lines[number - 1])
+        for number in range(place.first_line, place.last_line + 1)
+    ]
+    hidden: tuple[int, int] = (0, 0)
+    summary = ""
+    if document is not None:
+        hidden = (first_row(document) + 1, document.end_point.row + 1)
+        summary = _summary(node_text(document))
+    begins = first_row(after[0]) + 1
+    visible = [row for row in rows if not hidden[0] <= row.number <= hidden[1]]
+    return Shown(
+        path=place.path,
+        symbol=place.name,
+        heads=_heads(parsed, place),
+        top=tuple(row for row in visible if row.number < begins),
+        body=tuple(row for row in visible if row.number >= begins),
+        indent=indent_of(parsed.lines[begins - 1]),
+        summary=summary,
+        summary_line=hidden[0],
+    )
+
+
+def indent_of(line: str) -> str:
+    """The white space that a line begins with."""
+    return line[: len(line) - len(line.lstrip())]
+
+
+def reindented(lines: list[str], indent: str) -> list[str]:
+    """The lines with the first one's indentation replaced."""
+    own = indent_of(lines[0]) if lines else ""
+    return [
+        indent + (line.removeprefix(own) if line.startswith(own) else line.lstrip()) if line.strip() else ""
+        for line in lines
+    ]
+
+
+def wrapped(text: str, *, width: int = 100, most: int = 6) -> list[str]:
+    """The words in lines, at most so many."""
+    return textwrap.wrap(" ".join(text.split()), width)[:most]
+
+
+def _summary(document: str) -> str:
+    inside = re.sub(r"\A[a-zA-Z]*(\"\"\"|'''|\"|')|(\"\"\"|'''|\"|')\Z", "", document.strip())
+    first = inside.strip().split("\n")[0].strip()
+    return "" if first.startswith(">>>") or '"""' in first or "\\" in first else first[:120]
+
+
+def _heads(parsed: Parsed, place: Place) -> tuple[Row, ...]:
+    found = {one.symbol: one for one in definitions(parsed.path, parsed.text)}
+    heads = []
+    parts = place.name.split(".")[:-1]
+    for number in range(1, len(parts) + 1):
+        holder = found.get(".".join(parts[:number]))
+        if holder is None:
+            continue
+        line = line_at(parsed.text, holder.start)
+        while line < place.first_line and parsed.lines[line - 1].lstrip().startswith("@"):
+            line += 1
+        heads.append(Row(number=line, text=parsed.lines[line - 1]))
+    return tuple(heads)

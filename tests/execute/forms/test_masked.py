@@ -1,0 +1,260 @@
+from clean_room_agent.artifacts.goals import GoalSource, GoalTest, TracedFunction
+from clean_room_agent.artifacts.prompt_sources import PromptSource
+from clean_room_agent.execute.forms import masked
+from clean_room_agent.execute.forms.masks import Mask, line_masks, other_masks
+from clean_room_agent.execute.forms.place import Applied, Assignment, Parsed, Place, Refused, place_of
+
+TEXT = '''\
+import os
+
+
+class Stats:
+    """Figures."""
+
+    @staticmethod
+    def mean(values, scale=1):
+        """Return the mean.
+
+        >>> Stats.mean([1, 3])
+        2.0
+        """
+        total = sum(values)
+        if not values:
+            return 0
+        return total / (len(values) + 1)
+
+    def other(self):
+        return os.name
+'''
+PLACE = Place(path="a.py", name="Stats.mean", first_line=7, last_line=17, lines=(17, 14, 15))
+GOAL = GoalTest(
+    name="a.py::mean",
+    source=GoalSource.DOCUMENTED,
+    call="Stats.mean([1, 3])",
+    wanted="2.0",
+    got="1.3333333333333333",
+)
+ASSIGNMENT = Assignment(task="The mean is too small.", goals=(GOAL,))
+SCRIPT = """\
+export class Stats {
+  mean(values) {
+    const total = values.reduce((a, b) => a + b, 0);
+    if (values.length === 1) {
+      return 0;
+    }
+    return total / values.length;
+  }
+}
+"""
+SCRIPT_PLACE = Place(path="a.js", name="Stats.mean", first_line=2, last_line=8, lines=(7, 3, 4))
+
+
+def line_mask(line: int, *, place: Place = PLACE, text: str = TEXT) -> Mask:
+    return next(mask for mask in line_masks(Parsed(place.path, text), place) if mask.first_line == line)
+
+
+def shown(telling: str, *, place: Place = PLACE, text: str = TEXT, kind: str = "line") -> tuple[str, str]:
+    """Before and behind the first mask of the kind, told in this way."""
+    for request in masked.requests(place, text, ASSIGNMENT):
+        if (request.telling, request.mask.kind) == (telling, kind):
+            return str(request.fill.before), str(request.fill.after)
+    raise AssertionError(telling)
+
+
+def test_a_traced_function_is_a_place_with_its_lines_by_suspiciousness() -> None:
+    traced = TracedFunction(
+        path="a.py", name="Stats.mean", first_line=7, calls=1, lines=((14, 0.5), (15, 1.0), (17, 1.0))
+    )
+    assert place_of(traced, TEXT) == Place(
+        path="a.py", name="Stats.mean", first_line=7, last_line=17, lines=(17, 15, 14)
+    )
+    assert (
+        place_of(TracedFunction(path="a.py", name="Stats.gone", first_line=7, calls=1, lines=()), TEXT)
+        is None
+    )
+
+
+def test_the_goal_stands_as_a_comment_above_the_body_and_the_docstring_is_left_out() -> None:
+    before, after = shown("comment")
+    assert before == (
+        "class Stats:\n"
+        "    @staticmethod\n"
+        "    def mean(values, scale=1):\n"
+        '        """Return the mean."""\n'
+        "        # `Stats.mean([1, 3])` gives 1.3333333333333333, but it should give 2.0\n"
+        "        total = sum(values)\n"
+        "        if not values:\n"
+        "            return 0\n"
+    )
+    assert after == "\n"
+
+
+def test_the_goal_is_told_in_several_ways() -> None:
+    assert "        # wrong: return total / (len(values) + 1)\n" in shown("wrong")[0]
+    assert (
+        '        """Return the mean.\n\n        >>> Stats.mean([1, 3])\n        2.0\n        """\n'
+        in shown("docstring")[0]
+    )
+    assert shown("test")[1] == "\n\n\nassert Stats.mean([1, 3]) == 2.0\n"
+    assert "        # The mean is too small.\n" in shown("task")[0]
+
+
+def test_in_ecmascript_the_goal_is_told_in_its_own_comments_and_tests() -> None:
+    comment = shown("comment", place=SCRIPT_PLACE, text=SCRIPT)[0]
+    assert comment.startswith("export class Stats {\n  mean(values) {\n    // `Stats.mean([1, 3])` gives")
+    assert (
+        "assert.deepStrictEqual(Stats.mean([1, 3]), 2.0);"
+        in shown("test", place=SCRIPT_PLACE, text=SCRIPT)[1]
+    )
+    assert "     * @example" not in comment
+    assert (
+        " * @example\n     * Stats.mean([1, 3]) // => 2.0\n"
+        in shown("docstring", place=SCRIPT_PLACE, text=SCRIPT)[0]
+    )
+
+
+def test_an_error_that_should_be_raised_is_told_as_one() -> None:
+    goal = GoalTest(name="t", source=GoalSource.STATED, call="f(1)", wanted="raises KeyError: 1", got="None")
+    assignment = Assignment(task="x", goals=(goal,))
+    told = [request.fill for request in masked.requests(PLACE, TEXT, assignment)]
+    assert any("`f(1)` gives None, but it should raise KeyError\n" in fill.before for fill in told)
+    assert any("with pytest.raises(KeyError):\n    f(1)\n" in fill.after for fill in told)
+
+
+def test_single_lines_come_first_by_rank_then_other_masks_then_drawn_answers() -> None:
+    requests = list(masked.requests(PLACE, TEXT, ASSIGNMENT))
+    assert [(one.mask.first_line, one.telling) for one in requests[:6]] == [
+        (17, "comment"), (14, "comment"), (15, "comment"), (17, "wrong"), (14, "wrong"), (15, "wrong"),
+    ]  # fmt: skip
+    kinds = list(dict.fromkeys(one.mask.kind for one in requests))
+    assert kinds == ["line", "part", "gap", "neighbours"]
+    assert [one.draw for one in requests] == sorted(one.draw for one in requests)
+    assert all((one.fill.sampling.temperature > 0) == (one.draw > 0) for one in requests)
+    assert len({one.item for one in requests}) == len(requests)
+
+
+def test_lines_that_the_model_finds_natural_come_last_from_then_on() -> None:
+    natural: set[Mask] = set()
+    requests = masked.requests(PLACE, TEXT, ASSIGNMENT, natural=natural)
+    first = [next(requests) for _ in range(3)]
+    natural.add(first[0].mask)
+    assert [next(requests).mask.first_line for _ in range(3)] == [14, 15, 17]
+
+
+def test_without_a_call_the_tasks_words_are_told() -> None:
+    assignment = Assignment(task="The mean is too small.")
+    assert {one.telling for one in masked.requests(PLACE, TEXT, assignment)} == {"task"}
+
+
+def test_every_line_of_a_request_has_its_source() -> None:
+    request = next(masked.requests(PLACE, TEXT, ASSIGNMENT))
+    spans = request.fill.shown.spans
+    lines = request.fill.shown.split("\n")
+    told = [
+        line
+        for span in spans
+        if span.source is PromptSource.EVIDENCE
+        for line in lines[span.first - 1 : span.last]
+    ]
+    assert told == ["        # `Stats.mean([1, 3])` gives 1.3333333333333333, but it should give 2.0"]
+    source = TEXT.split("\n")
+    for span in spans:
+        if span.source is PromptSource.FILE and span.number not in {None, 9}:
+            assert span.number is not None
+            shown_lines = lines[span.first - 1 : span.last]
+            there = source[span.number - 1 : span.number - 1 + len(shown_lines)]
+            assert shown_lines == there or "<<GAP>>" in shown_lines[0]
+
+
+def test_an_answer_takes_the_place_of_the_mask() -> None:
+    done = masked.apply(PLACE, TEXT, line_mask(17), "        return total / len(values)")
+    assert done == Applied(text=TEXT.replace("(len(values) + 1)", "len(values)"))
+
+
+def test_an_answer_with_another_indentation_is_moved_where_only_that_parses() -> None:
+    done = masked.apply(PLACE, TEXT, line_mask(17), "return total / len(values)")
+    assert done == Applied(text=TEXT.replace("(len(values) + 1)", "len(values)"), repairs=("indentation",))
+
+
+def test_what_stands_there_is_no_candidate_whatever_its_blanks_and_comments() -> None:
+    for answer in (
+        "        return total / (len(values) + 1)",
+        "        return total/(len(values)+1)  # right",
+    ):
+        refused = masked.apply(PLACE, TEXT, line_mask(17), answer)
+        assert isinstance(refused, Refused)
+        assert refused.same
+
+
+def test_an_answer_that_cannot_be_right_is_refused_before_anything_runs() -> None:
+    reasons = {
+        "        return total / lenght(values)": "nothing defines the name lenght",
+        "        return total / (len(values)": "the file no longer parses",
+        "def mean():": "",
+    }
+    for answer, reason in reasons.items():
+        refused = masked.apply(PLACE, TEXT, line_mask(17), answer)
+        assert isinstance(refused, Refused)
+        assert reason in refused.reason
+        assert not refused.same
+
+
+def test_a_gap_gets_a_line_of_its_own_and_nothing_makes_nothing() -> None:
+    gap = next(
+        mask
+        for mask in other_masks(Parsed("a.py", TEXT), PLACE)
+        if mask.kind == "gap" and mask.first_line == 17
+    )
+    done = masked.apply(PLACE, TEXT, gap, "        scale = 2")
+    assert isinstance(done, Applied)
+    assert done.text == TEXT.replace("        return total /", "        scale = 2\n        return total /")
+    assert masked.apply(PLACE, TEXT, gap, "  ") == Refused(reason="the answer is empty")
+
+
+def test_an_empty_answer_takes_the_line_out() -> None:
+    text = TEXT.replace("        if not", "        total = 0\n        if not")
+    place = Place(path="a.py", name="Stats.mean", first_line=7, last_line=18, lines=(15,))
+    done = masked.apply(place, text, line_mask(15, place=place, text=text), "")
+    assert done == Applied(text=TEXT, repairs=("removed",))
+
+
+def test_windows_line_ends_stay() -> None:
+    text = TEXT.replace("\n", "\r\n")
+    request = next(masked.requests(PLACE, text, ASSIGNMENT))
+    assert "\r" not in request.fill.shown
+    done = masked.apply(PLACE, text, request.mask, "        return total / len(values)")
+    assert done == Applied(text=text.replace("(len(values) + 1)", "len(values)"))
+
+
+def test_masks_are_parts_of_lines_whole_statements_and_neighbours() -> None:
+    text = "def f(a, b):\n    c = g(\n        a,\n        b,\n    )\n    if a > b and c:\n        return c\n    return max(a, b)\n"
+    place = Place(path="a.py", name="f", first_line=1, last_line=8, lines=(2, 6, 8))
+    masks = list(other_masks(Parsed("a.py", text), place))
+    told = {
+        kind: [text[one.start : one.end] for one in masks if one.kind == kind]
+        for kind in ("statement", "part")
+    }
+    assert told["statement"] == ["    c = g(\n        a,\n        b,\n    )"]
+    assert told["part"] == ["a > b and c", "max(a, b)", "a", "b"]
+    neighbours = {(one.first_line, one.last_line) for one in masks if one.kind == "neighbours"}
+    assert {(5, 6), (6, 7), (7, 8), (6, 8), (5, 8)} <= neighbours
+    assert {one.last_line - one.first_line for one in masks if one.kind == "neighbours"} == {1, 2, 3}
+
+
+def test_the_masks_of_ecmascript_are_the_same() -> None:
+    masks = list(other_masks(Parsed("a.js", SCRIPT), SCRIPT_PLACE))
+    parts = [SCRIPT[one.start : one.end] for one in masks if one.kind == "part"]
+    assert "values.length === 1" in parts
+    assert "total / values.length" in parts
+    done = masked.apply(
+        SCRIPT_PLACE,
+        SCRIPT,
+        next(m for m in masks if SCRIPT[m.start : m.end] == "values.length === 1"),
+        "values.length === 0",
+    )
+    assert done == Applied(text=SCRIPT.replace("=== 1", "=== 0"))
+
+
+def test_a_definition_on_one_line_has_no_masks() -> None:
+    place = Place(path="a.py", name="f", first_line=1, last_line=1, lines=(1,))
+    assert list(masked.requests(place, "def f(): return 1\n", ASSIGNMENT)) == []
