@@ -3,6 +3,7 @@
 from typing import Any
 
 from clean_room_agent.artifacts.context import ContextRequest, section_texts
+from clean_room_agent.artifacts.prompt_sources import PromptSource, sourced
 from clean_room_agent.enrichment.prompt import EnrichmentInputs
 from clean_room_agent.execute.decomposed_adjustment_prompts import (
     FinalizeInputs,
@@ -19,6 +20,7 @@ from clean_room_agent.execute.decomposed_plan_prompts import (
 )
 from clean_room_agent.execute.diagnose import DoctorInputs
 from clean_room_agent.execute.edits.format import Editable
+from clean_room_agent.execute.form_prompts import FormInputs
 from clean_room_agent.execute.goal_check import GoalCheckInputs
 from clean_room_agent.execute.implement import ImplementInputs
 from clean_room_agent.execute.plan_prompts import AdjustmentInputs, MetaPlanInputs, PartPlanInputs
@@ -46,6 +48,19 @@ FIRST = f"total in {PATH}: Add all prices."
 TRIED = "- s1, failed: Sum all prices. (tests failed)"
 FAILED = "- test failure, test_total: assert 3 == 6"
 LEFT = "s2: Export total. (modify src/__init__.py)"
+FORM = FormInputs(
+    task=TASK,
+    evidence="`total([1, 2])` gives 2, but it should give 3",
+    observed="total([1, 2]): prices = [1, 2], returned 2",
+    path=PATH,
+    name="total",
+    code=sourced(CODE.rstrip("\n"), PromptSource.FILE, path=PATH, symbol="total", number=1),
+    fence="```",
+    related=sourced("def rounded(price):", PromptSource.OUTLINE, path=PATH, symbol="rounded"),
+    opening="def total(prices):",
+    language="python",
+    failed="",
+)
 SECOND = "src/menu.py: Show the total below the dishes."
 
 
@@ -67,6 +82,8 @@ INPUTS: dict[str, Any] = {
     "task_analysis": TaskAnalysisInputs(
         task=TASK, focus="", evidence="", tests="", files=(PATH, "src/menu.py"), symbols=(f"total ({PATH})",)
     ),
+    "function": FORM,
+    "lines": FORM,
     "target_judgment": SINGLE,
     "curate_data": SINGLE,
     "train_plan": TrainPlanInputs(

@@ -301,7 +301,7 @@ class _OpenAiHandler(_Handler):
         told = first_choice(text, ((text.strip(), 0.5),)) if asked and self._owner.logprobs else []
         if self.path == "/infill":
             evaluated, written = counts["prompt_tokens"], counts["completion_tokens"]
-            ended = {"stop": True, "stop_type": "limit" if reason == "length" else "word"}
+            ended: dict[str, Any] = {"stop": True, "stop_type": "limit" if reason == "length" else "word"}
             ended |= {"tokens_evaluated": evaluated, "tokens_predicted": written, "timings": {"cache_n": 0}}
             likely = {"completion_probabilities": told} if told else {}
             if not body["stream"]:

@@ -18,6 +18,7 @@ from clean_room_agent.execute.decomposed_plan_prompts import (
     SYMBOL_TARGETS,
 )
 from clean_room_agent.execute.diagnose import DOCTOR
+from clean_room_agent.execute.form_prompts import FUNCTION, LINES
 from clean_room_agent.execute.goal_check import GOAL_CHECK
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.execute.plan_prompts import ADJUSTMENT, META_PLAN, PART_PLAN
@@ -52,6 +53,8 @@ PROMPTS: tuple[Prompt[Any, Any], ...] = (
     STEP_DEPENDENCY,
     SCAFFOLD,
     IMPLEMENT,
+    FUNCTION,
+    LINES,
     DOCTOR,
     ADJUSTMENT,
     ADJUSTMENT_STEP_VIABILITY,

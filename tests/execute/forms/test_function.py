@@ -1,0 +1,295 @@
+import pytest
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import model_client
+from testing.client.scripted_transport import ScriptedTransport
+
+from clean_room_agent.artifacts.goals import GoalSource, GoalTest
+from clean_room_agent.artifacts.prompt_sources import PromptSource
+from clean_room_agent.execute.form_prompts import FUNCTION, code_blocks, read_blocks
+from clean_room_agent.execute.forms import function, lines
+from clean_room_agent.execute.forms.place import Applied, Assignment, Place, Refused
+from clean_room_agent.llm.answers import BadAnswer
+from clean_room_agent.llm.token_estimator import estimate
+
+TEXT = '''\
+import os
+
+
+def helper(value):
+    return value
+
+
+class Stats:
+    """Figures."""
+
+    @staticmethod
+    @helper
+    def mean(values, scale=1):
+        """Return the mean.
+
+        >>> Stats.mean([1, 3])
+        2.0
+        """
+        total = helper(sum(values))
+        return total / (len(values) + 1)
+
+    def other(self):
+        return os.name
+'''
+PLACE = Place(path="a.py", name="Stats.mean", first_line=11, last_line=20, lines=(20, 19))
+RIGHT = Applied(text=TEXT.replace("(len(values) + 1)", "len(values)"))
+GOAL = GoalTest(name="t", source=GoalSource.DOCUMENTED, call="Stats.mean([1, 3])", wanted="2.0", got="1.33")
+ASSIGNMENT = Assignment(task="The mean is too small.", goals=(GOAL,), observed="total = 4")
+METHOD = '''\
+    @staticmethod
+    @helper
+    def mean(values, scale=1):
+        """Return the mean."""
+        total = helper(sum(values))
+        return total / len(values)
+'''
+SCRIPT = """\
+import { sum } from "./sum.js";
+
+export class Stats {
+  mean(values) {
+    return sum(values) / (values.length + 1);
+  }
+}
+
+export function top(values) {
+  return values[1];
+}
+"""
+IN_CLASS = Place(path="a.js", name="Stats.mean", first_line=4, last_line=6, lines=(5,))
+AT_TOP = Place(path="a.js", name="top", first_line=9, last_line=11, lines=(10,))
+
+
+def fenced(code: str) -> str:
+    return f"```python\n{code}```\n"
+
+
+def undented(code: str) -> str:
+    return "".join(line[4:] if line.strip() else line for line in code.splitlines(keepends=True))
+
+
+BODY = "total = helper(sum(values))\nreturn total / len(values)\n"
+ANSWERS = {
+    "as it was asked for": fenced(METHOD),
+    "prose around it": f"The bug is here.\n\n{fenced(METHOD)}\nNow it works.",
+    "no fence": METHOD,
+    "prose and no fence": f"Here is the code:\n\n{METHOD}",
+    "a fence that is not closed": f"```python\n{METHOD}",
+    "at the top level": fenced(undented(METHOD)),
+    "without decorators": fenced(METHOD.partition("@helper\n")[2]),
+    "with one of the decorators": fenced(METHOD.replace("    @helper\n", "")),
+    "without docstring": fenced(METHOD.replace('        """Return the mean."""\n', "")),
+    "with another docstring": fenced(METHOD.replace("Return the mean.", "Return it.")),
+    "with an import above": fenced("import os\nimport math\n\n\n" + undented(METHOD)),
+    "with another definition": fenced("def helper(value):\n    return value\n\n\n" + undented(METHOD)),
+    "in its class": fenced(f"class Stats:\n{METHOD}"),
+    "in its class with the other methods": fenced(
+        f'class Stats:\n    """Figures."""\n\n{METHOD}\n    def other(self):\n        return 1\n'
+    ),
+    "a body without its head": fenced(BODY),
+    "an indented body": fenced("".join(f"        {line}\n" for line in BODY.splitlines())),
+    "the same twice": fenced(METHOD) + "\nAnd again:\n" + fenced(METHOD),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_what_small_models_do_to_a_definition_is_repaired(name: str) -> None:
+    done = function.apply(PLACE, TEXT, ANSWERS[name])
+    assert isinstance(done, Applied), done
+    assert done.text == RIGHT.text
+    usual = {"as it was asked for", "prose around it", "a fence that is not closed", "with another docstring"}
+    assert bool(done.repairs) == (name not in usual)
+
+
+def test_repairs_are_named_so_that_they_can_be_counted() -> None:
+    done = function.apply(PLACE, TEXT, fenced(undented(METHOD).partition("@helper\n")[2]))
+    assert isinstance(done, Applied)
+    assert done.repairs == ("indentation", "decorators")
+
+
+REFUSED = {
+    "nothing": ("", "not one block of code"),
+    "prose": ("I cannot see a bug in this code.", "neither the definition nor its body"),
+    "another name": (fenced(METHOD.replace("mean", "average")), "does not define mean, but average"),
+    "two versions": (
+        fenced(METHOD) + fenced(METHOD.replace("len(values)", "max(len(values), 1)")),
+        "2 times, each differently",
+    ),
+    "an unknown name": (
+        fenced(METHOD.replace("len(values)", "count(values)")),
+        "nothing defines the name count",
+    ),
+    "a syntax error": (fenced(METHOD.replace("len(values)", "len(values")), ""),
+    "cut off": ("```python\n" + METHOD.partition("sum(")[0] + "sum(", ""),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_has_no_one_reading_is_refused_with_the_reason(name: str) -> None:
+    answer, reason = REFUSED[name]
+    refused = function.apply(PLACE, TEXT, answer)
+    assert isinstance(refused, Refused)
+    assert reason in refused.reason
+    assert not refused.same
+
+
+def test_the_same_code_is_no_candidate() -> None:
+    answer = fenced(METHOD.replace("len(values)", "(len(values) + 1)"))
+    refused = function.apply(PLACE, TEXT, answer)
+    assert isinstance(refused, Refused)
+    assert refused.same
+
+
+def test_an_import_or_a_helper_that_the_answer_needs_comes_along() -> None:
+    code = "import math\n\n\ndef half(value):\n    return value / 2\n\n\n"
+    answer = fenced(code + undented(METHOD).replace("total / len", "math.floor(half(total)) / len"))
+    done = function.apply(PLACE, TEXT, answer)
+    assert isinstance(done, Applied)
+    assert done.text.startswith("import os\nimport math\n\n\ndef helper")
+    assert "\n\n\ndef half(value):\n    return value / 2\n\n\nclass Stats:" in done.text
+    assert done.repairs[-2:] == ("imports", "helpers")
+
+
+def test_the_lines_of_a_string_keep_their_blanks() -> None:
+    text = "class A:\n    def f(self):\n        x = 1\n        return x\n"
+    place = Place(path="a.py", name="A.f", first_line=2, last_line=4, lines=(3,))
+    answer = fenced('def f(self):\n    x = """a\n  b\n"""\n    return x\n')
+    done = function.apply(place, text, answer)
+    assert isinstance(done, Applied)
+    assert done.text == 'class A:\n    def f(self):\n        x = """a\n  b\n"""\n        return x\n'
+
+
+def test_other_definitions_stay_as_they_are() -> None:
+    done = function.apply(PLACE, TEXT, ANSWERS["in its class with the other methods"])
+    assert isinstance(done, Applied)
+    assert "return os.name" in done.text
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "```js\n  mean(values) {\n    return sum(values) / values.length;\n  }\n```",
+        "```js\nmean(values) {\n  return sum(values) / values.length;\n}\n```",
+        "```js\nexport class Stats {\n  mean(values) {\n    return sum(values) / values.length;\n  }\n}\n```",
+        "```js\nreturn sum(values) / values.length;\n```",
+    ],
+)
+def test_a_method_of_ecmascript_is_read_as_tolerantly(answer: str) -> None:
+    done = function.apply(IN_CLASS, SCRIPT, answer)
+    assert isinstance(done, Applied), done
+    assert done.text == SCRIPT.replace("(values.length + 1)", "values.length")
+
+
+def test_an_export_that_was_dropped_is_put_back() -> None:
+    done = function.apply(AT_TOP, SCRIPT, "```js\nfunction top(values) {\n  return values[0];\n}\n```")
+    assert isinstance(done, Applied)
+    assert done == Applied(text=SCRIPT.replace("values[1]", "values[0]"), repairs=("export",))
+    refused = function.apply(AT_TOP, SCRIPT, "```js\nfunction top(values) {\n  return vals[0];\n}\n```")
+    assert refused == Refused(reason="nothing defines the name vals")
+
+
+def test_windows_line_ends_stay() -> None:
+    done = function.apply(PLACE, TEXT.replace("\n", "\r\n"), ANSWERS["at the top level"])
+    assert isinstance(done, Applied)
+    assert done.text == RIGHT.text.replace("\n", "\r\n")
+
+
+def test_the_prompt_shows_the_goal_the_code_and_what_it_calls() -> None:
+    request = next(function.requests(PLACE, TEXT, ASSIGNMENT))
+    told = FUNCTION.render(request.inputs)
+    assert "`Stats.mean([1, 3])` gives 1.33, but it should give 2.0" in told
+    assert "total = 4" in told
+    assert "## What the code to change uses\ndef helper(value):\n" in told
+    assert (
+        'class Stats:\n    @staticmethod\n    @helper\n    def mean(values, scale=1):\n        """Return the mean."""\n'
+        in told
+    )
+    assert ">>>" not in told
+    assert "```python\n    def mean(values, scale=1):" in told
+    lines_shown = {span.number for span in told.spans if span.source is PromptSource.FILE}
+    assert {8, 11, 19} <= lines_shown
+
+
+def test_a_long_prompt_leaves_out_what_matters_least_and_a_long_definition_is_not_asked_for() -> None:
+    wide = Assignment(task="x", observed="value = 1\n" * 900, related="def f(): ...\n" * 100)
+    request = next(function.requests(PLACE, TEXT, wide))
+    assert request.inputs.observed == ""
+    assert request.inputs.related == ""
+    assert estimate(FUNCTION.render(request.inputs)) <= 1500
+    long = TEXT.replace("        total =", "        values = sorted(values)\n" * 400 + "        total =")
+    place = Place(path="a.py", name="Stats.mean", first_line=11, last_line=420, lines=(420,))
+    assert list(function.requests(place, long, ASSIGNMENT)) == []
+
+
+def test_the_first_draw_is_the_likeliest_answer() -> None:
+    draws = list(function.requests(PLACE, TEXT, ASSIGNMENT, draws=3))
+    assert [draw.sampling.temperature > 0 for draw in draws] == [False, True, True]
+    assert len({draw.sampling.seed for draw in draws}) == 3
+
+
+def test_a_question_is_asked_and_read_like_any_other() -> None:
+    request = next(function.requests(PLACE, TEXT, ASSIGNMENT))
+    reply = model_client(ScriptedTransport([ANSWERS["prose around it"]]), MemorySink()).ask(
+        request.prompt, request.inputs, pass_id="t:p", sampling=request.sampling, repair=False
+    )
+    assert isinstance(reply.value, str)
+    done = function.apply(PLACE, TEXT, reply.value)
+    assert isinstance(done, Applied)
+    assert done.text == RIGHT.text
+
+
+LINES_ANSWER = "BEFORE:\n```python\nreturn total / (len(values) + 1)\n```\nAFTER:\n```python\nreturn total / len(values)\n```"
+
+
+def blocks(answer: str) -> tuple[str, str]:
+    read = read_blocks(answer)
+    assert not isinstance(read, BadAnswer)
+    return read
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        LINES_ANSWER,
+        LINES_ANSWER.replace("\nreturn", "\n        return"),
+        LINES_ANSWER.replace("\nreturn", "\n    return"),
+        "The mistake is a wrong divisor.\n" + LINES_ANSWER,
+        "```python\n# BEFORE\nreturn total / (len(values) + 1)\n# AFTER\nreturn total / len(values)\n```",
+        "BEFORE:\n        return total / (len(values) + 1)\nAFTER:\n        return total / len(values)",
+    ],
+)
+def test_wrong_lines_are_replaced_whatever_their_indentation(answer: str) -> None:
+    done = lines.apply(PLACE, TEXT, blocks(answer))
+    assert isinstance(done, Applied), done
+    assert done.text == RIGHT.text
+
+
+def test_lines_that_are_not_there_once_are_refused() -> None:
+    assert lines.apply(PLACE, TEXT, ("return 1", "return 2")) == Refused(
+        reason="the lines that should be replaced are not in Stats.mean"
+    )
+    text = TEXT.replace("        return total", "        total = helper(sum(values))\n        return total")
+    twice = Place(path="a.py", name="Stats.mean", first_line=11, last_line=21, lines=(20,))
+    assert lines.apply(twice, text, ("total = helper(sum(values))", "total = 0")) == Refused(
+        reason="the lines that should be replaced are 2 times in Stats.mean"
+    )
+    assert lines.apply(PLACE, TEXT, ("Return the mean.", "x")) == Refused(
+        reason="the lines that should be replaced are not in Stats.mean"
+    )
+
+
+def test_lines_with_a_block_keep_its_steps() -> None:
+    after = "if not values:\n    return 0\nreturn total / len(values)"
+    done = lines.apply(PLACE, TEXT, ("return total / (len(values) + 1)", after))
+    assert isinstance(done, Applied)
+    assert "        if not values:\n            return 0\n        return total / len(values)\n" in done.text
+
+
+def test_an_answer_without_blocks_is_unreadable() -> None:
+    assert isinstance(read_blocks("I cannot say."), BadAnswer)
+    assert code_blocks("a\n```\nb\n```\nc\n~~~js\nd") == ["b", "d"]
