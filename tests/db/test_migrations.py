@@ -11,6 +11,7 @@ from clean_room_agent.db.migrations import SCHEMA_FOLDER, migrations, version_of
 from clean_room_agent.errors import SchemaError
 
 EVENT = "INSERT INTO events (task_id, kind, detail, timestamp) VALUES ('t', 'k', 'kept', 'now')"
+TRIGGERS = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'orchestrator_runs'"
 SECOND = """
 -- A column with a default, and a table; a comment with a ; in it.
 ALTER TABLE events ADD COLUMN weight INTEGER NOT NULL DEFAULT 7;
@@ -64,6 +65,34 @@ def test_a_record_of_the_first_schema_is_brought_up_by_this_program(old: Path) -
     with closing(connect_file("raw", old)) as conn:
         assert version_of(conn) == len(migrations(SCHEMA_FOLDER / "raw"))
         assert conn.execute("SELECT detail FROM events").fetchone()[0] == "kept"
+
+
+def test_runs_of_an_old_record_are_kept_when_their_table_is_made_anew(old: Path) -> None:
+    run = "INSERT INTO orchestrator_runs (task_id, repo_path, task_description, status, timestamp) VALUES "
+    with closing(sqlite3.connect(old)) as conn:
+        conn.execute(f"{run} ('t', '/r', 'words', 'complete', 'now')")
+        conn.execute(
+            "INSERT INTO task_runs (task_id, repo_path, mode, execute_model, context_window, reserved_tokens, stages, timestamp)"
+            " VALUES ('t:a', '/r', 'plan', 'm', 1, 0, '', 'now')"
+        )
+        conn.execute(
+            "INSERT INTO orchestrator_passes (orchestrator_run_id, task_run_id, pass_type, sequence_order, timestamp)"
+            " VALUES (1, 1, 'meta_plan', 0, 'now')"
+        )
+        conn.commit()
+        triggers = conn.execute(TRIGGERS).fetchall()
+    with closing(connect_file("raw", old)) as conn:
+        assert conn.execute("SELECT task_description, status FROM orchestrator_runs").fetchone()[:] == (
+            "words",
+            "complete",
+        )
+        assert {row[0] for row in triggers} <= {row[0] for row in conn.execute(TRIGGERS)}
+        conn.execute("UPDATE orchestrator_runs SET status = 'unproven'")
+        for refused in ("DELETE FROM orchestrator_runs", "UPDATE orchestrator_runs SET task_id = 'u'"):
+            with pytest.raises(sqlite3.IntegrityError, match="never"):
+                conn.execute(refused)
+        with pytest.raises(sqlite3.IntegrityError, match="never replaced"):
+            conn.execute(f"{run.replace('INSERT', 'REPLACE')} ('t', '/r', 'other', 'complete', 'now')")
 
 
 def content(conn: sqlite3.Connection) -> list[object]:

@@ -86,6 +86,20 @@ class Goals(Struct, frozen=True, kw_only=True):
     """What the user is told: that what the words say does not happen here, or what would help."""
 
 
+class GoalOutcome(Struct, frozen=True, kw_only=True):
+    """What a goal test gave before the change, and gives after it."""
+
+    name: str
+    source: GoalSource
+    trust: Trust
+    before: str = ""
+    """What it gave at the base, in one line; "" if that is unknown."""
+    after: str = ""
+    """What it gives now; "" if it was not run."""
+    green: bool
+    """Whether it passes now, also with the tests as they were before the change."""
+
+
 class ObservedCall(Struct, frozen=True, kw_only=True):
     """One call on the way to the failure. Values are shortened, and secrets in them are removed."""
 

@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from clean_room_agent.artifacts.context import RefinementRequest
+from clean_room_agent.artifacts.goals import GoalOutcome
 from clean_room_agent.errors import BudgetSpent, CraError, Interrupted
 
 DoctorDecision = Literal["retry_with_fix", "replan", "skip_step", "fatal_error", "rollback_provider"]
@@ -96,6 +97,9 @@ class RunStatus(StrEnum):
     INTERRUPTED = "interrupted"
     NEEDS_HUMAN = "needs_human"
     COMPLETE = "complete"
+    """A goal test shows that the task is done, and nothing that passed fails."""
+    UNPROVEN = "unproven"
+    """Something was changed and nothing fails, but no goal test shows that the task is done."""
     PARTIAL = "partial"
     FAILED = "failed"
 
@@ -136,6 +140,8 @@ class OrchestratorResult(Struct, frozen=True, kw_only=True):
     cumulative_diff: str = ""
     branch: str = ""
     passes: tuple[PassResult, ...] = ()
+    evidence: tuple[GoalOutcome, ...] = ()
+    """What became of each goal test, in the order of the run's goals."""
 
 
 def status_of(error: BaseException) -> RunStatus:
@@ -166,6 +172,10 @@ class EventKind(StrEnum):
     """The run was resumed; what had changed in the configuration, in words."""
     RESUMED_WITH = "resumed_with"
     """The whole configuration of a resumed run, as JSON."""
+    EVIDENCE_GIVEN = "evidence_given"
+    """How the user says that the task is judged, and where it is, as JSON."""
+    EVIDENCE = "evidence"
+    """What became of each goal test, as JSON."""
     HINT = "hint"
     """What the user told a resumed run."""
     NOTE = "note"

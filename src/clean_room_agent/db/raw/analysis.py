@@ -20,7 +20,7 @@ GROUP BY c.call_type, c.model ORDER BY c.call_type, c.model
 """
 ENDED_RUNS = """
 SELECT task_id, repo_path, task_description, status, timestamp, coalesce(nullif(snapshot_commit, ''), base_commit)
-FROM orchestrator_runs WHERE command = 'solve' AND status IN ('complete', 'partial', 'failed', 'needs_human')
+FROM orchestrator_runs WHERE command = 'solve' AND status IN ('complete', 'unproven', 'partial', 'failed', 'needs_human')
 ORDER BY id
 """
 DECISIONS = f"""

@@ -51,7 +51,7 @@ JSON_COLUMNS: Mapping[str, tuple[str, ...]] = {
 }
 """Columns of JSON that rows have as text; an event's may also hold words."""
 # An SQL condition on the id of a pass.
-OF_ENDED_RUN = """EXISTS (SELECT 1 FROM orchestrator_runs AS o WHERE o.status IN ('complete', 'failed', 'partial')
+OF_ENDED_RUN = """EXISTS (SELECT 1 FROM orchestrator_runs AS o WHERE o.status IN ('complete', 'unproven', 'failed', 'partial')
                 AND o.task_id = substr({0}, 1, instr({0}, ':') - 1))"""
 CHAINS = (
     (
@@ -108,10 +108,10 @@ CHAINS = (
         ORDER BY c.id""",  # noqa: S608
     ),
     (
-        "run {0} is complete, and its pass {1} has no end",
-        """SELECT r.task_id, t.task_id FROM orchestrator_runs AS r
+        "run {0} is {2}, and its pass {1} has no end",
+        """SELECT r.task_id, t.task_id, r.status FROM orchestrator_runs AS r
         JOIN orchestrator_passes AS p ON p.orchestrator_run_id = r.id JOIN task_runs AS t ON t.id = p.task_run_id
-        WHERE r.status = 'complete' AND t.completed_at IS NULL ORDER BY t.id""",
+        WHERE r.status IN ('complete', 'unproven') AND t.completed_at IS NULL ORDER BY t.id""",
     ),
     (
         "run {0} has the branch {1} and no result",
