@@ -124,6 +124,9 @@ class MemoryCommits(RunCommits):
         if self.head != self.base:
             self.history.refs["head"] = self.head
 
-    def land(self, branch: str, before: tuple[str, str]) -> str:
-        self.history.refs[branch] = self.head
+    def remake(self, commit: str, files: Mapping[str, FileChange | None], parent: str) -> str:
+        return self.commit(files, "", parent=parent)
+
+    def land(self, branch: str, before: tuple[str, str], commit: str = "") -> str:
+        self.history.refs[branch] = commit or self.head
         return branch

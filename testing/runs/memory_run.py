@@ -26,6 +26,7 @@ from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.orchestrator.config import (
     EditConfig,
+    EvidenceConfig,
     OrchestratorConfig,
     RecoveryConfig,
     SolveConfig,
@@ -61,6 +62,8 @@ class MemoryRunner(TestRunner, kw_only=True):
     history: MemoryHistory
     tests: Tests
     commands_run: list[str] = field(default_factory=list)
+    exits: Callable[[str, Files], int] = lambda _command, _files: 0
+    """How another command ends on the files that are checked out."""
 
     def checkout(self, commit: str) -> None:
         self.tree.clean_at = commit
@@ -69,7 +72,8 @@ class MemoryRunner(TestRunner, kw_only=True):
         return None, None
 
     def run_apart(self, command: str) -> tuple[int, str]:
-        return 0, ""
+        code = self.exits(command, self.history.files[self.tree.clean_at])
+        return code, f"{command} says {code}\n"
 
     def _run(
         self,
@@ -296,6 +300,7 @@ def limits_of(**tables: Mapping[str, Any]) -> RunLimits:
         orchestrator=msgspec.convert(tables.get("orchestrator", {}), OrchestratorConfig),
         edit=msgspec.convert(tables.get("edit", {}), EditConfig),
         recovery=msgspec.convert(tables.get("recovery", {}), RecoveryConfig),
+        evidence=msgspec.convert(tables.get("evidence", {}), EvidenceConfig),
     )
 
 

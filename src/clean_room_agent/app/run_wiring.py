@@ -167,6 +167,7 @@ def task_of(settings: Settings, task_id: str, description: str, hints: tuple[Hin
         orchestrator=settings.orchestrator,
         edit=settings.edit,
         recovery=settings.recovery,
+        evidence=settings.evidence,
     )
     return Task(task_id=task_id, description=description, hints=Hints(hints), limits=limits)
 

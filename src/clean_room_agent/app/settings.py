@@ -26,6 +26,7 @@ from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.orchestrator.config import (
     EditConfig,
+    EvidenceConfig,
     OrchestratorConfig,
     RecoveryConfig,
     SandboxConfig,
@@ -61,6 +62,7 @@ TABLES: dict[str, type[ConfigSlice]] = {
     "conventions": ConventionsConfig,
     "solve": SolveConfig,
     "testing": TestingConfig,
+    "evidence": EvidenceConfig,
     "orchestrator": OrchestratorConfig,
     "recovery": RecoveryConfig,
     "edit": EditConfig,
@@ -150,6 +152,11 @@ class Settings(Struct, frozen=True, kw_only=True, dict=True):
     def testing(self) -> TestingConfig:
         """[testing]."""
         return load_slice(self.data, "testing", TestingConfig, source=self.source)
+
+    @cached_property
+    def evidence(self) -> EvidenceConfig:
+        """[evidence]."""
+        return load_slice(self.data, "evidence", EvidenceConfig, source=self.source)
 
     @cached_property
     def orchestrator(self) -> OrchestratorConfig:

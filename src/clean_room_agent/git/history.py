@@ -128,6 +128,15 @@ def has_commit(repo: Repository, commit: str) -> bool:
     return True
 
 
+def date_and_message(repo: Repository, commit: str) -> tuple[str, str]:
+    """When the commit was made (in git's raw format), and its message."""
+    said = repo.git(
+        "show", "-s", "--date=raw", "--format=%cd%n%B", "--end-of-options", require_hex(commit)
+    ).decode("utf-8", "replace")
+    date, _, message = said.partition("\n")
+    return date, message.rstrip("\n") + "\n"
+
+
 def read_blob(repo: Repository, commit: str, path: str) -> bytes | None:
     """A file of a commit as it is stored (line endings may differ from a worktree's); None if it has no such file.
 

@@ -18,6 +18,7 @@ from clean_room_agent.git.commits import FileChange, commit_files, conversions_a
 from clean_room_agent.git.history import (
     ChangedPath,
     changed_paths,
+    date_and_message,
     diff,
     has_commit,
     list_tree,
@@ -203,10 +204,21 @@ class RunCommits:
             update_ref(self.repo, ref, self.head, expected=self._kept_head, synced=self._synced)
             self._kept_head = self.head
 
-    def land(self, branch: str, before: tuple[str, str]) -> str:
-        """Put a branch at the head, and return its name: `branch`, or that with a number appended; see `git.branches.land`."""
+    def remake(self, commit: str, files: Mapping[str, FileChange | None], parent: str) -> str:
+        """Create a commit like `commit` (message, date) on another parent, in which `files` are as given; made again, it is the
+        same.
+        """
+        with self._interrupts.shield(), self._timed(TimeKind.GIT, "commit"):
+            date, message = date_and_message(self.repo, commit)
+            self._author = self._author or author_of(self.repo)
+            return commit_files(self.repo, parent, files, message, self._author, date=date)
+
+    def land(self, branch: str, before: tuple[str, str], commit: str = "") -> str:
+        """Put a branch at the head, or at `commit`, and return its name: `branch`, or that with a number appended; see
+        `git.branches.land`.
+        """
         with self._timed(TimeKind.GIT, "branch"):
-            return land(self.repo, branch, self.head, before=before, synced=self._synced)
+            return land(self.repo, branch, commit or self.head, before=before, synced=self._synced)
 
 
 class Scaffold(Struct, frozen=True, kw_only=True):

@@ -45,7 +45,7 @@ Category = Literal[
 `untouched`: the only fault was that a target of the step was left unchanged. The last three are never read from an
 error; only a diagnosis names them.
 """
-Accept = Literal["all-pass", "no-new-failures", "untested"]
+Accept = Literal["all-pass", "no-new-failures", "untested", "green"]
 FolderMode = Literal["copy", "link"]
 FolderModeInside = Literal["mount", "copy"]
 SandboxMode = Literal["auto", "bwrap", "none"]
@@ -235,10 +235,22 @@ class TestingConfig(ConfigSlice, frozen=True, kw_only=True):
     accept: Annotated[
         Accept,
         Meta(
-            description='when a result is complete: "all-pass", "no-new-failures" where the tests were red before, or "untested" '
-            "where there are none"
+            description='which tests of a result may fail: with "all-pass" none, with "no-new-failures" those that failed before; '
+            '"untested" where there are none. "green": as all-pass, and an unproven result ends with exit code 0, too, where '
+            "no test can show that the task is done"
         ),
     ] = "all-pass"
+
+
+class EvidenceConfig(ConfigSlice, frozen=True, kw_only=True):
+    """[evidence]: the goal tests, which show that a task is done."""
+
+    keep: Annotated[
+        bool,
+        Meta(
+            description="whether the branch begins with a commit of the goal tests that were added; the record has them in any case"
+        ),
+    ] = True
 
 
 class WorktreeConfig(ConfigSlice, frozen=True, kw_only=True):

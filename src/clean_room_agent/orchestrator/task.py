@@ -6,7 +6,13 @@ from msgspec import Struct
 
 from clean_room_agent.artifacts.names import relative_pass
 from clean_room_agent.artifacts.outcomes import EventKind
-from clean_room_agent.orchestrator.config import EditConfig, OrchestratorConfig, RecoveryConfig, SolveConfig
+from clean_room_agent.orchestrator.config import (
+    EditConfig,
+    EvidenceConfig,
+    OrchestratorConfig,
+    RecoveryConfig,
+    SolveConfig,
+)
 
 if TYPE_CHECKING:
     from clean_room_agent.artifacts.plans import MetaPlan, PartPlan
@@ -76,6 +82,7 @@ class RunLimits(Struct, frozen=True, kw_only=True):
     orchestrator: OrchestratorConfig
     edit: EditConfig
     recovery: RecoveryConfig
+    evidence: EvidenceConfig = EvidenceConfig()
 
 
 class Task(Struct, frozen=True, kw_only=True):
