@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 from testing.runs.memory_run import MemoryProject, MemoryRun, memory_project, part_plan, step
 
-from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.artifacts.goals import Goals, GoalSource, GoalTest
+from clean_room_agent.artifacts.outcomes import EventKind, RunStatus
 from clean_room_agent.orchestrator.events import RunFinished
 from clean_room_agent.orchestrator.finishing import Solved, finish, tampering
 from clean_room_agent.orchestrator.full_tests import run_baseline
+from clean_room_agent.orchestrator.goal_verdict import repository_goals
 from clean_room_agent.orchestrator.run import StepDone, StepFailed
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.orchestrator.testing.deciding import NO_TRACE, Trace
@@ -88,11 +90,16 @@ def ended(
     stop: str = "",
     testing: Mapping[str, str] | None = None,
     trace: Trace = NO_TRACE,
+    goals: Goals | None = None,
+    limits: Mapping[str, Mapping[str, object]] | None = None,
+    exits: Callable[[str, Mapping[str, str]], int] | None = None,
 ) -> tuple[MemoryRun, Solved]:
-    """A run that has accepted a step with these changes, at its end."""
-    memory = project.open(lambda _: "", testing=testing)
+    """A run that has accepted a step with these changes, at its end; by default its goals are the red tests of the base."""
+    memory = project.open(lambda _: "", testing=testing, **(limits or {}))
+    memory.runner.exits = exits or memory.runner.exits
     run, plan = memory.run, memory.run.progress.plan
     baseline = run_baseline(run)
+    run.progress.goals = repository_goals(baseline) if goals is None else goals
     run.progress.trace = trace
     plan.parts_done, plan.total_parts = parts
     if changed is not None:
@@ -157,6 +164,138 @@ def test_goal_tests_that_stay_red_make_the_result_partial(project: MemoryProject
     assert end.result.status is RunStatus.PARTIAL
     assert end.verdict is not None
     assert not end.verdict.complete
+
+
+def test_a_result_that_turned_no_red_test_green_is_unproven(tmp_path: Path) -> None:
+    with memory_project(tmp_path, FILES, lambda _: {"t": "passed"}) as project:
+        _, end = ended(project, {"a.py": "a = 1\n"})
+    assert end.result.status is RunStatus.UNPROVEN
+    assert end.result.reason.startswith("nothing fails, and nothing shows that the task is done")
+    assert end.result.branch, "it lands as a complete one does"
+    assert end.result.evidence == ()
+
+
+def test_evidence_names_what_went_from_red_to_green(project: MemoryProject) -> None:
+    _, end = ended(project, {"a.py": "a = 1\n"})
+    (one,) = end.result.evidence
+    assert (one.name, one.source, one.trust, one.green) == (
+        "tests/test_a.py::test",
+        GoalSource.REPOSITORY,
+        "proof",
+        True,
+    )
+    assert json.loads(dict(project.events())[EventKind.EVIDENCE])[0]["name"] == one.name
+
+
+def test_a_goal_test_that_passes_only_as_the_result_changes_it_shows_nothing(tmp_path: Path) -> None:
+    def weakened(files: Mapping[str, str]) -> dict[str, Outcome]:
+        green = "= 1" in files["a.py"] or "weak" in files["tests/test_a.py"]
+        return {"tests/test_a.py::test": "passed" if green else "failed", "tests/test_a.py::other": "passed"}
+
+    given = PlanGiven(single=part_plan(step("s1", "a.py", "tests/test_a.py")))
+    with memory_project(tmp_path, FILES, weakened) as project:
+        _, end = ended(project, {"tests/test_a.py": "weak\n"}, given)
+        assert (end.result.status, end.result.evidence[0].green) == (RunStatus.UNPROVEN, False)
+        assert end.result.reason == (
+            "tests/test_a.py::test passes only with what the result changes about the tests"
+        )
+        _, end = ended(project, {"tests/test_a.py": "weak\n", "a.py": "a = 1\n"}, given)
+        assert end.result.status is RunStatus.COMPLETE, "it passes with the test as it was, too"
+
+
+def with_goal(source: GoalSource, files: Mapping[str, str], project: MemoryProject) -> Goals:
+    """A goal test of this source that was added, in a commit of these files."""
+    goal = GoalTest(
+        name="tests/test_g.py::test", source=source, path="tests/test_g.py", code="x", got="1", wanted="2"
+    )
+    return Goals(tests=(goal,), commit=project.history.add({**project.files, **files}))
+
+
+ADDED = {"tests/test_g.py": "goal\n"}
+
+
+def goal_green_if_two(files: Mapping[str, str]) -> dict[str, Outcome]:
+    found: dict[str, Outcome] = {"tests/test_a.py::test": "passed"}
+    if "goal" in files.get("tests/test_g.py", ""):
+        found["tests/test_g.py::test"] = "passed" if "= 2" in files["a.py"] else "failed"
+    return found
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "status"),
+    [
+        (GoalSource.STATED, "a = 2\n", RunStatus.COMPLETE),
+        (GoalSource.DOCUMENTED, "a = 2\n", RunStatus.COMPLETE),
+        (GoalSource.GIVEN, "a = 2\n", RunStatus.COMPLETE),
+        (GoalSource.WRITTEN, "a = 2\n", RunStatus.UNPROVEN),
+        (GoalSource.STATED, "a = 1\n", RunStatus.UNPROVEN),
+        (GoalSource.DOCUMENTED, "a = 1\n", RunStatus.UNPROVEN),
+        (GoalSource.WRITTEN, "a = 1\n", RunStatus.UNPROVEN),
+        (GoalSource.GIVEN, "a = 1\n", RunStatus.PARTIAL),
+    ],
+)
+def test_a_goal_test_that_was_added_decides_by_its_trust(
+    tmp_path: Path, source: GoalSource, text: str, status: RunStatus
+) -> None:
+    with memory_project(tmp_path, FILES, goal_green_if_two) as project:
+        goals = with_goal(source, ADDED, project)
+        _, end = ended(project, {"a.py": text, **ADDED}, goals=goals)
+        assert end.result.status is status, end.result.reason
+        assert end.touched == (), "it is no change of the result"
+        assert end.result.evidence[0].after == ("2" if text == "a = 2\n" else "fails")
+
+
+def test_a_result_that_makes_a_goal_test_weaker_is_judged_by_the_test_as_it_was_added(tmp_path: Path) -> None:
+    def weakened(files: Mapping[str, str]) -> dict[str, Outcome]:
+        found = goal_green_if_two(files)
+        if "weak" in files.get("tests/test_g.py", ""):
+            found["tests/test_g.py::test"] = "passed"
+        return found
+
+    with memory_project(tmp_path, FILES, weakened) as project:
+        goals = with_goal(GoalSource.STATED, ADDED, project)
+        _, end = ended(project, {"a.py": "a = 1\n", "tests/test_g.py": "goal, weak\n"}, goals=goals)
+        assert end.result.status is RunStatus.UNPROVEN
+        assert not end.result.evidence[0].green
+
+
+def test_where_only_goal_tests_were_added_nothing_is_landed(tmp_path: Path) -> None:
+    with memory_project(tmp_path, FILES, goal_green_if_two) as project:
+        goals = with_goal(GoalSource.STATED, ADDED, project)
+        memory = project.open(lambda _: "")
+        baseline = run_baseline(memory.run)
+        memory.run.progress.goals = goals
+        memory.run.commits.head = goals.commit
+        end = finish(memory.run, baseline, PlanGiven())
+    assert (end.result.status, end.result.branch, end.result_commit) == (RunStatus.FAILED, "", "")
+
+
+def test_goal_tests_that_are_not_to_be_kept_are_not_on_the_branch(tmp_path: Path) -> None:
+    with memory_project(tmp_path, FILES, goal_green_if_two) as project:
+        goals = with_goal(GoalSource.STATED, ADDED, project)
+        memory, end = ended(
+            project, {"a.py": "a = 2\n", **ADDED}, goals=goals, limits={"evidence": {"keep": False}}
+        )
+        assert end.result.status is RunStatus.COMPLETE
+        assert project.history.files[end.result_commit] == {**FILES, "a.py": "a = 2\n"}
+        assert project.history.refs[end.result.branch] == end.result_commit
+        assert "tests/test_g.py" in project.history.files[memory.run.commits.head], "what was tested is kept"
+        assert "test_g" not in end.result.cumulative_diff
+
+
+@pytest.mark.parametrize(("code", "status"), [(0, RunStatus.COMPLETE), (3, RunStatus.PARTIAL)])
+def test_a_command_that_was_given_is_run_at_the_end(tmp_path: Path, code: int, status: RunStatus) -> None:
+    goal = GoalTest(name="sh: ./check", source=GoalSource.GIVEN, command="./check", got="exit 1")
+    with memory_project(tmp_path, FILES, lambda _: {"t": "passed"}) as project:
+        _, end = ended(
+            project,
+            {"a.py": "a = 1\n"},
+            goals=Goals(tests=(goal,)),
+            exits=lambda _, files: code if files["a.py"] == "a = 1\n" else 1,
+        )
+    assert end.result.status is status, end.result.reason
+    after = "exit 0" if code == 0 else "exit 3: ./check says 3"
+    assert (end.result.evidence[0].before, end.result.evidence[0].after) == ("exit 1", after)
 
 
 def test_configuration_of_the_tests_that_the_model_adds_is_taken_away_to_judge(

@@ -99,6 +99,16 @@ class GoalOutcome(Struct, frozen=True, kw_only=True):
     green: bool
     """Whether it passes now, also with the tests as they were before the change."""
 
+    @property
+    def shows(self) -> bool:
+        """Whether it shows that the task is done."""
+        return self.green and self.trust != "hint"
+
+    @property
+    def words(self) -> str:
+        """What it gave before and gives now, in one line."""
+        return f"{self.name}: {self.before or 'failed'} before, {self.after or 'not run'} now"
+
 
 class ObservedCall(Struct, frozen=True, kw_only=True):
     """One call on the way to the failure. Values are shortened, and secrets in them are removed."""

@@ -8,11 +8,13 @@ assertions is found in the diff, since no report would show it.
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping
+from functools import partial
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from clean_room_agent.artifacts.goals import GoalOutcome
 from clean_room_agent.artifacts.names import BRANCHES, short_id
 from clean_room_agent.artifacts.outcomes import EventKind, OrchestratorResult, RunStatus
 from clean_room_agent.execute.edits.rules import tool_settings
@@ -22,10 +24,19 @@ from clean_room_agent.json_values import to_plain
 from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.events import RunFinished
 from clean_room_agent.orchestrator.full_tests import note_tests, unstable_tests
+from clean_room_agent.orchestrator.goal_commits import without_goal_tests
+from clean_room_agent.orchestrator.goal_verdict import (
+    CommandRun,
+    goal_outcomes,
+    may_be_changed,
+    still_red,
+    verdict_of,
+)
 from clean_room_agent.orchestrator.run import Run, names_file
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.orchestrator.testing.deciding import Deciding
 from clean_room_agent.orchestrator.testing.gate import (
+    UNTESTED,
     FinalVerdict,
     judge_final,
     judge_restored,
@@ -52,7 +63,7 @@ TAMPERING = re.compile(
 )
 EXAMPLE = re.compile(r"(?m)^[ \t]*>>>.*(?:\n(?![ \t]*(?:\"{3}|'{3}))[ \t]*\S.*)*")
 """An example in a docstring, with what it gives."""
-LANDED = frozenset({RunStatus.COMPLETE, RunStatus.PARTIAL, RunStatus.NEEDS_HUMAN})
+LANDED = frozenset({RunStatus.COMPLETE, RunStatus.UNPROVEN, RunStatus.PARTIAL, RunStatus.NEEDS_HUMAN})
 """The statuses of runs whose accepted steps are put on a branch."""
 
 
@@ -206,6 +217,9 @@ class _Judged(Struct, frozen=True, kw_only=True):
     verdict: FinalVerdict
     touched: tuple[Touched, ...]
     restored: TestRun | None = None
+    restored_commit: str = ""
+    """What `restored` ran on."""
+    evidence: tuple[GoalOutcome, ...] = ()
 
 
 def finish(run: Run, baseline: TestRun, given: PlanGiven) -> Solved:
@@ -217,14 +231,14 @@ def finish(run: Run, baseline: TestRun, given: PlanGiven) -> Solved:
 
 def _landed(run: Run, baseline: TestRun, judged: _Judged | None) -> Solved:
     commits, plan = run.commits, run.progress.plan
-    verdict = judged.verdict if judged else None
     run.journal.behind = False
     commits.keep_head()
-    status, reason = _status(run, verdict)
-    changed = commits.head != commits.base
-    branch = ""
+    status, reason = _status(run, judged)
+    changed = _has_changes(run)
+    branch, commit = "", commits.head if changed else ""
     if changed and status in LANDED:
-        branch = commits.land(f"{BRANCHES}/{short_id(run.task.task_id)}", run.recorder.landed)
+        commit = _landing(run)
+        branch = commits.land(f"{BRANCHES}/{short_id(run.task.task_id)}", run.recorder.landed, commit)
     result = OrchestratorResult(
         task_id=run.task.task_id,
         status=status,
@@ -233,12 +247,12 @@ def _landed(run: Run, baseline: TestRun, judged: _Judged | None) -> Solved:
         total_steps=plan.total_steps,
         parts_completed=plan.parts_done,
         steps_completed=len(plan.done),
-        cumulative_diff=commits.diff(commits.base, commits.head) if changed else "",
+        cumulative_diff=commits.diff(commits.base, commit) if changed else "",
         branch=branch,
         passes=tuple(run.recorder.passes),
+        evidence=judged.evidence if judged else (),
     )
     run.report_progress()
-    commit = commits.head if changed else ""
     run.recorder.ended(status, reason=reason, branch=branch, commit=commit)
     run.recorder.observer.notice(RunFinished(result=result))
     return Solved(
@@ -248,54 +262,82 @@ def _landed(run: Run, baseline: TestRun, judged: _Judged | None) -> Solved:
             final=judged.final if judged else None,
             restored=judged.restored if judged else None,
         ),
-        verdict=verdict,
+        verdict=judged.verdict if judged else None,
         touched=judged.touched if judged else (),
         base_commit=commits.base,
         result_commit=commit,
     )
 
 
+def _landing(run: Run) -> str:
+    """The commit for the branch: the head, or that without the goal tests that were added."""
+    goals, done = run.progress.goals.commit, run.progress.plan.done
+    if not goals or run.limits.evidence.keep:
+        return run.commits.head
+    accepted = [one.commit for one in done if one.commit != run.commits.head]
+    return without_goal_tests(run.commits, goals, (*accepted, run.commits.head))
+
+
 def _judge(run: Run, baseline: TestRun, given: PlanGiven) -> _Judged:
-    """The final run and, if that is green and the result changes the tests, the run with those changes undone."""
-    commits, runner = run.commits, run.tests
-    final = _final_tests(run, baseline)
+    """The final run; if that is green and the result changes the tests, the run with those changes undone; and what became
+    of the goal tests.
+    """
+    commits, runner, goals = run.commits, run.tests, run.progress.goals
+    final, before = _final_tests(run, baseline), _before(run)
+    changed = commits.changed(before, commits.head)
     touched = touched_files(
-        commits.tree(commits.base),
+        commits.tree(before),
         commits.tree(),
-        commits.changed(commits.base, commits.head),
+        changed,
         deciding=run.deciding,
         asked=given.paths,
         task=run.task.description,
         tested=baseline.report.outcomes,
     )
     planned = [one.path for one in touched if one.kind == "test" and one.change != "created"]
-    planned += [one.path for one in commits.changed(commits.base, commits.head) if one.status == "D"]
+    planned += [one.path for one in changed if one.status == "D"]
     kept = not baseline.is_known and _keeps_tests(run, touched)
-    verdict = judge_final(baseline, final, runner.config.accept, planned=planned, kept=kept)
+    judge = partial(
+        judge_final,
+        baseline,
+        final,
+        runner.config.accept,
+        planned=planned,
+        goals=still_red(goals, final),
+        kept=kept,
+    )
+    verdict = judge()
     if verdict.newly_failing:
         found = unstable_tests(run, final, verdict.newly_failing, commits.head)
         if found:
-            verdict = judge_final(
-                baseline, final, runner.config.accept, planned=planned, unstable=found, kept=kept
-            )
-    replaced = tampering(commits.diff(commits.base, commits.head)) if verdict.complete else ()
+            verdict = judge(unstable=found)
+    replaced = tampering(commits.diff(before, commits.head)) if verdict.complete else ()
     if replaced:
         reason = f"the result replaces what the tests judge by: {'; '.join(replaced[:3])}"
         verdict = replace(verdict, complete=False, reason=reason)
     note_tests(run, final, "final", success=verdict.complete, newly_failing=verdict.newly_failing)
     _note_touched(run, touched, verdict)
     judged = _Judged(final=final, verdict=verdict, touched=touched)
-    if _status(run, verdict)[0] is not RunStatus.COMPLETE:
-        return judged
-    return _judge_restored(run, baseline, judged, planned)
+    if _unfinished(run, judged) is None:
+        judged = _judge_restored(run, baseline, judged, planned)
+    return _judge_goals(run, baseline, judged)
+
+
+def _before(run: Run) -> str:
+    """The commit from which the run's attempts were made: the snapshot, or that with the goal tests added."""
+    return run.progress.goals.commit or run.commits.base
+
+
+def _has_changes(run: Run) -> bool:
+    return run.commits.head not in {run.commits.base, _before(run)}
 
 
 def _keeps_tests(run: Run, touched: Collection[Touched]) -> bool:
     """Whether the result changes no test or test configuration of the base."""
     from clean_room_agent.orchestrator.testing.written_tests import declares_tests
 
-    commits = run.commits
-    base, changed = commits.tree(commits.base), commits.changed(commits.base, commits.head)
+    commits, before = run.commits, _before(run)
+    base, changed = commits.tree(before), commits.changed(before, commits.head)
     return all(one.is_new_test or one.kind == "CI" for one in touched) and not any(
         declares_tests(one.path, base.data(one.path) or b"") for one in changed
     )
@@ -307,7 +349,7 @@ def _final_tests(run: Run, baseline: TestRun) -> TestRun:
     entry = run.journal.entry(run.task.task_id, "final", TestRun, (commits.head,), upgrade=upgrade_test_run)
     if entry.value is not None:
         return entry.value
-    newest = run.progress.accepted if runner.step_is_full and commits.head != commits.base else None
+    newest = run.progress.accepted if runner.step_is_full and _has_changes(run) else None
     if newest is not None and not newly_failing(baseline, newest):
         return entry.keep(runner.count_as("final", newest))
     runner.checkout(commits.head)
@@ -321,7 +363,7 @@ def _judge_restored(run: Run, baseline: TestRun, judged: _Judged, planned: Colle
         unloaded.update(
             planned
         )  # whether the tests that failed still run shows only where all are as they were
-    changes = restored_changes(run.commits.tree(run.commits.base), judged.touched, unloaded)
+    changes = restored_changes(run.commits.tree(_before(run)), judged.touched, unloaded)
     why_not = ""
     if not changes:
         why_not = "the result changes none of them"
@@ -345,11 +387,63 @@ def _judge_restored(run: Run, baseline: TestRun, judged: _Judged, planned: Colle
         if found:
             verdict = judge_restored(baseline, judged.final, restored, planned=planned, unstable=found)
     note_tests(run, restored, "restored", success=verdict.passed, newly_failing=verdict.newly_failing)
+    judged = replace(judged, restored=restored, restored_commit=commit)
     if verdict.passed:
-        return replace(judged, restored=restored)
+        return judged
     reason = f"the tests pass only with what the result changes about them; without {_some(changes)}: {verdict.reason}"
     failed = replace(judged.verdict, complete=False, reason=reason)
-    return replace(judged, restored=restored, verdict=failed)
+    return replace(judged, verdict=failed)
+
+
+def _judge_goals(run: Run, baseline: TestRun, judged: _Judged) -> _Judged:
+    """`judged` with what became of the goal tests, which is recorded: each has to pass in the result, also with the tests as
+    they were before. A file that has goal tests, and that the result changes, is restored for one more run.
+    """
+    goals, commits = run.progress.goals, run.commits
+    if not goals.tests:
+        return judged
+    others = [judged.restored] if judged.restored else []
+    changed = {one.path for one in judged.touched if one.kind == "test" and one.change != "created"}
+    if judged.verdict.complete and may_be_changed(goals, changed):
+        base = commits.tree(_before(run))
+        undone = restored_changes(base, judged.touched, changed)
+        message = f"The goal tests as they were before\n\nCra-Task: {run.task.task_id}\n"
+        commit = commits.commit(undone, message, keep_as="goals-restored")
+        entry = run.journal.entry(
+            run.task.task_id, "goals_restored", TestRun, (commits.head,), upgrade=upgrade_test_run
+        )
+        again = entry.value
+        if again is None:
+            run.tests.checkout(commit)
+            again = entry.keep(run.tests.run_all("goal"))
+        note_tests(run, again, "recheck", success=again.report.whole)
+        others.append(again)
+    evidence = goal_outcomes(goals, baseline, judged.final, others, _command_runs(run, baseline, judged))
+    detail = json.dumps([to_plain(one) for one in evidence], ensure_ascii=False)
+    run.recorder.event(run.task.task_id, EventKind.EVIDENCE, detail)
+    return replace(judged, evidence=evidence)
+
+
+def _command_runs(run: Run, baseline: TestRun, judged: _Judged) -> dict[str, list[CommandRun]]:
+    """How the goals' commands end on the result, and on it with the tests restored if there was such a run."""
+    commands = {goal.command for goal in run.progress.goals.tests} - {"", baseline.command}
+    trees = {"final": run.commits.head, "restored": judged.restored_commit}
+    return {
+        command: [_command_run(run, command, which, tree) for which, tree in trees.items() if tree]
+        for command in sorted(commands)
+    }
+
+
+def _command_run(run: Run, command: str, which: str, commit: str) -> CommandRun:
+    entry = run.journal.entry(
+        run.task.task_id, f"goal:{which}:{command}", CommandRun, (run.commits.head, commit)
+    )
+    if entry.value is not None:
+        return entry.value
+    run.tests.checkout(commit)
+    code, output = run.tests.run_apart(command)
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    return entry.keep(CommandRun(returncode=code, line=lines[-1] if lines else ""))
 
 
 def _note_touched(run: Run, touched: tuple[Touched, ...], verdict: FinalVerdict) -> None:
@@ -369,17 +463,26 @@ def _some(paths: Collection[str]) -> str:
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
-def _status(run: Run, verdict: FinalVerdict | None) -> tuple[RunStatus, str]:
+def _status(run: Run, judged: _Judged | None) -> tuple[RunStatus, str]:
+    unfinished = _unfinished(run, judged)
+    if unfinished is not None or judged is None:
+        return unfinished or (RunStatus.FAILED, "")
+    untested = UNTESTED if judged.verdict.reason == UNTESTED else ""
+    return verdict_of(judged.evidence, untested=untested)
+
+
+def _unfinished(run: Run, judged: _Judged | None) -> tuple[RunStatus, str] | None:
+    """The status of a result that is not whole, or in which something fails, and why; None for any other."""
     stop, failed = run.progress.stop, run.progress.plan.failed
     if stop.question:
         return RunStatus.NEEDS_HUMAN, f"{stop.reason}; {stop.question}"
     if stop.reason:
         return RunStatus.PARTIAL, stop.reason
-    if verdict is None:
+    if judged is None:
         why = f"{failed[0].step.id}: {failed[0].why}" if failed else ""
         return RunStatus.FAILED, why or stop.no_plan or "nothing was changed"
-    reason = _undone(run) or ("" if verdict.complete else verdict.reason)
-    return (RunStatus.PARTIAL, reason) if reason else (RunStatus.COMPLETE, "")
+    reason = _undone(run) or ("" if judged.verdict.complete else judged.verdict.reason)
+    return (RunStatus.PARTIAL, reason) if reason else None
 
 
 def _undone(run: Run) -> str:

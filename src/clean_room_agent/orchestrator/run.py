@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct, field
 
 from clean_room_agent.artifacts.context import ContextPackage, ContextRequest, RefinementRequest
+from clean_room_agent.artifacts.goals import Goals
 from clean_room_agent.artifacts.names import part_plan_pass, relative_pass
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.llm.client import ModelClient
@@ -202,6 +203,8 @@ class Progress(Struct, kw_only=True):
     advice: "list[Advice]" = field(default_factory=list)
     """The doctor's advice about all steps."""
     stop: Stop = field(default_factory=Stop)
+    goals: Goals = field(default_factory=Goals)
+    """The tests that were red at the base and show that the task is done once they are green."""
     trace: Trace = NO_TRACE
     """What the tests of the snapshot depended on."""
     asked: frozenset[str] = frozenset()

@@ -110,13 +110,15 @@ def judge_final(
     *,
     planned: Collection[str] = (),
     unstable: Collection[str] = (),
+    goals: Collection[str] = (),
     kept: bool = False,
 ) -> FinalVerdict:
     """Whether the result is complete by the rule that `[testing].accept` names. all-pass: the command exits 0, no test
     fails, and each that passed at the baseline passes. no-new-failures: nothing fails that did not fail at the
     baseline, and at least as many tests ran. untested: no run had a test; if one had, as all-pass. Failures of only
     flaky tests, and the exit code that they cause, do not count, but the reason names them. For a runner that cannot be
-    read, exit 0 decides. `kept`: the result changes no test or test configuration of the base, so that these are the
+    read, exit 0 decides. `goals` are red tests that were added to show that the task is done: they do not count here, nor does
+    the exit code that they cause. `kept`: the result changes no test or test configuration of the base, so that these are the
     tests of the base even if they could not be counted there; then none may be skipped.
     """
     if _is_untested(baseline, final, accept):
@@ -125,7 +127,8 @@ def judge_final(
     newly = set(newly_failing(baseline, final, planned)) | (
         red - baseline.red() if final.report.named else set()
     )
-    newly -= set(unstable)
+    apart = {*unstable, *goals}
+    newly -= apart
     reason = _unfit(baseline, final)
     if not reason and final.report.runner == "unknown":
         reason = (
@@ -137,7 +140,7 @@ def judge_final(
         reason = f"newly failing: {_some(sorted(newly))}"
     elif not reason:
         fault = _no_new_fault if accept == "no-new-failures" else _all_pass_fault
-        reason = fault(baseline, final, red - set(unstable), planned)
+        reason = fault(baseline, final, red - apart, planned)
     if not reason and not (kept and _all_ran(final)):
         reason = _uncounted(baseline, final, planned) or _unrun(baseline, final, planned)
     unstable_red = sorted(red & set(unstable))
@@ -351,10 +354,15 @@ def _uncounted(baseline: TestRun, final: TestRun, planned: Collection[str]) -> s
 
 def _tests_below(name: str, baseline: TestRun, final: TestRun) -> tuple[list[str], bool]:
     """Of a file or folder that could not be loaded: its tests that are skipped now, and whether others run."""
-    begins = tuple(f"{name.removeprefix(UNLOADED)}{end}" for end in ("::", " > ", ".", "/"))
-    below = {test: out for test, out in final.report.outcomes.items() if test.startswith(begins)}
-    skipped = {test for test, outcome in below.items() if outcome in {"skipped", "xfailed"}}
+    below = tests_below(name, final)
+    skipped = {test for test in below if final.report.outcomes[test] in {"skipped", "xfailed"}}
     return sorted(skipped - baseline.report.outcomes.keys()), len(skipped) < len(below)
+
+
+def tests_below(name: str, run: TestRun) -> frozenset[str]:
+    """The tests of a file or folder that is named as a whole."""
+    begins = tuple(f"{name.removeprefix(UNLOADED)}{end}" for end in ("::", " > ", ".", "/"))
+    return frozenset(test for test in run.report.outcomes if test.startswith(begins))
 
 
 def _unrun(baseline: TestRun, final: TestRun, planned: Collection[str]) -> str:

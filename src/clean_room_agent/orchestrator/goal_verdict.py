@@ -1,0 +1,202 @@
+"""The verdict by evidence: which goal tests were red before the change and are green after it, and so whether anything shows
+that the task is done. Pure functions; nothing here runs anything.
+
+    goal test   source      final    restored   green
+    t.py::a     repository  passed   passed     yes: complete
+    t.py::b     repository  passed   failed     no: it passes only with what the result changes about the tests
+    t.py::c     stated      failed   failed     no: unproven, if nothing else fails
+    t.py::d     given       failed   failed     no: partial, since the user asked for it
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from msgspec import Struct
+
+from clean_room_agent.artifacts.evidence import FailingTest, file_part, is_of_file
+from clean_room_agent.artifacts.goals import GoalOutcome, Goals, GoalSource, GoalTest
+from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.orchestrator.testing.gate import HOLDER, is_in, tests_below
+from clean_room_agent.orchestrator.testing.results import TestRun
+
+COMMAND = "sh: "
+"""Begins the name of a goal test that is a command."""
+MAX_LINE = 200
+"""Characters of what a goal test gave."""
+NOTHING_SHOWS = "nothing fails, and nothing shows that the task is done: no goal test went from red to green"
+ONLY_CHANGED = "passes only with what the result changes about the tests"
+ASKED = frozenset({GoalSource.DOCUMENTED, GoalSource.STATED})
+"""The sources whose tests the task's words gave."""
+
+
+class CommandRun(Struct, frozen=True, kw_only=True):
+    """How the command of a goal test ended on the result."""
+
+    returncode: int
+    line: str = ""
+    """The last line that it printed."""
+
+    @property
+    def words(self) -> str:
+        """In one line."""
+        return _line(f"exit {self.returncode}" + (f": {self.line}" if self.line else ""))
+
+
+def repository_goals(baseline: TestRun) -> Goals:
+    """The red tests of the base; where no test is red and the command fails, the command itself."""
+    red = sorted(baseline.red())
+    tests = tuple(_of_repository(baseline, name) for name in red)
+    if not red and baseline.end.returncode != 0:
+        command = f"{COMMAND}{baseline.command}"
+        got = f"exit {baseline.end.returncode}"
+        tests = (GoalTest(name=command, source=GoalSource.REPOSITORY, command=baseline.command, got=got),)
+    return Goals(tests=tests)
+
+
+def goal_outcomes(
+    goals: Goals,
+    baseline: TestRun,
+    final: TestRun,
+    others: Sequence[TestRun] = (),
+    commands: Mapping[str, Sequence[CommandRun]] | None = None,
+) -> tuple[GoalOutcome, ...]:
+    """What became of each goal test: green are those that pass in `final` and in all of `others`, which are runs of the
+    result with tests as they were before. `commands` says how the goals' commands ended each time, by command.
+    """
+    runs = (final, *others)
+    return tuple(
+        _of_command(goal, baseline, runs, (commands or {}).get(goal.command, ()))
+        if goal.command
+        else _of_test(goal, baseline, runs)
+        for goal in goals.tests
+    )
+
+
+def still_red(goals: Goals, run: TestRun) -> frozenset[str]:
+    """The tests added for the run that are red; what this means is for the verdict by evidence, but of the user's own."""
+    added = {goal.name for goal in goals.tests if goal.code and goal.source is not GoalSource.GIVEN}
+    return run.red() & added
+
+
+def verdict_of(evidence: Collection[GoalOutcome], *, untested: str = "") -> tuple[RunStatus, str]:
+    """The status of a result in which nothing fails that passed before, and why it is not complete; `untested` says that
+    no test ran at all.
+    """
+    red = [one for one in evidence if not one.green]
+    given = [one.name for one in red if one.source is GoalSource.GIVEN]
+    if given:
+        return RunStatus.PARTIAL, f"what was given to show that the task is done still fails: {_some(given)}"
+    asked = next((one for one in red if one.source in ASKED), None)
+    if asked is not None:
+        return RunStatus.UNPROVEN, f"what the task's words ask for is still red: {asked.words}"
+    if any(one.shows for one in evidence):
+        return RunStatus.COMPLETE, ""
+    changed = next((one.name for one in red if one.after == ONLY_CHANGED), "")
+    if changed:
+        return RunStatus.UNPROVEN, f"{changed} {ONLY_CHANGED}"
+    return RunStatus.UNPROVEN, untested or NOTHING_SHOWS
+
+
+def has_open_goal(evidence: Collection[GoalOutcome]) -> bool:
+    """Whether a goal test that decides is still red, so that the task is one that tests can show."""
+    return any(one.trust != "hint" and not one.green for one in evidence)
+
+
+def may_be_changed(goals: Goals, changed: Collection[str]) -> bool:
+    """Whether a goal test may stand in one of the `changed` test files, as far as its name shows."""
+    return bool(changed) and any(
+        not goal.command
+        and (
+            goal.path in changed
+            or is_in(goal.name, changed)
+            or not (goal.path or is_of_file(goal.name) or file_part(goal.name) != goal.name)
+        )
+        for goal in goals.tests
+    )
+
+
+def _of_repository(baseline: TestRun, name: str) -> GoalTest:
+    failure = _failure(baseline, name)
+    got = failure.actual or _first_line(failure.message) if failure else ""
+    return GoalTest(
+        name=name,
+        source=GoalSource.REPOSITORY,
+        path=failure.path if failure and is_in(name, (failure.path,)) else "",
+        wanted=failure.expected if failure else "",
+        got=got,
+    )
+
+
+def _of_test(goal: GoalTest, baseline: TestRun, runs: Sequence[TestRun]) -> GoalOutcome:
+    green = [_passes(goal.name, baseline, run) for run in runs]
+    if all(green):
+        after = _line(goal.wanted) or "passes"
+    elif green[0]:
+        after = ONLY_CHANGED
+    else:
+        after = _given_by(goal.name, runs[0])
+    return _outcome(goal, after, green=all(green))
+
+
+def _of_command(
+    goal: GoalTest, baseline: TestRun, runs: Sequence[TestRun], ends: Sequence[CommandRun]
+) -> GoalOutcome:
+    if goal.command == baseline.command:  # the tests themselves, which ran
+        ends = tuple(CommandRun(returncode=run.end.returncode) for run in runs)
+    if not ends:
+        return _outcome(goal, "", green=False)
+    failed = next((end for end in ends if end.returncode != 0), None)
+    if failed is None:
+        return _outcome(goal, "exit 0", green=True)
+    return _outcome(goal, ONLY_CHANGED if ends[0].returncode == 0 else failed.words, green=False)
+
+
+def _outcome(goal: GoalTest, after: str, *, green: bool) -> GoalOutcome:
+    return GoalOutcome(
+        name=goal.name,
+        source=goal.source,
+        trust=goal.trust,
+        before=_line(goal.got),
+        after=after,
+        green=green,
+    )
+
+
+def _passes(name: str, baseline: TestRun, run: TestRun) -> bool:
+    """Whether the test passes; of a file, class or hook that could not be loaded, whether tests pass that did not."""
+    outcome = run.report.outcomes.get(name)
+    if outcome is not None or not run.report.whole:
+        return outcome == "passed"
+    if not run.report.named:
+        return run.report.passed > baseline.report.passed
+    if HOLDER.search(name) is None:
+        return False
+    new = run.green() - baseline.green()
+    return bool(new & tests_below(name, run)) if is_of_file(name) else bool(new)
+
+
+def _given_by(name: str, run: TestRun) -> str:
+    outcome = run.report.outcomes.get(name)
+    if outcome in {"skipped", "xfailed"}:
+        return "skipped"
+    if outcome is None:
+        return "missing"
+    failure = _failure(run, name)
+    return _line(failure.actual or _first_line(failure.message) if failure else "") or "fails"
+
+
+def _failure(run: TestRun, name: str) -> FailingTest | None:
+    return next((test for test in run.failing if test.name == name), None)
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.split("\n") if line.strip()), "")
+
+
+def _line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 1]}…"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - 3
+    return ", ".join(names[:3]) + (f" and {more} more" if more > 0 else "")
