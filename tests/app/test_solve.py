@@ -9,14 +9,16 @@ from testing.repositories import git, make_repository
 from testing.runs.memory_run import TASK_ID, MemoryProject, memory_project
 
 from clean_room_agent.app.settings import Settings
-from clean_room_agent.app.solve import _Fullest, note_resumption, plan_given, read_text
-from clean_room_agent.artifacts.outcomes import PassType
+from clean_room_agent.app.solve import _Fullest, exit_code, note_resumption, plan_given, read_text
+from clean_room_agent.artifacts.goals import TRUST, GoalOutcome, GoalSource
+from clean_room_agent.artifacts.outcomes import PassType, RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import get_orchestrator_run
 from clean_room_agent.db.session import Session
 from clean_room_agent.errors import ArtifactError, ConfigError, UsageError
 from clean_room_agent.execute.plan_file import load_plan
+from clean_room_agent.orchestrator.config import Accept
 from clean_room_agent.orchestrator.events import Note, PassFinished
 from clean_room_agent.orchestrator.task import Hint, PlanGiven
 from clean_room_agent.workspace import Workspace
@@ -53,6 +55,31 @@ def resumed(project: MemoryProject, **settings: Any) -> PlanGiven:
     assert row is not None
     opened: Any = Opened(project.record, project.session, Settings(source="config.toml", data=settings))
     return note_resumption(opened, row, project.observer, hint="use divmod", flags='{"a": 1}')
+
+
+def goal(source: GoalSource, *, green: bool) -> GoalOutcome:
+    return GoalOutcome(name="t", source=source, trust=TRUST[source], green=green)
+
+
+@pytest.mark.parametrize(
+    ("status", "evidence", "accept", "code"),
+    [
+        (RunStatus.COMPLETE, (), "all-pass", 0),
+        (RunStatus.UNPROVEN, (), "all-pass", 5),
+        (RunStatus.UNPROVEN, (), "no-new-failures", 5),
+        (RunStatus.UNPROVEN, (), "green", 0),
+        (RunStatus.UNPROVEN, (), "untested", 0),
+        (RunStatus.UNPROVEN, (goal(GoalSource.STATED, green=False),), "green", 5),
+        (RunStatus.UNPROVEN, (goal(GoalSource.WRITTEN, green=False),), "green", 0),
+        (RunStatus.PARTIAL, (), "green", 4),
+        (RunStatus.FAILED, (), "green", 1),
+        (RunStatus.INTERRUPTED, (), "green", 1),
+    ],
+)
+def test_the_exit_code_says_whether_anything_shows_the_task_done(
+    status: RunStatus, evidence: tuple[GoalOutcome, ...], accept: Accept, code: int
+) -> None:
+    assert exit_code(status, evidence, accept) == code
 
 
 def test_without_a_file_the_run_plans_by_itself(workspace: Workspace) -> None:

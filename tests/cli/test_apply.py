@@ -1,11 +1,14 @@
 """`cra apply` and `cra apply --undo`."""
 
+import contextlib
 import os
 import signal
 from unittest.mock import patch
 
 import pytest
 from testing.runs.solving import MENDED_MONEY, MONEY, Project
+
+from clean_room_agent.db.connection import get_connection
 
 
 def money(till: Project) -> str:
@@ -92,3 +95,12 @@ def test_what_was_discarded_is_not_applied(till: Project, solved: str) -> None:
     assert told.code == 2
     assert "was discarded" in told.err
     assert money(till) == MONEY
+
+
+def test_an_unproven_result_is_applied_and_said_to_be_one(till: Project, solved: str) -> None:
+    with contextlib.closing(get_connection("raw", repo_path=till.top)) as conn, conn:
+        conn.execute("UPDATE orchestrator_runs SET status = 'unproven', reason = 'nothing shows it'")
+    told = till.cra("apply", solved)
+    assert (told.code, told.out) == (0, "changed till/money.py\n")
+    assert f"run {solved[:8]} is unproven: nothing shows it" in told.err
+    assert "unproven" not in till.cra("apply", solved, "--undo").err

@@ -28,7 +28,7 @@ def test_a_run_without_a_fault_leaves_a_branch_and_its_record_and_nothing_else(
     till: Project, told: Told
 ) -> None:
     assert (told.code, told.traces) == (0, {})
-    assert "complete: the tests pass" in told.out
+    assert "complete: shown by " in told.out
     assert "no sandbox: the tests run model-written code with your privileges" in told.err
     assert told.recorded.ending == ("complete", "")
     assert told.recorded.outcomes == ["applied_and_passed"]

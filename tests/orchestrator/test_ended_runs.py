@@ -114,7 +114,7 @@ def test_a_repository_without_tests_gets_a_result_of_which_nothing_was_tested(tm
         assert 'accept = "untested" says that nothing is tested' in told.error.hint
     with memory_till(tmp_path / "accepted", untested) as till:
         told = till.solve_scripted(testing={"accept": "untested"})
-    assert told.ending == ("complete", "")
+    assert told.ending == ("unproven", "nothing was tested: the test command finds no tests")
     assert told.files["till/money.py"] == MENDED_MONEY
     assert {row.tests_run for row in told.recorded.validations} == {0}
 

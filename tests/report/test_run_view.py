@@ -1,7 +1,17 @@
+import io
+import json
+
+import pytest
 from msgspec.structs import replace
+from rich.console import Console
 from tests.report.conftest import LargeRun
 
-from clean_room_agent.json_values import to_shown
+from clean_room_agent.artifacts.goals import GoalOutcome, GoalSource
+from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.db.raw.runs import EventRow
+from clean_room_agent.errors import RecordError
+from clean_room_agent.json_values import to_plain, to_shown
+from clean_room_agent.report.render_run import render_run
 from clean_room_agent.report.run_view import pass_views, run_view
 from clean_room_agent.report.summary import Ending
 from clean_room_agent.report.trace import choose
@@ -34,3 +44,26 @@ def test_a_pass_is_seen_with_its_attempts_and_its_calls(large: LargeRun) -> None
     for view in views:
         assert len(view.calls) == view.line.calls
         assert view.attempts[0].startswith("attempt ")
+
+
+def test_what_became_of_the_goal_tests_is_seen(large: LargeRun) -> None:
+    seen = GoalOutcome(
+        name="t.py::fill", source=GoalSource.STATED, trust="shown", before="[9]", after="[9, 0]", green=True
+    )
+    detail = json.dumps([to_plain(seen)])
+    event = EventRow(task_id=large.trace.task_id, kind="evidence", detail=detail, timestamp="")
+    assert large.trace.run is not None
+    done = replace(large.trace.run, status=RunStatus.COMPLETE, reason="")
+    view = run_view(replace(large.trace, run=done, events=(*large.trace.events, event)), Ending())
+    assert view.evidence == (seen,)
+    console = Console(file=io.StringIO(), width=200)
+    console.print(render_run(view, lambda place: place))
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "complete: shown by t.py::fill: [9] before, [9, 0] now\n" in text
+    assert "evidence" not in text
+
+
+def test_evidence_that_this_program_never_writes_is_a_fault_of_the_record(large: LargeRun) -> None:
+    event = EventRow(task_id=large.trace.task_id, kind="evidence", detail="[1", timestamp="")
+    with pytest.raises(RecordError):
+        run_view(replace(large.trace, events=(event,)), Ending())

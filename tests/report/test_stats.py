@@ -20,6 +20,7 @@ def waterfall(*, solved: int) -> Waterfall:
     return Waterfall(
         tasks=3,
         solved=solved,
+        unproven=0,
         charges=tuple(
             Charge(task_id=f"t{number}", stage="scope", prompt="scope_judgment", call_ids=(number,))
             for number in range(3 - solved)

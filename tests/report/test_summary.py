@@ -6,8 +6,9 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
+from clean_room_agent.artifacts.goals import GoalOutcome, GoalSource
 from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
-from clean_room_agent.report.summary import NONE_TURNED, Ending, RunSummary, TestCounts, TestsTouched, render
+from clean_room_agent.report.summary import WOULD_HELP, Ending, RunSummary, TestCounts, TestsTouched, render
 
 RED = TestCounts(passed=2, failed=1, known=True, returncode=1)
 GREEN = TestCounts(passed=3, failed=0, known=True, returncode=0)
@@ -37,21 +38,49 @@ def shown(summary: RunSummary) -> str:
     return written.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("changes", "says", "warns"),
-    [
-        ({}, "complete: the tests pass", False),
-        ({"before": GREEN, "turned_green": 0}, "complete: the tests pass", True),
-        ({"before": UNREAD, "after": UNREAD, "turned_green": None}, "complete: the tests pass", False),
-        ({"before": NONE, "after": NONE, "turned_green": 0}, "complete: nothing was tested", False),
-        ({"before": NONE, "after": GREEN, "turned_green": 3}, "complete: the tests pass", False),
-    ],
-    ids=["goal reached", "nothing turned", "unread", "no tests", "first tests"],
+GREEN_GOAL = GoalOutcome(
+    name="t.py::fill",
+    source=GoalSource.STATED,
+    trust="shown",
+    before="[9, 0]",
+    after="[9, 0, 0]",
+    green=True,
 )
-def test_no_more_is_claimed_than_the_tests_show(changes: dict[str, object], says: str, warns: bool) -> None:
-    text = shown(replace(SUMMARY, **changes))
-    assert says in text
-    assert (NONE_TURNED in text) is warns
+RED_GOAL = replace(GREEN_GOAL, name="t.py::none", after="[9]", green=False)
+HINT = replace(GREEN_GOAL, source=GoalSource.WRITTEN, trust="hint")
+
+
+def with_evidence(status: RunStatus, *evidence: GoalOutcome, reason: str = "") -> str:
+    return shown(
+        replace(SUMMARY, result=replace(SUMMARY.result, status=status, evidence=evidence, reason=reason))
+    )
+
+
+def test_the_first_line_says_which_test_shows_it_and_what_it_gave() -> None:
+    text = with_evidence(RunStatus.COMPLETE, GREEN_GOAL)
+    assert text.startswith("\ncomplete: shown by t.py::fill: [9, 0] before, [9, 0, 0] now  00000000\n")
+    assert "goal" not in text, "it is told once"
+
+
+def test_further_goal_tests_stand_below_the_first_line() -> None:
+    text = with_evidence(RunStatus.COMPLETE, GREEN_GOAL, replace(GREEN_GOAL, name="t.py::b"), RED_GOAL)
+    assert "now, and 1 more  00000000" in text
+    assert "  goal    red: t.py::none: [9, 0] before, [9] now\n  goal    green: t.py::fill" in text
+
+
+@pytest.mark.parametrize("evidence", [(), (HINT,), (replace(HINT, green=False),)])
+def test_an_unproven_result_says_what_would_help(evidence: tuple[GoalOutcome, ...]) -> None:
+    text = with_evidence(RunStatus.UNPROVEN, *evidence, reason="nothing shows it")
+    assert text.startswith("\nunproven  00000000\n  nothing shows it\n")
+    assert WOULD_HELP in " ".join(text.split())
+    assert "cra apply 00000000" in text
+    assert "--resume" not in text
+
+
+def test_where_a_goal_test_is_red_that_is_what_would_have_to_change() -> None:
+    text = with_evidence(RunStatus.UNPROVEN, RED_GOAL, reason="still red")
+    assert "--check" not in text
+    assert "red: t.py::none" in text
 
 
 @pytest.mark.parametrize(

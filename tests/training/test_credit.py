@@ -4,9 +4,11 @@ import contextlib
 from collections.abc import Iterator
 
 import pytest
+from msgspec.structs import replace
 from testing.seeded_record import CLASSIFIER, Seeded
 from tests.training.conftest import COUNTS
 
+from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.training.credit import Waterfall, waterfall_of
 from clean_room_agent.training.logs import LogAnalysisAPI
@@ -44,6 +46,14 @@ def test_each_failed_task_is_charged_to_the_stage_it_was_lost_at(
         "no accepted change is known": COUNTS["unknown"],
     }
     assert (waterfall.tasks, waterfall.solved) == (seeded.tasks, sum(COUNTS.values()) - COUNTS["unknown"])
+
+
+def test_an_unproven_task_is_neither_solved_nor_charged(logs: LogAnalysisAPI) -> None:
+    solved = next(task for task in logs.tasks() if task.solved)
+    task = replace(solved, run=replace(solved.run, status=RunStatus.UNPROVEN))
+    found = waterfall_of([task])
+    assert (found.tasks, found.solved, found.unproven, found.charges) == (1, 0, 1, ())
+    assert found.unattributed == {"no test shows whether it is done": 1}
 
 
 def test_each_charge_names_the_prompt_that_erred(waterfall: Waterfall) -> None:

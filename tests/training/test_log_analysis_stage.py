@@ -76,6 +76,7 @@ def test_nothing_is_trained_where_retrieval_loses_as_much() -> None:
         return Waterfall(
             tasks=lost + 201,
             solved=0,
+            unproven=0,
             charges=(one,) * lost + (other,) * 201,
             unattributed={},
             required_recall=None,

@@ -2,9 +2,11 @@
 
 import json
 
+from msgspec import Struct
+
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.artifacts.names import short_id
-from clean_room_agent.artifacts.outcomes import EventKind
+from clean_room_agent.artifacts.outcomes import EventKind, RunStatus
 from clean_room_agent.db.raw import runs
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import find_task, get_orchestrator_run
@@ -16,8 +18,19 @@ from clean_room_agent.tree_entries import Attributes
 from clean_room_agent.workspace import Workspace, tree_lock
 
 
-def apply_run(workspace: Workspace, run: str, *, undo: bool) -> tuple[str, tuple[str, ...]]:
-    """Apply the result of `run` to the working tree, or `undo` that; returns the run's id and the changed paths.
+class Applied(Struct, frozen=True, kw_only=True):
+    """What was applied, or undone."""
+
+    task_id: str
+    status: RunStatus
+    reason: str
+    """Why the run is not complete; "" if it is."""
+    paths: tuple[str, ...]
+    """The changed ones."""
+
+
+def apply_run(workspace: Workspace, run: str, *, undo: bool) -> Applied:
+    """Apply the result of `run` to the working tree, or `undo` that.
 
     Raises:
         UsageError: there is no such run, it has no result, or it was discarded.
@@ -35,7 +48,8 @@ def apply_run(workspace: Workspace, run: str, *, undo: bool) -> tuple[str, tuple
             )
         move = take_out if undo else bring
         repository = open_repository(workspace.repo)
-        return task_id, move(repository, record, task_id, base=row.snapshot_commit, commit=row.result_commit)
+        paths = move(repository, record, task_id, base=row.snapshot_commit, commit=row.result_commit)
+        return Applied(task_id=task_id, status=row.status, reason=row.reason, paths=paths)
 
 
 def bring(repo: Repository, record: Record, task_id: str, *, base: str, commit: str) -> tuple[str, ...]:

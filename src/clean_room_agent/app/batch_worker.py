@@ -1,6 +1,7 @@
 """Runs one job of a batch: starts its run, resumes it, or finds it finished."""
 
 import contextlib
+import json
 import os
 import signal
 import threading
@@ -14,18 +15,24 @@ from msgspec.structs import replace
 
 from clean_room_agent.app.batch_tasks import BatchJob
 from clean_room_agent.app.settings import flags_text, load_settings
-from clean_room_agent.app.solve import EXIT_CODES, SolveRequest, as_object, request_again, run_solve
+from clean_room_agent.app.solve import SolveRequest, as_object, exit_code, request_again, run_solve
 from clean_room_agent.app.wiring import workspace_of
-from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.artifacts.outcomes import ENDED, WHOLE, RunStatus
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw.runs import OrchestratorRunRow, get_orchestrator_run
+from clean_room_agent.db.raw.runs import (
+    OrchestratorRunRow,
+    get_orchestrator_run,
+    list_events,
+    recorded_evidence,
+)
 from clean_room_agent.errors import CraError, Interrupted
+from clean_room_agent.json_values import to_shown
 from clean_room_agent.report.live import Broadcast
 from clean_room_agent.workspace import Workspace
 
-SHOWN = ("reason", "branch", "files", "tests", "parts", "steps", "calls", "tokens", "seconds")
+SHOWN = ("reason", "evidence", "branch", "files", "tests", "parts", "steps", "calls", "tokens", "seconds")
 INTERRUPTED = 130
-ENDED = frozenset({RunStatus.COMPLETE, RunStatus.FAILED, RunStatus.PARTIAL, RunStatus.NEEDS_HUMAN})
+STOPPED = frozenset({*ENDED, RunStatus.PARTIAL, RunStatus.NEEDS_HUMAN})
 
 
 class JobOutcome(Struct, frozen=True, kw_only=True):
@@ -50,8 +57,8 @@ def solve_job(job: BatchJob) -> JobOutcome:
     try:
         workspace = workspace_of(job.repo)
         row = _known(workspace, job.task_id)
-        if row is not None and (row.status is RunStatus.COMPLETE or (row.status in ENDED and not job.retry)):
-            return _as_recorded(job, row)
+        if row is not None and (row.status in WHOLE or (row.status in STOPPED and not job.retry)):
+            return _as_recorded(workspace, job, row)
         if row is None:
             request = SolveRequest(task=job.task, given=job.given, flags=flags_text(job.overrides))
             overrides = job.overrides
@@ -98,14 +105,18 @@ def _known(workspace: Workspace, task_id: str) -> OrchestratorRunRow | None:
         return get_orchestrator_run(conn, task_id)
 
 
-def _as_recorded(job: BatchJob, row: OrchestratorRunRow) -> JobOutcome:
+def _as_recorded(workspace: Workspace, job: BatchJob, row: OrchestratorRunRow) -> JobOutcome:
+    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+        evidence = recorded_evidence(list_events(conn, row.task_id)) or ()
+    accept = json.loads(row.config).get("testing", {}).get("accept", "all-pass")
     return JobOutcome(
         job=job,
         status=row.status.value,
-        exit_code=EXIT_CODES.get(row.status, 1),
+        exit_code=exit_code(row.status, evidence, accept),
         how="known",
         detail={
             "reason": row.reason,
+            "evidence": to_shown(evidence),
             "branch": row.branch,
             "parts": {"done": row.parts_completed, "total": row.total_parts},
             "steps": {"done": row.steps_completed, "total": row.total_steps},

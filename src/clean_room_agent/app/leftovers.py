@@ -9,7 +9,7 @@ from pathlib import Path
 
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.artifacts.names import short_id
-from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.artifacts.outcomes import ENDED, RunStatus
 from clean_room_agent.db.connection import remove_database
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import (
@@ -39,7 +39,6 @@ OURS = re.compile(
     r"(?:session|curated|task)_(?P<task>[A-Za-z0-9_-]{1,64})\.(?:sqlite|lock)(?:-\w+|\.part)?\Z"
 )
 """The files of a task in the folder of sessions."""
-OVER = frozenset({RunStatus.COMPLETE, RunStatus.FAILED})
 DIED = "its process died"
 
 
@@ -100,7 +99,7 @@ def _put_away(
         if reports.is_dir():
             remove_tree(reports)
             done.append(f"removed the folder {reports}")
-    if run is not None and run.command == "solve" and run.status not in OVER:
+    if run is not None and run.command == "solve" and run.status not in ENDED:
         return done
     if has_session(workspace.repo, task_id):
         _archive(workspace, record, task_id)

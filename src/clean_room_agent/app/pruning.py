@@ -40,7 +40,7 @@ HARMLESS = ("index-copies", "worktrees", "temporary")
 """What is deleted by default, since nothing is lost with it."""
 LOSING = frozenset({"record", "sessions", "refs"})
 """A run that lost one of these can neither be resumed nor be shown completely."""
-ENDED = ("complete", "failed")
+ENDED = ("complete", "unproven", "failed")
 DISCARDED = "discarded"
 STATUSES = (*ENDED, "partial", "interrupted", "needs_human", DISCARDED)
 TRAINING = frozenset({"train_plan", "curate_data"})
@@ -178,7 +178,7 @@ def _runs(
         pieces = tuple(_pieces(site, conn, entry, choice.of_runs))
         if pieces:
             lost = LOSING & {piece.kind for piece in pieces}
-            goes_on = listing.command == "solve" and status not in {"complete", DISCARDED}
+            goes_on = listing.command == "solve" and status not in {"complete", "unproven", DISCARDED}
             yield PrunedRun(
                 task_id=listing.task_id,
                 command=listing.command,

@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clean_room_agent.artifacts.names import short_id
+from clean_room_agent.artifacts.outcomes import ENDED
 from clean_room_agent.db.connection import DAMAGED, Role, connect_file, get_connection
 from clean_room_agent.db.integrity import page_faults, schema_faults, session_faults, text_faults
 from clean_room_agent.db.raw.integrity import (
@@ -26,8 +27,6 @@ from clean_room_agent.llm.transport import prompt_hash
 from clean_room_agent.trust import entries_below
 from clean_room_agent.workspace import Workspace, is_held
 
-ENDED = frozenset({"complete", "failed"})
-"""A run with this status is never resumed; its session belongs in the record."""
 CHANGED = "another program has changed the record: restore it from a copy, or move it away"
 
 

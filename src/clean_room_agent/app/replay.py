@@ -14,9 +14,16 @@ from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.app.solve import SolveRequest, run_solve
 from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.artifacts.names import BRANCHES, new_task_id, short_id
+from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import list_calls
-from clean_room_agent.db.raw.runs import OrchestratorRunRow, find_task, get_orchestrator_run
+from clean_room_agent.db.raw.runs import (
+    OrchestratorRunRow,
+    find_task,
+    get_orchestrator_run,
+    list_events,
+    recorded_evidence,
+)
 from clean_room_agent.errors import GitError, ReplayMismatch, RepositoryError, UsageError
 from clean_room_agent.file_contents import atomic_write
 from clean_room_agent.git.branches import branch_tip, delete_branch
@@ -43,6 +50,8 @@ class Recording(Struct, frozen=True, kw_only=True):
     row: OrchestratorRunRow
     calls: tuple[ModelCall, ...]
     given: PlanGiven
+    by_evidence: bool
+    """Whether its goal tests are on record; before they were, green tests made a run complete."""
 
     @property
     def passes(self) -> tuple[str, ...]:
@@ -61,14 +70,20 @@ class Exported(Struct, frozen=True, kw_only=True):
     """Whether redaction changed an answer, so that the file may not replay."""
 
 
-def require_same(row: OrchestratorRunRow, before: str, summary: RunSummary) -> None:
-    """Check that the replay ended as the run did, with the diff `before`.
+def require_same(
+    row: OrchestratorRunRow, before: str, summary: RunSummary, *, by_evidence: bool = True
+) -> None:
+    """Check that the replay ended as the run did, with the diff `before`. A run that was not judged `by_evidence` may be
+    unproven now.
 
     Raises:
         ReplayMismatch: it did not.
     """
     replayed = summary.result
-    if (replayed.cumulative_diff, replayed.status) == (before, row.status):
+    statuses = {row.status}
+    if not by_evidence and row.status is RunStatus.COMPLETE:
+        statuses.add(RunStatus.UNPROVEN)
+    if replayed.cumulative_diff == before and replayed.status in statuses:
         return
     raise ReplayMismatch(
         f"the replay ended {replayed.status.value} with a different result from the recorded run ({row.status.value})",
@@ -156,7 +171,8 @@ def read_recording(workspace: Workspace, prefix: str, file: Path | None = None) 
             except (OSError, ValueError) as exc:
                 raise UsageError(f"cannot read {file}: {exc}") from exc
             calls = load_calls(text, source=str(file))
-        return Recording(row=row, calls=calls, given=given_to(conn, task_id))
+        by_evidence = recorded_evidence(list_events(conn, task_id)) is not None
+        return Recording(row=row, calls=calls, given=given_to(conn, task_id), by_evidence=by_evidence)
 
 
 def replay_same(workspace: Workspace, found: Recording, observer: Observer) -> tuple[RunSummary, str]:
@@ -169,7 +185,7 @@ def replay_same(workspace: Workspace, found: Recording, observer: Observer) -> t
     summary = run_again(
         workspace, found, recorded_settings(found.row), lambda _: ReplayTransport(found.calls), observer
     )
-    require_same(found.row, before, summary)
+    require_same(found.row, before, summary, by_evidence=found.by_evidence)
     return summary, before
 
 

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from clean_room_agent.app.settings import Overrides
 from clean_room_agent.artifacts.names import relative_pass, short_id
-from clean_room_agent.artifacts.outcomes import EventKind, RunStatus
+from clean_room_agent.artifacts.outcomes import WHOLE, EventKind, RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan, PartPlan
 from clean_room_agent.db.raw.runs import OrchestratorRunRow, get_orchestrator_run, list_events
 from clean_room_agent.db.rows import Connection
@@ -32,9 +32,11 @@ def resumable(conn: Connection, task_id: str) -> OrchestratorRunRow:
         raise UsageError(
             f"{short} is not a run of `cra solve`", hint="`cra runs` lists the runs of this repository"
         )
-    if run.status is RunStatus.COMPLETE:
+    if run.status in WHOLE:
+        hint = "; to have it shown, start again with: cra solve --check 'assert …'"
         raise UsageError(
-            f"run {short} is complete: there is nothing to resume", hint=f"look at it: cra show {short}"
+            f"run {short} is {run.status}: there is nothing to resume",
+            hint=f"look at it: cra show {short}{hint if run.status is RunStatus.UNPROVEN else ''}",
         )
     for event in list_events(conn, task_id):
         if event.kind in {EventKind.DISCARDED, EventKind.PRUNED}:

@@ -3,7 +3,7 @@
 import contextlib
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,16 @@ from clean_room_agent.app.model_server import first_model, loading
 from clean_room_agent.app.run_index import IndexProcess, Refresh
 from clean_room_agent.app.run_wiring import begin_timing, prepare_questions, run_parts, task_of
 from clean_room_agent.app.settings import Overrides, Settings, flags_text
+from clean_room_agent.artifacts.goals import GoalOutcome
 from clean_room_agent.artifacts.names import BRANCHES, new_task_id, short_id
-from clean_room_agent.artifacts.outcomes import EventKind, OrchestratorResult, RunStatus, TimeKind
+from clean_room_agent.artifacts.outcomes import (
+    ENDED,
+    WHOLE,
+    EventKind,
+    OrchestratorResult,
+    RunStatus,
+    TimeKind,
+)
 from clean_room_agent.cancellation import Interrupts, interruptible
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import (
@@ -34,8 +42,10 @@ from clean_room_agent.git.refs import with_package
 from clean_room_agent.git.repository import Repository, list_files, list_others, open_repository
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.llm.transport import Transport
+from clean_room_agent.orchestrator.config import Accept
 from clean_room_agent.orchestrator.events import Event, Note, Observer, PassFinished
 from clean_room_agent.orchestrator.full_tests import run_baseline
+from clean_room_agent.orchestrator.goal_verdict import has_open_goal
 from clean_room_agent.orchestrator.journal import seconds_used
 from clean_room_agent.orchestrator.setup import opened_run
 from clean_room_agent.orchestrator.spending import TimeLog
@@ -49,7 +59,22 @@ if TYPE_CHECKING:
     from clean_room_agent.orchestrator.finishing import Solved
     from clean_room_agent.report.summary import Ending, RunSummary
 
-EXIT_CODES = {RunStatus.COMPLETE: 0, RunStatus.FAILED: 1, RunStatus.PARTIAL: 4, RunStatus.NEEDS_HUMAN: 4}
+EXIT_CODES = {
+    RunStatus.COMPLETE: 0,
+    RunStatus.FAILED: 1,
+    RunStatus.PARTIAL: 4,
+    RunStatus.NEEDS_HUMAN: 4,
+    RunStatus.UNPROVEN: 5,
+}
+PROVES_NOTHING: frozenset[Accept] = frozenset({"green", "untested"})
+"""The values of [testing] accept with which an unproven result is as good as a complete one, if no test could show more."""
+
+
+def exit_code(status: RunStatus, evidence: Collection[GoalOutcome], accept: Accept) -> int:
+    """The exit code of a run that ended like this."""
+    if status is RunStatus.UNPROVEN and accept in PROVES_NOTHING and not has_open_goal(evidence):
+        return 0
+    return EXIT_CODES.get(status, 1)
 
 
 class SolveRequest(Struct, frozen=True, kw_only=True):
@@ -225,13 +250,15 @@ def _ended(
     fullest, started = measured
     applied, refusal = _apply(repo, services, solved) if request.apply else (None, None)
     seconds = seconds_used(services.session)
-    if solved.result.status in {RunStatus.COMPLETE, RunStatus.FAILED} or request.replay_of is not None:
+    if solved.result.status in ENDED or request.replay_of is not None:
         with interrupts.closing():
             services.end_task()
     summary = _summary(services, repo, solved, fullest, max(seconds, time.monotonic() - started))
     if refusal is not None:
         return refusal.exit_code, structs.replace(summary, not_applied=refusal.message)
-    return EXIT_CODES.get(solved.result.status, 1), structs.replace(summary, applied=applied)
+    result = solved.result
+    code = exit_code(result.status, result.evidence, services.settings.testing.accept)
+    return code, structs.replace(summary, applied=applied)
 
 
 def flags_event(flags: str) -> tuple[tuple[EventKind, str], ...]:
@@ -311,10 +338,10 @@ def _summary(
 
 
 def _ending(services: wiring.Services, result: OrchestratorResult) -> "Ending":
-    """Why the run is not complete; empty if it is."""
+    """Why the run did not do what it should; empty if it did, as far as the tests show."""
     from clean_room_agent.report.summary import Ending
 
-    if result.status is RunStatus.COMPLETE:
+    if result.status in WHOLE:
         return Ending()
     from clean_room_agent.report.causes import ending_of
 
@@ -324,11 +351,11 @@ def _ending(services: wiring.Services, result: OrchestratorResult) -> "Ending":
 def _apply(
     repo: Repository, services: wiring.Services, solved: "Solved"
 ) -> tuple[tuple[str, ...] | None, RepositoryError | None]:
-    """Apply the result; returns the applied paths (None if the result is not complete or changed nothing), and the
+    """Apply the result; returns the applied paths (None if something fails in the result, or it changed nothing), and the
     refusal.
     """
     result = solved.result
-    if result.status is not RunStatus.COMPLETE or not solved.result_commit:
+    if result.status not in WHOLE or not solved.result_commit:
         return None, None
     from clean_room_agent.app.apply_result import bring
 
@@ -346,6 +373,7 @@ def as_object(summary: "RunSummary") -> dict[str, Any]:
         "task_id": result.task_id,
         "status": result.status.value,
         "reason": result.reason,
+        "evidence": to_shown(result.evidence),
         "ending": to_shown(summary.ending),
         "branch": result.branch,
         "files": to_shown(summary.files),

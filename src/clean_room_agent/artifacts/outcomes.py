@@ -104,6 +104,12 @@ class RunStatus(StrEnum):
     FAILED = "failed"
 
 
+WHOLE = frozenset({RunStatus.COMPLETE, RunStatus.UNPROVEN})
+"""The statuses of runs in whose results nothing fails."""
+ENDED = frozenset({*WHOLE, RunStatus.FAILED})
+"""The statuses of runs that have ended by themselves, so that their sessions belong in the record."""
+
+
 class PassType(StrEnum):
     """What a pass of a run does."""
 

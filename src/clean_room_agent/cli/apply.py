@@ -6,6 +6,8 @@ import click
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.apply_result import apply_run
+from clean_room_agent.artifacts.names import short_id
+from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.cli import options, output
 
 
@@ -17,14 +19,18 @@ from clean_room_agent.cli import options, output
 def command(run: str, repo: Path, undo: bool, as_json: bool) -> int:
     """Apply the result of RUN (the newest by default; `@~1` is the one before) to the working tree.
 
-    Refused if a file that it touches has changed since the run began. With --undo, these files are restored as they were
+    A result that is partial, or that no test shows to be right, is applied likewise, and it is said. Refused if a file that it touches has changed since the run began. With --undo, these files are restored as they were
     before, including uncommitted work; refused if one of them has changed since.
     """
     workspace = output.opened(wiring.workspace_of(repo))
     wiring.require_record(workspace)
-    task_id, paths = apply_run(workspace, run, undo=undo)
+    done = apply_run(workspace, run, undo=undo)
+    paths = done.paths
+    if not undo and done.status is not RunStatus.COMPLETE:
+        output.aside(f"run {short_id(done.task_id)} is {done.status}: {done.reason}")
     if as_json:
-        output.answer_json({"task_id": task_id, "taken_back" if undo else "applied": paths})
+        key = "taken_back" if undo else "applied"
+        output.answer_json({"task_id": done.task_id, "status": done.status.value, key: paths})
     elif undo:
         output.answer("\n".join(f"put back {path}" for path in paths) or "nothing to do: it is not applied")
     else:

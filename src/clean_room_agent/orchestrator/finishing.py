@@ -400,8 +400,6 @@ def _judge_goals(run: Run, baseline: TestRun, judged: _Judged) -> _Judged:
     they were before. A file that has goal tests, and that the result changes, is restored for one more run.
     """
     goals, commits = run.progress.goals, run.commits
-    if not goals.tests:
-        return judged
     others = [judged.restored] if judged.restored else []
     changed = {one.path for one in judged.touched if one.kind == "test" and one.change != "created"}
     if judged.verdict.complete and may_be_changed(goals, changed):

@@ -15,11 +15,8 @@ from clean_room_agent.report.run_view import (
     RunView,
     _counted,
 )
-from clean_room_agent.report.runs import short_names, unwrapped
-from clean_room_agent.report.summary import ending_lines
-
-COLOURS = {"complete": "green", "partial": "yellow", "failed": "red"}
-
+from clean_room_agent.report.runs import COLOURS, short_names, unwrapped
+from clean_room_agent.report.summary import ending_lines, goal_lines, shown_by
 
 MAX_PATHS = 5
 
@@ -30,6 +27,7 @@ WORDS: Mapping[str, str] = {EventKind.RESTORED_SKIPPED: "not run again with the 
 UNTOLD = frozenset(
     {
         EventKind.NOTE,
+        EventKind.EVIDENCE,
         EventKind.RESUMED_WITH,
         EventKind.DESCRIBED_BY,
         EventKind.CONTEXT_OF,
@@ -45,8 +43,9 @@ def render_run(view: RunView, short: Callable[[str], str]) -> Group:
     head = Text.assemble(
         f"{run}  {view.head.command}  ", (view.head.status, COLOURS.get(view.head.status, "yellow"))
     )
-    if view.head.reason:
-        head.append(f": {view.head.reason}")
+    shown = shown_by(view.evidence) if view.head.status == "complete" else ""
+    if view.head.reason or shown:
+        head.append(f": {view.head.reason or shown}")
     parts: list[RenderableType] = [
         head,
         *ending_lines(view.ending),
@@ -126,6 +125,7 @@ def _facts(view: RunView) -> list[tuple[str, str]]:
         else:
             done = f"{view.outcome.parts[0]} of {view.outcome.parts[1]} parts, {view.outcome.steps[0]} of {view.outcome.steps[1]} steps"
             facts.append(("done", done))
+    facts += [("goal", line) for line in goal_lines(view.evidence)]
     if view.outcome.tests_before:
         facts.append(("tests", f"{view.outcome.tests_before} -> {view.outcome.tests_after or 'not run'}"))
     cached = (

@@ -6,9 +6,11 @@ from typing import Annotated
 
 from msgspec import Struct, field
 
+from clean_room_agent.artifacts.goals import GoalOutcome
 from clean_room_agent.artifacts.model_calls import CallSummary
 from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.db.raw.passes import ValidationRow
+from clean_room_agent.db.raw.runs import recorded_evidence
 from clean_room_agent.git.generated import Generated, generated_in
 from clean_room_agent.json_values import FLAT
 from clean_room_agent.report.budget import CallLine, call_line, fullest
@@ -94,6 +96,8 @@ class RunView(Struct, frozen=True, kw_only=True):
     passes: tuple[PassLine, ...] = ()
     ending: Ending = field(default_factory=Ending)
     """Why it is not complete, by the outcomes of its calls and attempts."""
+    evidence: tuple[GoalOutcome, ...] = ()
+    """What became of each goal test."""
     notes: tuple[tuple[str, str], ...] = ()
     """(kind, detail) of events outside the passes, in order."""
 
@@ -149,6 +153,7 @@ def run_view(trace: RunTrace, ending: Ending) -> RunView:
         cost=_cost_of(calls),
         passes=passes,
         ending=ending,
+        evidence=recorded_evidence(trace.events) or (),
         notes=tuple((event.kind, event.detail) for event in trace.events),
     )
 

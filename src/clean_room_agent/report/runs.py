@@ -12,7 +12,7 @@ from clean_room_agent.db.raw.runs import RunOverview
 from clean_room_agent.db.rows import moment
 from clean_room_agent.report.byte_sizes import size_text
 
-COLOURS = {"complete": "green", "partial": "yellow", "failed": "red"}
+COLOURS = {"complete": "green", "unproven": "yellow", "partial": "yellow", "failed": "red"}
 CONTEXT_PACKAGE = "(a context package)"
 LONE_RESULT = {"train_plan": "(a training plan)", "curate_data": "(a dataset)"}
 """The purpose of a single pass without a run, by its mode."""

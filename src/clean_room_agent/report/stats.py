@@ -48,9 +48,10 @@ def _prompts(prompts: Sequence[PromptStats]) -> FigureTable:
 
 
 def _waterfall(waterfall: Waterfall, *, counterfactual: bool) -> Iterable[Table | Text]:
-    failed = waterfall.tasks - waterfall.solved
+    failed = waterfall.tasks - waterfall.solved - waterfall.unproven
     tasks = "1 task" if waterfall.tasks == 1 else f"{waterfall.tasks:,} tasks"
-    yield Text(f"{tasks}, {waterfall.solved:,} solved, {failed:,} not")
+    unproven = f", {waterfall.unproven:,} unproven" if waterfall.unproven else ""
+    yield Text(f"{tasks}, {waterfall.solved:,} solved, {failed:,} not{unproven}")
     if failed:
         heads = [("lost at", "left"), ("tasks", "right")]
         if counterfactual:

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from rich.console import Group
 from rich.text import Text
 
+from clean_room_agent.artifacts.goals import GoalOutcome
 from clean_room_agent.artifacts.names import relative_pass, short_id
 from clean_room_agent.artifacts.outcomes import EventKind, OrchestratorResult, RunStatus
 from clean_room_agent.db.raw.runs import EventRow
@@ -24,13 +25,16 @@ if TYPE_CHECKING:
 SHOWN = 6
 COLOURS = {
     RunStatus.COMPLETE: "green",
+    RunStatus.UNPROVEN: "yellow",
     RunStatus.PARTIAL: "yellow",
     RunStatus.NEEDS_HUMAN: "yellow",
     RunStatus.FAILED: "red",
 }
 SHOWN_FILES = 12
 COMMAND_WIDTH = 32
-NONE_TURNED = "no test went from red to green: the tests do not show that the task is done"
+WOULD_HELP = (
+    "what would show it: cra solve --check 'assert …' (a statement, or sh: and a command, that fails now)"
+)
 
 
 class TestsTouched(Struct, frozen=True, kw_only=True):
@@ -176,11 +180,6 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     not_applied: str = ""
     """Why they could not be applied, if that was requested."""
 
-    @property
-    def is_untested(self) -> bool:
-        """Whether the final run had no test."""
-        return self.after is not None and self.after.known and self.after.passed + self.after.failed == 0
-
 
 def turned_green(before: TestRun, after: TestRun) -> int | None:
     """How many tests pass that did not before; None if the output cannot be read."""
@@ -196,7 +195,7 @@ def render(summary: RunSummary) -> Group:
     result = summary.result
     words = result.status.value
     if result.status is RunStatus.COMPLETE:
-        words += ": nothing was tested" if summary.is_untested else ": the tests pass"
+        words = ": ".join(filter(None, (words, shown_by(result.evidence))))
     elif result.status is RunStatus.NEEDS_HUMAN:
         words = "waits for you"
     head = Text.assemble(
@@ -205,13 +204,14 @@ def render(summary: RunSummary) -> Group:
     if result.reason:
         head.append(f"\n  {result.reason}")
     lines = [head, *ending_lines(summary.ending)]
+    if result.status is RunStatus.UNPROVEN and not any(one.trust != "hint" for one in result.evidence):
+        lines.append(Text(f"  {WOULD_HELP}", style="yellow"))
+    lines += [Text(f"  goal    {line}") for line in goal_lines(result.evidence)]
     lines.extend(_changes(summary.files))
     after = summary.after.words() if summary.after else "not run"
     if summary.restored:
         after += f"; with the tests restored {summary.restored.words()}"
     lines.append(Text(f"  tests   {summary.before.words()} -> {after}"))
-    if result.status is RunStatus.COMPLETE and summary.turned_green == 0 and not summary.is_untested:
-        lines.append(Text(f"  {NONE_TURNED}", style="yellow"))
     used, window = summary.fullest
     fill = f", fullest window {used:,} of {window:,} ({used / window:.0%})" if window else ""
     lines.append(
@@ -231,6 +231,24 @@ def render(summary: RunSummary) -> Group:
         )
     lines.extend(_next_commands(summary))
     return Group(*lines)
+
+
+def shown_by(evidence: Sequence[GoalOutcome]) -> str:
+    """Which goal test shows that the task is done, with what it gave before and gives now; "" if none does."""
+    shown = [one for one in evidence if one.shows]
+    if not shown:
+        return ""
+    more = f", and {len(shown) - 1} more" if len(shown) > 1 else ""
+    return f"shown by {shown[0].words}{more}"
+
+
+def goal_lines(evidence: Sequence[GoalOutcome]) -> list[str]:
+    """A line for each goal test: those that are red first, and none if the only one is told as what shows it."""
+    shown = [one for one in evidence if one.green]
+    red = [one for one in evidence if not one.green]
+    told = [*red, *shown] if red or len(shown) > 1 else []
+    lines = [f"{'green' if one.green else 'red'}: {one.words}" for one in told[:SHOWN]]
+    return [*lines, f"and {len(told) - SHOWN} more"] if len(told) > SHOWN else lines
 
 
 def _changes(files: Sequence[FileStat]) -> list[Text]:

@@ -15,7 +15,8 @@ that existed before:
 
 A failed task is charged to the first stage that does not hold, which made success impossible. Whether the stages after
 it would have held is unknown. A task without a known accepted change (it was never solved, with the same words, in the
-same repository) is not charged, and neither is one that failed only because of infrastructure.
+same repository) is not charged, and neither is one that failed only because of infrastructure, or one of which no test shows
+whether it is done.
 
 **Headroom.** Replace one stage's recorded output by the accepted change's, and take the later stages from the record:
 if a later stage has judged these very files, its recorded verdict counts; if it never saw them, the rate at which it
@@ -31,7 +32,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
+from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus
 from clean_room_agent.db.raw.analysis import EndedPass, JudgedItem
 from clean_room_agent.training.gold import GoldFile
 from clean_room_agent.training.logs import NOT_JUDGED, PLANNING, TaskLog
@@ -40,7 +41,10 @@ Stage = Literal["retrieval", "scope", "precision", "budget", "planning", "format
 STAGES: tuple[Stage, ...] = ("retrieval", "scope", "precision", "budget", "planning", "format", "implement")
 """In the order of a run."""
 Unattributed = Literal[
-    "no accepted change is known", "infrastructure", "ended before its stages were through"
+    "no accepted change is known",
+    "infrastructure",
+    "ended before its stages were through",
+    "no test shows whether it is done",
 ]
 
 
@@ -67,6 +71,8 @@ class Waterfall(Struct, frozen=True, kw_only=True):
 
     tasks: int
     solved: int
+    unproven: int
+    """Those of which no test shows whether they are solved."""
     charges: tuple[Charge, ...]
     """One for each failed task that can be charged, oldest first."""
     unattributed: Mapping[Unattributed, int]
@@ -99,7 +105,7 @@ class _Checked(Struct, frozen=True, kw_only=True):
 
 def waterfall_of(tasks: Iterable[TaskLog]) -> Waterfall:
     """The waterfall of these runs, with the headroom of each stage."""
-    total = solved = 0
+    total = solved = unproven = 0
     unattributed: Counter[Unattributed] = Counter()
     charges: list[Charge] = []
     checked: list[_Checked] = []
@@ -110,6 +116,10 @@ def waterfall_of(tasks: Iterable[TaskLog]) -> Waterfall:
         solved += task.solved
         if task.solved:
             shown[task.run.repo_path, task.run.description] = _context_files(task)
+        if task.run.status is RunStatus.UNPROVEN:
+            unproven += 1
+            unattributed["no test shows whether it is done"] += 1
+            continue
         if task.gold is None:
             unattributed["no accepted change is known"] += 1
             continue
@@ -132,6 +142,7 @@ def waterfall_of(tasks: Iterable[TaskLog]) -> Waterfall:
     return Waterfall(
         tasks=total,
         solved=solved,
+        unproven=unproven,
         charges=tuple(charges),
         unattributed=dict(sorted(unattributed.items())),
         required_recall=_mean(recalls),

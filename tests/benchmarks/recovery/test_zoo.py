@@ -9,7 +9,7 @@ from testing.runs.memory_till import memory_till
 from testing.runs.solving import Told
 from testing.servers.ollama_script import Answer, ChatCall
 
-LAST = {"complete": "complete: the tests pass", "failed": "failed"}
+LAST = {"complete": "complete: shown by ", "failed": "failed"}
 """Words of the last screen, by status; other ends are in tests/faults/."""
 BY_NAME = {sick.name: sick for sick in ZOO}
 

@@ -32,7 +32,17 @@ def outcome(number: int, status: str, code: int, how: str = "new", **more: Any) 
 
 
 @pytest.mark.parametrize(
-    ("codes", "code"), [((0, 0), 0), ((0, 4), 4), ((4, 1), 1), ((1, 3), 3), ((3, 2), 2), ((2, 130), 130)]
+    ("codes", "code"),
+    [
+        ((0, 0), 0),
+        ((0, 4), 4),
+        ((4, 1), 1),
+        ((1, 3), 3),
+        ((3, 2), 2),
+        ((2, 130), 130),
+        ((0, 5), 5),
+        ((5, 4), 4),
+    ],
 )
 def test_the_most_serious_code_is_the_batch_s(codes: tuple[int, ...], code: int) -> None:
     outcomes = [outcome(number, "x", each) for number, each in enumerate(codes)]
@@ -51,6 +61,14 @@ def test_the_summary_counts_and_the_verdict_says_what_to_do() -> None:
     words = verdict(told)
     assert "3 tasks: 1 complete, 1 needs human, 1 not started; 4 calls, 20 tokens" in words
     assert "--retry" in words
+
+
+def test_of_unproven_tasks_the_verdict_says_what_would_show_them() -> None:
+    outcomes = [outcome(1, "complete", 0), outcome(2, "unproven", 5)]
+    words = verdict(summary([job(1), job(2)], outcomes, 5))
+    assert "2 tasks: 1 complete, 1 unproven" in words
+    assert "check" in words
+    assert "--retry" not in words
 
 
 def test_an_outcome_in_a_line_and_as_an_object() -> None:

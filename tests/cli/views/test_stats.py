@@ -10,6 +10,7 @@ def test_counters_become_objects() -> None:
     waterfall = SimpleNamespace(
         tasks=3,
         solved=1,
+        unproven=0,
         by_stage=Counter(scope=2),
         by_prompt=Counter(scope_batch=2),
         unattributed=Counter(),
@@ -19,6 +20,7 @@ def test_counters_become_objects() -> None:
     assert waterfall_object(waterfall) == {
         "tasks": 3,
         "solved": 1,
+        "unproven": 0,
         "charged": {"scope": 2},
         "charged_prompts": {"scope_batch": 2},
         "unattributed": {},

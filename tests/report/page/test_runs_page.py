@@ -27,18 +27,21 @@ def test_runs_are_counted_by_day_and_model_by_how_they_ended() -> None:
     costs = (
         cost(0, RunStatus.COMPLETE),
         cost(0, RunStatus.NEEDS_HUMAN),
+        cost(0, RunStatus.UNPROVEN),
         cost(1, RunStatus.FAILED, model=""),
         cost(2, RunStatus.RUNNING, ended=False),
     )
     page = runs_page(costs, NOTHING)
-    assert [(each.name, each.good, each.part, each.bad, each.other) for each in page.periods] == [
-        ("2026-01-01", 1, 1, 0, 0),
-        ("2026-01-02", 0, 0, 1, 0),
-        ("2026-01-03", 0, 0, 0, 1),
+    assert [
+        (each.name, each.good, each.unproven, each.part, each.bad, each.other) for each in page.periods
+    ] == [
+        ("2026-01-01", 1, 1, 1, 0, 0),
+        ("2026-01-02", 0, 0, 0, 1, 0),
+        ("2026-01-03", 0, 0, 0, 0, 1),
     ]
-    assert [(each.name, each.runs) for each in page.models] == [("coder:3b", 3), ("not recorded", 1)]
-    assert (page.total.runs, page.total.tokens, page.total.seconds) == (4, 400, 180.0)
-    assert [row.task_id for row in page.runs] == ["00000002", "00000001", "00000000", "00000000"]
+    assert [(each.name, each.runs) for each in page.models] == [("coder:3b", 4), ("not recorded", 1)]
+    assert (page.total.runs, page.total.tokens, page.total.seconds) == (5, 500, 240.0)
+    assert [row.task_id for row in page.runs] == ["00000002", "00000001", *["00000000"] * 3]
     assert page.runs[0].title == "first line 2"
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 
 
-GRAVEST = (2, 3, 1, 4)
+GRAVEST = (2, 3, 1, 4, 5)
 """Exit codes of runs, the most serious first, which becomes the batch's."""
 
 
@@ -106,4 +106,6 @@ def verdict(summary: dict[str, Any]) -> str:
         told += "\ncontinue with: the same command"
     elif summary["exit_code"] in {1, 4}:
         told += "\nto continue those that are not complete: the same command with --retry"
+    elif summary["exit_code"] == 5:
+        told += '\nnothing shows that the unproven ones are done: look at them, or give their lines a "check"'
     return told

@@ -8,6 +8,7 @@ def waterfall_object(waterfall: Any) -> dict[str, Any]:
     return {
         "tasks": waterfall.tasks,
         "solved": waterfall.solved,
+        "unproven": waterfall.unproven,
         "charged": dict(waterfall.by_stage),
         "charged_prompts": dict(waterfall.by_prompt),
         "unattributed": dict(waterfall.unattributed),

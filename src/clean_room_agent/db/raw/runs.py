@@ -4,10 +4,12 @@ from collections.abc import Iterable
 
 from msgspec import Struct, structs
 
+from clean_room_agent.artifacts.goals import GoalOutcome
 from clean_room_agent.artifacts.names import parse_run
 from clean_room_agent.artifacts.outcomes import EventKind, RunStatus, TimeKind
 from clean_room_agent.db.rows import OF_TASK, Connection, Table, strange_value, task_range
 from clean_room_agent.errors import UsageError
+from clean_room_agent.json_values import from_json
 
 SHOWN_CANDIDATES = 10
 # A pass's id is its task's id, a colon and more. Passes of an orchestrated run are not listed on their own.
@@ -133,6 +135,19 @@ class EventRow(Struct, frozen=True, kw_only=True):
 
 
 EVENTS = Table("events", EventRow)
+
+
+def recorded_evidence(events: Iterable[EventRow]) -> tuple[GoalOutcome, ...] | None:
+    """What became of the goal tests of a run with these events; None if the run was not judged, or not by goal tests.
+
+    Raises:
+        RecordError: the event's text is not what this program writes.
+    """
+    found = [event.detail for event in events if event.kind == EventKind.EVIDENCE]
+    try:
+        return from_json(found[-1], tuple[GoalOutcome, ...]) if found else None
+    except ValueError as exc:
+        raise strange_value("events.detail", found[-1]) from exc
 
 
 def append_event(conn: Connection, row: EventRow) -> int:

@@ -24,7 +24,9 @@ from clean_room_agent.unified_diff import FileDiff, file_diffs
 
 OF_RUN = frozenset({"baseline", "final", "restored"})
 """Kinds of test runs whose whole output is on the page; for an attempt, only the failures are."""
-STORED_WHOLE = frozenset({"plan_given", "meta_plan_given", "resumed_with", "tests_touched", "described_by"})
+STORED_WHOLE = frozenset(
+    {"plan_given", "meta_plan_given", "resumed_with", "tests_touched", "described_by", "evidence"}
+)
 """Kinds of events that are shown elsewhere, or are JSON that is of no interest to people."""
 
 

@@ -12,9 +12,10 @@ from clean_room_agent.report.stats import WHAT_IS_LOST
 from clean_room_agent.report.trace import seconds_between
 from clean_room_agent.training.credit import STAGES, Waterfall
 
-End = Literal["good", "part", "bad", "other"]
+End = Literal["good", "unproven", "part", "bad", "other"]
 ENDS: Mapping[RunStatus, End] = {
     RunStatus.COMPLETE: "good",
+    RunStatus.UNPROVEN: "unproven",
     RunStatus.PARTIAL: "part",
     RunStatus.NEEDS_HUMAN: "part",
     RunStatus.FAILED: "bad",
@@ -22,6 +23,7 @@ ENDS: Mapping[RunStatus, End] = {
 """Every other status counts as `other`: not ended."""
 SAID: Mapping[End, str] = {
     "good": "complete",
+    "unproven": "unproven: no test shows it",
     "part": "partial, or waits for a person",
     "bad": "failed",
     "other": "not ended",
@@ -36,6 +38,7 @@ class Tally(Struct, frozen=True, kw_only=True):
 
     name: str
     good: int
+    unproven: int
     part: int
     bad: int
     other: int
@@ -46,12 +49,18 @@ class Tally(Struct, frozen=True, kw_only=True):
     @property
     def runs(self) -> int:
         """All of them."""
-        return self.good + self.part + self.bad + self.other
+        return self.good + self.unproven + self.part + self.bad + self.other
 
     @property
     def ends(self) -> tuple[tuple[End, int], ...]:
         """By how they ended, the best first."""
-        return (("good", self.good), ("part", self.part), ("bad", self.bad), ("other", self.other))
+        return (
+            ("good", self.good),
+            ("unproven", self.unproven),
+            ("part", self.part),
+            ("bad", self.bad),
+            ("other", self.other),
+        )
 
 
 class RunRow(Struct, frozen=True, kw_only=True):
@@ -142,6 +151,7 @@ def _tally(name: str, rows: Sequence[RunRow]) -> Tally:
     return Tally(
         name=name,
         good=counts["good"],
+        unproven=counts["unproven"],
         part=counts["part"],
         bad=counts["bad"],
         other=counts["other"],
