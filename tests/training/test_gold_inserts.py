@@ -95,7 +95,7 @@ CLASSES = st.builds(
 )
 FILES = st.builds(
     lambda head, functions, one, gap: gap.join((head, *functions, *([one] if one else ()))),
-    st.sampled_from(("import os\n", '"""A module."""\n\nLIMIT_OF_IT = 3\n')),
+    st.sampled_from(("from os import *\n", '"""A module."""\n\nfrom os import *\n\nLIMIT_OF_IT = 3\n')),
     FUNCTIONS,
     st.one_of(st.just(""), CLASSES),
     st.sampled_from(("\n\n", "\n")),
@@ -146,8 +146,8 @@ def test_a_function_between_like_spaced_ones_is_an_insert(
     functions: tuple[str, ...], extra: str, gap: str, data: st.DataObject
 ) -> None:
     place = data.draw(st.integers(0, len(functions)))
-    before = gap.join(("import os\n", *functions))
-    after = gap.join(("import os\n", *functions[:place], extra, *functions[place:]))
+    before = gap.join(("from os import *\n", *functions))
+    after = gap.join(("from os import *\n", *functions[:place], extra, *functions[place:]))
     edits = edits_for(gold(after, before), (whole(before),))
     if len(functions) > 1:
         assert [edit.kind for edit in edits] == ["insert"]

@@ -22,6 +22,10 @@ class EditCode(StrEnum):
     TRUNCATED = "TRUNCATED"
     NO_CHANGE = "NO_CHANGE"
     SYNTAX = "SYNTAX"
+    UNDEFINED = "UNDEFINED"
+    """The new code uses a name that nothing defines."""
+    NO_DEFINITION = "NO_DEFINITION"
+    """The new code of a definition does not define it."""
     PROTECTED = "PROTECTED"
 
     @property
@@ -62,6 +66,8 @@ class EditReport(Struct, frozen=True, kw_only=True):
     detail: str = ""
     nearest: str = ""
     """The most similar real text, verbatim, if the search text was not found."""
+    repairs: tuple[str, ...] = ()
+    """What was put right in the answer's code, in words."""
 
 
 class PatchResult(Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from clean_room_agent.artifacts.plans import MAX_MESSAGE, FailureCategory, Failu
 
 COMPILE = re.compile(
     r"\b(?:SyntaxError|IndentationError|TabError|ImportError|ModuleNotFoundError|ParseError)\b"
-    r"|\bSYNTAX\b|no longer parses"
+    r"|\bSYNTAX\b|\bUNDEFINED\b|no longer parses"
     r"|\berror TS\d+\b|\bERR_MODULE_NOT_FOUND\b|\bTransform failed\b"
     r"|\bCannot find (?:module|package)\b|\bFailed to (?:load url|resolve import|parse)\b"
     r"|\bdoes not provide an export named\b|\bUnexpected (?:token|identifier|end of input)\b"
@@ -24,7 +24,7 @@ ASSERTION = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 PATCH = re.compile(
-    r"\b(?:NO_MATCH|AMBIGUOUS|WRONG_FILE|ELISION|OVERLAP|TRUNCATED|NO_CHANGE|PROTECTED)\b|nothing was applied|held no edit"
+    r"\b(?:NO_MATCH|AMBIGUOUS|WRONG_FILE|ELISION|OVERLAP|TRUNCATED|NO_CHANGE|PROTECTED|NO_DEFINITION)\b|nothing was applied|held no edit"
 )
 RUNTIME = re.compile(
     r"\b[A-Z]\w*(?:Error|Exception|Exit|Interrupt)\b|\bTraceback\b|\btimed out\b|\bSegmentation fault\b|\bSIG(?:SEGV|KILL|ABRT)\b"

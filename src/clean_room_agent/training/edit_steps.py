@@ -128,7 +128,7 @@ def _result(
     applied = apply_edits(answer, texts, nothing, EditRules(targets=targets))
     if not applied.result.success:
         refused = {report.code for report in applied.result.reports if not report.code.accepted}
-        return APPLIES if refused == {EditCode.SYNTAX} else 0
+        return APPLIES if refused <= {EditCode.SYNTAX, EditCode.UNDEFINED} else 0
     changes = tree.encode(applied.texts)
     return 0 if isinstance(changes, EditReport) else changes
 

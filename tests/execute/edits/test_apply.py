@@ -134,6 +134,11 @@ def test_no_edits_are_no_success() -> None:
         (create("unplanned.py", "x = 1\n"), "WRONG_FILE"),
         (edit("    return Box()", "    # ... rest unchanged"), "ELISION"),
         (edit("    return Box()", "    return (Box()"), "SYNTAX"),
+        (edit("    return Box()", "    return Crate()"), "UNDEFINED"),
+        (create("new.py", "```python\nx = 1\n```\n"), "SYNTAX"),
+        (create("new.py", "x = helper()\n"), "UNDEFINED"),
+        (symbol("main", "def start():\n    return 1"), "NO_DEFINITION"),
+        (symbol("Box.open", "def close(self):\n    return 2"), "NO_DEFINITION"),
         (edit("    return Box()", "</replacement>\n    return 2"), "TRUNCATED"),
     ],
 )
@@ -188,6 +193,19 @@ def test_symbols_are_followed_when_earlier_edits_move_them() -> None:
 def test_a_symbol_takes_the_indentation_of_its_place(source: str) -> None:
     expected = A.replace("        x = 1\n        return x\n", "        return 2\n", 1)
     assert text_of(apply(symbol("Box.open", source), shown=NARROW)) == expected
+
+
+def test_what_was_put_right_in_an_answer_is_recorded() -> None:
+    applied = apply(
+        symbol("Box.open", "import math\n\ndef open(self):\n    return math.pi"), symbol("main", "return 2")
+    )
+    assert text_of(applied) == A.replace("import os\n", "import os\nimport math\n").replace(
+        "        x = 1\n        return x\n", "        return math.pi\n"
+    ).replace("return Box()", "return 2")
+    assert [report.repairs for report in applied.result.reports] == [
+        ("imports moved to the top",),
+        ("its first line put back",),
+    ]
 
 
 def test_a_symbol_of_a_file_shown_whole_is_found_by_its_syntax() -> None:
@@ -397,11 +415,10 @@ def test_any_edits_are_judged_without_an_exception_and_all_or_none(
     ],
 )
 def test_a_decorated_symbol_takes_the_indentation_of_its_place(source: str) -> None:
-    text = "class A:\n    @cached\n    def f(self):\n        return 1\n"
+    text = "from a import cached\nclass A:\n    @cached\n    def f(self):\n        return 1\n"
     rules = EditRules(targets=(TargetFile(path="a.py"),))
     applied = apply_edits((symbol("A.f", source),), {"a.py": text}, package(shown_file("a.py", text)), rules)
-    decorator = "    @cached\n" if "@" in source else ""
-    assert applied.texts == {"a.py": f"class A:\n{decorator}    def f(self):\n        return 2\n"}
+    assert applied.texts == {"a.py": text.replace("1", "2")}
 
 
 def test_a_decorated_method_of_a_script_is_replaced_with_its_decorators() -> None:

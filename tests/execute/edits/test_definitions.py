@@ -10,7 +10,6 @@ from clean_room_agent.execute.edits.definitions import (
     only_row,
     shown_ranges,
     symbol_spans,
-    syntax_fault,
 )
 
 TEXT = "def f():\n    return 1\n\n\ndef g():\n    return 2\n"
@@ -126,9 +125,3 @@ def test_a_class_has_the_place_of_its_body() -> None:
     (other,) = [one for one in definitions("a.js", SCRIPT) if one.symbol == "A"]
     assert other.body is not None
     assert SCRIPT[slice(*other.body)].strip() == "g() { return 1; }"
-
-
-def test_the_first_syntax_error_is_named_where_there_was_none_before() -> None:
-    assert syntax_fault("a.py", "x = 1\n", "x = (\ny = 2\n").startswith("the file no longer parses")
-    assert syntax_fault("a.py", "x = (\n", "x = ((\n") == ""
-    assert syntax_fault("a.txt", "x", "(") == ""

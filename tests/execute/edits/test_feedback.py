@@ -32,7 +32,7 @@ Nothing was applied: the files are as shown. Give all edits again.\
 
 
 def test_success_needs_no_feedback() -> None:
-    edits = (PatchEdit(kind="edit", file_path="a.py", search="def f(a):", replacement="def f(c):"),)
+    edits = (PatchEdit(kind="edit", file_path="a.py", search="def f(a):", replacement="def f(a, c):"),)
     result = apply_edits(edits, {"a.py": TEXT}, package(shown_file("a.py", TEXT)), RULES).result
     assert describe(result) == ""
 

@@ -159,7 +159,7 @@ def test_python_code_goes_where_it_is_told_to(
         ("before", "Cart", "function b() {}", "}\n\nfunction b() {}\n\n@Injectable()\nexport class Cart"),
         ("before", "Cart.total", "b() {}", "  items = [];\n\n  b() {}\n\n  @Input()\n  @Bound()\n  total"),
         ("after", "Cart.total", "  b() {}", "    return 1;\n  }\n\n  b() {}\n\n  // last\n  clear"),
-        ("before", "clear", "b() {\n  c();\n}", "  }\n\n  b() {\n    c();\n  }\n\n  // last\n  clear"),
+        ("before", "clear", "b() {\n  add();\n}", "  }\n\n  b() {\n    add();\n  }\n\n  // last\n  clear"),
         ("in", "Cart", "b() {}", "  clear() {}\n  b() {}\n}\n\nexport const half"),
         ("after", "half", "const b = 1;", "};\n\nconst b = 1;\n\nexport default"),
         ("in", "Empty", "b() {}", "class Empty extends Cart {\n  b() {}\n}\n"),

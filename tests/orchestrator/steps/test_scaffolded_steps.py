@@ -107,7 +107,7 @@ def test_declarations_come_first_then_the_bodies_in_one_attempt(project: MemoryT
     [
         (NOT_A_STUB, "the body of shares is no stub"),
         (CANNOT_BE_IMPORTED, "No module named 'cashier'"),
-        (CREATE.format("def shares(bill\n"), "till/bills.py does not parse"),
+        (CREATE.format("def shares(bill\n"), "(till/bills.py): SYNTAX."),
         (edit("x = 1", "x = 2", path="till/moneys.py"), "WRONG_FILE"),
         ("I declare nothing.", "holds no <edit>"),
     ],

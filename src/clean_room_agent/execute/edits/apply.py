@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchEdit, PatchResult
+from clean_room_agent.execute.edits.definition_answers import NoDefinition, import_place, whole_definition
 from clean_room_agent.execute.edits.definitions import (
     SymbolSpan,
     definition_spans,
@@ -14,7 +15,6 @@ from clean_room_agent.execute.edits.definitions import (
     named,
     shown_ranges,
     symbol_spans,
-    syntax_fault,
 )
 from clean_room_agent.execute.edits.format import holds_tags, holds_unpaired_tags
 from clean_room_agent.execute.edits.rules import (
@@ -34,8 +34,8 @@ from clean_room_agent.execute.edits.search_replace import (
     find,
     fitted,
     line_of,
-    reindented,
 )
+from clean_room_agent.execute.edits.static_checks import name_fault, syntax_fault
 
 OUTSIDE_SHOWN = "the place is outside what was shown of this file, which is not a target of this step"
 UNSHIFTED_TIERS = frozenset({1, 2, 3, 4})
@@ -62,6 +62,9 @@ class _File(Struct, kw_only=True):
 class _Found(Struct, frozen=True, kw_only=True):
     splice: Splice
     tier: int
+    imports: tuple[str, ...] = ()
+    """Statements that the splice needs at the top of the file."""
+    repairs: tuple[str, ...] = ()
 
 
 def paths_named(edits: Iterable[PatchEdit]) -> tuple[str, ...]:
@@ -138,18 +141,16 @@ class _EditedTexts:
         return outcome if isinstance(outcome, EditReport) else self._splice(report, file, outcome)
 
     def check_results(self, reports: list[EditReport]) -> list[EditReport]:
-        """`reports`, with a refusal at the last edit of each file that no longer parses or changes how tests are set
-        up.
+        """`reports`, with a refusal at the last edit of each file that no longer parses, uses a name that nothing defines,
+        or changes how tests are set up.
         """
         checked = list(reports)
         for path, text in self.changed().items():
-            before = self._originals.get(path)
-            if before is None or text is None:
+            if text is None:
                 continue
-            refusal = refuse_content(path, before, text, self._rules)
-            fault = syntax_fault(path, before, text)
-            if fault:
-                refusal = Refusal(code=EditCode.SYNTAX, detail=fault)
+            before = self._originals.get(path)
+            refusal = None if before is None else refuse_content(path, before, text, self._rules)
+            refusal = _refuse_code(path, before or "", text) or refusal
             if refusal is not None:
                 last = max(report.index for report in checked if report.file_path == path)
                 checked[last] = replace(checked[last], code=refusal.code, detail=refusal.detail)
@@ -284,13 +285,15 @@ class _EditedTexts:
         """
         assert file.text is not None
         spans = named(file.spans, edit.symbol)
-        whole = any(item.symbol is None and item.path == edit.file_path for item in self._package.primary())
+        shown_whole = any(
+            item.symbol is None and item.path == edit.file_path for item in self._package.primary()
+        )
         if not spans:
             shown_parts = shown_ranges(file.spans, file.text)
             inside = tuple(
                 one
                 for one in definition_spans(edit.file_path, file.text)
-                if whole or any(start <= one.start and one.end <= end for start, end in shown_parts)
+                if shown_whole or any(start <= one.start and one.end <= end for start, end in shown_parts)
             )
             spans = named(inside, edit.symbol)
         if not spans:
@@ -304,9 +307,15 @@ class _EditedTexts:
         if not edit.replacement.strip():
             detail = "the replacement is empty; to remove a symbol, use <search> with its text"
             return replace(report, code=EditCode.NO_MATCH, detail=detail)
-        old = file.text[spans[0].start : spans[0].end]
+        start, end = spans[0].start, spans[0].end
+        whole = whole_definition(edit.file_path, file.text, (start, end), edit.symbol, edit.replacement)
+        if isinstance(whole, NoDefinition):
+            return replace(report, code=EditCode.NO_DEFINITION, detail=whole.reason)
         return _Found(
-            splice=fitted(file.text, spans[0].start, spans[0].end, reindented(edit.replacement, old)), tier=1
+            splice=fitted(file.text, start, end, whole.text),
+            tier=1,
+            imports=whole.imports,
+            repairs=whole.repairs,
         )
 
     def _locate_insert(self, report: EditReport, edit: PatchEdit, file: _File) -> _Found | EditReport:
@@ -328,7 +337,13 @@ class _EditedTexts:
     def _splice(self, report: EditReport, file: _File, found: _Found) -> EditReport:
         assert file.text is not None
         splice = found.splice
-        report = replace(report, tier=found.tier, matches=1, lines=(line_of(file.text, splice.start),))
+        report = replace(
+            report,
+            tier=found.tier,
+            matches=1,
+            lines=(line_of(file.text, splice.start),),
+            repairs=found.repairs,
+        )
         if file.text[splice.start : splice.end] == splice.text:
             return replace(
                 report, code=EditCode.NO_CHANGE, detail="the replacement is the text that stands there"
@@ -347,7 +362,26 @@ class _EditedTexts:
             quoted = (splice.start - 1, splice.end + 1)
         file.spans = moved(file.spans, quoted, (core.start, core.end), len(core.text))
         file.text = splice.applied(file.text)
+        if found.imports:
+            return self._import(report, file, found)
         return report
+
+    def _import(self, report: EditReport, file: _File, found: _Found) -> EditReport:
+        """The report, after the imports of the new code were put where the file's are."""
+        assert file.text is not None
+        place = import_place(report.file_path, file.text, found.splice.start)
+        ending = "\r\n" if "\r\n" in file.text else "\n"
+        added = "".join(f"{line}{ending}" for line in found.imports)
+        self._splice(report, file, _Found(splice=Splice(start=place, end=place, text=added), tier=found.tier))
+        return report
+
+
+def _refuse_code(path: str, before: str, after: str) -> Refusal | None:
+    if fault := syntax_fault(path, before, after):
+        return Refusal(code=EditCode.SYNTAX, detail=fault)
+    if fault := name_fault(path, before, after):
+        return Refusal(code=EditCode.UNDEFINED, detail=fault)
+    return None
 
 
 def _ambiguous(report: EditReport, text: str, match: Match) -> EditReport:

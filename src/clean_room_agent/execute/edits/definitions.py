@@ -1,4 +1,4 @@
-"""The definitions in a file, by its syntax tree or as a context shows them, and where a file no longer parses after an edit."""
+"""The definitions in a file, by its syntax tree or as a context shows them."""
 
 from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeVar
@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tree_sitter import Node
 
 from clean_room_agent.artifacts.context import ContextItem
-from clean_room_agent.syntax import parses_cleanly, tree_of
+from clean_room_agent.syntax import tree_of
 
 NAMED = frozenset(
     {
@@ -288,25 +288,6 @@ def _definition(found: _Found, rows: _Rows) -> Definition:
 
 def _is_shebang(comment: Node) -> bool:
     return comment.start_byte == 0 and (comment.text or b"").startswith(b"#!")
-
-
-def syntax_fault(path: str, before: str, after: str) -> str:
-    """The first syntax error in `after`, in words, if `before` had none; else ""."""
-    source = _encoded(after)
-    tree = tree_of(source, path) if parses_cleanly(_encoded(before), path) else None
-    if tree is None or not tree.root_node.has_error:
-        return ""
-    node = tree.root_node
-    while True:
-        bad = next((child for child in node.children if child.has_error or child.is_missing), None)
-        if bad is None:
-            break
-        node = bad
-        if node.is_error or node.is_missing:
-            break
-    row = node.start_point.row
-    line = after.split("\n")[row].strip()
-    return f"the file no longer parses; the first syntax error is at line {row + 1}: {line[:200]}"
 
 
 def _encoded(text: str) -> bytes:

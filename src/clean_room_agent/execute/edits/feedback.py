@@ -22,6 +22,8 @@ ADVICE: dict[EditCode, str] = {
     EditCode.TRUNCATED: "The edit is not complete. Close every tag.",
     EditCode.NO_CHANGE: "Search and replacement say the same. Leave this edit out or change something.",
     EditCode.SYNTAX: "After the edits the file has a syntax error.",
+    EditCode.UNDEFINED: "After the edits the file uses a name that does not exist.",
+    EditCode.NO_DEFINITION: "The code is not the definition that the edit names.",
     EditCode.PROTECTED: "This file must stay as it is. Solve the step in other files.",
 }
 ADVICE_ON_SYMBOLS: dict[EditCode, str] = {

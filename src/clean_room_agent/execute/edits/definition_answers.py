@@ -1,0 +1,414 @@
+"""What an answer for one definition means, although it is not quite that definition.
+
+Small models leave out what they were shown (decorators, `export`, the docstring, the line with `def`), repeat what stands
+around it (the class, other definitions, imports), and lose its indentation. Where only one reading is possible, the
+answer is repaired; else it is refused with the reason. An answer that does not define the symbol is never applied:
+
+    asked for    def total(items):              answered    return sum(items)
+                     return sum(items) + 1
+
+gets its `def total(items):` back, since the whole body was one statement; of a longer body it could be a part.
+"""
+
+import re
+import textwrap
+from collections.abc import Iterator
+
+from msgspec import Struct
+from tree_sitter import Node
+
+from clean_room_agent.execute.edits.definitions import Definition, definitions
+from clean_room_agent.execute.edits.search_replace import indentation, line_of, reindented
+from clean_room_agent.syntax import IMPORTS, import_lines, tree_of
+
+FUNCTIONS = frozenset(
+    {
+        "function_definition", "function_declaration", "generator_function_declaration", "method_definition",
+        "arrow_function", "function_expression", "generator_function",
+    }
+)  # fmt: skip
+CLASSES = frozenset({"class_definition", "class_declaration", "abstract_class_declaration"})
+BLOCKS = frozenset({"block", "statement_block"})
+PYTHON = frozenset({"function_definition", "class_definition"})
+HOLDERS = frozenset(
+    {
+        "variable_declarator", "lexical_declaration", "variable_declaration", "public_field_definition",
+        "field_definition",
+    }
+)  # fmt: skip
+"""Nodes that belong to the function that they give a name."""
+ENDS = frozenset({"return_statement", "raise_statement", "throw_statement"})
+QUOTES = ('"""', "'''")
+HEAD_CHARS = 120
+
+
+class WholeDefinition(Struct, frozen=True, kw_only=True):
+    """The new source of a definition, at the indentation of its place."""
+
+    text: str
+    imports: tuple[str, ...] = ()
+    """Import statements that the answer has above it and the file lacks."""
+    repairs: tuple[str, ...] = ()
+    """What was repaired, in words, in order."""
+
+
+class NoDefinition(Struct, frozen=True, kw_only=True):
+    """Why the answer cannot be used, in words."""
+
+    reason: str
+
+
+class _Parts(Struct, frozen=True, kw_only=True):
+    """A function or class within a text. Places are character offsets."""
+
+    lead: str
+    """What precedes it in its span: decorators, `export`, with the blanks that begin the lines."""
+    own: int
+    """Where it begins without its lead."""
+    parameters: str
+    """Without white space; "" for a class."""
+    head_end: int
+    """Behind the line above its docstring, or above its first statement if it has none; -1 if these share a line."""
+    docstring: str
+    """Whole lines; "" if there is none."""
+    statements: tuple[tuple[str, str], ...]
+    """Kind and text of each, without the docstring."""
+    body: tuple[int, int]
+    """From the beginning of the first statement's line to the end of the last one."""
+    is_function: bool
+
+
+def whole_definition(
+    path: str, text: str, span: tuple[int, int], symbol: str, answer: str
+) -> WholeDefinition | NoDefinition:
+    """What `answer` says about the definition `symbol` at `span` (character offsets) of the file's `text`."""
+    place = _Place(path=path, text=text, span=span, symbol=symbol)
+    target = place.target
+    if target is None:
+        new = reindented(answer, place.old)
+        name = symbol.rpartition(".")[2]
+        return (
+            WholeDefinition(text=new)
+            if _has_word(name, new)
+            else NoDefinition(reason=f"it does not name {name}")
+        )
+    bare, imports = _without_imports(path, answer, text)
+    repairs = ("imports moved to the top",) if imports else ()
+    if bare != answer and not imports:
+        repairs = ("imports that the file has left out",)
+    found = (
+        _taken_from_class(place, target, bare)
+        or _standing(place, target, bare)
+        or _as_body(place, target, bare)
+    )
+    if found is None:
+        return NoDefinition(reason=_missing(place, target))
+    if isinstance(found, NoDefinition):
+        return found
+    full = _with_what_was_left_out(place, found)
+    return WholeDefinition(text=full.text, imports=imports, repairs=(*repairs, *full.repairs))
+
+
+class _Place(Struct, frozen=True, kw_only=True):
+    """Where the definition stands."""
+
+    path: str
+    text: str
+    span: tuple[int, int]
+    symbol: str
+
+    @property
+    def old(self) -> str:
+        return self.text[slice(*self.span)]
+
+    @property
+    def target(self) -> Definition | None:
+        """The definition, if the file's syntax knows it."""
+        name = self.symbol.rpartition(".")[2]
+        inside = (one for one in definitions(self.path, self.text) if self._holds(one))
+        return next((one for one in inside if one.symbol.rpartition(".")[2] == name), None)
+
+    def elsewhere(self) -> dict[str, str]:
+        """The file's other definitions, with their sources; not those inside the definition."""
+        return {
+            one.symbol: self.text[one.start : one.end]
+            for one in definitions(self.path, self.text)
+            if not self._holds(one)
+        }
+
+    def _holds(self, one: Definition) -> bool:
+        return self.span[0] <= one.start and one.end <= self.span[1]
+
+    def with_new(self, new: str) -> str:
+        return self.text[: self.span[0]] + new + self.text[self.span[1] :]
+
+    def defined_by(self, new: str) -> tuple[Definition, ...]:
+        """The definitions that `new` has in this place."""
+        end = self.span[0] + len(new)
+        return tuple(
+            one
+            for one in definitions(self.path, self.with_new(new))
+            if self.span[0] <= one.start and one.end <= end
+        )
+
+
+def _standing(place: _Place, target: Definition, answer: str) -> WholeDefinition | NoDefinition | None:
+    """The answer as it is, without definitions that it only repeats; None if it does not define the target."""
+    new = reindented(answer, place.old)
+    defined = place.defined_by(new)
+    if not any(one.symbol == target.symbol for one in defined):
+        return None
+    others = [
+        one
+        for one in defined
+        if one.symbol != target.symbol and not one.symbol.startswith(f"{target.symbol}.")
+    ]
+    return _without_repeated(place, new, others)
+
+
+def _without_repeated(place: _Place, new: str, others: list[Definition]) -> WholeDefinition | NoDefinition:
+    """`new` without those of the `others` in it that the file has: they change only by edits of their own."""
+    full, known, start = place.with_new(new), place.elsewhere(), place.span[0]
+    repeated = [one for one in others if one.symbol in known]
+    for one in reversed(repeated):
+        if _plain(full[one.start : one.end]) != _plain(known[one.symbol]):
+            reason = f"it also changes {one.symbol}, which is defined elsewhere in the file: write one edit for each"
+            return NoDefinition(reason=reason)
+        new = new[: one.top - start] + new[one.end - start :]
+    if not repeated:
+        return WholeDefinition(text=new)
+    kept = re.sub(r"\n{3,}", "\n\n", new).strip("\n")
+    names = ", ".join(one.symbol for one in repeated)
+    return WholeDefinition(text=kept, repairs=(f"repeated definitions left out: {names}",))
+
+
+def _taken_from_class(
+    place: _Place, target: Definition, answer: str
+) -> WholeDefinition | NoDefinition | None:
+    """The method from an answer that repeats the class around it; None if it has no such class."""
+    if not target.scope:
+        return None
+    source = textwrap.dedent(answer).strip("\n")
+    inside = definitions(place.path, source)
+    holder, name = target.scope.rpartition(".")[2], target.symbol.rpartition(".")[2]
+    wanted = [one for one in inside if f".{one.symbol}".endswith(f".{holder}.{name}")]
+    if len(wanted) != 1:
+        return None
+    found, known = wanted[0], place.elsewhere()
+    outer = found.scope.removesuffix(holder)
+    left = source[: found.top] + source[found.end :]
+    for one in inside:
+        plain = f"{target.scope.removesuffix(holder)}{one.symbol.removeprefix(outer)}"
+        if (
+            one is found
+            or one.symbol.startswith(f"{found.symbol}.")
+            or f"{found.scope}.".startswith(f"{one.symbol}.")
+        ):
+            continue
+        if plain not in known or _plain(known[plain]) != _plain(source[one.start : one.end]):
+            reason = f"it also writes {one.symbol}: write one edit for each definition"
+            return NoDefinition(reason=reason)
+        left = left.replace(source[one.start : one.end], "")
+    lines = {line.strip() for line in place.text.split("\n")} | {"pass", "..."}
+    extra = next(
+        (line.strip() for line in left.split("\n") if line.strip() and line.strip() not in lines), ""
+    )
+    if extra:
+        return NoDefinition(reason=f"it also changes the class around {target.symbol}: {extra[:HEAD_CHARS]}")
+    new = reindented(source[found.start : found.end], place.old)
+    return WholeDefinition(text=new, repairs=("the class around it taken off",))
+
+
+def _as_body(place: _Place, target: Definition, answer: str) -> WholeDefinition | None:
+    """The definition with the answer as its body; None if the answer could be a part of the body, or is none."""
+    parts = _parts(place.path, place.text, place.span)
+    if parts is None or not parts.is_function or parts.head_end < 0 or not parts.statements:
+        return None
+    new = reindented(answer.strip("\n"), place.text[slice(*parts.body)])
+    if indentation(new) != indentation(place.text[slice(*parts.body)]):
+        return None
+    documented = answer.lstrip().startswith(QUOTES) and parts.docstring
+    head = place.text[place.span[0] : parts.head_end + 1 if documented else parts.body[0]]
+    tail = place.text[parts.body[1] : place.span[1]]
+    full = f"{head}{new}{tail}"
+    if not any(one.symbol == target.symbol for one in place.defined_by(full)):
+        return None
+    if any(one.symbol.rpartition(".")[0] == target.symbol for one in place.defined_by(full)):
+        return None
+    end = place.span[0] + len(full)
+    written = _parts(place.path, place.with_new(full), (place.span[0], end))
+    if written is None or not _is_whole(parts.statements, written.statements):
+        return None
+    return WholeDefinition(text=full, repairs=("its first line put back",))
+
+
+def _is_whole(old: tuple[tuple[str, str], ...], new: tuple[tuple[str, str], ...]) -> bool:
+    """Whether the new statements can only be meant as all of the body: it was one statement, or both ends are alike."""
+    if not new or any(kind == "ERROR" for kind, _ in new):
+        return False
+    if len(old) == 1:
+        return True
+    last, newest = old[-1], new[-1]
+    return _plain(old[0][1]) == _plain(new[0][1]) and (
+        _plain(last[1]) == _plain(newest[1]) or (last[0] == newest[0] and last[0] in ENDS)
+    )
+
+
+def _with_what_was_left_out(place: _Place, found: WholeDefinition) -> WholeDefinition:
+    """Decorators, `export` and docstring put back, unless leaving them out is all that the answer changes."""
+    old = _parts(place.path, place.text, place.span)
+    text, repairs = found.text, list(found.repairs)
+    new = _parts_of_new(place, text)
+    if old is None or new is None:
+        return found
+    if old.lead.strip() and not new.lead.strip() and old.parameters == new.parameters:
+        text = old.lead + text[new.own - place.span[0] :]
+        repairs.append(f"put back: {' '.join(old.lead.split())}")
+        new = _parts_of_new(place, text)
+    if new is not None and old.docstring and not new.docstring and new.head_end >= 0 and new.statements:
+        at = new.head_end - place.span[0]
+        text = f"{text[:at]}\n{old.docstring}{text[at:]}"
+        repairs.append("docstring put back")
+    if _plain(text) == _plain(place.old):
+        return found
+    return WholeDefinition(text=text, repairs=tuple(repairs))
+
+
+def _parts_of_new(place: _Place, new: str) -> _Parts | None:
+    return _parts(place.path, place.with_new(new), (place.span[0], place.span[0] + len(new)))
+
+
+def _parts(path: str, text: str, span: tuple[int, int]) -> _Parts | None:
+    """The outermost function or class in the span; None if there is none, or it has no body."""
+    source = text.encode("utf-8", "replace")
+    tree = tree_of(source, path)
+    if tree is None:
+        return None
+    start, end = (len(text[:place].encode("utf-8", "replace")) for place in span)
+    for node in _nodes(tree.root_node, start, end):
+        body = node.child_by_field_name("body")
+        if node.type not in FUNCTIONS | CLASSES or body is None:
+            continue
+        return _parts_of(text, span, node, body, source)
+    return None
+
+
+def _parts_of(text: str, span: tuple[int, int], node: Node, body: Node, source: bytes) -> _Parts:
+    def offset(place: int) -> int:
+        return len(source[:place].decode("utf-8", "replace"))
+
+    inside = [one for one in body.named_children if one.type != "comment"] if body.type in BLOCKS else []
+    doc = inside[0] if inside and node.type in PYTHON and _is_docstring(inside[0]) else None
+    statements = inside[1:] if doc is not None else inside
+    first = inside[0] if inside else None
+    line = _line_start(text, offset(first.start_byte)) if first is not None else 0
+    alone = (
+        first is not None
+        and first.start_point.row > node.start_point.row
+        and not text[line : offset(first.start_byte)].strip()
+    )
+    parameters = node.child_by_field_name("parameters")
+    own = offset(_declaration(node).start_byte)
+    bounds = (0, 0)
+    if statements:
+        bounds = (_line_start(text, offset(statements[0].start_byte)), offset(statements[-1].end_byte))
+    return _Parts(
+        lead=text[span[0] : own],
+        own=own,
+        parameters="".join(_text(parameters).split()) if parameters is not None else "",
+        head_end=line - 1 if alone else -1,
+        docstring=text[line : offset(doc.end_byte)] if doc is not None else "",
+        statements=tuple((one.type, _text(one)) for one in statements),
+        body=bounds,
+        is_function=node.type in FUNCTIONS,
+    )
+
+
+def _nodes(root: Node, start: int, end: int) -> Iterator[Node]:
+    """The nodes that lie in the bytes from `start` to `end`, outer ones first."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop(0)
+        if start <= node.start_byte and node.end_byte <= end:
+            yield node
+        waiting.extend(
+            child for child in node.named_children if child.start_byte < end and start < child.end_byte
+        )
+
+
+def _declaration(node: Node) -> Node:
+    """The node, with the `const` or the field that gives it its name."""
+    parent = node.parent
+    while parent is not None and parent.type in HOLDERS:
+        node, parent = parent, parent.parent
+    return node
+
+
+def _is_docstring(statement: Node) -> bool:
+    return statement.type == "expression_statement" and [one.type for one in statement.named_children] == [
+        "string"
+    ]
+
+
+def _without_imports(path: str, answer: str, text: str) -> tuple[str, tuple[str, ...]]:
+    """The answer without the imports that it begins with, and those that the file lacks."""
+    source = textwrap.dedent(answer)
+    tree = tree_of(source.encode("utf-8", "replace"), path)
+    above: list[Node] = []
+    for node in () if tree is None else tree.root_node.named_children:
+        if node.type not in IMPORTS:
+            break
+        above.append(node)
+    if not above:
+        return answer, ()
+    rows = above[-1].end_point.row + 1
+    known = {_plain(line) for line in text.split("\n") if line == line.lstrip()}
+    lacking = tuple(one for one in map(_text, above) if _plain(one) not in known)
+    return "\n".join(answer.split("\n")[rows:]).lstrip("\n"), lacking
+
+
+def import_place(path: str, text: str, before: int) -> int:
+    """Where a new import goes: the offset of a line's beginning, below the last import above the line of `before`, or above the
+    first statement that is no docstring.
+    """
+    source = text.encode("utf-8", "replace")
+    lines = text.split("\n")
+    above = [last for _, last in import_lines(source, path) if last < line_of(text, before)]
+    if above:
+        row = above[-1]
+    else:
+        tree = tree_of(source, path)
+        children = () if tree is None else tree.root_node.named_children
+        row = next(
+            (one.start_point.row for one in children if one.type != "comment" and not _is_docstring(one)), 0
+        )
+    return sum(len(line) + 1 for line in lines[:row])
+
+
+def _missing(place: _Place, target: Definition) -> str:
+    """That the answer does not define the target, and how it has to begin."""
+    parts = _parts(place.path, place.text, place.span)
+    first = place.text[parts.own :] if parts is not None else place.old
+    head = first.lstrip().partition("\n")[0].strip()
+    return (
+        f"it does not define {target.symbol}: begin with its first line, like `{head[:HEAD_CHARS]}`, and write all of it; "
+        "to rename or remove it, or to change only some of its lines, use <search>"
+    )
+
+
+def _has_word(word: str, text: str) -> bool:
+    return re.search(rf"(?<![\w$]){re.escape(word)}(?![\w$])", text) is not None
+
+
+def _line_start(text: str, offset: int) -> int:
+    return text.rfind("\n", 0, offset) + 1
+
+
+def _plain(text: str) -> str:
+    """The text without white space at line ends, blank lines and common indentation."""
+    lines = [line.rstrip() for line in text.split("\n") if line.strip()]
+    return textwrap.dedent("\n".join(lines))
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
