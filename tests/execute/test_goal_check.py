@@ -1,3 +1,5 @@
+import math
+
 from inline_snapshot import snapshot
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import model_client, models_config
@@ -8,6 +10,9 @@ from clean_room_agent.artifacts.plans import Part, PlanStep, TargetFile
 from clean_room_agent.artifacts.prompt_sources import plain_text
 from clean_room_agent.execute.goal_check import GOAL_CHECK, GoalCheck
 from clean_room_agent.execute.plan_drafts import Revision
+from clean_room_agent.llm.answers import TokenChoice
+from clean_room_agent.llm.probes import NOTHING
+from clean_room_agent.llm.transport import ChatRequest, RawAnswer
 
 
 def step(name: str) -> PlanStep:
@@ -21,6 +26,17 @@ REVISION = Revision(
     done=("- s0, done: prepared",),
     diff="",
 )
+
+
+def leaning(text: str, yes: float) -> RawAnswer:
+    top = (("yes", math.log(yes)), ("no", math.log(1 - yes)))
+    return RawAnswer(
+        request_body="{}",
+        text=text,
+        prompt_tokens=9,
+        completion_tokens=1,
+        tokens=(TokenChoice(token=text, top=top),),
+    )
 
 
 def check(answer: str) -> tuple[GoalCheck, ScriptedTransport]:
@@ -43,6 +59,25 @@ def test_a_revision_that_loses_it_is_told_which_steps_went() -> None:
     assert fault == (
         "with this plan, not all that the task asks for is done; keep what these steps were for: s2: Do s2. (s2.py)"
     )
+
+
+def test_a_plain_no_refuses_however_much_the_model_leans_to_it() -> None:
+    def script(request: ChatRequest) -> RawAnswer:
+        return leaning("no", 0.31 if NOTHING in request.prompt else 0.42)
+
+    models = model_client(ScriptedTransport(script), MemorySink(), config=models_config())
+    goal = GoalCheck(models, REVISION, pass_id="t:p")
+    assert len(goal.faults((step("s1"),))) == 1
+    (verdict,) = goal.verdicts
+    assert (verdict.yes, verdict.reason, verdict.probability) == (False, "judged no (0.58)", 0.42)
+
+
+def test_a_yes_still_needs_more_than_the_leaning() -> None:
+    def script(request: ChatRequest) -> RawAnswer:
+        return leaning("yes", 0.9 if NOTHING in request.prompt else 0.55)
+
+    models = model_client(ScriptedTransport(script), MemorySink(), config=models_config())
+    assert len(GoalCheck(models, REVISION, pass_id="t:p").faults((step("s1"),))) == 1
 
 
 def test_what_cannot_be_read_refuses_no_plan() -> None:

@@ -77,7 +77,13 @@ class GoalCheck:
     def __init__(self, models: ModelClient, revision: Revision, *, pass_id: str) -> None:
         self._revision = revision
         self._question = YesNo(
-            models, GOAL_CHECK, pass_id=pass_id, nothing=NO_PLAN, unreadable=True, rule=UNREADABLE
+            models,
+            GOAL_CHECK,
+            pass_id=pass_id,
+            nothing=NO_PLAN,
+            unreadable=True,
+            rule=UNREADABLE,
+            no_is_final=True,
         )
         self.verdicts: tuple[PlanVerdict, ...] = ()
         """In the order in which they were asked for."""

@@ -26,9 +26,11 @@ class YesNo(Generic[InputsT]):
         nothing: InputsT,
         unreadable: bool,
         rule: str,
+        no_is_final: bool = False,
     ) -> None:
         """`nothing` are inputs without content, which show the model's bias. `unreadable` is the verdict for an
-        unreadable answer, by this `rule`.
+        unreadable answer, by this `rule`. `no_is_final`: an answer of no counts whatever the bias, where a wrong yes costs
+        more than a wrong no.
         """
         self._models = models
         self._prompt = prompt
@@ -36,6 +38,7 @@ class YesNo(Generic[InputsT]):
         self._nothing = nothing
         self._unreadable = unreadable
         self._rule = rule
+        self._no_is_final = no_is_final
         self._known: dict[tuple[str, str], PlanVerdict] = {}
 
     def ask(self, items: Sequence[tuple[str, Sequence[InputsT]]]) -> tuple[PlanVerdict, ...]:
@@ -92,7 +95,7 @@ class YesNo(Generic[InputsT]):
                 reason=f"judged {choice.word}",
                 call_id=reply.call_id,
             )
-        yes = lets_in(calibrated.score, EVEN)
+        yes = lets_in(calibrated.score, EVEN) and not (self._no_is_final and choice.word == NO)
         said = f"judged {choice.word} ({choice.confidence:.2f})"
         if WORDS[yes] != choice.word and calibrated.neutral is not None:
             said += (
