@@ -9,6 +9,7 @@ from clean_room_agent.orchestrator.testing import gate
 from clean_room_agent.orchestrator.testing.gate import (
     FinalVerdict,
     StepVerdict,
+    TestFiles,
     is_in,
     judge_final,
     judge_restored,
@@ -127,6 +128,72 @@ def test_a_missing_test_fails_unless_the_plan_changes_or_deletes_its_file() -> N
     assert judge_step(before, after, planned=("t.py",)).passed
     assert judge_final(before, after, "all-pass", planned=("t.py",)).complete
     assert judge_final(before, after, "no-new-failures", planned=("t.py",)).complete
+
+
+def with_names(run: TestRun, **outcomes: Outcome) -> TestRun:
+    """The run with further results; of keyword `u_py`, the name is u.py."""
+    named = {name.replace("__", "::").replace("_py", ".py"): outcome for name, outcome in outcomes.items()}
+    return replace(run, report=replace(run.report, outcomes=run.report.outcomes | named))
+
+
+@pytest.mark.parametrize("was", ["failed", "passed", "skipped"])
+def test_a_file_that_can_no_longer_be_loaded_is_newly_failing_whatever_its_tests_were(was: Outcome) -> None:
+    before = with_names(pytest_run(a="passed"), u_py__b=was)
+    after = with_names(pytest_run(a="passed"), u_py="error")
+    verdict = judge_step(before, after)
+    assert not verdict.passed
+    assert "u.py" in verdict.newly_failing
+    assert judge_step(before, after, planned=("u.py",)).newly_failing == ("u.py",)
+    assert judge_step(after, after).passed  # it was so before
+
+
+def test_a_new_file_of_tests_may_wait_for_what_it_tests() -> None:
+    before, after = pytest_run(a="passed"), with_names(pytest_run(a="passed"), u_py="error")
+    assert judge_step(before, after, files=TestFiles(created=("u.py",))).passed
+    assert not judge_step(before, after).passed
+
+
+@pytest.mark.parametrize("now", [None, "skipped", "xfailed"])
+@pytest.mark.parametrize("planned", [(), ("t.py",)])
+def test_a_failure_of_the_base_may_not_vanish_in_a_step(
+    now: Outcome | None, planned: tuple[str, ...]
+) -> None:
+    base = pytest_run(a="passed", b="failed")
+    after = pytest_run(a="passed") if now is None else pytest_run(a="passed", b=now)
+    verdict = judge_step(base, after, planned=planned, base=base)
+    assert not verdict.passed
+    assert verdict.reason == "failed at the start, and no longer run: t.py::b"
+    assert judge_step(base, after, planned=planned, base=base, unstable=("t.py::b",)).passed
+
+
+def test_a_changed_file_may_not_lose_tests_unless_that_was_meant_and_never_all() -> None:
+    before = with_names(pytest_run(x="passed"), u_py__a="passed", u_py__b="passed")
+    fewer = with_names(pytest_run(x="passed"), u_py__a="passed")
+    other = with_names(pytest_run(x="passed"), u_py__a="passed", u_py__c="passed")
+    meant, kept = TestFiles(), TestFiles(kept=("u.py",))
+    assert judge_step(before, fewer, planned=("u.py",), files=meant).passed
+    assert judge_step(before, other, planned=("u.py",), files=kept).passed
+    lost = judge_step(before, fewer, planned=("u.py",), files=kept)
+    assert lost.reason == "u.py had 2 tests and has 1, without u.py::b"
+    emptied = judge_step(before, pytest_run(x="passed"), planned=("u.py",), files=meant)
+    assert emptied.reason == "u.py has no test any more: u.py::a, u.py::b"
+    assert judge_step(
+        before, pytest_run(x="passed"), planned=("u.py",), files=TestFiles(deleted=("u.py",))
+    ).passed
+
+
+def test_cases_of_one_test_count_once() -> None:
+    def cases(*values: str) -> TestRun:
+        run = pytest_run(x="passed")
+        return replace(
+            run,
+            report=replace(
+                run.report, outcomes=run.report.outcomes | {f"u.py::a[{value}]": "passed" for value in values}
+            ),
+        )
+
+    kept = TestFiles(kept=("u.py",))
+    assert judge_step(cases("1", "2"), cases("3"), planned=("u.py",), files=kept).passed
 
 
 def test_runs_of_two_commands_are_compared_by_the_tests_that_both_know() -> None:

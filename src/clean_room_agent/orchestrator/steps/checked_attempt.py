@@ -6,6 +6,7 @@ At equal cost, only execution separates good samples of small models from bad on
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -26,6 +27,7 @@ from clean_room_agent.orchestrator.steps.missing_context import (
 )
 from clean_room_agent.orchestrator.testing.gate import (
     StepVerdict,
+    TestFiles,
     judge_step,
     left_undone,
     passes,
@@ -39,6 +41,14 @@ OF_CHANGE = ("commit", "diff", "result", "untouched")
 OF_JUDGMENT = ("tests", "verdict", "unfinished")
 PLACE = re.compile(r"(@@ -\S+) .*")
 """The header of a hunk; its position after the change depends on the blank lines above it."""
+
+
+REMOVING = re.compile(
+    r"\b(?:remov|delet|drop|renam|replac|rewrit|merg|mov|consolidat|clean|obsolete|outdated|deprecat|unused|redundant"
+    r"|duplicat|refactor|parametri|convert|migrat|port|split|simplif|reorgani|restructur|no longer)",
+    re.IGNORECASE,
+)
+"""Words of a task that may leave a file with fewer tests."""
 
 
 class CheckedAttempt(Struct, frozen=True, kw_only=True):
@@ -131,17 +141,21 @@ def judge(run: Run, job: StepJob, package: ContextPackage, attempt: Attempt, tes
     before, accept = run.progress.accepted, run.tests.config.accept
     assert before is not None, "the baseline runs before the first step"
     commit = attempt.change.commit
-    planned = tuple(
-        one.path
-        for one in run.commits.changed(run.commits.head, commit)
-        if one.status == "D" or is_test_path(one.path)
+    base = run.progress.at_base or before
+    changed = run.commits.changed(run.commits.head, commit)
+    planned = tuple(one.path for one in changed if one.status == "D" or is_test_path(one.path))
+    removing = REMOVING.search(f"{run.task.words}\n{job.step.description}") is not None
+    files = TestFiles(
+        created=tuple(one.path for one in changed if one.status == "A"),
+        deleted=tuple(one.path for one in changed if one.status == "D"),
+        kept=() if removing else planned,
     )
-    verdict = judge_step(before, tests, accept, planned=planned)
+    gate = partial(judge_step, before, tests, accept, planned=planned, files=files, base=base)
+    verdict = gate()
     if verdict.newly_failing:
         unstable = unstable_tests(run, tests, verdict.newly_failing, commit)
         if unstable:
-            verdict = judge_step(before, tests, accept, planned=planned, unstable=unstable)
-    base = run.progress.at_base or before
+            verdict = gate(unstable=unstable)
     all_must_pass = accept == "all-pass" and bool(base.red())
     unfinished = verdict.passed and job.last and all_must_pass and bool(left_undone(base, tests))
     missing = None

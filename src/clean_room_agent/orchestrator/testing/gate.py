@@ -16,20 +16,22 @@ As the final result, A is not complete by `accept = "all-pass"`: "failing: t.py:
 "2 tests pass, 1 failed before too".
 
 `planned` are test files that the plan changes or deletes: their passing tests may disappear, and the verdict names them; a
-test that failed before may not, since that would hide the failure. `unstable` are the names of flaky tests: they do not
-count, and the report names them.
+test that failed before may not, since that would hide the failure. A step sees what the final gate sees: a file of tests
+that can no longer be loaded, or that has no test left, is lost whatever its tests were before. `unstable` are the names of
+flaky tests: they do not count, and the report names them.
 
 A baseline that did not come to its end is completed by further runs (`base_tests`); where even these could not tell which
 tests there are, no result is complete. Of a file that could not be loaded, the tests that its text has must run at the end.
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import PurePosixPath
+from typing import ClassVar
 
 from msgspec import Struct
 
-from clean_room_agent.artifacts.evidence import UNLOADED, group_of, is_of_file
+from clean_room_agent.artifacts.evidence import UNLOADED, files_meant, group_of, is_of_file
 from clean_room_agent.orchestrator.config import Accept
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.test_commands import newly_replaced
@@ -48,9 +50,25 @@ class StepVerdict(Struct, frozen=True, kw_only=True):
 
     passed: bool
     newly_failing: tuple[str, ...] = ()
-    """Passed after the last accepted step and do not now; sorted. Missing counts as failing."""
+    """Passed after the last accepted step and do not now, and files that could be loaded and cannot; sorted. Missing counts as
+    failing.
+    """
     reason: str = ""
     """In one line, even if it passed."""
+
+
+class TestFiles(Struct, frozen=True, kw_only=True):
+    """What a change does to files of tests, by relative paths."""
+
+    __test__: ClassVar[bool] = False
+
+    created: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    """Changed ones that nobody said should have fewer tests."""
+
+
+NO_TEST_FILES = TestFiles()
 
 
 class FinalVerdict(Struct, frozen=True, kw_only=True):
@@ -75,26 +93,35 @@ def judge_step(
     *,
     planned: Collection[str] = (),
     unstable: Collection[str] = (),
+    files: TestFiles = NO_TEST_FILES,
+    base: TestRun | None = None,
 ) -> StepVerdict:
-    """Passed if `after` was complete and nothing fails that passed in `before`, the run of the last accepted state.
+    """Passed if `after` was complete, nothing fails that passed in `before`, the run of the last accepted state, and no test is
+    lost.
 
-    A test that was red before, or is new, may be red: the step that turns it green may come later. Both should be runs
-    of the same command; if they are not, only the tests that both have are compared. For a runner that cannot be read,
-    the exit code decides and, with a red `before`, only the final run does. If `accept` is untested, runs without a
-    test pass.
+    A test that was red before, or is new, may be red: the step that turns it green may come later. But it has to run: no
+    failure of `base`, the run before all steps, may vanish or be skipped. Both should be runs of the same command; if they
+    are not, only the tests that both have are compared. For a runner that cannot be read, the exit code decides and, with
+    a red `before`, only the final run does. If `accept` is untested, runs without a test pass.
     """
     if _is_untested(before, after, accept):
         return StepVerdict(passed=True, reason=UNTESTED)
     problem = _unfit(before, after)
+    newly = {*newly_failing(before, after, planned), *_newly_unloaded(before, after, files.created)}
     if problem:
-        seen = tuple(name for name in newly_failing(before, after, planned) if name in after.report.outcomes)
+        seen = tuple(sorted(name for name in newly if name in after.report.outcomes))
         return StepVerdict(passed=False, newly_failing=seen, reason=problem)
     if after.report.runner == "unknown":
         return _by_exit_code(before, after)
-    newly = tuple(name for name in newly_failing(before, after, planned) if name not in unstable)
-    if newly:
-        return StepVerdict(passed=False, newly_failing=newly, reason=f"newly failing: {_some(newly)}")
-    reason = _unexplained(before, after) or _lost(before, after, planned)
+    failing = tuple(sorted(newly - set(unstable)))
+    if failing:
+        return StepVerdict(passed=False, newly_failing=failing, reason=f"newly failing: {_some(failing)}")
+    reason = (
+        _unexplained(before, after)
+        or _lost(before, after, planned)
+        or _hidden(base or before, after, unstable)
+        or _fewer_in_files(before, after, planned, files)
+    )
     if reason:
         return StepVerdict(passed=False, reason=reason)
     red = len(after.red())
@@ -310,9 +337,40 @@ def _no_new_fault(baseline: TestRun, final: TestRun, red: frozenset[str], planne
     )
 
 
-def _hidden(baseline: TestRun, final: TestRun) -> str:
+def _newly_unloaded(before: TestRun, after: TestRun, created: Collection[str]) -> Iterator[str]:
+    """The files that fail as a whole and did not before; a new one may wait for what it tests."""
+    for name in after.red() - before.red():
+        ends = tuple(f"/{path}" for path in files_meant(name))
+        if is_of_file(name) and not any(f"/{path}".endswith(ends) for path in created):
+            yield name
+
+
+def _fewer_in_files(before: TestRun, after: TestRun, planned: Collection[str], files: TestFiles) -> str:
+    """Which changed files lost tests that nobody wanted gone, or all of their tests, in words; "" if none."""
+    if not (before.report.named and after.report.named and before.command == after.command):
+        return ""
+    for path in sorted(set(planned) - {*files.created, *files.deleted}):
+        had, has = _functions_in(path, before), _functions_in(path, after)
+        if had and not has:
+            return f"{path} has no test any more: {_some(sorted(had))}"
+        lost = sorted(had - has)
+        if path in files.kept and len(has) < len(had) and lost:
+            return f"{path} had {len(had)} tests and has {len(has)}, without {_some(lost)}"
+    return ""
+
+
+def _functions_in(path: str, run: TestRun) -> set[str]:
+    """The tests of the file, cases of one counted once."""
+    return {
+        name.partition("[")[0]
+        for name in run.report.outcomes
+        if is_in(name, (path,)) and not is_of_file(name) and not HOLDER.search(name)
+    }
+
+
+def _hidden(baseline: TestRun, final: TestRun, unstable: Collection[str] = ()) -> str:
     """Which failing tests the result no longer runs, in words; "" if none."""
-    hidden = sorted(baseline.red() & {*_gone(baseline, final), *_skipped(baseline, final)})
+    hidden = sorted(baseline.red() & {*_gone(baseline, final), *_skipped(baseline, final)} - set(unstable))
     if hidden:
         return f"failed at the start, and no longer run: {_some(hidden)}"
     named = baseline.report.named and final.report.named
