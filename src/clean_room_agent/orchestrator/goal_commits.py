@@ -71,5 +71,5 @@ def unmerged(base: bytes, added: bytes, now: bytes) -> bytes:
     return b"".join([*lines, *back.get(len(middle), [])])
 
 
-def _differences(before: Sequence[bytes], after: Sequence[bytes]) -> list[tuple[str, int, int, int, int]]:
+def _differences(before: Sequence[bytes], after: Sequence[bytes]) -> Sequence[tuple[str, int, int, int, int]]:
     return SequenceMatcher(None, before, after, autojunk=False).get_opcodes()

@@ -188,7 +188,7 @@ def test_what_stands_there_is_no_candidate_whatever_its_blanks_and_comments() ->
 
 def test_an_answer_that_cannot_be_right_is_refused_before_anything_runs() -> None:
     reasons = {
-        "        return total / lenght(values)": "nothing defines the name lenght",
+        "        return total / lenght(values)": "nothing defines lenght",
         "        return total / (len(values)": "the file no longer parses",
         "def mean():": "",
     }

@@ -63,14 +63,7 @@ def syntax_fault(path: str, before: str, after: str) -> str:
 
 def name_fault(path: str, before: str, after: str) -> str:
     """Which names `after` leaves undefined that `before` did not, in words; "" if none is known to be."""
-    grammar = grammar_of(path)
-    if grammar is None or max(map(len, (before, after))) > MAX_PARSED_BYTES:
-        return ""
-    if grammar == PYTHON:
-        known, now = undefined_in_python(before), undefined_in_python(after)
-        found = {} if known is None or now is None else {one: now[one] for one in now if one not in known}
-    else:
-        found = undefined_in_script(path, before, after)
+    found = undefined_names(path, before, after)
     if not found:
         return ""
     names = [
@@ -80,6 +73,17 @@ def name_fault(path: str, before: str, after: str) -> str:
         f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     )
     return f"nothing defines {shown} in this file: define or import what is used, or do without it"
+
+
+def undefined_names(path: str, before: str, after: str) -> dict[str, int]:
+    """The names that `after` leaves undefined and `before` did not, each with its first line; none where that cannot be known."""
+    grammar = grammar_of(path)
+    if grammar is None or max(map(len, (before, after))) > MAX_PARSED_BYTES:
+        return {}
+    if grammar != PYTHON:
+        return undefined_in_script(path, before, after)
+    known, now = undefined_in_python(before), undefined_in_python(after)
+    return {} if known is None or now is None else {one: now[one] for one in now if one not in known}
 
 
 def python_error(text: str) -> SyntaxError | None:

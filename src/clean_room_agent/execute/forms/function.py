@@ -12,13 +12,10 @@ from typing import Any
 from msgspec import Struct
 
 from clean_room_agent.execute.edits.definitions import Definition, definitions
+from clean_room_agent.execute.edits.static_checks import undefined_names
 from clean_room_agent.execute.form_prompts import FUNCTION, FormInputs, code_blocks
 from clean_room_agent.execute.forms.asking import answer_tokens, form_inputs, sampling_of
-from clean_room_agent.execute.forms.checks import (
-    is_same_code,
-    static_fault,
-    undefined_names,
-)
+from clean_room_agent.execute.forms.checks import is_same_code, static_fault
 from clean_room_agent.execute.forms.place import (
     Applied,
     Assignment,
@@ -302,7 +299,6 @@ def _replaced(parsed: Parsed, place: Place, lines: list[str]) -> str:
 
 def _with_additions(parsed: Parsed, place: Place, after: str, around: str, repairs: list[str]) -> str:
     """The file with those imports and helpers of the answer that its definition needs and the file lacks."""
-    before = undefined_names(place.path, parsed.text)
     known = {line.strip() for line in parsed.lines}
     lines = around.split("\n")
     imports = [
@@ -317,7 +313,7 @@ def _with_additions(parsed: Parsed, place: Place, after: str, around: str, repai
         there = after.split(end)
         after = end.join([*there[:at], *new, *there[at:]])
         repairs.append("imports")
-    missing = undefined_names(place.path, after) - before
+    missing = undefined_names(place.path, parsed.text, after)
     helpers = [
         around[one.start : one.end] for one in definitions(place.path, around) if one.symbol in missing
     ]
