@@ -2,7 +2,7 @@
 
 import difflib
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -46,7 +46,7 @@ class MemoryTree(Tree, frozen=True, kw_only=True, dict=True):
         return self.history.files[self.commit]
 
     def at(self, commit: str) -> Tree:
-        return MemoryTree(repo=self.repo, commit=commit, history=self.history)
+        return MemoryTree(repo=self.repo, commit=commit, history=self.history, only=self.only)
 
     @cached_property
     def paths(self) -> frozenset[str]:
@@ -54,7 +54,7 @@ class MemoryTree(Tree, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def places(self) -> Places:
-        return Places(self.files)
+        return Places(self.files, only=self.only)
 
     def conversions(self, paths: tuple[str, ...]) -> Mapping[str, str]:
         return {}
@@ -69,13 +69,14 @@ class MemoryTree(Tree, frozen=True, kw_only=True, dict=True):
 class MemoryCommits(RunCommits):
     """Commits in memory; `history.refs` are what the run keeps, without the run's own prefix."""
 
-    def __init__(self, history: MemoryHistory, base: str) -> None:
+    def __init__(self, history: MemoryHistory, base: str, only: Collection[str] = ()) -> None:
+        self._only = frozenset(only)
         self.repo = REPOSITORY
         self.base = self.head = base
         self.history = history
 
     def tree(self, commit: str = "") -> Tree:
-        return MemoryTree(repo=REPOSITORY, commit=commit or self.head, history=self.history)
+        return MemoryTree(repo=REPOSITORY, commit=commit or self.head, history=self.history, only=self._only)
 
     def exists(self, commit: str) -> bool:
         return commit in self.history.files

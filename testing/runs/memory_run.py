@@ -195,9 +195,16 @@ class MemoryProject(Struct, kw_only=True):
         meter, router = Meter(), ModelRouter(self.models, budget_config(window))
         transport = ScriptedTransport(script)
         models = self.client(transport, router, meter, resumed=resumed)
-        task = Task(task_id=TASK_ID, description=self.task, hints=Hints(hints), limits=limits_of(**limits))
+        given = given or PlanGiven()
+        task = Task(
+            task_id=TASK_ID,
+            description=self.task,
+            hints=Hints(hints),
+            limits=limits_of(**limits),
+            given=given.evidence,
+        )
         recorder = RunRecorder(
-            header=self._header(base, given or PlanGiven()),
+            header=self._header(base, given),
             record=self.record,
             router=router,
             meter=meter,
@@ -213,7 +220,7 @@ class MemoryProject(Struct, kw_only=True):
         journal = Journal(
             self.session, recorder, budget, hints=task.hints, interrupts=Interrupts(), resumed=resumed
         )
-        commits = MemoryCommits(self.history, base)
+        commits = MemoryCommits(self.history, base, task.given.files)
         pool = MemoryPool(lambda: self.runner(base, testing or {}))
         index = MemoryIndex(commits, budget_config(window))
         run = Run(

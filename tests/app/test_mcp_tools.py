@@ -1,6 +1,8 @@
 """What a command answers, as a tool answers it."""
 
-from clean_room_agent.app.mcp_tools import outcome_of, readable
+from pathlib import Path
+
+from clean_room_agent.app.mcp_tools import PlanArguments, SolveArguments, outcome_of, readable
 
 
 def test_a_failed_run_is_an_answer_and_a_broken_command_is_not() -> None:
@@ -13,3 +15,17 @@ def test_a_failed_run_is_an_answer_and_a_broken_command_is_not() -> None:
 
 def test_what_no_encoding_has_is_written_as_a_question_mark() -> None:
     assert readable("caf\udce9 é \U0001f600 \ud83d") == "caf? é \U0001f600 ?"
+
+
+def test_how_a_task_is_judged_is_passed_on_so_that_nothing_is_taken_for_a_flag() -> None:
+    given = {"checks": ["assert a == 1", "--apply"], "tests": ["t.py::a"], "files": ["a.py"]}
+    for tool in (SolveArguments, PlanArguments):
+        command = tool.model_validate({"task": "x", **given}).command(Path("/r"))
+        assert command[-6:] == (
+            "--check=assert a == 1",
+            "--check=--apply",
+            "--test=t.py::a",
+            "--file=a.py",
+            "--",
+            "x",
+        )

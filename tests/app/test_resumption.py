@@ -14,6 +14,7 @@ from clean_room_agent.app.resumption import (
     with_earlier_flags,
 )
 from clean_room_agent.app.settings import Overrides, flags_text
+from clean_room_agent.artifacts.goals import GivenEvidence
 from clean_room_agent.artifacts.outcomes import EventKind, RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan
 from clean_room_agent.db.raw.runs import EventRow, append_event
@@ -42,6 +43,13 @@ def test_a_complete_run_cannot_be_resumed(project: MemoryProject) -> None:
         project.record.write(resumable, TASK_ID)
 
 
+def test_an_unproven_run_has_ended(project: MemoryProject) -> None:
+    project.open(lambda _: "").run.recorder.ended(RunStatus.UNPROVEN, reason="nothing shows it")
+    with pytest.raises(UsageError, match="is unproven: there is nothing to resume") as caught:
+        project.record.write(resumable, TASK_ID)
+    assert "--check" in caught.value.hint
+
+
 @pytest.mark.parametrize("kind", [EventKind.DISCARDED, EventKind.PRUNED])
 def test_a_run_whose_data_is_gone_cannot_be_resumed(project: MemoryProject, kind: EventKind) -> None:
     note(project, kind, "")
@@ -60,6 +68,8 @@ def test_no_run_at_all_cannot_be_resumed(project: MemoryProject) -> None:
         PlanGiven(single=part_plan(step("s1", "a.py"))),
         PlanGiven(meta_plan=MetaPlan(task_summary="x", parts=())),
         PlanGiven(),
+        PlanGiven(evidence=GivenEvidence(checks=("assert f() == 'ü'",), tests=("t.py::a",), files=("a.py",))),
+        PlanGiven(single=part_plan(step("s1", "a.py")), evidence=GivenEvidence(files=("a.py",))),
     ],
 )
 def test_a_run_that_was_cut_before_its_worktree_has_the_plan_that_it_was_given(

@@ -25,6 +25,7 @@ from clean_room_agent.git.repository import open_repository
 from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.orchestrator.events import Nobody
 from clean_room_agent.orchestrator.spending import TimeLog
+from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.workspace import Workspace
 
 TASK = "5f0c9a1e-7d2b-4c1e-9f3a-2b6d8e4a1c70"
@@ -137,7 +138,7 @@ def test_what_retrieval_reads_through_cannot_be_written(tmp_path: Path) -> None:
                 run_parts(
                     services,
                     repo,
-                    task_of(settings, "wall", "x"),
+                    task_of(settings, "wall", "x", PlanGiven()),
                     Nobody(),
                     indexing=indexing,
                     command="solve",

@@ -10,13 +10,14 @@ from testing.runs.solving import Project
 
 from clean_room_agent.app.run_wiring import _prompts_go_to, prepare_questions, runner_setup, task_of
 from clean_room_agent.app.settings import Settings
+from clean_room_agent.artifacts.goals import GivenEvidence
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import find_task, list_time_spans
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.execute.plan_prompts import META_PLAN, PART_PLAN
 from clean_room_agent.llm.prompt import _compiled
-from clean_room_agent.orchestrator.task import Hint
+from clean_room_agent.orchestrator.task import Hint, PlanGiven
 from clean_room_agent.retrieval.prompts import TASK_ANALYSIS
 
 
@@ -26,9 +27,12 @@ def settings(**tables: Any) -> Settings:
 
 
 def test_a_task_has_the_configured_limits_and_the_users_hints() -> None:
-    task = task_of(settings(orchestrator={"max_calls": 7}), "id", "Fix it.", (Hint(text="use divmod"),))
+    evidence = GivenEvidence(files=("a.py",))
+    given = PlanGiven(hints=(Hint(text="use divmod"),), evidence=evidence)
+    task = task_of(settings(orchestrator={"max_calls": 7}), "id", "Fix it.", given)
     assert (task.task_id, task.words) == ("id", "Fix it.")
     assert (task.limits.orchestrator.max_calls, task.limits.solve.max_attempts) == (7, 3)
+    assert (task.given, task.limits.evidence.keep) == (evidence, True)
     assert task.hints.begin("id:meta_plan", known=False) == ("use divmod",)
 
 

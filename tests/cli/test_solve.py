@@ -1,5 +1,6 @@
 """`cra solve`: its output, its events, how it ends, and what it does on servers of each kind."""
 
+import contextlib
 import json
 import os
 import re
@@ -16,7 +17,13 @@ from testing.runs.solving import MENDED_MONEY, TILL, Project, Script, edit, make
 from testing.servers.openai_server import Kind, OpenAiServer
 
 from clean_room_agent.app.discovery import NEEDED_BY
+from clean_room_agent.app.resumption import given_to
+from clean_room_agent.artifacts.goals import GivenEvidence
+from clean_room_agent.db.connection import get_connection
 from clean_room_agent.execute.implement import IMPLEMENT
+
+WHOLE_SUM = "from till.money import split; assert sum(split(100, 3)) == 100"
+KEEPS_CENTS = "tests.test_money.MoneyTest.test_split_keeps_every_cent"
 
 
 def money(till: Project) -> str:
@@ -200,3 +207,43 @@ def test_what_the_servers_cache_spared_is_shown_with_the_cost(till: Project) -> 
     sums = json.loads(till.cra("stats", "--json").out)["prompts"]
     assert all(each["cached_tokens"] <= each["told_tokens"] == each["prompt_tokens"] for each in sums)
     assert any(each["cached_tokens"] for each in sums)
+
+
+def test_only_files_that_the_user_names_are_changed_and_all_that_was_given_is_on_record(
+    till: Project,
+) -> None:
+    given = (
+        "--file",
+        "till/receipt.py",
+        "--check",
+        WHOLE_SUM,
+        "--test",
+        KEEPS_CENTS,
+    )
+    with serving(till) as server:
+        told = till.solve(server, *given, solve={"max_attempts": 1, "max_refinement_loops": 0})
+    assert told.code in {1, 4}, told.err
+    assert money(till) == TILL["till/money.py"]
+    assert not [
+        path for attempt in told.recorded.attempts for path in attempt.diff.split() if "money" in path
+    ]
+    assert told.recorded.run is not None
+    run = told.recorded.run.task_id
+    with contextlib.closing(get_connection("raw", repo_path=till.top, read_only=True)) as conn:
+        assert given_to(conn, run).evidence == GivenEvidence(
+            files=("till/receipt.py",),
+            checks=(WHOLE_SUM,),
+            tests=(KEEPS_CENTS,),
+        )
+    again = till.cra("solve", "--resume", run[:8], "--check", "assert 1")
+    assert (again.code, again.out) == (2, "")
+    assert "leave out" in again.err
+
+
+def test_a_file_that_does_not_exist_is_refused_before_anything_begins(till: Project) -> None:
+    till.configure("http://127.0.0.1:1")
+    told = till.cra("solve", till.task, "--file", "money.py")
+    assert told.code == 2
+    assert "--file money.py: there is no such file" in told.err
+    assert "did you mean till/money.py?" in told.err
+    assert told.recorded.run is None

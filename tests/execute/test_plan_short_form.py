@@ -204,3 +204,24 @@ def test_any_words_survive(task: str, description: str, rationale: str) -> None:
     plan = load(json.dumps(data), "plan.json")
     again = load(written_text(plan, PATHS))
     assert again == plan
+
+
+EVIDENCE = """
+[evidence]
+checks = ["assert split(100, 3) == [34, 33, 33]", 'sh: make "check"']
+tests = ["tests/test_money.py::test_split"]
+files = ["till/money.py"]
+"""
+
+
+def test_how_the_task_is_judged_stands_in_the_plan_and_reads_back() -> None:
+    plan = load(PLAN + EVIDENCE)
+    assert plan.evidence.checks[1] == 'sh: make "check"'
+    assert plan.evidence.files == ("till/money.py",)
+    assert load(written_text(plan, PATHS)).evidence == plan.evidence
+    assert load(plan.model_dump_json(), "plan.json").evidence == plan.evidence
+    assert "evidence" not in written_text(load(PLAN), PATHS)
+
+
+def test_an_unknown_key_of_the_evidence_is_told_with_those_that_there_are() -> None:
+    assert "did you mean 'checks'?" in fault_of(PLAN + EVIDENCE.replace("checks", "check"))

@@ -131,3 +131,11 @@ def test_what_git_converts_is_neither_edited_nor_created(tmp_path: Path) -> None
     assert refused == dict.fromkeys(
         ("a.txt", "new.txt"), "git converts it to UTF-16LE in a working tree (working-tree-encoding)"
     )
+
+
+def test_every_tree_of_a_run_knows_the_files_that_the_user_names(tmp_path: Path) -> None:
+    repo = open_repository(make_repository(tmp_path / "r", {"a.py": "", "b.py": ""}))
+    tree = RunCommits(repo, "task", repo.head, Interrupts(), only=("a.py",)).tree()
+    for one in (tree, tree.at(repo.head)):
+        assert (one.places.outside("a.py"), bool(one.places.outside("b.py"))) == ("", True)
+    assert RunCommits(repo, "task", repo.head, Interrupts()).tree().places.outside("b.py") == ""

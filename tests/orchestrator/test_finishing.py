@@ -91,11 +91,11 @@ def ended(
     testing: Mapping[str, str] | None = None,
     trace: Trace = NO_TRACE,
     goals: Goals | None = None,
-    limits: Mapping[str, Mapping[str, object]] | None = None,
+    keep: bool = True,
     exits: Callable[[str, Mapping[str, str]], int] | None = None,
 ) -> tuple[MemoryRun, Solved]:
     """A run that has accepted a step with these changes, at its end; by default its goals are the red tests of the base."""
-    memory = project.open(lambda _: "", testing=testing, **(limits or {}))
+    memory = project.open(lambda _: "", testing=testing, evidence={"keep": keep})
     memory.runner.exits = exits or memory.runner.exits
     run, plan = memory.run, memory.run.progress.plan
     baseline = run_baseline(run)
@@ -273,9 +273,7 @@ def test_where_only_goal_tests_were_added_nothing_is_landed(tmp_path: Path) -> N
 def test_goal_tests_that_are_not_to_be_kept_are_not_on_the_branch(tmp_path: Path) -> None:
     with memory_project(tmp_path, FILES, goal_green_if_two) as project:
         goals = with_goal(GoalSource.STATED, ADDED, project)
-        memory, end = ended(
-            project, {"a.py": "a = 2\n", **ADDED}, goals=goals, limits={"evidence": {"keep": False}}
-        )
+        memory, end = ended(project, {"a.py": "a = 2\n", **ADDED}, goals=goals, keep=False)
         assert end.result.status is RunStatus.COMPLETE
         assert project.history.files[end.result_commit] == {**FILES, "a.py": "a = 2\n"}
         assert project.history.refs[end.result.branch] == end.result_commit

@@ -5,8 +5,10 @@ import pytest
 from testing.runs.memory_answers import parts_answer, steps_answer
 from testing.runs.memory_run import TASK, MemoryProject, memory_project
 
+from clean_room_agent.artifacts.goals import GivenEvidence
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.orchestrator.only_plan import make_plan
+from clean_room_agent.orchestrator.task import PlanGiven
 
 
 @pytest.fixture
@@ -47,3 +49,11 @@ def test_where_no_plan_comes_the_reason_is_told(project: MemoryProject) -> None:
     made = make_plan(memory.run, "thinker:4b")
     assert made.plan is None
     assert made.reason == "no valid plan: the answer holds no JSON object"
+
+
+def test_a_plan_carries_how_the_task_is_judged(project: MemoryProject) -> None:
+    evidence = GivenEvidence(checks=("assert a",), tests=("t.py::a",), files=("a.py", "b.py"))
+    made = make_plan(project.open(planner, given=PlanGiven(evidence=evidence)).run, "thinker:4b")
+    assert made.plan is not None
+    told = made.plan.evidence
+    assert (told.checks, told.tests, told.files) == (evidence.checks, evidence.tests, evidence.files)

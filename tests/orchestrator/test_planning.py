@@ -8,6 +8,7 @@ from testing.runs.memory_answers import parts_answer, steps_answer
 from testing.runs.memory_run import TASK, MemoryProject, memory_project, part, part_plan, pytest_run, step
 
 from clean_room_agent.artifacts.evidence import Evidence
+from clean_room_agent.artifacts.goals import GivenEvidence
 from clean_room_agent.artifacts.plans import MetaPlan
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.plan_drafts import Rejected
@@ -20,6 +21,7 @@ from clean_room_agent.orchestrator.planning import (
     plan_parts,
     serves_part,
 )
+from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.orchestrator.testing.results import evidence_of
 
 FILES = {"a.py": "a = 0\n", "b.py": "b = 0\n", "tests/test_a.py": "import a\n"}
@@ -177,3 +179,33 @@ def test_a_plan_is_made_once_however_often_its_run_is_resumed(project: MemoryPro
     assert again.asked == []
     finished = [event for event in project.observer.events if isinstance(event, PassFinished)]
     assert len(finished) == 1
+
+
+def test_where_the_user_names_files_they_are_shown_and_no_others_are_planned(project: MemoryProject) -> None:
+    given = PlanGiven(evidence=GivenEvidence(files=("b.py",)))
+    answer = parts_answer(("one", ["a.py", "b.py", "tests/test_a.py"]), ("two", ["a.py"]))
+    memory = project.open(lambda _: answer, given=given)
+    plan = plan_parts(memory.run, Evidence())
+    assert plan is not None
+    assert [one.affected_files for one in plan.parts] == [("b.py", "tests/test_a.py"), ("b.py",)]
+    assert memory.index.asked[0].files == ("b.py",)
+
+
+def test_steps_in_other_files_than_the_user_names_go_back(project: MemoryProject) -> None:
+    given = PlanGiven(evidence=GivenEvidence(files=("b.py",)))
+    answers = iter([steps_answer("a.py"), steps_answer("b.py")])
+    memory = project.open(lambda _: next(answers), given=given)
+    plan = plan_part(memory.run, META, PART, Evidence())
+    assert plan is not None
+    assert [target.path for step in plan.steps for target in step.target_files] == ["b.py"]
+    assert "a.py is none of the files that --file names: b.py" in memory.transport.requests[1].prompt
+
+
+def test_without_a_plan_the_fallback_stays_within_the_files_that_the_user_names(
+    project: MemoryProject,
+) -> None:
+    given = PlanGiven(evidence=GivenEvidence(files=("b.py",)))
+    memory = project.open(lambda _: "No plan.", given=given)
+    plan = plan_part(memory.run, META, PART, Evidence())
+    assert plan is not None
+    assert [target.path for step in plan.steps for target in step.target_files] == ["b.py"]

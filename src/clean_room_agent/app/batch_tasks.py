@@ -16,6 +16,7 @@ from clean_room_agent.app.run_wiring import NEEDED
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.app.solve import plan_given
 from clean_room_agent.app.wiring import workspace_of
+from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence
 from clean_room_agent.errors import CraError, UsageError
 from clean_room_agent.file_contents import read_given
 from clean_room_agent.orchestrator.task import PlanGiven
@@ -38,12 +39,29 @@ class TaskLine(BaseModel):
     """The repository; by default that of the command."""
     plan: str | None = None
     """A plan to follow, as with `cra solve --plan`."""
+    check: str | list[str] = []
+    """What must hold at the end, as with `cra solve --check`."""
+    test: str | list[str] = []
+    """Tests that must pass at the end, as with `cra solve --test`."""
+    file: str | list[str] = []
+    """The only files to change, as with `cra solve --file`."""
 
     @model_validator(mode="after")
     def _says_what(self) -> "TaskLine":
         if self.plan is None and (self.task is None) == (self.issue is None):
             raise ValueError("give the task either as task or as issue (a file)")
         return self
+
+    @property
+    def evidence(self) -> GivenEvidence:
+        """How the task is judged, and where it is."""
+        return GivenEvidence(
+            tests=_several(self.test), checks=_several(self.check), files=_several(self.file)
+        )
+
+
+def _several(value: str | list[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
 
 
 class BatchJob(Struct, frozen=True, kw_only=True):
@@ -122,13 +140,17 @@ class _Settling(Struct, frozen=True, kw_only=True):
         folder = self.path.absolute().parent
         top = _ready(folder / read.repo if read.repo is not None else self.repo, self.overrides)
         workspace = workspace_of(top)
-        given, planned = plan_given(workspace, folder / read.plan if read.plan else None, None)
+        plan = folder / read.plan if read.plan else None
+        given, planned = plan_given(workspace, plan, None, read.evidence, folder=folder)
         words = read.task if read.issue is None else _words(folder / read.issue)
         task = (words if words is not None else planned).strip()
         if not task:
             raise UsageError("the task is empty")
         name = read.id or str(number)
-        parts = (self.batch, str(top), name, task, repr(given) if read.plan else "")
+        # In this form since before there was evidence: runs of a batch are found again by it.
+        followed = f"PlanGiven(meta_plan={given.meta_plan!r}, single={given.single!r}, hints=())"
+        judged = "" if given.evidence == NOTHING_GIVEN else repr(given.evidence)
+        parts = (self.batch, str(top), name, task, f"{followed if read.plan else ''}{judged}")
         digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()
         return BatchJob(
             name=name,

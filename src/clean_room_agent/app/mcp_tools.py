@@ -92,7 +92,27 @@ class RetrieveArguments(Arguments):
         return self.task
 
 
-class PlanArguments(Arguments):
+class JudgedArguments(Arguments):
+    """How a task is judged, and where it is."""
+
+    checks: list[Text] = Field(
+        default=[],
+        description="Statements that fail now and must hold at the end (`assert f(1) == 2`), or `sh:` and a command.",
+    )
+    tests: list[Text] = Field(
+        default=[], description="Tests that fail now and must pass at the end, as their runner names them."
+    )
+    files: list[Text] = Field(default=[], description="The only files to change, besides tests.")
+
+    def flags(self) -> Iterator[str]:
+        """Pass them on."""
+        yield "--json"
+        for flag, values in (("--check", self.checks), ("--test", self.tests), ("--file", self.files)):
+            for value in values:
+                yield f"{flag}={value}"
+
+
+class PlanArguments(JudgedArguments):
     """`cra plan`."""
 
     word = "plan"
@@ -104,7 +124,7 @@ class PlanArguments(Arguments):
         return self.task
 
 
-class SolveArguments(Arguments):
+class SolveArguments(JudgedArguments):
     """`cra solve`."""
 
     word = "solve"
@@ -121,11 +141,14 @@ class SolveArguments(Arguments):
     hint: Text | None = Field(
         default=None, description="With `resume`: something to tell every pass from here on."
     )
-    apply: bool = Field(default=False, description="Also apply a complete result to the user's working tree.")
+    apply: bool = Field(
+        default=False,
+        description="Also apply the result to the user's working tree, unless something fails in it.",
+    )
 
     def flags(self) -> Iterator[str]:
         """Ask for the outcome as JSON."""
-        yield "--json"
+        yield from super().flags()
         for flag, value in (("--plan", self.plan_file), ("--resume", self.resume), ("--hint", self.hint)):
             if value is not None:
                 yield f"{flag}={value}"
@@ -187,7 +210,8 @@ TOOLS: dict[str, Tool] = {
         title="Solve a task",
         description="Solves a task with local models: the result is a branch cra/<id> on which the repository's tests "
         "pass, and a diff. Takes minutes. The working tree stays as it is unless `apply` is set. `status` says how "
-        "it ended; `resume` continues a cancelled or partial run.",
+        "it ended: `complete` if a test that failed before shows it (named in `evidence`), `unproven` if nothing fails and "
+        "nothing shows it (pass `checks`); `resume` continues a cancelled or partial run.",
         changes=True,
     ),
     "why": Tool(

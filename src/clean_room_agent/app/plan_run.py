@@ -11,6 +11,7 @@ from clean_room_agent.app.run_index import IndexProcess, Refresh
 from clean_room_agent.app.run_wiring import begin_timing, prepare_questions, run_parts, task_of
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.solve import places_of, read_text
+from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence
 from clean_room_agent.artifacts.names import new_task_id, short_id
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.artifacts.plans import PlanArtifact
@@ -22,6 +23,7 @@ from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.only_plan import PlanMade, make_plan
 from clean_room_agent.orchestrator.setup import RunParts, opened_run
+from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.report.causes import ending_of
 from clean_room_agent.report.summary import Ending
 from clean_room_agent.workspace import Workspace
@@ -57,13 +59,15 @@ def run_plan(
     transport: Callable[[Settings], Transport] = wiring.live_transport,
     task_id: str | None = None,
     entered_at: str = "",
+    evidence: GivenEvidence = NOTHING_GIVEN,
 ) -> tuple[int, PlanArtifact | None, str]:
-    """Run the planning; returns the exit code, the plan, and why there is none."""
+    """Run the planning; returns the exit code, the plan, which has the `evidence`, and why there is none."""
     task_id = task_id or new_task_id()
     times = begin_timing(settings, transport, task_id, entered_at)
     with times.timed(TimeKind.GIT, "open the repository"):
         repo = open_repository(workspace.repo)
-    task = task_of(settings, task_id, description)
+    given = PlanGiven(evidence=evidence)
+    task = task_of(settings, task_id, description, given)
     live = transport is wiring.live_transport
     first = first_model(wiring.router_of(settings), planned=False)
     workspace.create()
@@ -71,7 +75,16 @@ def run_plan(
         IndexProcess(Refresh(workspace, settings.index, task_id), times.timed) as indexing,
         loading(settings.models, first if live else None, times),
         wiring.open_services(workspace, settings, task_id, transport, watch=observer.notice) as services,
-        run_parts(services, repo, task, observer, indexing=indexing, command="plan", times=times) as parts,
+        run_parts(
+            services,
+            repo,
+            task,
+            observer,
+            indexing=indexing,
+            command="plan",
+            times=times,
+            given=given.events,
+        ) as parts,
     ):
         made = _make(parts, services.router.resolve("reasoning", "reasoning").tag)
         ending = Ending() if made.plan else services.record.write(ending_of, task_id, reason=made.reason)

@@ -8,12 +8,14 @@ from typing import Any
 from msgspec import structs
 
 from clean_room_agent.app.settings import Overrides
+from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence
 from clean_room_agent.artifacts.names import relative_pass, short_id
 from clean_room_agent.artifacts.outcomes import WHOLE, EventKind, RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan, PartPlan
 from clean_room_agent.db.raw.runs import OrchestratorRunRow, get_orchestrator_run, list_events
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import ConfigError, UsageError
+from clean_room_agent.json_values import from_json
 from clean_room_agent.orchestrator.task import Hint, PlanGiven
 
 JUDGES = (("testing", "test_command"), ("testing", "step_test_command"))
@@ -45,10 +47,11 @@ def resumable(conn: Connection, task_id: str) -> OrchestratorRunRow:
 
 
 def given_to(conn: Connection, task_id: str) -> PlanGiven:
-    """What the user had given the run: plans, and hints."""
+    """What the user had given the run: plans, evidence and hints."""
     events = list_events(conn, task_id)
     kept = {event.kind: event.detail for event in events}
     single, meta = kept.get(EventKind.PLAN_GIVEN), kept.get(EventKind.META_PLAN_GIVEN)
+    evidence = kept.get(EventKind.EVIDENCE_GIVEN)
     since = {
         event.detail: relative_pass(event.task_id)
         for event in reversed(events)
@@ -57,6 +60,7 @@ def given_to(conn: Connection, task_id: str) -> PlanGiven:
     return PlanGiven(
         single=PartPlan.model_validate_json(single) if single else None,
         meta_plan=MetaPlan.model_validate_json(meta) if meta else None,
+        evidence=from_json(evidence, GivenEvidence) if evidence else NOTHING_GIVEN,
         hints=tuple(
             Hint(text=event.detail, since=since.get(event.detail, ""))
             for event in events

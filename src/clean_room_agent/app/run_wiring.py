@@ -26,7 +26,7 @@ from clean_room_agent.orchestrator.journal import Journal, seconds_used
 from clean_room_agent.orchestrator.run_recorder import RunHeader, RunRecorder
 from clean_room_agent.orchestrator.setup import Models, Origin, RunParts
 from clean_room_agent.orchestrator.spending import Budget, Timed, TimeLog
-from clean_room_agent.orchestrator.task import Hint, Hints, RunLimits, Task
+from clean_room_agent.orchestrator.task import Hints, PlanGiven, RunLimits, Task
 from clean_room_agent.orchestrator.testing.worktrees import RunnerSetup, SandboxInputs, WorktreePool
 from clean_room_agent.paths import is_secret_name
 from clean_room_agent.version import VERSION
@@ -160,8 +160,8 @@ def _journal(
     )
 
 
-def task_of(settings: Settings, task_id: str, description: str, hints: tuple[Hint, ...] = ()) -> Task:
-    """The task, within the configured limits."""
+def task_of(settings: Settings, task_id: str, description: str, given: PlanGiven) -> Task:
+    """The task as it was `given`, within the configured limits."""
     limits = RunLimits(
         solve=settings.solve,
         orchestrator=settings.orchestrator,
@@ -169,7 +169,13 @@ def task_of(settings: Settings, task_id: str, description: str, hints: tuple[Hin
         recovery=settings.recovery,
         evidence=settings.evidence,
     )
-    return Task(task_id=task_id, description=description, hints=Hints(hints), limits=limits)
+    return Task(
+        task_id=task_id,
+        description=description,
+        hints=Hints(given.hints),
+        limits=limits,
+        given=given.evidence,
+    )
 
 
 def runner_setup(settings: Settings, repo: Repository, place: Path) -> RunnerSetup:

@@ -15,7 +15,7 @@ from clean_room_agent.app.model_server import first_model, loading
 from clean_room_agent.app.run_index import IndexProcess, Refresh
 from clean_room_agent.app.run_wiring import begin_timing, prepare_questions, run_parts, task_of
 from clean_room_agent.app.settings import Overrides, Settings, flags_text
-from clean_room_agent.artifacts.goals import GoalOutcome
+from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence, GoalOutcome
 from clean_room_agent.artifacts.names import BRANCHES, new_task_id, short_id
 from clean_room_agent.artifacts.outcomes import (
     ENDED,
@@ -55,6 +55,7 @@ from clean_room_agent.version import VERSION
 from clean_room_agent.workspace import Workspace
 
 if TYPE_CHECKING:
+    from clean_room_agent.artifacts.plans import PlanArtifact
     from clean_room_agent.execute.edits.places import Places
     from clean_room_agent.orchestrator.finishing import Solved
     from clean_room_agent.report.summary import Ending, RunSummary
@@ -113,33 +114,55 @@ def request_again(
         return task_id, request, with_earlier_flags(conn, task_id, overrides)
 
 
-def plan_given(workspace: Workspace, plan_file: Path | None, meta_file: Path | None) -> tuple[PlanGiven, str]:
-    """The plans in reviewed plan files, and the task's words if a file has them ("" otherwise).
+def plan_given(
+    workspace: Workspace,
+    plan_file: Path | None,
+    meta_file: Path | None,
+    evidence: GivenEvidence = NOTHING_GIVEN,
+    *,
+    folder: Path | None = None,
+) -> tuple[PlanGiven, str]:
+    """The plans in reviewed plan files, with their evidence and what is given besides; and the task's words if a file has them
+    ("" otherwise). `folder` is where relative paths of the evidence are looked for beside the repository.
 
     Raises:
-        UsageError: both files were given, or one cannot be read.
+        UsageError: both files were given, or one cannot be read, or something of the evidence is wrong.
         ArtifactError: a file is not the kind of plan that its flag asks for; the message names the field.
     """
     if plan_file is not None and meta_file is not None:
         raise UsageError("--plan and --meta-plan exclude each other")
+    if evidence != NOTHING_GIVEN:
+        from clean_room_agent.app.given_evidence import checked_evidence
+
+        evidence = checked_evidence(workspace, evidence, folder=folder)
     path = plan_file or meta_file
     if path is None:
-        return PlanGiven(), ""
+        return PlanGiven(evidence=evidence), ""
     from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
     from clean_room_agent.execute.plan_artifact import plan_from_artifact
     from clean_room_agent.execute.plan_file import load_plan
 
     plan = load_plan(read_text(path), str(path), places_of(workspace))
+    if isinstance(plan, PlanArtifact):
+        evidence = _with_evidence_of(workspace, plan, evidence)
     if plan_file is not None:
         if not isinstance(plan, PlanArtifact):
             raise ArtifactError(
                 f"{path}: --plan takes what `cra plan` wrote, or a task with steps; this has only parts",
                 hint="use --meta-plan for it",
             )
-        return PlanGiven(single=plan_from_artifact(plan)), plan.task
+        return PlanGiven(single=plan_from_artifact(plan), evidence=evidence), plan.task
     if isinstance(plan, MetaPlan):
-        return PlanGiven(meta_plan=plan), ""
-    return PlanGiven(meta_plan=plan.meta_plan), plan.task
+        return PlanGiven(meta_plan=plan, evidence=evidence), ""
+    return PlanGiven(meta_plan=plan.meta_plan, evidence=evidence), plan.task
+
+
+def _with_evidence_of(workspace: Workspace, plan: "PlanArtifact", evidence: GivenEvidence) -> GivenEvidence:
+    from clean_room_agent.app.given_evidence import checked_evidence, together
+
+    told = plan.evidence
+    own = GivenEvidence(tests=told.tests, checks=told.checks, files=told.files)
+    return together(checked_evidence(workspace, own, folder=workspace.repo), evidence)
 
 
 def places_of(workspace: Workspace) -> "Places":
@@ -177,7 +200,7 @@ def run_solve(
     repo = _opened(workspace, settings, times)
     new = not request.resume and request.replay_of is None
     live = new and transport is wiring.live_transport
-    first = first_model(wiring.router_of(settings), planned=request.given != PlanGiven())
+    first = first_model(wiring.router_of(settings), planned=request.given.has_plan)
     workspace.create()
     with (
         # Before anything has threads; a run that is resumed or replayed has an index of its own.
@@ -201,7 +224,7 @@ def run_solve(
             given = note_resumption(
                 services, services.resumed, watched, hint=request.hint, flags=request.flags
             )
-        task = task_of(settings, task_id, request.task, given.hints)
+        task = task_of(settings, task_id, request.task, given)
         with (
             run_parts(
                 services,

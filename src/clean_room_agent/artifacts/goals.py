@@ -50,6 +50,9 @@ class GivenEvidence(Struct, frozen=True, kw_only=True):
     """`--file`: relative paths; only these are changed."""
 
 
+NOTHING_GIVEN = GivenEvidence()
+
+
 class GoalTest(Struct, frozen=True, kw_only=True):
     """One goal test."""
 

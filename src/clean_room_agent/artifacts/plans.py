@@ -98,6 +98,14 @@ class AffectedFile(Artifact):
     changes: tuple[Change, ...] = ()
 
 
+class PlanEvidence(Artifact):
+    """How the user says that the task is judged, and where it is; as `GivenEvidence`."""
+
+    tests: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+
 class PlanArtifact(Artifact):
     """The plan that `cra plan` writes, a person edits, and `cra solve --plan` follows."""
 
@@ -113,6 +121,7 @@ class PlanArtifact(Artifact):
     created_at: str
     meta_plan: MetaPlan
     part_plans: tuple[PartPlan, ...] = Field(default=())
+    evidence: PlanEvidence = PlanEvidence()
     as_steps: bool = False
     """Whether it is followed step by step, like a handwritten plan; otherwise all of it is one step."""
 

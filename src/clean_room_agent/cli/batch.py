@@ -30,6 +30,9 @@ issue  instead of task: a file with the words
 id     a unique name for the summary; the line number by default
 repo   the repository; that of --repo by default
 plan   a plan to follow, as with `cra solve --plan`
+check  what fails now and must hold at the end, as with `cra solve --check`; a text or a list of texts, as the next two
+test   a test that fails now and must pass at the end, as with `cra solve --test`
+file   the only file to change, besides tests, as with `cra solve --file`
 
 Paths are relative to the folder of FILE. Each run starts from its repository's files as they are at that time, and your
 files are not touched. All lines are validated before anything starts.
@@ -39,7 +42,7 @@ repository, id and words, and by --name. Ctrl-C stops all runs in progress, as i
 for each task as it ends, then one {"summary": ...}.
 
 Exit codes: 0 all complete, 130 interrupted, else the most serious of 2 usage or configuration, 3 model server or window,
-1 failed, 4 partial or stuck.
+1 failed, 4 partial or stuck, 5 unproven.
 """
 
 

@@ -201,6 +201,42 @@ ATTEMPT_OPTIONS = (
 )
 
 
+def _keep_given(context: click.Context, parameter: click.Parameter, values: Any) -> None:
+    """Put the values into the command's argument `evidence`."""
+    from clean_room_agent.artifacts.goals import NOTHING_GIVEN
+
+    before = context.params.get("evidence") or NOTHING_GIVEN
+    given = tuple(map(str, values))
+    context.params["evidence"] = structs.replace(before, **{str(parameter.name): given})
+
+
+def _given(flag: str, name: str, **attributes: Any) -> Callable[[CommandT], CommandT]:
+    """An option that may be repeated, about how the task is judged or where it is."""
+    return click.option(flag, name, multiple=True, expose_value=False, callback=_keep_given, **attributes)
+
+
+EVIDENCE_OPTIONS = (
+    _given(
+        "--check",
+        "checks",
+        metavar="CODE",
+        help="A statement that fails now and must hold at the end, or `sh:` and a command; repeatable.",
+    ),
+    _given(
+        "--test",
+        "tests",
+        metavar="NODE-ID",
+        help="A test that fails now and must pass at the end; repeatable.",
+    ),
+    _given("--file", "files", type=FILE, help="Change only this file, and tests; repeatable."),
+)
+
+
+def evidence_options(command: CommandT) -> CommandT:
+    """Add the flags for how the task is judged and where it is; the command gets them in `evidence`."""
+    return _with(command, EVIDENCE_OPTIONS)
+
+
 def budget_options(command: CommandT) -> CommandT:
     """Add the flags for the size of contexts and the stages that fill them; the command gets them in `overrides`."""
     return _with(command, BUDGET_OPTIONS)

@@ -7,9 +7,11 @@ import click
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import process_began
+from clean_room_agent.app.given_evidence import checked_evidence
 from clean_room_agent.app.plan_run import PlanSource, read_plan, run_plan
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.app.solve import places_of
+from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence
 from clean_room_agent.artifacts.plans import PlanArtifact
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.plan_editing import final_plan, require_editor
@@ -31,8 +33,8 @@ Written by hand, a plan can be as short as this:
   [[steps]]
   description = "Give the cents that are left over to the first people."
   files = ["till/money.py"]
-Other keys of a step: symbols, depends_on, id. Other keys of the plan: rationale, and files, for steps that name none. A file
-is modified if it exists and created otherwise; {path = "old.py", role = "delete"} deletes one.
+Other keys of a step: symbols, depends_on, id. Other keys of the plan: rationale, files (for steps that name none), and
+[evidence] with checks, tests and files, as --check, --test and --file give them. A file is modified if it exists and created otherwise; {path = "old.py", role = "delete"} deletes one.
 
 If the name of FILE ends in .toml, these steps are written, as you left them with --edit; otherwise the full plan in JSON.
 Closing the editor without a change keeps the plan; an empty text discards it.
@@ -45,6 +47,7 @@ Exit codes: 0 a plan, 1 no plan, or it was discarded, 2 usage, or the file or th
 @options.task_argument
 @options.repo_option
 @options.issue_option
+@options.evidence_options
 @options.budget_options
 @click.option("-o", "--output", "target", type=options.FILE, help="Write the plan to a file.")
 @click.option("--plan", "plan_file", type=options.FILE, help="Use this plan; no model is asked.")
@@ -58,6 +61,7 @@ def command(
     task: str | None,
     repo: Path,
     issue: IO[str] | None,
+    evidence: GivenEvidence,
     overrides: Overrides,
     target: Path | None,
     plan_file: Path | None,
@@ -68,14 +72,18 @@ def command(
 ) -> int:
     """The command."""
     workspace = output.opened(wiring.workspace_of(repo))
-    if plan_file is not None and (task is not None or issue is not None):
-        raise UsageError("--plan uses an existing plan: leave out TASK and --issue")
+    if plan_file is not None and (task is not None or issue is not None or evidence != NOTHING_GIVEN):
+        raise UsageError(
+            "--plan uses an existing plan: leave out TASK, --issue, --check, --test and --file",
+            hint="write these into the plan, under [evidence], or give them to `cra solve --plan`",
+        )
     if plan_file is not None and overrides != Overrides():
         raise UsageError("--plan asks no model: leave out --stages and the flags of the budget")
     if edit:
         require_editor()
     if plan_file is None:
-        made = _make(workspace, overrides, options.task_text(task, issue), events, verbose)
+        words = options.task_text(task, issue)
+        made = _make(workspace, overrides, words, checked_evidence(workspace, evidence), events, verbose)
         source = PlanSource(plan=made, text="")
     else:
         source = read_plan(workspace, plan_file, edit=edit)
@@ -94,11 +102,18 @@ def command(
 
 
 def _make(
-    workspace: Workspace, overrides: Overrides, task: str, events: IO[str] | None, verbose: int
+    workspace: Workspace,
+    overrides: Overrides,
+    task: str,
+    evidence: GivenEvidence,
+    events: IO[str] | None,
+    verbose: int,
 ) -> PlanArtifact:
     settings = load_settings(workspace.config, overrides)
     with watching(events, verbose=verbose, workspace=workspace) as observer:
-        _, plan, reason = run_plan(workspace, settings, task, observer, entered_at=process_began())
+        _, plan, reason = run_plan(
+            workspace, settings, task, observer, entered_at=process_began(), evidence=evidence
+        )
     if plan is None:
         raise CraError(f"no plan: {reason}", hint="rephrase the task, or name the files it is about")
     return plan

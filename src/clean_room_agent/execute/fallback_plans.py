@@ -64,7 +64,7 @@ def whole_part(part: Part, task: str, scope: Iterable[str], paths: Collection[st
     named = dict.fromkeys(
         path
         for path in meant
-        if path in paths
+        if (path in paths and not places.outside(path))
         or (
             PurePosixPath(path).suffix in kinds
             and (path in task or not is_test_path(path))

@@ -26,6 +26,7 @@ from clean_room_agent.artifacts.plans import (
     Part,
     PartPlan,
     PlanArtifact,
+    PlanEvidence,
     PlanStep,
     TargetFile,
 )
@@ -55,6 +56,8 @@ EXAMPLES = {
     "any_of_files": "any_of_files = true",
     "task_summary": 'task_summary = "the task in one sentence"',
     "rationale": 'rationale = "what to keep in mind"',
+    "checks": 'checks = ["assert split(100, 3) == [34, 33, 33]"]',
+    "tests": 'tests = ["tests/test_money.py::test_split"]',
 }
 HEADER = """\
 # A plan for `cra solve --plan FILE`. The steps are done in this order; the tests run after each.
@@ -101,6 +104,14 @@ class WrittenStep(_Written):
     any_of_files: bool = False
 
 
+class WrittenEvidence(_Written):
+    """How the task is judged, and where it is."""
+
+    tests: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+
 class WrittenPlan(_Written):
     """The whole file."""
 
@@ -108,6 +119,7 @@ class WrittenPlan(_Written):
     task_summary: str = ""
     rationale: str = ""
     files: Files = ()
+    evidence: WrittenEvidence = WrittenEvidence()
     steps: tuple[Annotated[WrittenStep, BeforeValidator(_step)], ...] = ()
 
 
@@ -160,7 +172,16 @@ def from_written(
             rationale=plan.rationale,
         ),
         part_plans=(plan,),
-    ).model_copy(update={"as_steps": True})
+    ).model_copy(
+        update={
+            "as_steps": True,
+            "evidence": PlanEvidence(
+                tests=written.evidence.tests,
+                checks=written.evidence.checks,
+                files=written.evidence.files,
+            ),
+        }
+    )
 
 
 def written_text(plan: PlanArtifact, paths: Collection[str]) -> str:
@@ -189,7 +210,15 @@ def written_text(plan: PlanArtifact, paths: Collection[str]) -> str:
         }
         tables.append(table | {key: value for key, value in optional.items() if value})
         _carry_out(step.target_files, now)
-    top = {"task": plan.task, "task_summary": plan.task_summary, "rationale": plan.rationale}
+    top: dict[str, Any] = {
+        "task": plan.task,
+        "task_summary": plan.task_summary,
+        "rationale": plan.rationale,
+    }
+    told = plan.evidence
+    evidence = {"tests": told.tests, "checks": told.checks, "files": told.files}
+    if any(evidence.values()):
+        top["evidence"] = {key: list(values) for key, values in evidence.items() if values}
     return f"{HEADER}\n{tomli_w.dumps({**top, 'steps': tables}, multiline_strings=True)}"
 
 
@@ -268,7 +297,8 @@ def _said(text: str, loc: Loc, kind: str, message: str) -> str:
     key = keys[-1] if keys else "plan"
     place = _place(text, loc)
     if kind == "extra_forbidden":
-        known = (WrittenPlan, WrittenStep, WrittenFile)[min(len(keys) - 1, 2)].model_fields
+        below = (WrittenEvidence,) if keys[0] == "evidence" else (WrittenStep, WrittenFile)
+        known = (WrittenPlan, *below)[min(len(keys) - 1, len(below))].model_fields
         near = difflib.get_close_matches(key, known, n=1)
         return f"{place}: unknown key" + (
             f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"

@@ -2,7 +2,7 @@
 attempts to be tested.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 
 from msgspec import Struct
@@ -41,10 +41,12 @@ class Tree(Struct, frozen=True, kw_only=True, dict=True):
     commit: str
     converted: frozenset[str] = frozenset()
     """Files that git converts, to another encoding or by a filter driver."""
+    only: frozenset[str] = frozenset()
+    """The files that the user allows to be changed, besides tests; empty: all."""
 
     def at(self, commit: str) -> "Tree":
         """The tree of another commit."""
-        return Tree(repo=self.repo, commit=commit, converted=self.converted)
+        return Tree(repo=self.repo, commit=commit, converted=self.converted, only=self.only)
 
     @cached_property
     def paths(self) -> frozenset[str]:
@@ -57,7 +59,7 @@ class Tree(Struct, frozen=True, kw_only=True, dict=True):
         """The files that edits may change, and what else stands in the tree."""
         entries = list_tree(self.repo, self.commit)
         others = {path: OTHERS[entry.mode] for path, entry in entries.items() if entry.mode in OTHERS}
-        return Places(self.paths, others | dict.fromkeys(self.converted, CONVERTED))
+        return Places(self.paths, others | dict.fromkeys(self.converted, CONVERTED), only=self.only)
 
     def mode(self, path: str) -> str | None:
         """The mode of the file as git writes it; None if the tree has no such file or link."""
@@ -134,9 +136,17 @@ class RunCommits:
     """
 
     def __init__(
-        self, repo: Repository, task_id: str, base: str, interrupts: Interrupts, timed: Timed = untimed
+        self,
+        repo: Repository,
+        task_id: str,
+        base: str,
+        interrupts: Interrupts,
+        timed: Timed = untimed,
+        *,
+        only: Collection[str] = (),
     ) -> None:
-        """`base` is the snapshot's commit."""
+        """`base` is the snapshot's commit, `only` are the files that the user allows to be changed, besides tests (empty: all)."""
+        self._only = frozenset(only)
         self.repo = repo
         self.base = base
         self.head = base
@@ -154,7 +164,7 @@ class RunCommits:
 
     def tree(self, commit: str = "") -> Tree:
         """The files of a commit; by default of the newest accepted one."""
-        return Tree(repo=self.repo, commit=commit or self.head, converted=self._converted)
+        return Tree(repo=self.repo, commit=commit or self.head, converted=self._converted, only=self._only)
 
     @cached_property
     def _converted(self) -> frozenset[str]:

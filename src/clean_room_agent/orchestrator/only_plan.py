@@ -7,7 +7,7 @@ from msgspec import Struct
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.names import relative_pass
 from clean_room_agent.artifacts.outcomes import PassResult, PassType, RunStatus
-from clean_room_agent.artifacts.plans import MetaPlan, PartPlan, PlanArtifact
+from clean_room_agent.artifacts.plans import MetaPlan, PartPlan, PlanArtifact, PlanEvidence
 from clean_room_agent.execute.plan_artifact import build_artifact
 from clean_room_agent.orchestrator.planning import plan_part, plan_parts
 from clean_room_agent.orchestrator.run import Run
@@ -44,7 +44,13 @@ def make_plan(run: Run, model: str) -> PlanMade:
         meta_plan=meta,
         part_plans=tuple(plans),
     )
-    artifact = artifact.model_copy(update={"rationale": _rationale(meta, run.recorder.passes)})
+    given = run.task.given
+    artifact = artifact.model_copy(
+        update={
+            "rationale": _rationale(meta, run.recorder.passes),
+            "evidence": PlanEvidence(tests=given.tests, checks=given.checks, files=given.files),
+        }
+    )
     run.recorder.ended(RunStatus.COMPLETE)
     return PlanMade(plan=artifact)
 

@@ -42,9 +42,8 @@ def plan_parts(run: Run, evidence: Evidence) -> MetaPlan | None:
         if current.value is None:
             notice, route = run.recorder.observer.notice, run.limits.orchestrator.planning
             notice(PassProgress(doing=LOOKING))
-            package = run.context.retrieve(
-                meta_plan_request(run.models, pass_id, run.task.words, evidence, route)
-            )
+            request = meta_plan_request(run.models, pass_id, run.task.words, evidence, route)
+            package = run.context.retrieve(replace(request, files=(*request.files, *run.task.given.files)))
             notice(PassProgress(doing="dividing the task into parts"))
             planned = make_meta_plan(
                 run.models,
@@ -66,6 +65,7 @@ def _end_of_parts(run: Run, package: ContextPackage, planned: Planned[MetaPlan])
     """How the pass ended; without a plan, with the task as one part, if that is configured and there are files."""
     plan = planned.value
     if plan is not None:
+        plan = _confined(run, plan)
         names = ", ".join(part.id for part in plan.parts)
         how = how_made(run.limits.orchestrator.planning, planned)
         detail = f"{len(plan.parts)} part{'s' if len(plan.parts) != 1 else ''}: {names}{how}"
@@ -81,6 +81,24 @@ def _end_of_parts(run: Run, package: ContextPackage, planned: Planned[MetaPlan])
     whole = whole_task(run.task.description, files, why)
     paths = ", ".join(whole.parts[0].affected_files)
     return _fallen_back(run, package.pass_id, planned.faults, whole, f"{why}; one part in its place: {paths}")
+
+
+def _confined(run: Run, plan: MetaPlan) -> MetaPlan:
+    """The plan whose parts name only files that the user allows to be changed."""
+    given = run.task.given.files
+    if not given:
+        return plan
+    places = run.commits.tree().places
+    parts = tuple(
+        part.model_copy(
+            update={
+                "affected_files": tuple(path for path in part.affected_files if not places.outside(path))
+                or given
+            }
+        )
+        for part in plan.parts
+    )
+    return plan.model_copy(update={"parts": parts})
 
 
 class FailedPlan(Struct, frozen=True, kw_only=True):
@@ -202,7 +220,7 @@ def _editable_scope(run: Run, package: ContextPackage) -> tuple[str, ...]:
     tree = run.commits.tree()
     files = files_in_scope(package, protected=run.limits.edit.protected, scripts=run.deciding.files)
     texts, _ = tree.texts(files)
-    return tuple(path for path in files if path in texts)
+    return tuple(path for path in files if path in texts and not tree.places.outside(path))
 
 
 def _shared_package(run: Run, meta: MetaPlan, request: ContextRequest) -> ContextPackage | None:

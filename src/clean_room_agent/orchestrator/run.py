@@ -277,4 +277,6 @@ class Run(Struct, frozen=True, kw_only=True):
 
 def is_asked(run: Run, path: str) -> bool:
     """Whether the user named the file: in the task, or in a plan that was given."""
-    return path in run.progress.asked or names_file(run.task.description, path)
+    return (
+        path in run.progress.asked or path in run.task.given.files or names_file(run.task.description, path)
+    )

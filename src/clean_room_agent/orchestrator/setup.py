@@ -78,7 +78,14 @@ def _assemble(parts: RunParts, taken: Snapshot) -> Run:
     for text in parts.worktrees.notes:
         journal.recorder.note(text)
     timed = journal.recorder.timed
-    commits = RunCommits(parts.origin.repo, parts.task.task_id, taken.commit, journal.interrupts, timed)
+    commits = RunCommits(
+        parts.origin.repo,
+        parts.task.task_id,
+        taken.commit,
+        journal.interrupts,
+        timed,
+        only=parts.task.given.files,
+    )
     return Run(
         task=parts.task,
         commits=commits,

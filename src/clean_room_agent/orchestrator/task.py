@@ -1,11 +1,14 @@
-"""What the user asked for: the task's words, given plans, hints added since, and the configured limits."""
+"""What the user asked for: the task's words, given plans and evidence, hints added since, and the configured limits."""
 
+import json
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence
 from clean_room_agent.artifacts.names import relative_pass
 from clean_room_agent.artifacts.outcomes import EventKind
+from clean_room_agent.json_values import to_plain
 from clean_room_agent.orchestrator.config import (
     EditConfig,
     EvidenceConfig,
@@ -58,18 +61,29 @@ class PlanGiven(Struct, frozen=True, kw_only=True):
     single: "PartPlan | None" = None
     """A plan followed as one atomic step."""
     hints: tuple[Hint, ...] = ()
+    evidence: GivenEvidence = NOTHING_GIVEN
+    """How the task is judged, and where it is."""
+
+    @property
+    def has_plan(self) -> bool:
+        """Whether the run follows a plan of the user's."""
+        return self.meta_plan is not None or self.single is not None
 
     @property
     def events(self) -> tuple[tuple[EventKind, str], ...]:
-        """The plans, as the record keeps them."""
+        """The plans and the evidence, as the record keeps them."""
         plans = ((EventKind.PLAN_GIVEN, self.single), (EventKind.META_PLAN_GIVEN, self.meta_plan))
-        return tuple((kind, plan.model_dump_json()) for kind, plan in plans if plan is not None)
+        told = tuple((kind, plan.model_dump_json()) for kind, plan in plans if plan is not None)
+        if self.evidence == NOTHING_GIVEN:
+            return told
+        text = json.dumps(to_plain(self.evidence), ensure_ascii=False)
+        return (*told, (EventKind.EVIDENCE_GIVEN, text))
 
     @property
     def paths(self) -> frozenset[str]:
-        """The files that the user's plan names."""
+        """The files that the user names, apart from the task's words."""
         parts = self.meta_plan.parts if self.meta_plan else ()
-        paths = {path for part in parts for path in part.affected_files}
+        paths = {path for part in parts for path in part.affected_files} | set(self.evidence.files)
         if self.single is not None:
             paths.update(target.path for step in self.single.steps for target in step.target_files)
         return frozenset(paths)
@@ -93,6 +107,8 @@ class Task(Struct, frozen=True, kw_only=True):
     """In the user's words."""
     hints: Hints
     limits: RunLimits
+    given: GivenEvidence = NOTHING_GIVEN
+    """How the user says that the task is judged, and where it is."""
 
     @property
     def words(self) -> str:

@@ -11,6 +11,26 @@ PLACES = Places(
 
 
 @pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("a.py", True),
+        ("pkg/mod.py", False),
+        ("new.py", False),
+        ("a.py/x.py", False),
+        ("tests/test_new.py", True),
+        ("conftest.py", False),
+    ],
+)
+def test_where_the_user_names_files_only_these_and_tests_are_changed(path: str, *, allowed: bool) -> None:
+    places = Places(("a.py", "pkg/mod.py"), only=frozenset({"a.py"}))
+    assert (places.outside(path) == "") is allowed
+    assert (places.obstacle(path) == "") is allowed
+    if not allowed:
+        assert places.outside(path) == f"{path} is none of the files that --file names: a.py"
+    assert "pkg/mod.py" in places, "it is there, nevertheless"
+
+
+@pytest.mark.parametrize(
     ("path", "obstacle"),
     [
         ("a.py", ""),

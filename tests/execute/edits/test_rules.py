@@ -3,10 +3,12 @@ import os
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from testing.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
 from clean_room_agent.artifacts.plans import TargetFile
+from clean_room_agent.execute.edits.places import Places
 from clean_room_agent.execute.edits.rules import (
     EditRules,
     elided_line,
@@ -194,3 +196,16 @@ def test_bare_dots_are_code_only_where_they_are_a_whole_body(path: str, new: str
 def test_what_the_file_has_may_stay() -> None:
     assert elided_line("a.py", "# ...\ny", old="# ...", file_text="x\n# ...\n") == ""
     assert elided_line("a.js", "...\ny", old="...\nx", file_text="...\nx\n") == ""
+
+
+def test_an_edit_stays_within_the_files_that_the_user_names() -> None:
+    rules = replace(RULES, places=Places(("a.py", "shown.py"), only=frozenset({"shown.py"})))
+    refusal = refuse_path(edit("a.py"), rules, SHOWN, exists=True)
+    assert refusal is not None
+    assert (refusal.code, refusal.detail) == (
+        EditCode.PROTECTED,
+        "a.py is none of the files that --file names: shown.py",
+    )
+    assert refuse_path(edit("shown.py"), rules, SHOWN, exists=True) is None
+    assert refuse_path(edit("a.py", "create"), rules, SHOWN, exists=False) is not None
+    assert refuse_path(edit("old.py", "delete"), rules, SHOWN, exists=True) is not None

@@ -7,6 +7,8 @@ from collections.abc import Set as AbstractSet
 from functools import cached_property
 from types import MappingProxyType
 
+from clean_room_agent.paths import is_test_path
+
 NOTHING: AbstractSet[str] = frozenset()
 NO_OTHERS: Mapping[str, str] = MappingProxyType({})
 
@@ -14,10 +16,19 @@ NO_OTHERS: Mapping[str, str] = MappingProxyType({})
 class Places(Collection[str]):
     """The files of a tree that edits may change, and what else is in it."""
 
-    def __init__(self, files: Iterable[str], others: Mapping[str, str] = NO_OTHERS) -> None:
-        """`others` says what stands at paths that are not for edits: "a link"."""
+    def __init__(
+        self,
+        files: Iterable[str],
+        others: Mapping[str, str] = NO_OTHERS,
+        *,
+        only: AbstractSet[str] = NOTHING,
+    ) -> None:
+        """`others` says what stands at paths that are not for edits: "a link". `only` are the files that the user allows to be
+        changed, besides tests; empty: all.
+        """
         self._files = frozenset(files) - others.keys()
         self._others = others
+        self._only = only
 
     @classmethod
     def of(cls, paths: Collection[str]) -> "Places":
@@ -33,12 +44,21 @@ class Places(Collection[str]):
     def __len__(self) -> int:
         return len(self._files)
 
+    def outside(self, path: str) -> str:
+        """Why the user does not allow that the file is changed or created, in words; "" if it is allowed."""
+        if not self._only or path in self._only or is_test_path(path):
+            return ""
+        return f"{path} is none of the files that --file names: {', '.join(sorted(self._only))}"
+
     def obstacle(
         self, path: str, *, made: AbstractSet[str] = NOTHING, gone: AbstractSet[str] = NOTHING
     ) -> str:
-        """Why `path` is no file and cannot become one, in words; "" if it is or can. `made` and `gone` are files that
-        are created and deleted before.
+        """Why `path` is no file for edits and cannot become one, in words; "" if it is or can. `made` and `gone` are files
+        that are created and deleted before.
         """
+        outside = self.outside(path)
+        if outside:
+            return outside
         now = _Now(self, made, gone)
         if path in self and path not in gone:
             return ""

@@ -186,6 +186,9 @@ def refuse_path(
     fault = path_fault(edit.file_path)
     if fault and not is_control_path(edit.file_path):
         return Refusal(code=EditCode.WRONG_FILE, detail=fault)
+    outside = rules.places.outside(edit.file_path)
+    if outside:
+        return Refusal(code=EditCode.PROTECTED, detail=outside)
     protection = _protection(edit.file_path, rules, exists=exists)
     if protection:
         return Refusal(code=EditCode.PROTECTED, detail=f"{edit.file_path} {protection}")

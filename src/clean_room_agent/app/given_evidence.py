@@ -1,0 +1,85 @@
+"""Validates what the user gives to judge a task by, and where it is: `--check`, `--test` and `--file`."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clean_room_agent.artifacts.goals import GivenEvidence
+from clean_room_agent.errors import UsageError
+from clean_room_agent.workspace import Workspace
+
+if TYPE_CHECKING:
+    from clean_room_agent.execute.edits.places import Places
+
+COMMAND = "sh:"
+"""Begins a check that is a command."""
+
+
+def checked_evidence(
+    workspace: Workspace, given: GivenEvidence, *, folder: Path | None = None
+) -> GivenEvidence:
+    """`given`, each thing once, with its files as paths of the repository. A relative path is one of the repository, or of
+    `folder` (by default the current one).
+
+    Raises:
+        UsageError: a check or a test is empty, or a file is not one that could be changed.
+    """
+    for flag, values in (("--check", given.checks), ("--test", given.tests), ("--file", given.files)):
+        for value in values:
+            if not value.removeprefix(COMMAND if flag == "--check" else "").strip():
+                raise UsageError(f"{flag} {value!r} says nothing", hint=HINTS[flag])
+    files: tuple[str, ...] = ()
+    if given.files:
+        from clean_room_agent.app.solve import places_of
+
+        places = places_of(workspace)
+        files = tuple(_path(workspace, folder or Path.cwd(), places, file) for file in given.files)
+    return GivenEvidence(
+        tests=_once(test.strip() for test in given.tests),
+        checks=_once(check.strip() for check in given.checks),
+        files=_once(files),
+    )
+
+
+def together(first: GivenEvidence, second: GivenEvidence) -> GivenEvidence:
+    """Both, each thing once."""
+    return GivenEvidence(
+        tests=_once((*first.tests, *second.tests)),
+        checks=_once((*first.checks, *second.checks)),
+        files=_once((*first.files, *second.files)),
+    )
+
+
+HINTS = {
+    "--check": "a statement that fails now and must hold at the end, or `sh:` and a command",
+    "--test": "the name of a failing test as its runner writes it: tests/test_a.py::test_b",
+    "--file": "the path of a file that may be changed",
+}
+
+
+def _path(workspace: Workspace, folder: Path, places: "Places", text: str) -> str:
+    """The file as a path of the repository: read from its top, or else from `folder`."""
+    from clean_room_agent.execute.edits.rules import is_control_path
+    from clean_room_agent.execute.plan_validation import ending_with
+
+    top = workspace.repo
+    above = folder / text
+    meant = [os.path.normpath(text), os.path.relpath(above, top)]
+    if Path(text).is_absolute():
+        meant = [os.path.relpath(text, top), os.path.relpath(Path(text).resolve(), top)]
+    found = next((path for path in meant if path in places and not is_control_path(path)), None)
+    if found is not None:
+        return found
+    path = meant[0]
+    what = "" if path.startswith("..") else places.what(path) or places.obstacle(path)
+    close = ending_with(path, places)
+    raise UsageError(
+        f"--file {text}: "
+        + (what if path in what else f"{path} is {what}" if what else "there is no such file"),
+        hint=f"did you mean {close}?" if close else "name a file of the repository that may be changed",
+    )
+
+
+def _once(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(values))
