@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from clean_room_agent.artifacts.goals import GivenEvidence
 from clean_room_agent.errors import UsageError
+from clean_room_agent.git.repository import list_files, list_others
 from clean_room_agent.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ def checked_evidence(
                 raise UsageError(f"{flag} {value!r} says nothing", hint=HINTS[flag])
     files: tuple[str, ...] = ()
     if given.files:
-        from clean_room_agent.app.solve import places_of
-
         places = places_of(workspace)
         files = tuple(_path(workspace, folder or Path.cwd(), places, file) for file in given.files)
     return GivenEvidence(
@@ -40,6 +39,13 @@ def checked_evidence(
         checks=_once(check.strip() for check in given.checks),
         files=_once(files),
     )
+
+
+def places_of(workspace: Workspace) -> "Places":
+    """What stands in the working tree."""
+    from clean_room_agent.execute.edits.places import Places
+
+    return Places(list_files(workspace.repo), list_others(workspace.repo))
 
 
 def together(first: GivenEvidence, second: GivenEvidence) -> GivenEvidence:

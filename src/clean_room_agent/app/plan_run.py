@@ -6,11 +6,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from clean_room_agent.app import wiring
+from clean_room_agent.app.given_evidence import places_of
 from clean_room_agent.app.model_server import first_model, loading
 from clean_room_agent.app.run_index import IndexProcess, Refresh
 from clean_room_agent.app.run_wiring import begin_timing, prepare_questions, run_parts, task_of
 from clean_room_agent.app.settings import Settings
-from clean_room_agent.app.solve import places_of, read_text
+from clean_room_agent.app.solve import read_text
 from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence
 from clean_room_agent.artifacts.names import new_task_id, short_id
 from clean_room_agent.artifacts.outcomes import TimeKind

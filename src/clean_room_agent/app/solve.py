@@ -39,7 +39,7 @@ from clean_room_agent.file_contents import read_given
 from clean_room_agent.git.generated import generated_in
 from clean_room_agent.git.history import diff_stat
 from clean_room_agent.git.refs import with_package
-from clean_room_agent.git.repository import Repository, list_files, list_others, open_repository
+from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.config import Accept
@@ -56,7 +56,6 @@ from clean_room_agent.workspace import Workspace
 
 if TYPE_CHECKING:
     from clean_room_agent.artifacts.plans import PlanArtifact
-    from clean_room_agent.execute.edits.places import Places
     from clean_room_agent.orchestrator.finishing import Solved
     from clean_room_agent.report.summary import Ending, RunSummary
 
@@ -138,6 +137,7 @@ def plan_given(
     path = plan_file or meta_file
     if path is None:
         return PlanGiven(evidence=evidence), ""
+    from clean_room_agent.app.given_evidence import places_of
     from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
     from clean_room_agent.execute.plan_artifact import plan_from_artifact
     from clean_room_agent.execute.plan_file import load_plan
@@ -163,13 +163,6 @@ def _with_evidence_of(workspace: Workspace, plan: "PlanArtifact", evidence: Give
     told = plan.evidence
     own = GivenEvidence(tests=told.tests, checks=told.checks, files=told.files)
     return together(checked_evidence(workspace, own, folder=workspace.repo), evidence)
-
-
-def places_of(workspace: Workspace) -> "Places":
-    """What stands in the working tree."""
-    from clean_room_agent.execute.edits.places import Places
-
-    return Places(list_files(workspace.repo), list_others(workspace.repo))
 
 
 def read_text(path: Path) -> str:

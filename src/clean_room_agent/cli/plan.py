@@ -7,10 +7,9 @@ import click
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import process_began
-from clean_room_agent.app.given_evidence import checked_evidence
+from clean_room_agent.app.given_evidence import checked_evidence, places_of
 from clean_room_agent.app.plan_run import PlanSource, read_plan, run_plan
 from clean_room_agent.app.settings import Overrides, load_settings
-from clean_room_agent.app.solve import places_of
 from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence
 from clean_room_agent.artifacts.plans import PlanArtifact
 from clean_room_agent.cli import options, output

@@ -24,7 +24,6 @@ from clean_room_agent.json_values import to_plain
 from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.events import RunFinished
 from clean_room_agent.orchestrator.full_tests import note_tests, unstable_tests
-from clean_room_agent.orchestrator.goal_commits import without_goal_tests
 from clean_room_agent.orchestrator.goal_verdict import (
     CommandRun,
     goal_outcomes,
@@ -274,6 +273,8 @@ def _landing(run: Run) -> str:
     goals, done = run.progress.goals.commit, run.progress.plan.done
     if not goals or run.limits.evidence.keep:
         return run.commits.head
+    from clean_room_agent.orchestrator.goal_commits import without_goal_tests
+
     accepted = [one.commit for one in done if one.commit != run.commits.head]
     return without_goal_tests(run.commits, goals, (*accepted, run.commits.head))
 
