@@ -32,6 +32,7 @@ STAGES = {
     AttemptOutcome.NO_EDITS: "edit format: no edits",
     AttemptOutcome.UNREADABLE: "edit format: unreadable",
     AttemptOutcome.REFUSED: "apply: refused",
+    AttemptOutcome.IMPORT_BROKEN: "tests: an import is broken",
     AttemptOutcome.TESTS_FAILED: "tests: fail",
     AttemptOutcome.TIMED_OUT: "tests: timed out",
 }

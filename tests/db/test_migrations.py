@@ -95,6 +95,27 @@ def test_runs_of_an_old_record_are_kept_when_their_table_is_made_anew(old: Path)
             conn.execute(f"{run.replace('INSERT', 'REPLACE')} ('t', '/r', 'other', 'complete', 'now')")
 
 
+def test_attempts_of_an_earlier_program_stay_and_newer_ones_may_have_broken_an_import(
+    tmp_path: Path, schema: Path
+) -> None:
+    path = tmp_path / "raw.sqlite"
+    run = """INSERT INTO task_runs (id, task_id, repo_path, mode, execute_model, context_window, reserved_tokens, stages, timestamp)
+        VALUES (1, 't', 'r', 'implement', 'm', 1, 1, '', 'now')"""
+    attempt = """INSERT INTO run_attempts (task_run_id, attempt, latency_ms, raw_response, patch_applied, timestamp, outcome)
+        VALUES (1, {}, 0, 'said', 1, 'now', '{}')"""
+    with closing(connect_file("raw", path, schema=schema)) as conn:
+        conn.execute(run)
+        conn.execute(attempt.format(1, "tests_failed"))
+    with closing(connect_file("raw", path)) as conn:
+        conn.execute(attempt.format(2, "import_broken"))
+        found = conn.execute("SELECT attempt, raw_response, outcome FROM run_attempts ORDER BY id").fetchall()
+        assert [tuple(row) for row in found] == [(1, "said", "tests_failed"), (2, "said", "import_broken")]
+        with pytest.raises(sqlite3.IntegrityError, match="never deleted"):
+            conn.execute("DELETE FROM run_attempts")
+        with pytest.raises(sqlite3.IntegrityError, match="CHECK"):
+            conn.execute(attempt.format(3, "other"))
+
+
 def content(conn: sqlite3.Connection) -> list[object]:
     """All that an empty database is: its tables, indexes and triggers, and the numbers in its header."""
     listing = conn.execute("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY rowid").fetchall()

@@ -39,6 +39,8 @@ class AttemptOutcome(StrEnum):
     UNREADABLE = "unreadable"
     TRUNCATED = "truncated"
     REFUSED = "refused"
+    IMPORT_BROKEN = "import_broken"
+    """Applied, and then tests could not be loaded, because of the edits."""
     TESTS_FAILED = "tests_failed"
     TIMED_OUT = "timed_out"
     INSUFFICIENT_CONTEXT = "insufficient_context"

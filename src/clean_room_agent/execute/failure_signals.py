@@ -84,7 +84,7 @@ def _category_of_test(words: str) -> FailureCategory:
 def _category(words: str, outcome: AttemptOutcome) -> FailureCategory:
     if not words:
         return "unknown"
-    if COMPILE.search(words):
+    if outcome is AttemptOutcome.IMPORT_BROKEN or COMPILE.search(words):
         return "compile_error"
     if outcome in PATCH_OUTCOMES:
         return "patch_failure"

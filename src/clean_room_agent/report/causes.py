@@ -49,6 +49,8 @@ ADVICE: Mapping[Cause, str] = {
     Cause.SERVER: "the server's own log says more; `cra check` tries it",
     Cause.REFUSED: "`{show}` has each attempt; smaller steps are easier to answer: " + WRITE_THE_PLAN,
     Cause.NO_EDITS: "`{show} --response` has the answers; say in the task what is to change, and where",
+    Cause.IMPORT_BROKEN: "`{show}` has the error of each attempt; a larger model, or smaller steps, break less: "
+    + WRITE_THE_PLAN,
     Cause.TESTS_RED: "`{show} --tests` has what they said; tell the model what it misses: "
     "`cra solve --resume {run} --hint TEXT`",
     Cause.TESTS_TIMEOUT: "raise timeout in [testing], or give a quicker step_test_command",

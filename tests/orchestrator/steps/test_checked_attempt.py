@@ -10,6 +10,7 @@ from testing.runs.memory_run import MemoryProject, MemoryRun, memory_project, pa
 from clean_room_agent.artifacts.outcomes import Action, AttemptOutcome
 from clean_room_agent.json_values import from_plain, to_plain
 from clean_room_agent.orchestrator.full_tests import run_baseline
+from clean_room_agent.orchestrator.steps.after_failure import attempt_seen, signals_of
 from clean_room_agent.orchestrator.steps.attempt import Attempt, Draw, StepJob, ask, place
 from clean_room_agent.orchestrator.steps.checked_attempt import (
     Candidate,
@@ -99,7 +100,7 @@ def judged(
     project: MemoryProject, answer: str, *paths: str, tests: TestRun | None = None, **job: Any
 ) -> tuple[MemoryRun, Attempt]:
     """An attempt at a step about these files, judged by the project's tests or by a given run of them."""
-    own = StepJob(part=part("p1", "a.py"), step=step("s1", *paths), constraints="", **job)
+    own = StepJob(part=part("p1", "a.py"), constraints="", **{"step": step("s1", *paths), **job})
     memory = project.open(lambda _: answer)
     run = memory.run
     run_baseline(run)
@@ -124,6 +125,41 @@ def test_a_change_that_breaks_a_test_says_which(project: MemoryProject) -> None:
     assert attempt.outcome is AttemptOutcome.TESTS_FAILED
     assert "t.py::c" in attempt.feedback
     assert attempt.summary().outcome == "tests failed"
+
+
+def test_a_change_after_which_a_file_of_tests_cannot_be_loaded_broke_an_import(tmp_path: Path) -> None:
+    def loads(files: Mapping[str, str]) -> dict[str, Outcome]:
+        """All tests of u.py fail at first, and cannot be loaded once a.py raises an error."""
+        goal: dict[str, Outcome] = {"u.py": "error"} if "1 /" in files["a.py"] else {"u.py::a": "failed"}
+        return goal | {"t.py::c": "passed"}
+
+    with memory_project(tmp_path, {"a.py": "a = 0\n"}, loads) as project:
+        _, attempt = judged(project, replacing("a.py", "a = 0", "a = 1 / 0"), "a.py")
+    assert (attempt.outcome, attempt.passed, attempt.missing) == (AttemptOutcome.IMPORT_BROKEN, False, None)
+    assert attempt.detail.startswith("the edit broke the import of ")
+    assert attempt.detail in attempt.feedback
+    assert attempt.summary().outcome == "import broken"
+    seen = attempt_seen(attempt, FIRST, None)
+    assert seen.message == attempt.detail
+    (signal,) = signals_of(attempt)
+    assert (signal.category, signal.message) == ("compile_error", attempt.detail)
+
+
+@pytest.mark.parametrize(("words", "passes"), [("add a case", False), ("remove the old cases", True)])
+def test_a_change_of_tests_may_lose_some_only_if_the_words_say_so(
+    tmp_path: Path, words: str, passes: bool
+) -> None:
+    def as_written(files: Mapping[str, str]) -> dict[str, Outcome]:
+        names = [line[4:].partition("(")[0] for line in files["test_u.py"].split("\n") if line]
+        return {f"test_u.py::{name}": "passed" for name in names} | {"t.py::c": "failed"}
+
+    two = "def test_a(): pass\ndef test_b(): pass\n"
+    with memory_project(tmp_path, {"a.py": "a = 0\n", "test_u.py": two}, as_written) as project:
+        own = step("s1", "test_u.py").model_copy(update={"description": words})
+        answer = replacing("test_u.py", "def test_a(): pass\n", "")
+        _, attempt = judged(project, answer, "test_u.py", step=own)
+    assert attempt.passed is passes
+    assert ("had 2 tests and has 1, without test_u.py::test_a" in attempt.detail) is not passes
 
 
 def test_a_last_change_that_leaves_goal_tests_red_is_unfinished(project: MemoryProject) -> None:

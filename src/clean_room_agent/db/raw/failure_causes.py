@@ -21,6 +21,7 @@ class Cause(StrEnum):
     SERVER = "failed because of the server"
     REFUSED = "was refused"
     NO_EDITS = "held no edit"
+    IMPORT_BROKEN = "broke an import"
     TESTS_RED = "failed the tests"
     TESTS_TIMEOUT = "ran out of the tests' time"
     NOTHING_IN_SCOPE = "found nothing in scope"
@@ -61,6 +62,7 @@ ENDS = {"repeated": Cause.RUNAWAY, "length": Cause.LIMIT}
 OUTCOMES = {
     "refused": Cause.REFUSED,
     "no_edits": Cause.NO_EDITS,
+    "import_broken": Cause.IMPORT_BROKEN,
     "tests_failed": Cause.TESTS_RED,
     "timed_out": Cause.TESTS_TIMEOUT,
 }

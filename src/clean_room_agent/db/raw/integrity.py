@@ -88,7 +88,7 @@ CHAINS = (
     (
         "attempt {1} of {0} failed its tests, and no run of them is recorded",
         f"""SELECT t.task_id, a.attempt FROM run_attempts AS a JOIN task_runs AS t ON t.id = a.task_run_id
-        WHERE a.outcome = 'tests_failed' AND t.completed_at IS NOT NULL
+        WHERE a.outcome IN ('tests_failed', 'import_broken') AND t.completed_at IS NOT NULL
             AND NOT EXISTS (SELECT 1 FROM validation_results AS v WHERE v.attempt_id = a.id)
             AND NOT EXISTS (SELECT 1 FROM run_attempts AS b WHERE b.task_run_id = a.task_run_id AND b.id > a.id)
             AND {OF_ENDED_RUN.format("t.task_id")}

@@ -153,6 +153,8 @@ def attempt_seen(
     """
     failing = _decisive(attempt)
     messages = [test.message for test in failing]
+    if attempt.outcome is AttemptOutcome.IMPORT_BROKEN:
+        messages = [attempt.detail]
     reports = attempt.change.result.reports if attempt.change.result else ()
     return AttemptSeen(
         outcome=attempt.outcome_so_far,
@@ -171,7 +173,7 @@ def attempt_seen(
 
 def signals_of(attempt: Attempt) -> tuple[FailureSignal, ...]:
     """What went wrong in an attempt that was not accepted, for the revision of the remaining steps."""
-    if attempt.judgment is None:
+    if attempt.judgment is None or attempt.outcome is AttemptOutcome.IMPORT_BROKEN:
         return failure_signals(attempt.outcome, attempt.detail)
     tests = attempt.judgment.tests
     failing = {test.name: test for test in reversed(tests.failing)}
@@ -194,8 +196,8 @@ def _category(attempt: Attempt, messages: Sequence[str]) -> Category:
 
 
 def _decisive(attempt: Attempt) -> Sequence[FailingTest]:
-    """The newly failing tests; if there are none, all failing ones."""
-    if attempt.judgment is None:
+    """The newly failing tests; if there are none, all failing ones. None where what was broken is known without them."""
+    if attempt.judgment is None or attempt.outcome is AttemptOutcome.IMPORT_BROKEN:
         return ()
     newly = frozenset(attempt.judgment.verdict.newly_failing)
     failing = attempt.judgment.tests.failing

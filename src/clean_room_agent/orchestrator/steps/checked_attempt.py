@@ -25,6 +25,7 @@ from clean_room_agent.orchestrator.steps.missing_context import (
     unchanged,
     unshown_targets,
 )
+from clean_room_agent.orchestrator.testing.broken_imports import broken_import
 from clean_room_agent.orchestrator.testing.gate import (
     StepVerdict,
     TestFiles,
@@ -44,8 +45,9 @@ PLACE = re.compile(r"(@@ -\S+) .*")
 
 
 REMOVING = re.compile(
-    r"\b(?:remov|delet|drop|renam|replac|rewrit|merg|mov|consolidat|clean|obsolete|outdated|deprecat|unused|redundant"
-    r"|duplicat|refactor|parametri|convert|migrat|port|split|simplif|reorgani|restructur|no longer)",
+    r"\b(?:remov(?:e[sd]?|ing|al)|delet\w+|drop(?:s|ped|ping)?|renam\w+|replac\w+|rewrit\w+|merg(?:e[sd]?|ing)|mov(?:e[sd]?|ing)"
+    r"|consolidat\w+|clean(?:s|ed|ing)?[ -]?up|obsolete|outdated|deprecat\w+|unused|redundant|duplicat\w+|refactor\w*"
+    r"|parametri[sz]\w+|convert\w*|migrat\w+|simplif\w+|reorgani[sz]\w+|restructur\w+|no longer)\b",
     re.IGNORECASE,
 )
 """Words of a task that may leave a file with fewer tests."""
@@ -158,8 +160,11 @@ def judge(run: Run, job: StepJob, package: ContextPackage, attempt: Attempt, tes
             verdict = gate(unstable=unstable)
     all_must_pass = accept == "all-pass" and bool(base.red())
     unfinished = verdict.passed and job.last and all_must_pass and bool(left_undone(base, tests))
-    missing = None
-    if unfinished or not verdict.passed:
+    missing, broken = None, ""
+    dead = not verdict.passed and _is_infrastructure(run, tests)
+    if not verdict.passed and not dead:
+        broken = broken_import(before, tests, verdict.newly_failing)
+    if not broken and (unfinished or not verdict.passed):
         missing = missing_after_tests(
             evidence_of(tests), package, run.commits.tree().paths, newly_failing=verdict.newly_failing
         )
@@ -168,11 +173,13 @@ def judge(run: Run, job: StepJob, package: ContextPackage, attempt: Attempt, tes
     left = f"; left as it was: {', '.join(untouched)}" if untouched else ""
     return replace(
         attempt,
-        outcome=_outcome(run, tests, verdict, missing),
-        detail=f"{verdict.reason}{remark}{left}",
+        outcome=AttemptOutcome.INFRASTRUCTURE if dead else _outcome(tests, verdict, missing, broken),
+        detail=f"{broken or verdict.reason}{remark}{left}",
         judgment=Judgment(tests=tests, verdict=verdict, unfinished=unfinished),
         missing=missing,
-        feedback="" if verdict.passed and not unfinished else _feedback(run, before, tests, verdict),
+        feedback=""
+        if verdict.passed and not unfinished
+        else _feedback(run, before, tests, replace(verdict, reason=broken or verdict.reason)),
     )
 
 
@@ -184,20 +191,22 @@ def _feedback(run: Run, before: TestRun, after: TestRun, verdict: StepVerdict) -
 
 
 def _outcome(
-    run: Run, tests: TestRun, verdict: StepVerdict, missing: RefinementRequest | None
+    tests: TestRun, verdict: StepVerdict, missing: RefinementRequest | None, broken: str
 ) -> AttemptOutcome:
     if verdict.passed:
         return AttemptOutcome.APPLIED_AND_PASSED
-    known = run.progress.accepted is not None and run.progress.accepted.report.whole
-    if known and says_nothing(tests) and _says_nothing_at_head(run):
-        return AttemptOutcome.INFRASTRUCTURE
+    if broken:
+        return AttemptOutcome.IMPORT_BROKEN
     if tests.end.timed_out:
         return AttemptOutcome.TIMED_OUT
     return AttemptOutcome.INSUFFICIENT_CONTEXT if missing else AttemptOutcome.TESTS_FAILED
 
 
-def _says_nothing_at_head(run: Run) -> bool:
+def _is_infrastructure(run: Run, tests: TestRun) -> bool:
     """Whether the tests, which ran before, now do not run even without the attempt's edits."""
+    known = run.progress.accepted is not None and run.progress.accepted.report.whole
+    if not known or not says_nothing(tests):
+        return False
     run.tests.checkout(run.commits.head)
     return says_nothing(run.tests.run_step())
 
