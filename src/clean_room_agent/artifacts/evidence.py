@@ -99,6 +99,8 @@ class Evidence(Struct, frozen=True, kw_only=True):
     """Assertion or error lines, without duplicates."""
     frames: tuple[StackFrame, ...] = ()
     """Of the failures, innermost first, without duplicates."""
+    others: tuple[str, ...] = ()
+    """Further failing tests, which the task is not about."""
 
     @property
     def failing_tests(self) -> tuple[str, ...]:
@@ -192,9 +194,18 @@ def describe_evidence(evidence: Evidence, *, bound: int = MOST_CHARACTERS) -> st
     lists = [
         _listed(title, entries, most, bound // LISTED_SHARE) for title, entries, most in groups if entries
     ]
+    lists += [_others(evidence.others)] if evidence.others else []
     left = bound - sum(len(text) + 1 for text in lists)
     blocks = describe_tests([(FAILING, test) for test in evidence.tests], bound=left)
     return "\n".join([*filter(None, (blocks,)), *lists])
+
+
+def _others(names: Sequence[str]) -> str:
+    """That other tests fail, in one line."""
+    name = _cut(quoted(names[0]), MAX_NAME)
+    if len(names) == 1:
+        return f"One other test fails as well, {name}: it is not part of this task."
+    return f"{len(names)} other tests fail as well, like {name}: they are not part of this task."
 
 
 def describe_tests(tests: Sequence[tuple[str, FailingTest]], *, bound: int = MOST_CHARACTERS) -> str:

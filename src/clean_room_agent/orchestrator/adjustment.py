@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from clean_room_agent.artifacts.context import ContextPackage, ContextRequest
-from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.names import adjustment_pass
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.plans import Part, PlanAdjustment, PlanStep
@@ -14,7 +13,7 @@ from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.planning import LOOKING, how_made, note_planned, plan_limits
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
-from clean_room_agent.orchestrator.testing.results import evidence_of
+from clean_room_agent.orchestrator.task_evidence import task_evidence
 
 
 def adjust_part(
@@ -89,7 +88,6 @@ def _package(run: Run, part: Part, left: tuple[PlanStep, ...], pass_id: str) -> 
     """The context of the remaining steps, from the tree as it is now."""
     known = run.commits.tree().paths
     files = {target.path for step in left for target in step.target_files if target.path in known}
-    accepted = run.progress.accepted
     run.recorder.observer.notice(PassProgress(doing=LOOKING))
     return run.context.retrieve(
         ContextRequest(
@@ -100,7 +98,7 @@ def _package(run: Run, part: Part, left: tuple[PlanStep, ...], pass_id: str) -> 
             focus=part.description,
             files=tuple(sorted(files)),
             symbols=tuple(dict.fromkeys(name for step in left for name in step.target_symbols)),
-            evidence=evidence_of(accepted) if accepted is not None else Evidence(),
+            evidence=task_evidence(run, run.progress.accepted),
         )
     )
 

@@ -5,7 +5,6 @@ A step is tried until an attempt passes, or until the recovery rules say to stop
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.outcomes import ENDS_RUN, Action, AttemptOutcome, EventKind
 from clean_room_agent.artifacts.plans import MAX_MESSAGE, FailureSignal, MetaPlan, Part, PartPlan, PlanStep
 from clean_room_agent.errors import ModelError, WindowExceeded
@@ -21,7 +20,8 @@ from clean_room_agent.orchestrator.steps.checked_attempt import candidate
 from clean_room_agent.orchestrator.steps.missing_context import is_new
 from clean_room_agent.orchestrator.steps.rounds import History, Round, draw_round, has_attempt
 from clean_room_agent.orchestrator.task import PlanGiven
-from clean_room_agent.orchestrator.testing.results import TestRun, evidence_of
+from clean_room_agent.orchestrator.task_evidence import task_evidence
+from clean_room_agent.orchestrator.testing.results import TestRun
 
 FIRST = Action(kind="retry", rule="first attempt")
 ENDS_STEP = ENDS_RUN | {"replan", "reduce_scope"}
@@ -58,7 +58,7 @@ def solve(run: Run, given: PlanGiven, baseline: TestRun) -> Solved:
         if given.single is not None:
             _follow(run, given.single)
         else:
-            _walk(run, given.meta_plan or plan_parts(run, evidence_of(baseline)))
+            _walk(run, given.meta_plan or plan_parts(run, task_evidence(run, baseline)))
     except ModelError as error:
         if not run.progress.plan.done:
             raise
@@ -103,7 +103,7 @@ def _do_part(run: Run, meta: MetaPlan, part: Part, *, last: bool) -> bool:
     """Carry out a part; whether every step of its plan was accepted. It is replanned if the recovery table says so."""
     failed: FailedPlan | None = None
     while True:
-        evidence = evidence_of(run.progress.accepted) if run.progress.accepted else Evidence()
+        evidence = task_evidence(run, run.progress.accepted)
         plan = plan_part(run, meta, part, evidence, failed)
         if plan is None:
             return False

@@ -54,7 +54,7 @@ def test_a_test_that_no_longer_runs_is_missing() -> None:
     before, after = run(a="passed", b="passed"), run(fails("tests/test_a.py"), b="passed")
     tested = what_tests_showed(before, after, judge_step(before, after))
     assert tested.missing == ("a",)
-    assert tested.new == (fails("tests/test_a.py"),)
+    assert (tested.newly_failing, tested.new) == ((fails("tests/test_a.py"),), ())
 
 
 def test_what_is_red_beside_tests_that_were_turned_is_left_undone() -> None:

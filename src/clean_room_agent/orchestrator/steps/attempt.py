@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextPackage, RefinementRequest
 from clean_room_agent.artifacts.edits import EditReport, PatchEdit, PatchResult
-from clean_room_agent.artifacts.evidence import Evidence, describe_evidence, evidence_bound
+from clean_room_agent.artifacts.evidence import describe_evidence, evidence_bound
 from clean_room_agent.artifacts.outcomes import Action, AttemptOutcome, EventKind
 from clean_room_agent.artifacts.plans import Part, PlanStep
 from clean_room_agent.execute.edits.apply import Applied, apply_edits, paths_named
@@ -30,8 +30,9 @@ from clean_room_agent.orchestrator.steps.missing_context import (
     missing_after_refusal,
     unshown_targets,
 )
+from clean_room_agent.orchestrator.task_evidence import task_evidence
 from clean_room_agent.orchestrator.testing.gate import StepVerdict
-from clean_room_agent.orchestrator.testing.results import TestRun, evidence_of
+from clean_room_agent.orchestrator.testing.results import TestRun
 
 VARIED_TEMPERATURE = 0.7
 VARIED_TOP_K = 40
@@ -217,8 +218,7 @@ def instruction_for(run: Run, job: StepJob) -> StepInstruction:
     """The instruction for the step, with the state of the tests before it; without the run's changes and earlier
     attempts.
     """
-    accepted = run.progress.accepted
-    evidence = Evidence() if accepted is None else evidence_of(accepted)
+    evidence = task_evidence(run, run.progress.accepted)
     return StepInstruction(
         task=run.task.words,
         part=job.part.description,

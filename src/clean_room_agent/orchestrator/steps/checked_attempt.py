@@ -25,6 +25,7 @@ from clean_room_agent.orchestrator.steps.missing_context import (
     unchanged,
     unshown_targets,
 )
+from clean_room_agent.orchestrator.task_evidence import task_evidence
 from clean_room_agent.orchestrator.testing.broken_imports import broken_import
 from clean_room_agent.orchestrator.testing.gate import (
     StepVerdict,
@@ -187,7 +188,8 @@ def _feedback(run: Run, before: TestRun, after: TestRun, verdict: StepVerdict) -
     from clean_room_agent.execute.attempt_result import describe_result
     from clean_room_agent.orchestrator.testing.comparison import what_tests_showed
 
-    return describe_result(what_tests_showed(before, after, verdict), bound=evidence_space(run))
+    showed = what_tests_showed(before, after, verdict, left_out=task_evidence(run, before).others)
+    return describe_result(showed, bound=evidence_space(run))
 
 
 def _outcome(

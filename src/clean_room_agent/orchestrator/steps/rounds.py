@@ -45,7 +45,8 @@ from clean_room_agent.orchestrator.steps.checked_attempt import (
     upgrade_attempt,
     why_not,
 )
-from clean_room_agent.orchestrator.testing.results import TestRun, evidence_of
+from clean_room_agent.orchestrator.task_evidence import task_evidence
+from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.worktrees import at_a_time
 
 if TYPE_CHECKING:  # of a step that fails
@@ -59,8 +60,7 @@ attempt.
 
 def request_for(run: Run, job: StepJob, pass_id: str) -> ContextRequest:
     """What the step's first attempt asks of retrieval."""
-    accepted = run.progress.accepted
-    evidence = evidence_of(accepted) if accepted is not None else Evidence()
+    evidence = task_evidence(run, run.progress.accepted)
     return step_request(run.models, pass_id, instruction_for(run, job), evidence)
 
 

@@ -1,7 +1,7 @@
 """The results of a test command, as readers, runner and gate share them, and as evidence for retrieval."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, ClassVar, Literal
 
 from msgspec import Struct, field
@@ -161,25 +161,29 @@ MAX_FRAMES = 60
 TELLING = re.compile(r"error|fail|assert|exception|panic|cannot find|not found", re.IGNORECASE)
 
 
-def evidence_of(run: TestRun) -> Evidence:
-    """The run's failing tests, error lines and frames, without duplicates.
+def evidence_of(run: TestRun, *, left_out: Collection[str] = ()) -> Evidence:
+    """The run's failing tests, error lines and frames, without duplicates; of the tests `left_out`, only the names.
 
     Order: files that could not be collected, then failing tests by name; messages and frames in that order of their
     tests, frames innermost first. Limits cut off the ends. A run whose failures have no names gives the last lines of
     its output about errors; an incomplete one also gives the reason, first.
     """
-    words = [line for test in run.failing for line in test.message.split("\n") if line.strip()]
+    shown = [test for test in run.failing if test.name not in left_out]
+    others = {frame for test in run.failing if test.name in left_out for frame in test.frames}
+    others -= {frame for test in shown for frame in test.frames}
+    words = [line for test in shown for line in test.message.split("\n") if line.strip()]
     if not run.failing and run.end.returncode != 0:
         words = telling_lines(run.end.excerpt)
     first: dict[str, FailingTest] = {}
-    for test in run.failing:
+    for test in shown:
         first.setdefault(test.name, test)
     if run.report.problem:
         words.insert(0, run.report.problem)
     return Evidence(
         tests=tuple(first.values())[:MAX_TESTS],
         messages=tuple(dict.fromkeys(words))[:MAX_MESSAGES],
-        frames=run.frames[:MAX_FRAMES],
+        frames=tuple(frame for frame in run.frames if frame not in others)[:MAX_FRAMES],
+        others=tuple(sorted({test.name for test in run.failing if test.name in left_out})),
     )
 
 
