@@ -127,7 +127,10 @@ def test_a_stronger_model_is_asked_why_and_its_hint_shown(till: MemoryTill) -> N
     (asked,) = told.recorded.calls_of("doctor")
     assert models_asked(told, "doctor") == ["thinker:70b"]
     assert "return [people] * cents" in asked.request.prompt
-    assert "## Hint\nUse divmod." in told.recorded.calls_of("implement")[-1].request.prompt
+    assert (
+        "## Hint\nA guess, which may be wrong: Use divmod."
+        in told.recorded.calls_of("implement")[-1].request.prompt
+    )
 
 
 def test_the_doctor_may_have_the_part_planned_again(till: MemoryTill) -> None:

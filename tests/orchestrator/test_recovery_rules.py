@@ -16,7 +16,14 @@ from clean_room_agent.orchestrator.recovery_facts import (
     Situation,
     StepSeen,
 )
-from clean_room_agent.orchestrator.recovery_rules import TABLE, decide, is_repeat, known_cause, whom_to_ask
+from clean_room_agent.orchestrator.recovery_rules import (
+    GUESS,
+    TABLE,
+    decide,
+    is_repeat,
+    known_cause,
+    whom_to_ask,
+)
 
 CONFIG = RecoveryConfig()
 ALWAYS = RecoveryConfig(doctor="always", high_risk=())
@@ -208,7 +215,15 @@ def test_what_the_doctor_says_is_done_where_it_can_be(
 ) -> None:
     action = decide(at(FAILED, SAID_OTHERWISE, doctor=DoctorSeen(advice=advice, strong="big"), **step))
     assert action.kind == expected
-    assert (action.hint or action.question) == (advice.hint if expected in {"retry", "needs_human"} else "")
+    assert (action.hint or action.question).removeprefix(GUESS) == (
+        advice.hint if expected in {"retry", "needs_human"} else ""
+    )
+
+
+@pytest.mark.parametrize(("by", "hint"), [(RULES, "h"), ("model", f"{GUESS}h"), ("model big", f"{GUESS}h")])
+def test_what_a_model_advises_is_marked_as_a_guess(by: str, hint: str) -> None:
+    advice = Advice(decision="retry_with_fix", by=by, hint="h")
+    assert decide(at(FAILED, SAID_OTHERWISE, doctor=DoctorSeen(advice=advice))).hint == hint
 
 
 def test_a_row_that_is_switched_off_never_decides() -> None:

@@ -120,6 +120,25 @@ def test_a_reviewed_plan_is_followed_without_planning(project: MemoryProject) ->
     assert passes == ["impl:p1:s1", "impl:p1:s2"], "dependencies first"
 
 
+def test_the_reasons_of_a_users_plan_are_kept_in_mind_and_those_of_a_models_are_not(
+    project: MemoryProject,
+) -> None:
+    prompts: list[str] = []
+
+    def watched(request: ChatRequest) -> str:
+        if request.identity.prompt == "implement":
+            prompts.append(request.prompt)
+        return right(request)
+
+    own = part_plan(step("s1", "a.py")).model_copy(update={"rationale": "Leave b.py alone."})
+    solved(project, watched, PlanGiven(single=own))
+    assert "## Keep in mind\nLeave b.py alone.\n" in prompts[0]
+    prompts.clear()
+    solved(project, watched)
+    assert prompts
+    assert not any("## Keep in mind" in prompt for prompt in prompts)
+
+
 def test_a_step_that_others_need_is_put_to_a_person(project: MemoryProject) -> None:
     plan = part_plan(step("s1", "a.py"), step("s2", "b.py", needs=("s1",)))
     end, _ = solved(project, lambda _: "I cannot.", PlanGiven(single=plan), solve={"max_attempts": 1})

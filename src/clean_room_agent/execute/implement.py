@@ -170,7 +170,7 @@ class StepInstruction(Struct, frozen=True, kw_only=True):
     """The description of the part; "" where there is none."""
     step: PlanStep
     constraints: str = ""
-    """What the part's plan says besides its steps."""
+    """What a user's plan says besides its steps."""
     diff: str = ""
     """What the run has changed so far."""
     evidence: str = ""

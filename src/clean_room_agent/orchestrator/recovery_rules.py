@@ -40,6 +40,7 @@ UNEXPLAINED: frozenset[Category] = frozenset({"logic", "timeout"})
 """Failures that another sample fixes as often as their message does; a wrong name, import, syntax or edit is reported
 at once.
 """
+GUESS = "A guess, which may be wrong: "
 Row = Callable[[Situation], Action | None]
 
 
@@ -287,7 +288,11 @@ def _retry(at: Situation) -> Action | None:
 
 
 def _hint(at: Situation) -> str:
-    return at.step.doctor.advice.hint if at.step.doctor.advice else ""
+    """The advice for the next prompt; what a model says there is marked as a guess."""
+    advice = at.step.doctor.advice
+    if advice is None or not advice.hint:
+        return ""
+    return advice.hint if advice.by == RULES else f"{GUESS}{advice.hint}"
 
 
 def _unread(seen: AttemptSeen) -> bool:

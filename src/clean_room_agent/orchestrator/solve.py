@@ -141,7 +141,7 @@ def _do_steps(
     needed: bool = False,
 ) -> bool:
     """Carry out the steps; whether every one was accepted. `last`: they belong to the run's last part. `revise`: a
-    model revises what remains. `number` is the plan's, from 1 (0: it cannot be replanned). `needed`: another part needs
+    model made the plan and revises what remains; else a user did, and the reasons in the plan are to be kept in mind. `number` is the plan's, from 1 (0: it cannot be replanned). `needed`: another part needs
     this one.
     """
     remaining = list(_steps_in_order(plan.steps))
@@ -159,7 +159,7 @@ def _do_steps(
         job = StepJob(
             part=part,
             step=step,
-            constraints=plan.rationale,
+            constraints="" if revise else plan.rationale,
             last=last and not remaining,
             depended_on=needed or any(step.id in other.depends_on for other in remaining),
             plan_number=number,

@@ -260,21 +260,13 @@ class _Run:
             return
         part, plan = self._steps
         step = plan.steps[0]
-        instruction = StepInstruction(
-            task=self._gold.task, part=part.description, step=step, constraints=plan.rationale
-        )
+        instruction = StepInstruction(task=self._gold.task, part=part.description, step=step)
         pass_id = implement_pass(self._task_id, part.id, step.id)
         package = self._retriever.retrieve(
             step_request(self._models, pass_id, instruction, Evidence())
         ).package
         self._keep("ranking")
-        shown = StepInstruction(
-            task=instruction.task,
-            part=instruction.part,
-            step=step,
-            constraints=instruction.constraints,
-            unshown=unshown_targets(step, package),
-        )
+        shown = structs.replace(instruction, unshown=unshown_targets(step, package))
         implement(self._models, package, shown, pass_id=pass_id)
         self._keep("", package=package, step=step)
 

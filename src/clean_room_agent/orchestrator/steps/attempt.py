@@ -45,7 +45,7 @@ class StepJob(Struct, frozen=True, kw_only=True):
     part: Part
     step: PlanStep
     constraints: str
-    """What the part's plan says besides its steps."""
+    """What a user's plan says besides its steps. What a model said of its own plan is no fact to go by."""
     last: bool = False
     """Whether it is the last step of the run."""
     depended_on: bool = False
