@@ -119,9 +119,11 @@ class ObservedCall(Struct, frozen=True, kw_only=True):
     arguments: tuple[tuple[str, str], ...] = ()
     """(name, repr)."""
     result: str = ""
-    """The returned value's repr, or `raises ` and the error; "" if it did not end."""
+    """The returned value's repr, `yields ` and the last values of a generator, or `raises ` and the error; "" if it did not
+    end.
+    """
     values: tuple[tuple[str, str], ...] = ()
-    """Local variables (name, repr) when it returned or failed."""
+    """Local variables (name, repr) when it returned or failed, without arguments that are as they were passed."""
 
 
 class TracedFunction(Struct, frozen=True, kw_only=True):
@@ -129,14 +131,19 @@ class TracedFunction(Struct, frozen=True, kw_only=True):
 
     path: str
     name: str
-    """Qualified: names of the enclosing definitions and its own, joined by dots."""
+    """Qualified: names of the enclosing definitions and its own, joined by dots; "" for what stands outside of definitions."""
     first_line: int
     """1-based, of its `def`, or of its first decorator."""
+    last_line: int = 0
+    """1-based, of its end; 0 if unknown."""
     calls: int
+    """0 for a definition of which only what stands inside (a lambda, a comprehension) ran. Above some hundreds, a lower bound."""
     lines: tuple[tuple[int, float], ...]
     """(line, suspiciousness from 0 to 1) of each line that ran, by line. All are 1.0 if no passing test is known."""
     observed: tuple[ObservedCall, ...] = ()
-    """Its last calls, newest last."""
+    """Its last calls, newest last; of those through which the error came, the innermost is last."""
+    failed_at: int = 0
+    """The line of it that the error came through, nearest to where it arose; 0 if none did."""
 
     @property
     def suspicion(self) -> float:

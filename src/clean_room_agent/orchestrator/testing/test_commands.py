@@ -82,6 +82,8 @@ FOLDER_VARIABLE = "CRA_TEST_REPORTS"
 LEFT_OUT = "left-out.json"
 TREE_VARIABLE = "CRA_TEST_TREE"
 """The variable that names the tree, if what the tests depend on is to be recorded."""
+OBSERVED_VARIABLE = "CRA_TEST_OBSERVED"
+"""The variable that says what is recorded of the functions that run (`guard/cra_observe.py`), if anything is."""
 MAX_BYTES = 10_000_000
 """Limit for all the guard's files of one command together."""
 MAX_FILES = 4_000
@@ -315,11 +317,13 @@ def test_environment(
     *,
     node_tests: bool = False,  # noqa: PT028 - no test
     traced: bool = False,  # noqa: PT028
+    observed: str = "",  # noqa: PT028
 ) -> dict[str, str]:
     """The environment for tests in `worktree`, a copy of `repo_top`, made from `inherited`.
 
     PYTHONPATH has the guard, then the worktree's import roots first; pytest, should the command run it, leaves its results at
-    `report`; jest, vitest and mocha leave theirs beside it, and, with `node_tests`, Node's own runner; `traced` has what the tests depend on recorded; PATH and VIRTUAL_ENV that point into the user's tree point into the worktree where the same is there; no
+    `report`; jest, vitest and mocha leave theirs beside it, and, with `node_tests`, Node's own runner; `traced` has what the tests depend on recorded, `observed` (JSON)
+    the functions that they run; PATH and VIRTUAL_ENV that point into the user's tree point into the worktree where the same is there; no
     bytecode is written (a retry within a second could be taken for the attempt before it); hashes of strings are the
     same in each run unless the user set otherwise, so that messages are.
     """
@@ -330,6 +334,8 @@ def test_environment(
     env[FOLDER_VARIABLE] = str(guard_folder(report))
     if traced:
         env[TREE_VARIABLE] = str(worktree)
+    if observed:
+        env[OBSERVED_VARIABLE] = observed
     options = shlex.join((f"--junitxml={report}", *REPORT_OPTIONS))
     env["PYTEST_ADDOPTS"] = f"{env.get('PYTEST_ADDOPTS', '')} {options}".strip()
     env["NODE_OPTIONS"] = " ".join(filter(None, (env.get("NODE_OPTIONS", ""), *_node_options(node_tests))))

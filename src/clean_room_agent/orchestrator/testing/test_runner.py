@@ -168,6 +168,20 @@ class TestRunner(Struct, kw_only=True):
         with self.timed(TimeKind.TESTS, "goal tests"):
             return self._run(command)
 
+    def run_observed(
+        self,
+        command: str,
+        asked: Callable[[str], str],
+        *,
+        seconds: float,
+        left_out: Collection[str] = (),
+    ) -> TestRun:
+        """Run a command for at most `seconds`, without those tests and files, and have the functions that run recorded beside
+        the report: `asked` says what, for the path at which the tree then stands. The observer is not notified.
+        """
+        with self.timed(TimeKind.TESTS, "trace"):
+            return self._run(command, None, left_out, asked=asked, seconds=seconds)
+
     def run_apart(self, command: str) -> tuple[int, str]:
         """Run another command where tests run, and return its exit code and normalised output; the observer is not
         notified. After a timeout, the code is that of `timeout`.
@@ -224,13 +238,15 @@ class TestRunner(Struct, kw_only=True):
         left_out: Collection[str] = (),
         *,
         traced: bool = False,
+        asked: Callable[[str], str] | None = None,
+        seconds: float | None = None,
     ) -> TestRun:
         self._before_command()
         return run_tests(
             command,
             cwd=self.root,
-            env=self._environment(command, traced=traced),
-            timeout=self.config.timeout,
+            env=self._environment(command, traced=traced, asked=asked),
+            timeout=self.config.timeout if seconds is None else min(seconds, self.config.timeout),
             report=self.report,
             roots=(self.tree.repo_top,),
             bound=self.config.output_bound,
@@ -239,7 +255,9 @@ class TestRunner(Struct, kw_only=True):
             left_out=left_out,
         )
 
-    def _environment(self, command: str, *, traced: bool = False) -> dict[str, str]:
+    def _environment(
+        self, command: str, *, traced: bool = False, asked: Callable[[str], str] | None = None
+    ) -> dict[str, str]:
         stands_at = self.root if self.sandbox is None else self.tree.repo_top
         try:
             package = safe_open.read_bytes(self.root, "package.json", max_bytes=MAX_PACKAGE).decode(
@@ -254,6 +272,7 @@ class TestRunner(Struct, kw_only=True):
             self.report,
             node_tests=runs_node_tests(command, package),
             traced=traced,
+            observed="" if asked is None else asked(str(stands_at)),
         )
 
 

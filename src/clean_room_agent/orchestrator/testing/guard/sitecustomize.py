@@ -27,6 +27,11 @@ IDENTITY = "cra_identity"
 TRACE = "cra_trace"
 TREE = "CRA_TEST_TREE"
 """The variable that names the tree, if what tests depend on is to be recorded."""
+OBSERVE = "cra_observe"
+OBSERVED = "CRA_TEST_OBSERVED"
+"""The variable that says what is recorded of the functions that run, if anything is."""
+COMMAND = '"command"'
+"""In its value, if all processes of the command are meant, not only tests and what they start."""
 INSIDE = "CRA_TEST_INSIDE"
 """Set in processes that were started by one that has loaded a runner, whatever it is called."""
 JUDGES = ("unittest.", "_pytest.", "pluggy.")
@@ -126,10 +131,9 @@ def ask_for_failures() -> "Callable[[types.ModuleType], object]":
     """
     words = [os.path.basename(word) for word in sys.orig_argv[1:12]]
     if PYTESTS.intersection(words) or WORKER in sys.orig_argv[-1]:
+        ours = [PLUGIN] + [OBSERVE] * (OBSERVED in os.environ)
         named = os.environ.get("PYTEST_PLUGINS", "").split(",")
-        os.environ["PYTEST_PLUGINS"] = ",".join(
-            [PLUGIN] + [name for name in named if name and name != PLUGIN]
-        )
+        os.environ["PYTEST_PLUGINS"] = ",".join(ours + [name for name in named if name and name not in ours])
     elif RUNNERS.intersection(words):
         return tell_results
     return lambda _: None
@@ -140,10 +144,14 @@ def tell_results(module: "Any") -> None:
     if module.__name__ == "unittest.result":
         importlib.import_module(PLUGIN).tell_results(module.TestResult)
         importlib.import_module(PLUGIN).tell_tests(module.TestResult)
+        if OBSERVED in os.environ:
+            importlib.import_module(OBSERVE).tell_results(module.TestResult)
     elif module.__name__ == "unittest.runner":
         importlib.import_module(PLUGIN).tell_found(module.TextTestRunner)
     elif module.__name__ == "unittest.loader":
         importlib.import_module(PLUGIN).tell_loaded(module.TestLoader)
+        if OBSERVED in os.environ:
+            importlib.import_module(OBSERVE).tell_loaded(module)
 
 
 def trace(folder: str, *, script: bool) -> None:
@@ -160,9 +168,13 @@ try:
             look_at_end(os.environ[FOLDER])
             if WORKER in sys.orig_argv[-1]:
                 importlib.import_module(IDENTITY).begin(ask_for_failures())
+            elif OBSERVED in os.environ:
+                importlib.import_module(OBSERVE).begin_whole()
         elif is_runner():
             begin(os.environ[FOLDER])
             importlib.import_module(IDENTITY).begin(ask_for_failures())
+        elif COMMAND in os.environ.get(OBSERVED, ""):
+            importlib.import_module(OBSERVE).begin_whole()
 except Exception:
     pass
 chain()

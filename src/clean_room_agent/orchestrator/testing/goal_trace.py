@@ -1,0 +1,306 @@
+"""What runs when goal tests fail: they are run once more, with tests of the same file that pass, while the guard in the runners'
+processes records functions, lines and values (`guard/cra_observe.py`, `guard/coverage.cjs`).
+
+A line's suspiciousness is Ochiai's: of F failing tests, e ran it, and so did p passing ones: e / sqrt(F * (e + p)).
+"""
+
+import json
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct, field
+
+from clean_room_agent.artifacts.evidence import files_meant
+from clean_room_agent.artifacts.goals import GoalTrace, ObservedCall, TracedFunction
+from clean_room_agent.execute.edits.definitions import definition_spans
+from clean_room_agent.json_values import from_json
+from clean_room_agent.orchestrator.testing.failure_reports import SourceTree
+from clean_room_agent.orchestrator.testing.output import normalise_name
+from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.testing.run import rerun_command
+from clean_room_agent.orchestrator.testing.test_commands import GuardReader, TooMuchError, guard_folder
+from clean_room_agent.orchestrator.testing.test_runner import TestRunner
+from clean_room_agent.paths import TEST_PATH
+from clean_room_agent.redaction import Redactor, secret_values
+from clean_room_agent.safe_open import read_bytes
+from clean_room_agent.syntax import MAX_PARSED_BYTES
+
+MAX_PASSING = 60
+"""Passing tests that are run for comparison; the first in order of their names."""
+LEAST_SECONDS = 10.0
+TIMES = 4.0
+"""A trace may take this many times as long as the run that it repeats."""
+TRACED_TIMES = 2.0
+LEAST_TRACED = 2.0
+"""Seconds after which tracing turns itself off, at least."""
+MAX_BYTES = 20_000_000
+MAX_VALUE = 200
+"""Characters of a shown value; the beginning is kept."""
+MAX_FUNCTIONS = 60
+UNLOADED = "unittest.loader._FailedTest."
+REMOVED = "[secret]"
+
+
+class Ran(Struct, frozen=True, kw_only=True, array_like=True):
+    """What a function did under one test, as the guard wrote it."""
+
+    path: str
+    first: int
+    name: str
+    calls: int
+    lines: list[int]
+    depth: int
+    order: int
+    origin: int
+    """The line of the test that was running when it was called last; 0 if unknown."""
+    last: list[ObservedCall]
+
+
+class Record(Struct, frozen=True, kw_only=True):
+    """One test, as the guard wrote it."""
+
+    test: str
+    failed: bool
+    functions: list[Ran]
+    failure: list[tuple[str, int, str, int]] = field(default_factory=list)
+    """(path, first line, name, line) of the functions that the error came through, innermost first."""
+    lines: list[tuple[str, int]] = field(default_factory=list)
+    """The same of the tests' own: (path, line)."""
+    problem: str = ""
+
+
+def trace_goals(
+    runner: TestRunner, goals: Sequence[str] | str, passing: Sequence[str], like: TestRun
+) -> GoalTrace:
+    """What ran when the goal tests failed, in the tree that `runner` has checked out.
+
+    `goals` are tests of `like`, by its names, or a shell command instead; `passing` are tests of the same files that pass. The
+    run takes a bounded time, a few times that of `like`. Nothing is raised for tests that cannot be traced: `problem` says why.
+    """
+    kept = sorted(set(passing))[:MAX_PASSING] if not isinstance(goals, str) else []
+    command, left_out = _command(goals, kept, like)
+    took = like.end.duration_ms / 1000
+
+    def asked(tree: str) -> str:
+        return json.dumps(
+            {
+                "tree": tree,
+                "tests": _paths_of_tests(goals),
+                "plain": kept,
+                "seconds": max(LEAST_TRACED, TRACED_TIMES * took),
+                "whole": "command" if isinstance(goals, str) else "tests",
+            }
+        )
+
+    run = runner.run_observed(command, asked, seconds=max(LEAST_SECONDS, TIMES * took), left_out=left_out)
+    records, problem = read_records(runner.report)
+    roots = (runner.root, runner.tree.repo_top)
+    named = [(normalise_name(record.test.removeprefix(UNLOADED), roots), record) for record in records]
+    failing = _failing(named, goals)
+    if not failing:
+        problem = problem or ("the goal tests did not fail again" if run.report.whole else run.report.problem)
+        return GoalTrace(problem=problem or "no process that ran them could be traced")
+    green = [record for name, record in named if name in set(kept) and not record.failed]
+    told = [record.problem for record in (*failing, *green) if record.problem]
+    if run.end.timed_out:
+        told.append("the time for the run was over")
+    names = Definitions(runner.root)
+    secrets = Redactor(bytes, secret_values(runner.inherited))
+    return GoalTrace(
+        functions=_functions(failing, green, names, secrets), problem=problem or next(iter(told), "")
+    )
+
+
+def _command(
+    goals: Sequence[str] | str, passing: Sequence[str], like: TestRun
+) -> tuple[str, Collection[str]]:
+    """The command for these tests, and the tests that it has to leave out."""
+    if isinstance(goals, str):
+        return goals, ()
+    wanted = list(dict.fromkeys((*goals, *passing)))
+    command = rerun_command(like, wanted)
+    if command is not None:
+        return command, ()
+    return like.command, sorted(set(like.report.outcomes) - set(wanted))
+
+
+def _paths_of_tests(goals: Sequence[str] | str) -> str:
+    """The pattern of paths, in lower case, that hold tests: those of the goal tests, too, whatever they are called."""
+    files = () if isinstance(goals, str) else sorted({path for goal in goals for path in files_meant(goal)})
+    own = "".join(rf"|\A{re.escape(path.lower())}\Z" for path in files)
+    return rf"{TEST_PATH}|(?:^|/)conftest\.py\Z{own}"
+
+
+def read_records(report: Path) -> tuple[list[Record], str]:
+    """What the guard recorded beside the report, and why not all of it could be read."""
+    reader = GuardReader(guard_folder(report), max_bytes=MAX_BYTES)
+    found: list[Record] = []
+    problem = ""
+    try:
+        for name in reader.names("python-*.observed"):
+            found.extend(from_json(line, Record) for line in reader.read(name).splitlines())
+    except TooMuchError:
+        problem = "there was more than is read of a trace"
+    except (OSError, ValueError):
+        problem = "a part of the trace cannot be read"
+    return found, problem
+
+
+def _failing(named: Sequence[tuple[str, Record]], goals: Sequence[str] | str) -> list[Record]:
+    """The records of the goal tests that failed; of processes that they started, too, and of files that could not be loaded."""
+    if isinstance(goals, str):
+        return [record for name, record in named if not name]
+    wanted = set(goals)
+    files = {goal.partition("::")[0] for goal in goals}
+    failed = {name for name, record in named if record.failed}
+    return [
+        record
+        for name, record in named
+        if (name in wanted and name in failed) or (record.failed and name in files and "::" not in name)
+    ]
+
+
+class Definitions:
+    """The definitions of the files of one tree, by the lines at which code says that it begins."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.tree = SourceTree(root)
+        self._known: dict[str, tuple[tuple[str, int, int], ...]] = {}
+
+    def at(self, path: str, line: int) -> tuple[str, int, int, bool]:
+        """Qualified name, first and last line of the definition that begins at a line, or else of the innermost that holds it;
+        and whether it begins there. Without a name if there is none.
+        """
+        known = self._of(path)
+        begins = [one for one in known if one[1] == line]
+        holds = begins or [one for one in known if one[1] < line <= one[2]]
+        if not holds:
+            return "", line, 0, False
+        name, first, last = min(holds, key=lambda one: one[2] - one[1])
+        return name, first, last, bool(begins)
+
+    def _of(self, path: str) -> tuple[tuple[str, int, int], ...]:
+        if path not in self._known:
+            self._known[path] = tuple(self._read(path))
+        return self._known[path]
+
+    def _read(self, path: str) -> Iterator[tuple[str, int, int]]:
+        try:
+            data = read_bytes(self._root, path, max_bytes=MAX_PARSED_BYTES + 1)
+        except OSError:
+            return
+        text = data.decode("utf-8", "replace")
+        for span in definition_spans(path, text):
+            first = text.count("\n", 0, span.start) + 1
+            yield span.symbol, first, first + text.count("\n", span.start, span.end)
+
+
+class _Merged(Struct, kw_only=True):
+    """What one definition did under all failing tests."""
+
+    path: str
+    name: str
+    first: int
+    last: int
+    calls: int = 0
+    lines: set[int] = field(default_factory=set)
+    near: tuple[int, int, int] = (9, 0, 0)
+    """Smaller is nearer to the failure."""
+    observed: list[ObservedCall] = field(default_factory=list)
+    failed_at: int = 0
+
+
+def _functions(
+    failing: Sequence[Record], green: Sequence[Record], names: Definitions, secrets: Redactor
+) -> tuple[TracedFunction, ...]:
+    found: dict[tuple[str, str, int], _Merged] = {}
+    for record in failing:
+        path_of_error = [(path, first) for path, first, _, _ in record.failure]
+        for ran in record.functions:
+            name, first, last, begins = names.at(ran.path, ran.first)
+            one = found.setdefault(
+                (ran.path, name, first), _Merged(path=ran.path, name=name, first=first, last=last)
+            )
+            one.calls += ran.calls if begins else 0
+            one.lines.update(ran.lines)
+            one.near = min(one.near, _nearness(ran, path_of_error, record, names))
+            if begins or not name:
+                one.observed = [_without_secrets(call, secrets) for call in ran.last] or one.observed
+            one.failed_at = one.failed_at or next(
+                (line for path, first, _, line in record.failure if (path, first) == (ran.path, ran.first)), 0
+            )
+    suspicion = _Suspicion(failing, green)
+    ordered = sorted(found.values(), key=lambda one: (one.near, one.path, one.first))
+    return tuple(
+        TracedFunction(
+            path=one.path,
+            name=one.name,
+            first_line=one.first,
+            last_line=one.last,
+            calls=one.calls,
+            lines=tuple((line, suspicion.of(one.path, line)) for line in sorted(one.lines)),
+            observed=tuple(one.observed),
+            failed_at=one.failed_at,
+        )
+        for one in ordered[:MAX_FUNCTIONS]
+    )
+
+
+def _nearness(
+    ran: Ran, path_of_error: Sequence[tuple[str, int]], record: Record, names: Definitions
+) -> tuple[int, int, int]:
+    """What the error came through, innermost first; then what the failing statement of the test called, directly first; then
+    what ran before, the latest first.
+    """
+    if (ran.path, ran.first) in path_of_error:
+        return 0, path_of_error.index((ran.path, ran.first)), 0
+    spans = [names.tree.statement_lines(path, line) for path, line in record.lines]
+    is_near = not spans or any(first <= ran.origin <= last for first, last in spans)
+    return (1 if is_near else 2), ran.depth, -ran.order
+
+
+class _Suspicion:
+    """How suspicious lines are."""
+
+    def __init__(self, failing: Sequence[Record], green: Sequence[Record]) -> None:
+        self._failing = _lines_by_test(failing)
+        self._green = _lines_by_test(green)
+
+    def of(self, path: str, line: int) -> float:
+        """Ochiai's coefficient, to three places."""
+        if not self._green:
+            return 1.0
+        at = (path, line)
+        failed = sum(at in lines for lines in self._failing)
+        passed = sum(at in lines for lines in self._green)
+        return round(failed / math.sqrt(len(self._failing) * (failed + passed)), 3) if failed else 0.0
+
+
+def _lines_by_test(records: Iterable[Record]) -> list[set[tuple[str, int]]]:
+    found: dict[str, set[tuple[str, int]]] = {}
+    for record in records:
+        lines = found.setdefault(record.test, set())
+        lines.update((ran.path, line) for ran in record.functions for line in ran.lines)
+    return list(found.values())
+
+
+def _without_secrets(call: ObservedCall, secrets: Redactor) -> ObservedCall:
+    return ObservedCall(
+        arguments=tuple((name, _shown(name, value, secrets)) for name, value in call.arguments),
+        result=_shown("", call.result, secrets),
+        values=tuple((name, _shown(name, value, secrets)) for name, value in call.values),
+    )
+
+
+def _shown(name: str, value: str, secrets: Redactor) -> str:
+    """The value as it is shown: shortened, without line breaks and secrets. A name says what is assigned to it."""
+    head = f"{name} = " if name else ""
+    text, at, pieces = f"{head}{value}", 0, []
+    for start, end in secrets.secrets_in(text):
+        pieces += [text[at:start], REMOVED]
+        at = end
+    plain = " ".join("".join([*pieces, text[at:]]).removeprefix(head).split("\n"))
+    return plain if len(plain) <= MAX_VALUE else f"{plain[:MAX_VALUE]}..."
