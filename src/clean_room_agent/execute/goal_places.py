@@ -77,13 +77,11 @@ def observed_line(function: TracedFunction, call: ObservedCall, *, newest: bool 
     """One call in one line: its arguments, its local variables at the end, and what it gave."""
     passed = ", ".join(f"{name}={value}" for name, value in call.arguments)
     held = ", ".join(f"{name} = {value}" for name, value in call.values)
-    if call.result.startswith(("yields ", "raises ")):
-        gave = call.result
-    else:
-        gave = f"returns {call.result}" if call.result else "did not end"
+    told = call.result.startswith(("yields ", "raises ")) or not call.result
+    gave = call.result if told else f"returns {call.result}"
     if function.failed_at and newest and gave.startswith("raises "):
         gave += f" at line {function.failed_at}"
     place = f"{quoted(function.path)}:{function.first_line}"
-    line = f"- {place} {function.name or 'top level'}({passed}): {held}{'; ' if held else ''}{gave}"
+    line = f"- {place} {function.name or 'top level'}({passed}): {'; '.join(filter(None, (held, gave)))}"
     plain = re.sub(UNQUOTED, lambda match: f"\\x{ord(match[0]):02x}", line)
     return plain if len(plain) <= MAX_LINE else f"{plain[:MAX_LINE]}..."

@@ -108,9 +108,10 @@ def trace_goals(
         told.append("the time for the run was over")
     names = Definitions(runner.root)
     secrets = Redactor(bytes, secret_values(runner.inherited))
-    return GoalTrace(
-        functions=_functions(failing, green, names, secrets), problem=problem or next(iter(told), "")
-    )
+    functions = _functions(failing, green, names, secrets)
+    if not functions:
+        told.append("nothing of the repository's own ran outside of its tests")
+    return GoalTrace(functions=functions, problem=problem or next(iter(told), ""))
 
 
 def _command(

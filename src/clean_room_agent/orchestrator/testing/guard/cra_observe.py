@@ -33,8 +33,11 @@ NOW = "CRA_TEST_NOW"
 """The variable that names the test under way, for the processes that it starts."""
 MAX_CALLS = 500
 """Calls of one function under one test, after which only their number is recorded."""
-MAX_LINES = 3000
+MAX_LINES = 50_000
 """Lines that one call runs, after which the others are not recorded (settrace)."""
+ALL_LINES = 300_000
+"""The same of a test; calls that begin later have few left."""
+FEW_LINES = 200
 MAX_KNOWN = 20_000
 """Code objects that are known."""
 MAX_TESTS = 300
@@ -53,15 +56,17 @@ CAUSES = 3
 OUTCOMES = ("Skipped", "XFailed", "Exit", "SkipTest", "KeyboardInterrupt", "_ShouldStop")
 """Exceptions that are no failures."""
 FOREIGN = frozenset({"site-packages", "node_modules", ".git"})
-SUSPENDS = 0x20 | 0x80 | 0x200
+OPTIMIZED = 0x01
+"""The flag of the code of functions, but not of modules and classes."""
+GENERATOR = 0x20
+SUSPENDS = GENERATOR | 0x80 | 0x200
 """Flags of the code of generators, coroutines and asynchronous generators."""
-COROUTINE = 0x80
 
 
 class Place:
     """A function of the tree, by its code."""
 
-    __slots__ = ("code", "endings", "first", "name", "path", "suspends", "tested", "yields")
+    __slots__ = ("code", "endings", "first", "ignored", "name", "path", "suspends", "tested", "yields")
 
     def __init__(self, code: types.CodeType, path: str, tested: bool) -> None:
         self.code = code
@@ -69,8 +74,10 @@ class Place:
         self.first = code.co_firstlineno
         self.name = code.co_name
         self.tested = tested
+        self.ignored = tested or not code.co_flags & OPTIMIZED
+        """Whether it counts only if an error comes through it."""
         self.suspends = bool(code.co_flags & SUSPENDS)
-        self.yields = self.suspends and not code.co_flags & COROUTINE
+        self.yields = bool(code.co_flags & GENERATOR)
         self.endings: "bytes | None" = None
 
 
@@ -99,6 +106,7 @@ class Test:
         self.values = values
         self.began = time.perf_counter()
         self.spent = 0.0
+        self.left = ALL_LINES
         self.ran: "dict[int, Ran]" = {}
         self.whole = False
         """Whether it is a process of its own, whose end does not say how the test ends."""
@@ -112,7 +120,7 @@ class Test:
 class Call:
     """A call under way."""
 
-    __slots__ = ("arguments", "error", "lines", "ran", "stacked", "test", "values", "yielded")
+    __slots__ = ("arguments", "error", "left", "most", "raised_at", "ran", "stacked", "test", "values", "yielded")
 
     def __init__(self, ran: Ran, test: Test) -> None:
         self.ran = ran
@@ -121,24 +129,29 @@ class Call:
         self.values: "list[list[str]]" = []
         self.yielded: "list[str]" = []
         self.error = ""
-        self.lines = 0
+        self.raised_at = -1
+        """The instruction at which an error was seen, unless a line ran after it."""
+        self.most = self.left = MAX_LINES if test.left > 0 else FEW_LINES
         self.stacked = False
 
     def on(self, frame: "Any", event: str, arg: "Any") -> "Any":
         """The local function of `settrace`."""
         if event == "line":
             self.ran.lines.add(frame.f_lineno)
-            self.lines += 1
-            if self.lines > MAX_LINES:
+            self.raised_at = -1
+            self.left -= 1
+            if self.left <= 0 or (not self.left & 1023 and time.perf_counter() > _state["ends"]):
                 frame.f_trace_lines = False
         elif event == "return":
             try:
                 _ended(self, frame, arg)
             except RecursionError:  # of the test itself, which is at its limit
                 pass
-        elif event == "exception" and self.arguments is not None:
+        elif event == "exception":
+            self.raised_at = frame.f_lasti
+            self.ran.lines.add(frame.f_lineno)
             try:
-                self.error = shown(arg[1])
+                self.error = shown(arg[1]) if self.arguments is not None else ""
             except RecursionError:
                 pass
         return self.on
@@ -474,7 +487,7 @@ def _finished(call: Call, frame: "Any", value: "Any", error: str) -> None:
     call.ran.open -= 1
     _pop(call)
     test = call.test
-    if call.arguments is None or not test.values:
+    if call.arguments is None or not test.values or (call.yielded and error.startswith("GeneratorExit(")):
         return
     now = time.perf_counter()
     call.values = _rest(call, frame)
@@ -512,7 +525,7 @@ def _traced(frame: "Any", _event: str, _arg: "Any") -> "Any":
         if _is_late():
             sys.settrace(None)
             return None
-        if place is None or place.tested or not _now:
+        if place is None or place.ignored or not _now:
             return None
         if place.suspends:
             call = _suspended.pop(id(frame), None)
@@ -530,12 +543,17 @@ def _ended(call: Call, frame: "Any", value: "Any") -> None:
     place = call.ran.place
     if place.endings is None:
         place.endings = place.code.co_code
+    call.ran.lines.add(frame.f_lineno)
+    call.test.left -= call.most - call.left
+    call.most = call.left
     at = frame.f_lasti
     op = place.endings[at] if 0 <= at < len(place.endings) else -1
-    if op in YIELDS:
+    if place.endings[at + 2 : at + 3] in DELEGATES:  # Python 3.10 will run it once more
+        op = place.endings[at + 2]
+    if op in YIELDS and call.raised_at != at:
         _suspended[id(frame)] = call
         _paused(call, frame, value)
-    elif op in RETURNS:
+    elif op in RETURNS and call.raised_at != at:
         _finished(call, frame, value, "")
     else:
         _finished(call, frame, None, call.error or "an error")
@@ -546,8 +564,9 @@ def _ops(*names: str) -> "frozenset[int]":
     return frozenset(opmap[name] for name in names if name in opmap)
 
 
-YIELDS = _ops("YIELD_VALUE", "YIELD_FROM", "SEND", "INSTRUMENTED_YIELD_VALUE")
-RETURNS = _ops("RETURN_VALUE", "RETURN_CONST", "INSTRUMENTED_RETURN_VALUE", "INSTRUMENTED_RETURN_CONST")
+YIELDS = _ops("YIELD_VALUE", "YIELD_FROM")
+RETURNS = _ops("RETURN_VALUE", "RETURN_CONST")
+DELEGATES = frozenset(bytes((op,)) for op in _ops("YIELD_FROM"))
 
 
 # `sys.monitoring`.
@@ -588,7 +607,7 @@ class Monitor:
         """PY_START."""
         try:
             place = _known(code)
-            if place is None or place.tested or not _now:
+            if place is None or place.ignored or not _now:
                 return self.monitoring.DISABLE
             if _is_late():
                 self.turn(on=False)
@@ -749,8 +768,9 @@ def pytest_runtest_call() -> "Iterator[None]":
         pause()
 
 
-def pytest_runtest_makereport(call: "Any") -> None:
-    """How it ended."""
+def pytest_runtest_makereport(call: "Any") -> "Iterator[None]":
+    """How it ended; only now does the call of a unittest hold its error."""
+    yield
     if call.excinfo is not None:
         with _quietly():
             fail(call.excinfo.value)
@@ -787,7 +807,7 @@ if "pytest" in sys.modules:
     pytest_runtest_setup = _wraps(pytest_runtest_setup)
     pytest_runtest_call = _wraps(pytest_runtest_call)
     pytest_make_collect_report = _wraps(pytest_make_collect_report)
-    pytest_runtest_makereport = _hookimpl(tryfirst=True)(pytest_runtest_makereport)
+    pytest_runtest_makereport = _wraps(pytest_runtest_makereport)
 
 
 # unittest.

@@ -33,7 +33,8 @@ SECONDS = 0.05
 ALL_SECONDS = 1.0
 """For all of them together in one process."""
 MORE = "..."
-ADDRESS = re.compile(r"(?: at| id=)\s*'?(?:0x[0-9a-fA-F]+|\d{9,})'?")
+ADDRESS = re.compile(r"(?: at| id=)?\s*'?\b(?:0x[0-9a-fA-F]{8,}|1[34]\d{13})\b'?")
+"""A place in memory, as it is usually shown in base 16 and 10."""
 MADE = re.compile(r"<string>\Z|<attrs generated|.*[\\/](?:dataclasses|reprlib)\.py\Z")
 """Files of a `__repr__` that was made from the names of the attributes."""
 SCALARS = (type(None), bool, float, complex, type(Ellipsis), type(NotImplemented))
@@ -138,7 +139,7 @@ def _instance(value: "Any", level: int, room: "list[int]") -> str:
     made = isinstance(own, types.FunctionType) and MADE.match(own.__code__.co_filename)
     if own is object.__repr__ or made:
         inner = ", ".join("%s=%s" % (name, _text(item, level + 1, room)) for name, item in fields.items())
-        return "%s(%s)" % (_name(kind), inner) if inner else "<%s>" % _name(kind)
+        return "%s(%s)" % (_name(kind), inner)
     if _holds_much(value, fields) or not may_call():
         return "<%s>" % _name(kind)
     return ADDRESS.sub("", in_time(lambda: repr(value)))
