@@ -2,20 +2,24 @@
 
 import os
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
+import pytest
+from msgspec import Struct
 from testing.patience import PATIENCE
 from testing.runs.memory_commits import REPOSITORY
 from tests.orchestrator.testing.conftest import write_files
 from tests.orchestrator.testing.tiny_project import PYTEST
+from tests.orchestrator.testing.traced_project import HARD, TESTS
 
 from clean_room_agent.artifacts.goals import GoalTrace, TracedFunction
 from clean_room_agent.git.worktree import Worktree
 from clean_room_agent.orchestrator.config import TestingConfig
 from clean_room_agent.orchestrator.events import Event
-from clean_room_agent.orchestrator.testing.goal_trace import trace_goals
+from clean_room_agent.orchestrator.testing.goal_trace import Ran, Record, read_records, trace_goals
 from clean_room_agent.orchestrator.testing.results import CommandEnd, Outcome, Runner, TestReport, TestRun
 from clean_room_agent.orchestrator.testing.test_runner import TestRunner, TestWorktree
 
@@ -183,3 +187,146 @@ def test_an_error_deep_inside_puts_the_frames_that_it_came_through_first(tmp_pat
     )
     assert said(price, -2)[1] == "-1.0"
     assert said(trace.functions[1])[0] == "self=Shop(rate=2), rows=['a:1', 'abc:4']"
+
+
+def of_the_other_kind() -> list[str]:
+    """unittest's command with the newest Python here that is traced in the other way: by `sys.monitoring`, which 3.12 and newer
+    have, or without. None if there is none.
+    """
+    home = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    found = {
+        int(place.parts[-3].split(".")[1]): place for place in home.glob("versions/3.1[0-9].*/bin/python")
+    }
+    own = sys.version_info.minor
+    others = [version for version in sorted(found) if (version >= MONITORED) != (own >= MONITORED)]
+    return [f"{found[version]} -m unittest" for version in others[-1:]]
+
+
+MONITORED = 12
+COMMANDS = [PYTEST, UNITTEST, *of_the_other_kind()]
+IDS = ["pytest", "unittest", "other"][: len(COMMANDS)]
+
+
+class Hard(Struct, kw_only=True):
+    """The traces of all tests of the hard project, under one command."""
+
+    command: str
+    records: dict[str, Record]
+    """By the last part of the test's name."""
+    trace: GoalTrace
+    took: float
+
+    def ran(self, test: str) -> dict[str, Ran]:
+        """By function: what ran under a test."""
+        return {one.name: one for one in self.records[test].functions}
+
+    def last(self, test: str, function: str) -> tuple[str, str, str]:
+        """Arguments, result and values of the last call."""
+        call = self.ran(test)[function].last[-1]
+        pairs = (", ".join(f"{name}={value}" for name, value in one) for one in (call.arguments, call.values))
+        arguments, values = pairs
+        return arguments, call.result, values
+
+
+@pytest.fixture(scope="module", params=COMMANDS, ids=IDS)
+def hard(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Hard:
+    is_pytest = request.param == PYTEST
+    command = request.param if is_pytest else f"{request.param} test_hard"
+    folder = tmp_path_factory.mktemp("hard")
+    files = {"hard.py": HARD, "test_hard.py": TESTS}
+    runner = runner_in(folder, files, command, SERVICE_API_KEY="plain-words-secret")
+    titles = [line.split("def ")[1].split("(")[0] for line in TESTS.split("\n") if "def test_" in line]
+    head = "test_hard.py::Hard::" if is_pytest else "test_hard.Hard."
+    red, green = [f"{head}{title}" for title in titles if title != "test_green"], [f"{head}test_green"]
+    began = time.monotonic()
+    trace = trace_goals(
+        runner, red, green, run_of(command, red, green, "pytest" if is_pytest else "unittest")
+    )
+    records, problem = read_records(runner.report)
+    assert not problem
+    kept: dict[str, Record] = {}
+    for record in records:
+        test = record.test.removeprefix(head)
+        if record.test != head + "test_child" or any(one.name == "loop" for one in record.functions):
+            kept[test] = record
+    return Hard(command=request.param, records=kept, trace=trace, took=time.monotonic() - began)
+
+
+def test_recursion_and_long_loops_are_traced_up_to_a_bound(hard: Hard) -> None:
+    """Fifty thousand calls, and a loop of two hundred thousand steps."""
+    assert hard.last("test_fib", "fib") == ("n=22", "17711", "")
+    assert hard.ran("test_fib")["fib"].calls > 500
+    assert hard.last("test_deep", "deep") == ("n=900", "900", "")
+    assert hard.last("test_loop", "loop") == ("n=200000", "19999900000", "total=19999900000, i=199999")
+    assert len(hard.ran("test_loop")["loop"].lines) == 4
+    assert hard.ran("test_endless")["endless"].last[-1].result.startswith("raises RecursionError(")
+    assert hard.records["test_endless"].failure[0][2] == "endless"
+
+
+def test_a_value_that_cannot_be_shown_does_no_harm(hard: Hard) -> None:
+    """A `__repr__` that raises, hangs, or leaves; and a million items."""
+    seen = [dict(call.arguments)["one"] for call in hard.ran("test_reprs")["take"].last]
+    assert seen == [
+        "<Raises that cannot be shown: KeyError>",
+        "<Hangs that cannot be shown: TimeoutError>",
+        "<Leaves that cannot be shown: RuntimeError>",
+    ]
+    rows, text = hard.ran("test_big")["big"].last[-1].values
+    assert rows[1] == "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ... 1000000 in all]"
+    assert len(text[1]) < 700
+    assert hard.last("test_freed", "take") == ("one=Base()", "1", "kept=[Base()]")
+    assert "freed" in (hard.records["test_freed"].problem or "freed")
+
+
+def test_secrets_are_left_out_of_values(hard: Hard) -> None:
+    values = dict(named(hard.trace)["login"].observed[-1].values)
+    assert values == {"token": "'[secret]'", "api_key": "'[secret]'"}
+
+
+def test_generators_and_coroutines_are_one_call_each(hard: Hard) -> None:
+    assert hard.last("test_generator", "numbers") == ("n=3", "yields 0, 1, 4", "i=2")
+    assert hard.last("test_generator", "delegating")[:2] == ("n=3", "yields 0, 1, 4")
+    assert hard.ran("test_generator")["numbers"].calls == 1
+    assert hard.last("test_open_generator", "numbers") == ("n=5", "yields 0, 1, 4", "i=2")
+    assert hard.last("test_async", "gather") == ("n=1", "5", "first=2, second=3")
+    assert hard.ran("test_async")["fetch"].calls == 2
+    assert hard.last("test_stream", "consume")[:2] == ("n=3", "[0, 1, 2]")
+    assert hard.last("test_managed", "managed")[1].startswith("raises AssertionError(")
+
+
+def test_threads_and_child_processes_belong_to_the_test_that_started_them(hard: Hard) -> None:
+    assert hard.last("test_thread", "worker") == ("results=[], n=4", "None", "results=[8], doubled=8")
+    assert hard.last("test_child", "loop") == ("n=4", "6", "total=6, i=3")
+
+
+def test_functions_have_the_names_of_their_definitions(hard: Hard) -> None:
+    names = set(named(hard.trace))
+    wanted = {
+        "Base.make",
+        "Base.size",
+        "Child.area",
+        "Child.nested",
+        "Child.nested.inner",
+        "decorated.wrapper",
+    }
+    assert wanted <= names
+    assert not {"<lambda>", "<genexpr>", "secret", "Child", "Base"} & names
+    area = named(hard.trace)["Child.area"]
+    assert (HARD.split("\n")[area.first_line - 1].strip(), area.calls) == ("@decorated", 1)
+    assert [HARD.split("\n")[line - 1].split()[0] for line, _ in area.lines] == ["squares", "return"]
+    assert {one.path for one in hard.trace.functions} == {"hard.py"}
+
+
+def test_an_error_is_told_with_its_cause_and_one_that_is_caught_as_a_result(hard: Hard) -> None:
+    assert [place[2] for place in hard.records["test_cause"].failure] == ["reraises", "fails", "reraises"]
+    assert hard.last("test_cause", "fails") == ("n=3", "raises ValueError(2)", "bad=2")
+    assert hard.last("test_swallows", "fails") == ("n=3", "raises ValueError(2)", "bad=2")
+    assert hard.last("test_swallows", "swallows")[1] == "3"
+    assert hard.records["test_swallows"].failure == []
+    assert hard.ran("test_sub")["loop"].calls == 3
+
+
+def test_a_test_that_traces_itself_keeps_its_tracer(hard: Hard) -> None:
+    assert hard.records["test_tracer"].failed
+    assert hard.records["test_green"].failed is False
+    assert [one.last for one in hard.records["test_green"].functions] == [[]]

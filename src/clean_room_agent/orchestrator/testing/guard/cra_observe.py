@@ -28,7 +28,8 @@ shown: "Callable[[Any], str]" = importlib.import_module("cra_values").shown
 
 FOLDER = "CRA_TEST_REPORTS"
 OBSERVED = "CRA_TEST_OBSERVED"
-"""The variable with what is asked for: `tree`, `tests` (a pattern of paths), `plain` (tests without values), `seconds`."""
+"""The variable with what is asked for: `tree`, `tests` (a pattern of paths), `plain` (tests without values), `seconds` (of the
+processor, in each process)."""
 NOW = "CRA_TEST_NOW"
 """The variable that names the test under way, for the processes that it starts."""
 MAX_CALLS = 500
@@ -120,7 +121,18 @@ class Test:
 class Call:
     """A call under way."""
 
-    __slots__ = ("arguments", "error", "left", "most", "raised_at", "ran", "stacked", "test", "values", "yielded")
+    __slots__ = (
+        "arguments",
+        "error",
+        "left",
+        "most",
+        "raised_at",
+        "ran",
+        "stacked",
+        "test",
+        "values",
+        "yielded",
+    )
 
     def __init__(self, ran: Ran, test: Test) -> None:
         self.ran = ran
@@ -140,7 +152,7 @@ class Call:
             self.ran.lines.add(frame.f_lineno)
             self.raised_at = -1
             self.left -= 1
-            if self.left <= 0 or (not self.left & 1023 and time.perf_counter() > _state["ends"]):
+            if self.left <= 0 or (not self.left & 1023 and time.process_time() > _state["ends"]):
                 frame.f_trace_lines = False
         elif event == "return":
             try:
@@ -225,7 +237,7 @@ def begin_whole() -> None:
 
 def open_test(name: str) -> None:
     """A test begins; what runs is recorded from `resume` to `pause`."""
-    now = time.perf_counter()
+    now = time.process_time()
     if not _state["ends"]:
         _state["ends"] = now + _state["seconds"]
     _now[:] = [Test(name, values=name not in _state["plain"])]
@@ -371,7 +383,7 @@ def _is_late() -> bool:
     """Whether the time for tracing is over, as far as it is looked at now and then."""
     if next(_ticks) & 255:
         return False
-    if time.perf_counter() < _state["ends"]:
+    if time.process_time() < _state["ends"]:
         return False
     if _now:
         _now[0].problem = "the time for tracing was over"
