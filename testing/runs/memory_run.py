@@ -82,6 +82,8 @@ class MemoryRunner(TestRunner, kw_only=True):
         left_out: Collection[str] = (),
         *,
         traced: bool = False,
+        asked: Callable[[str], str] | None = None,
+        seconds: float | None = None,
     ) -> TestRun:
         self.commands_run.append(command)
         return pytest_run(self.tests(self.history.files[self.tree.clean_at]), command=command)
@@ -301,7 +303,7 @@ def memory_project(folder: Path, files: Files, tests: Tests) -> Iterator[MemoryP
 
 def limits_of(**tables: Mapping[str, Any]) -> RunLimits:
     """The limits of a run: three attempts at a step, one refinement, else what the configuration has by default."""
-    solve = {"max_attempts": 3, "max_refinement_loops": 1, **tables.get("solve", {})}
+    solve = {"max_attempts": 3, "max_refinement_loops": 1, "route": "planned", **tables.get("solve", {})}
     return RunLimits(
         solve=msgspec.convert(solve, SolveConfig),
         orchestrator=msgspec.convert(tables.get("orchestrator", {}), OrchestratorConfig),

@@ -71,9 +71,11 @@ class UnittestRunner(MemoryRunner, kw_only=True):
         left_out: Collection[str] = (),
         *,
         traced: bool = False,
+        asked: Callable[[str], str] | None = None,
+        seconds: float | None = None,
     ) -> TestRun:
         self.commands_run.append(command)
-        return TestRunner._run(self, command, heard, left_out, traced=traced)
+        return TestRunner._run(self, command, heard, left_out, traced=traced, asked=asked, seconds=seconds)
 
 
 class MemoryTold(Struct, frozen=True, kw_only=True):

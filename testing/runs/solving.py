@@ -197,7 +197,8 @@ class Project(Struct, frozen=True, kw_only=True):
             },
             "budget": {"context_window": 16384, "reserved_tokens": 4096},
             "judgments": {"route": "batch"},
-            "solve": {"max_attempts": 3, "max_refinement_loops": 1},
+            # What the oracle answers is asked for by plans; tests of the direct route say otherwise.
+            "solve": {"max_attempts": 3, "max_refinement_loops": 1, "route": "planned"},
             "testing": {"test_command": self.test_command, "timeout": 60.0},
             "sandbox": {"mode": "none"},  # the same on every machine; tests of the sandbox say otherwise
         }

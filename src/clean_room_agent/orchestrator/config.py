@@ -70,6 +70,16 @@ class SolveConfig(ConfigSlice, frozen=True, kw_only=True):
     max_refinement_loops: Annotated[
         int, Meta(ge=0, description="how often a step may ask retrieval for what its context lacked")
     ]
+    route: Annotated[
+        Literal["auto", "planned"],
+        Meta(
+            description="auto: where a goal test executes code, short answers for that are tried before anything is planned; "
+            "planned: never"
+        ),
+    ] = "auto"
+    direct_tokens: Annotated[
+        int, Meta(ge=0, description="answer tokens that may be spent on this before the run plans")
+    ] = 6_000
     samples: Annotated[
         int,
         Meta(

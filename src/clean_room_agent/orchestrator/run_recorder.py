@@ -1,9 +1,11 @@
 """Writes a run into the record, event by event, before anything depends on it."""
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import Judgment, RefinementRequest, Role
 from clean_room_agent.artifacts.outcomes import Action, EventKind, PassResult, PassType, RunStatus
@@ -305,6 +307,12 @@ class RunRecorder:
                 timestamp=self._record.now(),
             ),
         )
+
+    def decisions(self, pass_id: str, rows: Sequence[passes.DecisionRow]) -> None:
+        """Record what a pass shows and why, once."""
+        if not self._record.write(passes.list_decisions_of_pass, pass_id):
+            now = self._record.now()
+            self._record.write(passes.append_decisions, tuple(replace(row, timestamp=now) for row in rows))
 
     def plan_decisions(self, pass_id: str, verdicts: "tuple[PlanVerdict, ...]") -> None:
         """Record the decisions that led to a plan."""

@@ -2,6 +2,8 @@
 A step is tried until an attempt passes, or until the recovery rules say to stop.
 """
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -22,6 +24,9 @@ from clean_room_agent.orchestrator.steps.rounds import History, Round, draw_roun
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.orchestrator.task_evidence import task_evidence
 from clean_room_agent.orchestrator.testing.results import TestRun
+
+if TYPE_CHECKING:
+    from clean_room_agent.orchestrator.direct.goal_runs import GoalsAtBase
 
 FIRST = Action(kind="retry", rule="first attempt")
 ENDS_STEP = ENDS_RUN | {"replan", "reduce_scope"}
@@ -54,17 +59,41 @@ def solve(run: Run, given: PlanGiven, baseline: TestRun) -> Solved:
     run.progress.asked = given.paths
     if not run.progress.goals.tests:
         run.progress.goals = repository_goals(baseline)
+    at_base = _at_base(run)
     try:
         if given.single is not None:
             _follow(run, given.single)
-        else:
-            _walk(run, given.meta_plan or plan_parts(run, task_evidence(run, baseline)))
+        elif given.meta_plan is not None or not _done_directly(run, given, at_base):
+            _walk(
+                run, given.meta_plan or plan_parts(run, task_evidence(run, run.progress.accepted or baseline))
+            )
     except ModelError as error:
         if not run.progress.plan.done:
             raise
         run.progress.stop.reason = error.message
         run.recorder.note(f"{error.message} ({error.hint})")
     return finish(run, baseline, given)
+
+
+def _at_base(run: Run) -> "GoalsAtBase | None":
+    """The goal tests before any change, where they are needed: for the direct route, or as some were added. None if there are
+    none.
+    """
+    goals = run.progress.goals
+    if not goals.commit and (run.limits.solve.route == "planned" or not goals.tests):
+        return None
+    from clean_room_agent.orchestrator.direct.goal_runs import stand_on_goals
+
+    return stand_on_goals(run, goals)
+
+
+def _done_directly(run: Run, given: PlanGiven, at_base: "GoalsAtBase | None") -> bool:
+    """Whether the task was done without a plan."""
+    if run.limits.solve.route == "planned" or at_base is None:
+        return False
+    from clean_room_agent.orchestrator.direct.start import go_direct
+
+    return go_direct(run, at_base, given.evidence.files)
 
 
 def _follow(run: Run, plan: PartPlan) -> None:

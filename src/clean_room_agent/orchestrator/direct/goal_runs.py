@@ -6,7 +6,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clean_room_agent.artifacts.evidence import FailingTest
-from clean_room_agent.artifacts.goals import GoalTest
+from clean_room_agent.artifacts.goals import Goals, GoalTest
+from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.test_runner import TestRunner
 
@@ -50,6 +51,21 @@ def goals_at_base(runner: TestRunner, goals: Sequence[GoalTest], base: TestRun) 
     """
     tests = _tests(runner, goals, base)
     return GoalsAtBase(ran=_ran(runner, goals, tests), standard=_joined(base, goals, tests))
+
+
+def stand_on_goals(run: Run, goals: Goals) -> GoalsAtBase:
+    """The goal tests before any change. Those that were added are in the run's head, and in its tests, from now on."""
+    base = run.progress.accepted
+    assert base is not None, "the baseline runs before goal tests are collected"
+    head = goals.commit or run.commits.base
+    entry = run.journal.entry(run.task.task_id, "goals_at_base", GoalsAtBase, (head,))
+    if entry.value is None:
+        run.tests.checkout(head)
+        entry.keep(goals_at_base(run.tests, goals.tests, base))
+    assert entry.value is not None
+    run.commits.head = head
+    run.progress.accepted = run.progress.at_base = entry.value.standard
+    return entry.value
 
 
 def _joined(base: TestRun, goals: Sequence[GoalTest], tests: TestRun | None) -> TestRun:
