@@ -49,7 +49,7 @@ KIND_HEAD = (
     "tokens",
     "s",
 )
-ENDED = {0: "complete", 1: "failed", 4: "partial"}
+ENDED = {0: "complete", 1: "failed", 4: "partial", 5: "unproven"}
 
 
 class Ended(Struct, frozen=True, kw_only=True):

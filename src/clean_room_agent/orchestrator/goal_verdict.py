@@ -8,6 +8,7 @@ that the task is done. Pure functions; nothing here runs anything.
     t.py::d     given       failed   failed     no: partial, since the user asked for it
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
@@ -22,6 +23,8 @@ COMMAND = "sh: "
 """Begins the name of a goal test that is a command."""
 MAX_LINE = 200
 """Characters of what a goal test gave."""
+OPERATED = re.compile(r"(?:not in|in|is|is not|!=|<=?|>=?|matches|does not match|differs)(?: |\Z)")
+"""Begins what a runner says was expected of a comparison other than equality."""
 NOTHING_SHOWS = "nothing fails, and nothing shows that the task is done: no goal test went from red to green"
 ONLY_CHANGED = "passes only with what the result changes about the tests"
 ASKED = frozenset({GoalSource.DOCUMENTED, GoalSource.STATED})
@@ -115,13 +118,15 @@ def may_be_changed(goals: Goals, changed: Collection[str]) -> bool:
 
 
 def _of_repository(baseline: TestRun, name: str) -> GoalTest:
-    failure = _failure(baseline, name)
-    got = failure.actual or _first_line(failure.message) if failure else ""
+    failure = _failure(baseline, name) or FailingTest(name=name)
+    got, wanted = failure.actual or _first_line(failure.message), failure.expected
+    if OPERATED.match(wanted):  # what it gives once it passes is not known by that
+        got, wanted = f"{got}, wanted {wanted}", ""
     return GoalTest(
         name=name,
         source=GoalSource.REPOSITORY,
-        path=failure.path if failure and is_in(name, (failure.path,)) else "",
-        wanted=failure.expected if failure else "",
+        path=failure.path if is_in(name, (failure.path,)) else "",
+        wanted=wanted,
         got=got,
     )
 
