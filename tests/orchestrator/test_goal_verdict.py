@@ -9,12 +9,14 @@ from clean_room_agent.artifacts.goals import GoalOutcome, Goals, GoalSource, Goa
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.orchestrator.goal_verdict import (
     NOTHING_SHOWS,
+    NOTHING_WILL,
     ONLY_CHANGED,
     CommandRun,
     goal_outcomes,
     has_open_goal,
     may_be_changed,
     repository_goals,
+    told_at_first,
     verdict_of,
 )
 from clean_room_agent.orchestrator.testing.gate import judge_final
@@ -64,6 +66,16 @@ def test_where_a_command_fails_without_a_red_test_it_is_the_goal_itself() -> Non
     assert not goal_outcomes(goals, base, base)[0].green
     assert not goal_outcomes(goals, base, done, (base,))[0].green
     assert repository_goals(done) == Goals()
+
+
+def test_before_anything_is_asked_the_user_is_told_what_will_show_it() -> None:
+    stated = GoalTest(name=A, source=GoalSource.STATED, got="[9, 0]", wanted="[9, 0, 0]")
+    hint = GoalTest(name=B, source=GoalSource.WRITTEN, got="1")
+    other = GoalTest(name=B, source=GoalSource.REPOSITORY)
+    assert told_at_first(Goals(tests=(stated, hint))) == (f"shown by {A}: [9, 0], wanted [9, 0, 0]",)
+    assert told_at_first(Goals(tests=(other, stated))) == (f"shown by {B}: fails, and 1 more",)
+    assert told_at_first(Goals(tests=(hint,), notes=("not here",))) == ("not here", NOTHING_WILL)
+    assert "--check" in NOTHING_WILL
 
 
 @pytest.mark.parametrize(

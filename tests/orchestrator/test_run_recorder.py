@@ -4,9 +4,10 @@ from pathlib import Path
 import pytest
 from testing.runs.memory_run import TASK_ID, MemoryProject, memory_project
 
+from clean_room_agent.artifacts.goals import GoalOutcome, GoalSource
 from clean_room_agent.artifacts.outcomes import EventKind, PassType, RunStatus
 from clean_room_agent.db.raw.passes import get_task_run, list_passes
-from clean_room_agent.db.raw.runs import get_orchestrator_run
+from clean_room_agent.db.raw.runs import get_orchestrator_run, list_events, recorded_evidence
 from clean_room_agent.orchestrator.events import Note, PassFinished
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader, RunRecorder
 
@@ -82,3 +83,21 @@ def test_a_resumed_run_says_again_what_it_said_and_the_record_has_it_once(projec
     for _ in range(2):
         recorder_of(project).event(STEP.pass_id, EventKind.TARGET_NOT_SHOWN, "a.py")
     assert project.events() == [("target_not_shown", "a.py")]
+
+
+def goal(*, green: bool) -> tuple[GoalOutcome, ...]:
+    return (GoalOutcome(name="t", source=GoalSource.REPOSITORY, trust="proof", green=green),)
+
+
+def test_how_a_run_ended_is_on_record_with_its_newest_evidence(project: MemoryProject) -> None:
+    def evidence() -> tuple[GoalOutcome, ...] | None:
+        return recorded_evidence(project.record.write(list_events, TASK_ID))
+
+    recorder_of(project).ended(RunStatus.INTERRUPTED)
+    assert evidence() is None
+    for green in (False, True, False, False):
+        recorder_of(project).ended(RunStatus.PARTIAL, evidence=goal(green=green))
+        assert evidence() == goal(green=green)
+    assert [kind for kind, _ in project.events()] == ["evidence"] * 3, "what it was before is not said again"
+    recorder_of(project).ended(RunStatus.COMPLETE, evidence=())
+    assert evidence() == ()

@@ -252,7 +252,7 @@ def _landed(run: Run, baseline: TestRun, judged: _Judged | None) -> Solved:
         evidence=judged.evidence if judged else (),
     )
     run.report_progress()
-    run.recorder.ended(status, reason=reason, branch=branch, commit=commit)
+    run.recorder.ended(status, reason=reason, branch=branch, commit=commit, evidence=result.evidence)
     run.recorder.observer.notice(RunFinished(result=result))
     return Solved(
         result=result,
@@ -397,7 +397,7 @@ def _judge_restored(run: Run, baseline: TestRun, judged: _Judged, planned: Colle
 
 
 def _judge_goals(run: Run, baseline: TestRun, judged: _Judged) -> _Judged:
-    """`judged` with what became of the goal tests, which is recorded: each has to pass in the result, also with the tests as
+    """`judged` with what became of the goal tests: each has to pass in the result, also with the tests as
     they were before. A file that has goal tests, and that the result changes, is restored for one more run.
     """
     goals, commits = run.progress.goals, run.commits
@@ -418,8 +418,6 @@ def _judge_goals(run: Run, baseline: TestRun, judged: _Judged) -> _Judged:
         note_tests(run, again, "recheck", success=again.report.whole)
         others.append(again)
     evidence = goal_outcomes(goals, baseline, judged.final, others, _command_runs(run, baseline, judged))
-    detail = json.dumps([to_plain(one) for one in evidence], ensure_ascii=False)
-    run.recorder.event(run.task.task_id, EventKind.EVIDENCE, detail)
     return replace(judged, evidence=evidence)
 
 

@@ -26,6 +26,7 @@ MAX_LINE = 200
 OPERATED = re.compile(r"(?:not in|in|is|is not|!=|<=?|>=?|matches|does not match|differs)(?: |\Z)")
 """Begins what a runner says was expected of a comparison other than equality."""
 NOTHING_SHOWS = "nothing fails, and nothing shows that the task is done: no goal test went from red to green"
+NOTHING_WILL = "no test is red that would show when this is done; --check 'assert …' gives one"
 ONLY_CHANGED = "passes only with what the result changes about the tests"
 ASKED = frozenset({GoalSource.DOCUMENTED, GoalSource.STATED})
 """The sources whose tests the task's words gave."""
@@ -53,6 +54,16 @@ def repository_goals(baseline: TestRun) -> Goals:
         got = f"exit {baseline.end.returncode}"
         tests = (GoalTest(name=command, source=GoalSource.REPOSITORY, command=baseline.command, got=got),)
     return Goals(tests=tests)
+
+
+def told_at_first(goals: Goals) -> tuple[str, ...]:
+    """What the user is told before anything is asked: what will show that the task is done, or what would help."""
+    deciding = [goal for goal in goals.tests if goal.trust != "hint"]
+    if not deciding:
+        return (*goals.notes, NOTHING_WILL)
+    first, more = deciding[0], f", and {len(deciding) - 1} more" if len(deciding) > 1 else ""
+    values = ", wanted ".join(filter(None, (_line(first.got) or "fails", _line(first.wanted))))
+    return (*goals.notes, f"shown by {first.name}: {values}{more}")
 
 
 def goal_outcomes(

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import Judgment, RefinementRequest, Role
+from clean_room_agent.artifacts.goals import GoalOutcome
 from clean_room_agent.artifacts.outcomes import Action, EventKind, PassResult, PassType, RunStatus
 from clean_room_agent.db.raw import calls, passes, runs
 from clean_room_agent.db.raw.record import Record
@@ -142,14 +143,34 @@ class RunRecorder:
             ),
         )
 
-    def ended(self, status: RunStatus, *, reason: str = "", branch: str = "", commit: str = "") -> None:
-        """Record how the run ended; passes that are still open end with it."""
+    def ended(
+        self,
+        status: RunStatus,
+        *,
+        reason: str = "",
+        branch: str = "",
+        commit: str = "",
+        evidence: tuple[GoalOutcome, ...] | None = None,
+    ) -> None:
+        """Record how the run ended, with what became of its goal tests (None: it was not judged); passes that are still open end
+        with it.
+        """
         for opened in tuple(self._open):
             self._finish(opened, PassEnd(success=False, detail=f"stopped: {reason}"))
-        self._write_outcome(status, reason=reason, branch=branch, commit=commit)
+        event = None
+        if evidence is not None:
+            told = json.dumps([to_plain(one) for one in evidence], ensure_ascii=False)
+            event = self._event_row(self._header.task_id, EventKind.EVIDENCE, told)
+        self._write_outcome(status, reason=reason, branch=branch, commit=commit, evidence=event)
 
     def _write_outcome(
-        self, status: RunStatus, *, reason: str = "", branch: str = "", commit: str = ""
+        self,
+        status: RunStatus,
+        *,
+        reason: str = "",
+        branch: str = "",
+        commit: str = "",
+        evidence: runs.EventRow | None = None,
     ) -> None:
         self._record.write(
             runs.set_outcome,
@@ -161,6 +182,7 @@ class RunRecorder:
                 branch=branch or self.landed[0],
                 result_commit=commit or self.landed[1],
             ),
+            evidence,
         )
 
     def open_pass(self, header: PassHeader, *, now: float, known: bool = False) -> OpenPass:

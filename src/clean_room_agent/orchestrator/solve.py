@@ -14,7 +14,7 @@ from clean_room_agent.execute.plan_drafts import StepOutcome
 from clean_room_agent.execute.plan_validation import in_order
 from clean_room_agent.orchestrator.adjustment import adjust_part
 from clean_room_agent.orchestrator.finishing import Solved, finish
-from clean_room_agent.orchestrator.goal_verdict import repository_goals
+from clean_room_agent.orchestrator.goal_verdict import repository_goals, told_at_first
 from clean_room_agent.orchestrator.planning import FailedPlan, plan_part, plan_parts
 from clean_room_agent.orchestrator.run import Run, StepDone, StepFailed
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob
@@ -59,6 +59,8 @@ def solve(run: Run, given: PlanGiven, baseline: TestRun) -> Solved:
     run.progress.asked = given.paths
     if not run.progress.goals.tests:
         run.progress.goals = repository_goals(baseline)
+    for text in told_at_first(run.progress.goals):
+        run.recorder.note(text)
     at_base = _at_base(run)
     try:
         if given.single is not None:

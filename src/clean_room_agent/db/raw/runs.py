@@ -109,8 +109,18 @@ def set_progress(conn: Connection, run_id: int, progress: RunProgress) -> None:
     ORCHESTRATOR_RUNS.update(conn, run_id, **structs.asdict(progress))
 
 
-def set_outcome(conn: Connection, run_id: int, outcome: RunOutcome) -> None:
-    """Store how the run ended or why it waits; also used when it is resumed."""
+def set_outcome(
+    conn: Connection, run_id: int, outcome: RunOutcome, evidence: "EventRow | None" = None
+) -> None:
+    """Store how the run ended or why it waits, with the `evidence` for it, so that neither is recorded without the other; also
+    used when it is resumed.
+    """
+    if evidence is not None:
+        known = EVENTS.first(
+            conn, "WHERE task_id = ? AND kind = ? ORDER BY id DESC", (evidence.task_id, evidence.kind)
+        )
+        if known is None or known.detail != evidence.detail:
+            append_event(conn, evidence)
     ORCHESTRATOR_RUNS.update(conn, run_id, **structs.asdict(outcome))
 
 
