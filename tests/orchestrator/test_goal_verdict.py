@@ -8,6 +8,7 @@ from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import GoalOutcome, Goals, GoalSource, GoalTest, Trust
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.orchestrator.goal_verdict import (
+    MAX_RED,
     NOTHING_SHOWS,
     NOTHING_WILL,
     ONLY_CHANGED,
@@ -118,6 +119,18 @@ def test_a_file_that_could_not_be_loaded_is_green_once_tests_of_it_pass(
 ) -> None:
     base = ran({name: "error"})
     assert goal_outcomes(repository_goals(base), base, ran(now))[0].green is green
+
+
+def test_of_many_red_tests_of_the_repository_some_are_kept_and_all_that_turned_green() -> None:
+    names = [f"t.py::t{number:04}" for number in range(1000)]
+    base = ran(dict.fromkeys(names, "failed"))
+    goals = repository_goals(base)
+    asked = GoalTest(name=B, source=GoalSource.STATED)
+    after = ran({**dict.fromkeys(names, "failed"), names[-1]: "passed"})
+    seen = goal_outcomes(Goals(tests=(*goals.tests, asked)), base, after)
+    assert [one.name for one in seen if one.green] == [names[-1]]
+    assert len(seen) == MAX_RED + 2
+    assert seen[-1].name == B, "what the words ask for is never left out"
 
 
 def test_a_runner_without_names_has_to_pass_more_tests() -> None:

@@ -68,6 +68,12 @@ def test_further_goal_tests_stand_below_the_first_line() -> None:
     assert "  goal    red: t.py::none: [9, 0] before, [9] now\n  goal    green: t.py::fill" in text
 
 
+def test_red_tests_of_the_repository_are_told_if_nothing_else_is_green() -> None:
+    red = replace(RED_GOAL, source=GoalSource.REPOSITORY, trust="proof")
+    assert "red:" not in with_evidence(RunStatus.COMPLETE, GREEN_GOAL, red)
+    assert "red: t.py::none" in with_evidence(RunStatus.PARTIAL, red)
+
+
 @pytest.mark.parametrize("evidence", [(), (HINT,), (replace(HINT, green=False),)])
 def test_an_unproven_result_says_what_would_help(evidence: tuple[GoalOutcome, ...]) -> None:
     text = with_evidence(RunStatus.UNPROVEN, *evidence, reason="nothing shows it")

@@ -5,16 +5,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clean_room_agent.artifacts.goals import GivenEvidence
+from clean_room_agent.artifacts.goals import COMMAND_MARK, GivenEvidence
 from clean_room_agent.errors import UsageError
 from clean_room_agent.git.repository import list_files, list_others
 from clean_room_agent.workspace import Workspace
 
 if TYPE_CHECKING:
     from clean_room_agent.execute.edits.places import Places
-
-COMMAND = "sh:"
-"""Begins a check that is a command."""
 
 
 def checked_evidence(
@@ -28,7 +25,7 @@ def checked_evidence(
     """
     for flag, values in (("--check", given.checks), ("--test", given.tests), ("--file", given.files)):
         for value in values:
-            if not value.removeprefix(COMMAND if flag == "--check" else "").strip():
+            if not value.removeprefix(COMMAND_MARK if flag == "--check" else "").strip():
                 raise UsageError(f"{flag} {value!r} says nothing", hint=HINTS[flag])
     files: tuple[str, ...] = ()
     if given.files:

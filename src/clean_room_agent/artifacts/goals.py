@@ -39,6 +39,10 @@ TRUST: Mapping[GoalSource, Trust] = {
 }
 
 
+COMMAND_MARK = "sh:"
+"""Begins a check that is a shell command."""
+
+
 class GivenEvidence(Struct, frozen=True, kw_only=True):
     """What the user says about how the task is judged, and where it is."""
 

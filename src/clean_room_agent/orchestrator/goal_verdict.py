@@ -14,13 +14,13 @@ from collections.abc import Collection, Mapping, Sequence
 from msgspec import Struct
 
 from clean_room_agent.artifacts.evidence import FailingTest, file_part, is_of_file
-from clean_room_agent.artifacts.goals import GoalOutcome, Goals, GoalSource, GoalTest
+from clean_room_agent.artifacts.goals import COMMAND_MARK, GoalOutcome, Goals, GoalSource, GoalTest
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.orchestrator.testing.gate import HOLDER, is_in, tests_below
 from clean_room_agent.orchestrator.testing.results import TestRun
 
-COMMAND = "sh: "
-"""Begins the name of a goal test that is a command."""
+MAX_RED = 20
+"""Red tests of the repository that are kept as evidence: a task need not be about them."""
 MAX_LINE = 200
 """Characters of what a goal test gave."""
 OPERATED = re.compile(r"(?:not in|in|is|is not|!=|<=?|>=?|matches|does not match|differs)(?: |\Z)")
@@ -50,7 +50,7 @@ def repository_goals(baseline: TestRun) -> Goals:
     red = sorted(baseline.red())
     tests = tuple(_of_repository(baseline, name) for name in red)
     if not red and baseline.end.returncode != 0:
-        command = f"{COMMAND}{baseline.command}"
+        command = f"{COMMAND_MARK} {baseline.command}"
         got = f"exit {baseline.end.returncode}"
         tests = (GoalTest(name=command, source=GoalSource.REPOSITORY, command=baseline.command, got=got),)
     return Goals(tests=tests)
@@ -73,16 +73,19 @@ def goal_outcomes(
     others: Sequence[TestRun] = (),
     commands: Mapping[str, Sequence[CommandRun]] | None = None,
 ) -> tuple[GoalOutcome, ...]:
-    """What became of each goal test: green are those that pass in `final` and in all of `others`, which are runs of the
-    result with tests as they were before. `commands` says how the goals' commands ended each time, by command.
+    """What became of each goal test, but of at most `MAX_RED` that are red and the repository's: green are those that pass in
+    `final` and in all of `others`, which are runs of the result with tests as they were before. `commands` says how the
+    goals' commands ended each time, by command.
     """
     runs = (final, *others)
-    return tuple(
+    seen = tuple(
         _of_command(goal, baseline, runs, (commands or {}).get(goal.command, ()))
         if goal.command
         else _of_test(goal, baseline, runs)
         for goal in goals.tests
     )
+    left = [one for one in seen if not one.green and one.source is GoalSource.REPOSITORY][MAX_RED:]
+    return tuple(one for one in seen if one not in left) if left else seen
 
 
 def still_red(goals: Goals, run: TestRun) -> frozenset[str]:

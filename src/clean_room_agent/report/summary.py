@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from rich.console import Group
 from rich.text import Text
 
-from clean_room_agent.artifacts.goals import GoalOutcome
+from clean_room_agent.artifacts.goals import GoalOutcome, GoalSource
 from clean_room_agent.artifacts.names import relative_pass, short_id
 from clean_room_agent.artifacts.outcomes import EventKind, OrchestratorResult, RunStatus
 from clean_room_agent.db.raw.runs import EventRow
@@ -243,9 +243,13 @@ def shown_by(evidence: Sequence[GoalOutcome]) -> str:
 
 
 def goal_lines(evidence: Sequence[GoalOutcome]) -> list[str]:
-    """A line for each goal test: those that are red first, and none if the only one is told as what shows it."""
+    """A line for each goal test, those that are red first; none if the only one is told as what shows it. Red tests of the
+    repository are told if no other is green, since the task need not be about them.
+    """
     shown = [one for one in evidence if one.green]
-    red = [one for one in evidence if not one.green]
+    red = [
+        one for one in evidence if not one.green and (one.source is not GoalSource.REPOSITORY or not shown)
+    ]
     told = [*red, *shown] if red or len(shown) > 1 else []
     lines = [f"{'green' if one.green else 'red'}: {one.words}" for one in told[:SHOWN]]
     return [*lines, f"and {len(told) - SHOWN} more"] if len(told) > SHOWN else lines
