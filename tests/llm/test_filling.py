@@ -112,7 +112,7 @@ def test_most_of_the_made_up_gaps_are_enough() -> None:
 
 
 def test_white_space_and_brackets_do_not_make_an_answer_wrong() -> None:
-    answers = ["        total  +=  weight", "(right, left)", "quokkas[0]", "side , side"]
+    answers = ["        total  +=  weight", "(right, left)  # swapped", "running_total  = 0", "    best = ''"]
     assert all(gap.is_right(text) for gap, text in zip(MADE_UP_GAPS, answers, strict=True))
 
 

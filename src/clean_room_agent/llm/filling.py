@@ -82,8 +82,8 @@ class MadeUpGap(NamedTuple):
         )
 
     def is_right(self, text: str) -> bool:
-        """Whether the text, apart from white space, is the answer."""
-        return "".join(text.split()) in {"".join(answer.split()) for answer in self.right}
+        """Whether the text, apart from white space and a comment, is the answer."""
+        return "".join(text.partition("  #")[0].split()) in {"".join(answer.split()) for answer in self.right}
 
 
 MADE_UP_GAPS = (
@@ -100,19 +100,19 @@ MADE_UP_GAPS = (
         ("right, left", "(right, left)"),
     ),
     MadeUpGap(
-        "guard",
-        "def first_quokka(quokkas):\n    if not quokkas:\n        return None\n    return ",
-        "\n\n\nassert first_quokka([]) is None\nassert first_quokka([7, 8, 9]) == 7\n",
-        ("quokkas[0]",),
+        "start",
+        "def total_price(prices):\n",
+        "\n    for price in prices:\n        running_total += price\n    return running_total\n",
+        ("running_total = 0", "running_total = 0.0", "running_total = float(0)", "running_total: float = 0"),
     ),
     MadeUpGap(
-        "argument",
-        "def area(width, height):\n    return width * height\n\n\ndef square_area(side):\n    return area(",
-        ")\n",
-        ("side, side", "side, height=side", "width=side, height=side"),
+        "name",
+        "def longest(quokka_names):\n",
+        "\n    for name in quokka_names:\n        if len(name) > len(best):\n            best = name\n    return best\n",
+        ('best = ""', "best = ''", 'best: str = ""', "best = str()", "best = quokka_names[0]"),
     ),
 )
-"""Only who reads the text behind a gap answers most of these with their right text and then stops."""
+"""Two of these can be told only by the text behind them: who does not read that, or does not stop before it, answers too few."""
 
 
 def mean_logprob(answer: RawAnswer) -> float | None:

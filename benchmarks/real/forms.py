@@ -1,0 +1,350 @@
+"""Which forms repair one-line faults, and with how many answer tokens: the right place is given, nothing is planned.
+
+    python -m benchmarks.real.forms WORK MIRRORS [--split dev|test] [--forms NAME,...] [--faults N] [--tokens N]
+                                    [--model NAME | --base-url URL --model NAME] [--slots N] [--threads N] [--write]
+
+WORK and MIRRORS as for `python -m benchmarks.real`. The faults are those of `seeded.py`: a documented definition with one
+mutation; the goal is one example that fails. Requests are sent in the order in which the form makes them, until a candidate
+turns the goal green and breaks no example that held, or `--tokens` answer tokens are spent. It is right if then all examples
+hold, which nothing but the judge knows. Each answer is kept in WORK under what was asked, so a second run asks only what the
+first did not, and an order can be tried without a model.
+"""
+
+import argparse
+import hashlib
+import json
+import statistics
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+from testing.client.memory_sink import MemorySink
+from testing.servers.packaged_models import CODER, MODELS, FetchError, models_folder, serving
+
+from benchmarks.commits.checkouts import BenchmarkError
+from benchmarks.real.seeded import REPOSITORIES, ExampleJudge, SeededFault, faults, tree_of
+from benchmarks.real.tasks import Bench
+from benchmarks.results import write_section
+from clean_room_agent.execute.forms import function, lines, masked
+from clean_room_agent.execute.forms.masks import Mask
+from clean_room_agent.execute.forms.place import Applied, Assignment, Place, Refused, place_of
+from clean_room_agent.llm.answers import BadAnswer
+from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
+from clean_room_agent.llm.router import ModelRouter
+from clean_room_agent.llm.transports import openai
+
+RESULTS = Path(__file__).with_name("RESULTS.md")
+FORMS = ("masked", "function", "lines")
+BUDGETS = (50, 100, 150, 300, 600)
+WINDOW = 4096
+
+
+class Answered(NamedTuple):
+    """What a model answered, and what it cost."""
+
+    text: str
+    whole: bool
+    tokens: int
+    logprob: float | None
+
+
+class Try(Struct, frozen=True, kw_only=True):
+    """One request for a fault, in order."""
+
+    form: str
+    telling: str
+    """Of `masked`; else the form."""
+    mask: str
+    """Its kind; "" for other forms."""
+    draw: int
+    tokens: int
+    """Spent up to and with this one."""
+    outcome: str
+    """`right`, `wrong` (the goal is green), `broken` (it is, but what held is not), `red`, `same`, `refused`, `cut`, `again`."""
+    reason: str = ""
+
+
+class Solver(Struct, kw_only=True):
+    """Asks a model, or remembers what it answered."""
+
+    client: ModelClient | None
+    folder: Path
+    lock: threading.Lock
+
+    def fill(self, request: masked.MaskedRequest) -> Answered | None:
+        """The text of a gap; None if it is not known, and nobody can be asked."""
+        fill = request.fill
+        key = [
+            fill.before,
+            fill.after,
+            list(fill.stop),
+            fill.max_tokens,
+            fill.sampling.temperature,
+            fill.sampling.seed,
+        ]
+
+        def ask() -> Answered:
+            assert self.client is not None
+            reply = self.client.fill(fill, pass_id="t:p")
+            return Answered(reply.text, reply.whole, reply.completion_tokens or 0, reply.mean_logprob)
+
+        return self._kept(key, ask)
+
+    def ask(self, request: function.FormRequest) -> Answered | None:
+        """The text of an answer, as `fill`."""
+        asked = str.__str__(request.prompt.render(request.inputs))
+        key = [asked, request.max_answer_tokens, request.sampling.temperature, request.sampling.seed]
+
+        def ask() -> Answered:
+            assert self.client is not None
+            reply = self.client.ask(
+                request.prompt,
+                request.inputs,
+                pass_id="t:p",
+                sampling=request.sampling,
+                repair=False,
+                max_answer_tokens=request.max_answer_tokens,
+            )
+            return Answered(reply.text, reply.finish == "stop", reply.completion_tokens or 0, None)
+
+        return self._kept(key, ask)
+
+    def _kept(self, key: list[Any], ask: Any) -> Answered | None:
+        name = hashlib.sha256(json.dumps(key).encode()).hexdigest()[:24]
+        file = self.folder / name[:2] / f"{name}.json"
+        if not file.exists():
+            if self.client is None:
+                return None
+            answered = ask()
+            with self.lock:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(json.dumps(answered), encoding="utf-8")
+        return Answered(*json.loads(file.read_text(encoding="utf-8")))
+
+
+def attempts(
+    form: str, place: Place, fault: SeededFault, solver: Solver
+) -> Iterator[tuple[Try, Applied | Refused] | None]:
+    """Each request of the form with what its answer makes of the file; None once an answer is not known."""
+    goal = fault.goal
+    assignment = Assignment(
+        task=f"{goal.call} gives {goal.got}, but it should give {goal.wanted}.", goals=(goal,)
+    )
+    if form == "masked":
+        natural: set[Mask] = set()
+        for request in masked.requests(place, fault.bad, assignment, natural=natural):
+            answered = solver.fill(request)
+            if answered is None:
+                yield None
+                return
+            done: Applied | Refused = Refused(reason="cut")
+            if answered.whole:
+                done = masked.apply(place, fault.bad, request.mask, answered.text)
+            if isinstance(done, Refused) and done.same:
+                natural.add(request.mask)
+            tried = Try(
+                form=form,
+                telling=request.telling,
+                mask=request.mask.kind,
+                draw=request.draw,
+                tokens=answered.tokens,
+                outcome="",
+            )
+            yield tried, done
+        return
+    module = function if form == "function" else lines
+    for asked in module.requests(place, fault.bad, assignment):
+        answered = solver.ask(asked)
+        if answered is None:
+            yield None
+            return
+        read = asked.prompt.parse(answered.text)
+        if isinstance(read, BadAnswer):
+            done = Refused(reason=read.fault)
+        elif form == "function":
+            done = function.apply(place, fault.bad, read)
+        else:
+            done = lines.apply(place, fault.bad, read)
+        yield Try(form=form, telling=form, mask="", draw=asked.draw, tokens=answered.tokens, outcome=""), done
+
+
+def solve(form: str, fault: SeededFault, solver: Solver, judge: ExampleJudge, most: int) -> list[Try]:
+    """What was tried for the fault, up to the first candidate that is accepted, or to the bound of answer tokens."""
+    place = place_of(fault.traced, fault.bad)
+    tries: list[Try] = []
+    seen = {fault.bad}
+    spent = 0
+    for attempt in attempts(form, place, fault, solver) if place is not None else ():
+        if attempt is None or spent >= most:
+            break
+        tried, done = attempt
+        spent += tried.tokens
+        outcome, reason = _outcome(done, seen, fault, judge)
+        tries.append(
+            Try(
+                form=form,
+                telling=tried.telling,
+                mask=tried.mask,
+                draw=tried.draw,
+                tokens=spent,
+                outcome=outcome,
+                reason=reason,
+            )
+        )
+        if outcome in {"right", "wrong"}:
+            break
+    return tries
+
+
+def _outcome(
+    done: Applied | Refused, seen: set[str], fault: SeededFault, judge: ExampleJudge
+) -> tuple[str, str]:
+    if isinstance(done, Refused):
+        return "same" if done.same else "cut" if done.reason == "cut" else "refused", done.reason
+    if done.text in seen:
+        return "again", ""
+    seen.add(done.text)
+    ran = judge.run(fault.module, fault.name, done.text, document=fault.good)
+    if ran is None or len(ran) != fault.examples or ran[fault.goal_at].got:
+        return "red", ""
+    if any(ran[at].got for at in fault.passing):
+        return "broken", ""
+    return "wrong" if any(example.got for example in ran) else "right", ", ".join(done.repairs)
+
+
+def page(results: dict[str, list[tuple[SeededFault, list[Try]]]]) -> str:
+    """The tables, in Markdown."""
+    text = [
+        "| form | faults | "
+        + " | ".join(f"right ≤ {n} tokens" for n in BUDGETS)
+        + " | green but wrong | tokens |"
+    ]
+    text.append("|---|---|" + "---|" * (len(BUDGETS) + 2))
+    for form, rows in results.items():
+        ends = [tries[-1] for _, tries in rows if tries]
+        right = [sum(end.outcome == "right" and end.tokens <= most for end in ends) for most in BUDGETS]
+        wrong = sum(end.outcome == "wrong" for end in ends)
+        spent = statistics.mean(end.tokens for end in ends) if ends else 0
+        shares = " | ".join(f"{n} ({100 * n // max(len(rows), 1)} %)" for n in right)
+        text.append(f"| {form} | {len(rows)} | {shares} | {wrong} | {spent:.0f} |")
+        newer = [tries[-1] for fault, tries in rows if fault.new and tries]
+        counts = [sum(end.outcome == "right" and end.tokens <= most for end in newer) for most in BUDGETS]
+        wrong = sum(end.outcome == "wrong" for end in newer)
+        cells = " | ".join(str(count) for count in counts)
+        text.append(f"| {form}, newer definitions | {len(newer)} | {cells} | {wrong} | |")
+    text += [
+        "",
+        "| form | told | mask | draw | asked | right | wrong | broken | red | same | refused | cut | again |",
+    ]
+    text.append("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+    counted: dict[tuple[str, str, str, int], Counter[str]] = {}
+    for rows in results.values():
+        for _, tries in rows:
+            for tried in tries:
+                counted.setdefault((tried.form, tried.telling, tried.mask, min(tried.draw, 2)), Counter())[
+                    tried.outcome
+                ] += 1
+    for (form, telling, mask, draw), counts_of in counted.items():
+        outcomes = ("right", "wrong", "broken", "red", "same", "refused", "cut", "again")
+        cells = " | ".join(str(counts_of[outcome]) for outcome in outcomes)
+        text.append(f"| {form} | {telling} | {mask} | {draw} | {counts_of.total()} | {cells} |")
+    return "\n".join(text)
+
+
+def run(asked: argparse.Namespace, bench: Bench, url: str) -> dict[str, list[tuple[SeededFault, list[Try]]]]:
+    """What each form did with each fault of the split."""
+    client = None
+    if url:
+        config = ModelsConfig(
+            provider="openai", base_url=url, coding=asked.model, reasoning=asked.model, parallel=asked.slots
+        )
+        router = ModelRouter(config, BudgetConfig(context_window=asked.window, reserved_tokens=1024))
+        client = ModelClient(
+            router, openai.connect(config), MemorySink(), lambda: "2026-01-01T00:00:00+00:00"
+        )
+    solver = Solver(client=client, folder=bench.work / "answers" / asked.model, lock=threading.Lock())
+    results: dict[str, list[tuple[SeededFault, list[Try]]]] = {form: [] for form in asked.forms}
+    chosen = [one for one in REPOSITORIES if one.split == asked.split]
+    for repository in chosen:
+        found = faults(bench, repository, asked.faults)
+
+        def do(
+            pair: tuple[str, SeededFault], repository: Any = repository
+        ) -> tuple[str, SeededFault, list[Try]]:
+            form, fault = pair
+            with ExampleJudge(bench, repository, tree_of(bench, repository)) as judge:
+                tries = solve(form, fault, solver, judge, asked.tokens)
+            end = tries[-1] if tries else None
+            said = (
+                "nothing asked"
+                if end is None
+                else f"{end.outcome} {end.telling} {end.mask} {end.tokens} tokens"
+            )
+            print(f"{form:9}{fault.id:60} {said}", flush=True)
+            return form, fault, tries
+
+        with ThreadPoolExecutor(asked.slots) as pool:
+            for form, fault, tries in pool.map(
+                do, [(form, fault) for form in asked.forms for fault in found]
+            ):
+                results[form].append((fault, tries))
+    return results
+
+
+def _names(text: str) -> list[str]:
+    names = text.split(",")
+    if unknown := set(names) - set(FORMS):
+        raise argparse.ArgumentTypeError(f"{', '.join(sorted(unknown))}: not one of {', '.join(FORMS)}")
+    return names
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The tables are printed, and written to RESULTS.md where that is asked for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("work", type=Path)
+    parser.add_argument("mirrors")
+    parser.add_argument("--split", choices=("dev", "test"), default="dev")
+    parser.add_argument("--forms", type=_names, default=list(FORMS))
+    parser.add_argument("--faults", type=int, default=30, metavar="N", help="of a repository")
+    parser.add_argument(
+        "--tokens", type=int, default=300, metavar="N", help="of answers to a fault, for each form"
+    )
+    parser.add_argument(
+        "--model", default=CODER, help=f"one of {', '.join(MODELS)}, or the server's name for it"
+    )
+    parser.add_argument("--base-url", default="", help="of a server that runs, without /v1")
+    parser.add_argument("--kept", action="store_true", help="ask no model: only what was answered before")
+    parser.add_argument("--window", type=int, default=WINDOW)
+    parser.add_argument("--slots", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--write", action="store_true")
+    asked = parser.parse_args(arguments)
+    bench = Bench(work=asked.work.resolve(), mirrors=asked.mirrors)
+    bench.work.mkdir(parents=True, exist_ok=True)
+    try:
+        with ExitStack() as stack:
+            url = "" if asked.kept else asked.base_url
+            if not url and not asked.kept:
+                options = {"slots": asked.slots, "window": asked.window, "threads": asked.threads}
+                url = stack.enter_context(serving(asked.model, models_folder(), **options)).base_url
+            text = page(run(asked, bench, url))
+    except (BenchmarkError, FetchError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"\n{text}")
+    if asked.write:
+        write_section(RESULTS, f"forms, {asked.model}, {asked.split}", text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
