@@ -10,9 +10,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
-from clean_room_agent.artifacts.evidence import files_meant
+from clean_room_agent.artifacts.evidence import FailingTest, files_meant
 from clean_room_agent.artifacts.goals import GoalTrace, ObservedCall, TracedFunction
 from clean_room_agent.execute.edits.definitions import definition_spans
 from clean_room_agent.json_values import from_json
@@ -40,6 +40,9 @@ MAX_BYTES = 20_000_000
 MAX_VALUE = 200
 """Characters of a shown value; the beginning is kept."""
 MAX_FUNCTIONS = 60
+BY_PROCESS = frozenset({"jest", "vitest"})
+"""Runners in which not single tests are told apart, but what runs in each process."""
+BETWEEN = " > "
 UNLOADED = "unittest.loader._FailedTest."
 REMOVED = "[secret]"
 
@@ -57,6 +60,8 @@ class Ran(Struct, frozen=True, kw_only=True, array_like=True):
     origin: int
     """The line of the test that was running when it was called last; 0 if unknown."""
     last: list[ObservedCall]
+    end: int = 0
+    """Its last line, where that is known."""
 
 
 class Record(Struct, frozen=True, kw_only=True):
@@ -81,38 +86,68 @@ def trace_goals(
     run takes a bounded time, a few times that of `like`. Nothing is raised for tests that cannot be traced: `problem` says why.
     """
     kept = sorted(set(passing))[:MAX_PASSING] if not isinstance(goals, str) else []
-    command, left_out = _command(goals, kept, like)
-    took = like.end.duration_ms / 1000
-
-    def asked(tree: str) -> str:
-        return json.dumps(
-            {
-                "tree": tree,
-                "tests": _paths_of_tests(goals),
-                "plain": kept,
-                "seconds": max(LEAST_TRACED, TRACED_TIMES * took),
-                "whole": "command" if isinstance(goals, str) else "tests",
-            }
-        )
-
-    run = runner.run_observed(command, asked, seconds=max(LEAST_SECONDS, TIMES * took), left_out=left_out)
-    records, problem = read_records(runner.report)
-    roots = (runner.root, runner.tree.repo_top)
-    named = [(normalise_name(record.test.removeprefix(UNLOADED), roots), record) for record in records]
-    failing = _failing(named, goals)
+    seen = _Runs(runner=runner, like=like, goals=goals)
+    if like.report.runner in BY_PROCESS and not isinstance(goals, str):
+        failing = [record for _, record in seen.observe(goals, ())]
+        green = [record for _, record in seen.observe(kept, ())] if kept else []
+    else:
+        named = seen.observe(goals, kept)
+        failing = _failing(named, goals, seen.red)
+        green = [record for name, record in named if _is_among(name, kept) and not record.failed]
+    told = [*seen.problems, *(record.problem for record in (*failing, *green) if record.problem)]
     if not failing:
-        problem = problem or ("the goal tests did not fail again" if run.report.whole else run.report.problem)
-        return GoalTrace(problem=problem or "no process that ran them could be traced")
-    green = [record for name, record in named if name in set(kept) and not record.failed]
-    told = [record.problem for record in (*failing, *green) if record.problem]
-    if run.end.timed_out:
-        told.append("the time for the run was over")
+        told.append("the goal tests did not fail again, or no process that ran them could be traced")
+        return GoalTrace(problem=told[0])
     names = Definitions(runner.root)
     secrets = Redactor(bytes, secret_values(runner.inherited))
-    functions = _functions(failing, green, names, secrets)
+    located = [_with_frames(record, seen.failing) for record in failing]
+    functions = _functions(located, green, names, secrets)
     if not functions:
         told.append("nothing of the repository's own ran outside of its tests")
-    return GoalTrace(functions=functions, problem=problem or next(iter(told), ""))
+    return GoalTrace(functions=functions, problem=next(iter(told), ""))
+
+
+class _Runs(Struct, kw_only=True):
+    """The runs that are observed."""
+
+    runner: TestRunner
+    like: TestRun
+    goals: Sequence[str] | str
+    problems: list[str] = field(default_factory=list)
+    red: set[str] = field(default_factory=set)
+    failing: list[FailingTest] = field(default_factory=list)
+
+    def observe(self, goals: Sequence[str] | str, passing: Sequence[str]) -> list[tuple[str, Record]]:
+        """What was recorded while these tests ran, or this command: by test."""
+        command, left_out = _command(goals, passing, self.like)
+        took = self.like.end.duration_ms / 1000
+        names = () if isinstance(goals, str) else (*goals, *passing)
+
+        def asked(tree: str) -> str:
+            return json.dumps(
+                {
+                    "tree": tree,
+                    "tests": _paths_of_tests(self.goals),
+                    "plain": passing,
+                    "seconds": max(LEAST_TRACED, TRACED_TIMES * took),
+                    "whole": "command" if isinstance(goals, str) else "tests",
+                    "titles": sorted(
+                        {" ".join(name.split(BETWEEN)[1:]) for name in names if BETWEEN in name}
+                    ),
+                    "files": sorted({name.partition(BETWEEN)[0] for name in names if BETWEEN in name}),
+                }
+            )
+
+        seconds = max(LEAST_SECONDS, TIMES * took)
+        run = self.runner.run_observed(command, asked, seconds=seconds, left_out=left_out)
+        records, problem = read_records(self.runner.report)
+        if not run.report.whole:
+            problem = problem or run.report.problem
+        self.problems += [problem] if problem else []
+        self.red |= run.red()
+        self.failing += run.failing
+        roots = (self.runner.root, self.runner.tree.repo_top)
+        return [(normalise_name(record.test.removeprefix(UNLOADED), roots), record) for record in records]
 
 
 def _command(
@@ -141,7 +176,7 @@ def read_records(report: Path) -> tuple[list[Record], str]:
     found: list[Record] = []
     problem = ""
     try:
-        for name in reader.names("python-*.observed"):
+        for name in reader.names("*.observed"):
             found.extend(from_json(line, Record) for line in reader.read(name).splitlines())
     except TooMuchError:
         problem = "there was more than is read of a trace"
@@ -150,18 +185,49 @@ def read_records(report: Path) -> tuple[list[Record], str]:
     return found, problem
 
 
-def _failing(named: Sequence[tuple[str, Record]], goals: Sequence[str] | str) -> list[Record]:
+def _failing(
+    named: Sequence[tuple[str, Record]], goals: Sequence[str] | str, red: Collection[str]
+) -> list[Record]:
     """The records of the goal tests that failed; of processes that they started, too, and of files that could not be loaded."""
     if isinstance(goals, str):
         return [record for name, record in named if not name]
-    wanted = set(goals)
+    failed = {name for name, record in named if record.failed or _is_among(name, red)}
     files = {goal.partition("::")[0] for goal in goals}
-    failed = {name for name, record in named if record.failed}
     return [
         record
         for name, record in named
-        if (name in wanted and name in failed) or (record.failed and name in files and "::" not in name)
+        if (name in failed and _is_among(name, goals))
+        or (record.failed and name in files and "::" not in name)
     ]
+
+
+def _is_among(name: str, tests: Collection[str]) -> bool:
+    """Whether it is the name of one of the tests; in JavaScript, what runs a test knows its titles, but not its file."""
+    return bool(name) and (name in tests or any(test.endswith(f"{BETWEEN}{name}") for test in tests))
+
+
+def _with_frames(record: Record, failing: Sequence[FailingTest]) -> Record:
+    """The record of JavaScript's runners with the way to the failure, which stands in their reports."""
+    if record.failure or record.lines:
+        return record
+    tests = [test for test in failing if not record.test or _is_among(record.test, (test.name,))]
+    frames = [frame for test in tests for frame in test.frames if frame.line]
+    told = []
+    for frame in frames:
+        around = [
+            one
+            for one in record.functions
+            if one.path == frame.path and one.lines and one.first <= frame.line <= one.end
+        ]
+        if around:
+            inner = min(around, key=lambda one: one.end - one.first)
+            told.append((inner.path, inner.first, inner.name, frame.line))
+    called = {word for test in tests for word in re.findall(r"\w+", test.statement)}
+    functions = [
+        structs.replace(one, depth=1 if one.name.rpartition(".")[2] in called else 2)
+        for one in record.functions
+    ]
+    return structs.replace(record, failure=told, functions=functions)
 
 
 class Definitions:
@@ -222,14 +288,20 @@ def _functions(
     for record in failing:
         path_of_error = [(path, first) for path, first, _, _ in record.failure]
         for ran in record.functions:
+            if not ran.lines:  # what a transpiler put in
+                continue
             name, first, last, begins = names.at(ran.path, ran.first)
+            if not name and ran.end:
+                name, first, last = _assigned(ran, record.functions)
+                begins = (first, last) == (ran.first, ran.end)
             one = found.setdefault(
                 (ran.path, name, first), _Merged(path=ran.path, name=name, first=first, last=last)
             )
-            one.calls += ran.calls if begins else 0
+            is_itself = begins and (ran.end == last or ran.name == name.rpartition(".")[2])
+            one.calls += ran.calls if is_itself else 0
             one.lines.update(ran.lines)
             one.near = min(one.near, _nearness(ran, path_of_error, record, names))
-            if begins or not name:
+            if is_itself or not name:
                 one.observed = [_without_secrets(call, secrets) for call in ran.last] or one.observed
             one.failed_at = one.failed_at or next(
                 (line for path, first, _, line in record.failure if (path, first) == (ran.path, ran.first)), 0
@@ -249,6 +321,17 @@ def _functions(
         )
         for one in ordered[:MAX_FUNCTIONS]
     )
+
+
+def _assigned(ran: Ran, functions: Sequence[Ran]) -> tuple[str, int, int]:
+    """Name, first and last line of a function of JavaScript that is assigned to a member, or of the innermost such that holds it."""
+    around = [
+        one
+        for one in functions
+        if one.path == ran.path and one.name and one.first <= ran.first and ran.end <= one.end
+    ]
+    one = ran if ran.name else min(around, key=lambda one: one.end - one.first, default=ran)
+    return one.name, one.first, one.end
 
 
 def _nearness(

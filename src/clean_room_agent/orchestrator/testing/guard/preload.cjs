@@ -4,6 +4,7 @@
 
 const folder = process.env.CRA_TEST_REPORTS;
 const MARK = 'CRA_TEST_RUNNER';
+const observed = folder && process.env.CRA_TEST_OBSERVED ? JSON.parse(process.env.CRA_TEST_OBSERVED) : null;
 
 const RUNNERS = [
   ['jest', /(?:^|\/)(?:jest|jest-cli)\/bin\/jest\.js$|\/\.bin\/jest$/],
@@ -40,6 +41,33 @@ function takesPlaceOfSpec(given, ours) {
   return true;
 }
 
+function beforeRest() {
+  const end = process.argv.indexOf('--');
+  return end < 0 ? process.argv.length : end;
+}
+
+// The words that limit a runner that is observed to some tests, where its own command line does not.
+function limited(runner, given) {
+  const { titles, files } = observed;
+  const has = (pattern) => given.some((word) => pattern.test(word));
+  if (!titles.length) return;
+  const pattern = `(?:${titles.map((title) => title.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')).join('|')})$`;
+  if (runner === 'mocha') {
+    const hooks = require('path').join(__dirname, 'mocha-hooks.cjs');
+    process.argv.splice(2, 0, '--require', hooks, ...(has(/^(?:-[gf]|--(?:grep|fgrep))(?:=|$)/) ? [] : ['--grep', pattern]));
+    return;
+  }
+  if (!has(/^(?:-t|--testNamePattern)(?:=|$)/)) process.argv.splice(beforeRest(), 0, '-t', pattern);
+  process.argv.splice(given[0] === 'run' || given[0] === 'watch' ? 3 : 2, 0, ...files);
+}
+
+// Node's own runner tells of its tests in the process of their file.
+function observeTests({ beginTest, endTest }) {
+  const { beforeEach, afterEach } = require('node:test');
+  beforeEach(() => beginTest());
+  afterEach((test) => endTest(test.fullName || test.name, test.passed === false));
+}
+
 function begin() {
   const fs = require('fs');
   if (!require('worker_threads').isMainThread || !process.argv[1]) return;
@@ -56,8 +84,8 @@ function begin() {
   if (!words) return;
   fs.writeFileSync(`${place}.started`, '');
   process.env[MARK] = place;
-  const end = process.argv.indexOf('--');
-  process.argv.splice(end < 0 ? process.argv.length : end, 0, ...words);
+  if (observed) limited(found[0], process.argv.slice(2));
+  process.argv.splice(beforeRest(), 0, ...words);
 }
 
 try {
@@ -68,6 +96,15 @@ try {
   }
 } catch {
   // the process goes on without a record
+}
+try {
+  if (observed) {
+    const coverage = require('./coverage.cjs');
+    coverage.begin(folder, observed);
+    if (process.env.NODE_TEST_CONTEXT) observeTests(coverage);
+  }
+} catch {
+  // likewise
 }
 try {
   if (folder) require('./judges.cjs')(folder);
