@@ -51,10 +51,9 @@ VARIABLES = frozenset(
         *("PATH", "LANG", "LANGUAGE", "TZ", "TERM", "COLUMNS", "LINES", "CI", "NO_COLOR", "FORCE_COLOR"),
         *("VIRTUAL_ENV", "JAVA_HOME", "GOROOT", "NODE_ENV", "NODE_OPTIONS", "NODE_PATH", "MAKEFLAGS"),
         *("DJANGO_SETTINGS_MODULE", "FLASK_APP", "RAILS_ENV", "OMP_NUM_THREADS", "TQDM_DISABLE"),
-        "CRA_TEST_REPORTS",
     }
 )
-VARIABLE_BEGINNINGS = ("LC_", "PYTHON", "PYTEST_", "COVERAGE_", "HYPOTHESIS_")
+VARIABLE_BEGINNINGS = ("LC_", "PYTHON", "PYTEST_", "COVERAGE_", "HYPOTHESIS_", "CRA_TEST_")
 """Prefixes of variables that are passed on; everything else counts as secret unless `[sandbox] environment` names it.
 """
 

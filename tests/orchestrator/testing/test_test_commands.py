@@ -19,6 +19,7 @@ from clean_room_agent.orchestrator.testing.test_commands import (
     import_fault,
     interpreter_of,
 )
+from clean_room_agent.sandbox.policy import variables
 
 REPORT = Path("/run dir/report.xml")
 BARE = {"PATH": "/usr/bin:/bin", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
@@ -236,3 +237,11 @@ def test_a_number_sign_within_a_word_is_no_comment() -> None:
         "-k",
         "a # b",
     ]
+
+
+def test_all_that_the_guard_is_told_reaches_the_sandbox(tmp_path: Path) -> None:
+    env = test_commands.test_environment(
+        {}, tmp_path, tmp_path / "user", REPORT, node_tests=True, traced=True, observed="{}"
+    )
+    inside = variables(env, (), Path("/home/user"))
+    assert {name: inside.get(name) for name in env} == env
