@@ -43,6 +43,7 @@ MAX_FUNCTIONS = 60
 BY_PROCESS = frozenset({"jest", "vitest"})
 """Runners in which not single tests are told apart, but what runs in each process."""
 BETWEEN = " > "
+MODULE = "<module>"
 UNLOADED = "unittest.loader._FailedTest."
 REMOVED = "[secret]"
 
@@ -243,10 +244,10 @@ class Definitions:
         and whether it begins there. Without a name if there is none.
         """
         known = self._of(path)
-        begins = [one for one in known if one[1] == line]
+        begins = [one for one in known if one[1] == line]  # a module begins at line 0
         holds = begins or [one for one in known if one[1] < line <= one[2]]
         if not holds:
-            return "", line, 0, False
+            return "", line or 1, 0, False
         name, first, last = min(holds, key=lambda one: one[2] - one[1])
         return name, first, last, bool(begins)
 
@@ -286,11 +287,12 @@ def _functions(
 ) -> tuple[TracedFunction, ...]:
     found: dict[tuple[str, str, int], _Merged] = {}
     for record in failing:
-        path_of_error = [(path, first) for path, first, _, _ in record.failure]
+        way = {place[:3]: place[3] for place in reversed(record.failure)}
+        path_of_error = list(dict.fromkeys(place[:3] for place in record.failure))
         for ran in record.functions:
             if not ran.lines:  # what a transpiler put in
                 continue
-            name, first, last, begins = names.at(ran.path, ran.first)
+            name, first, last, begins = names.at(ran.path, ran.first if ran.name != MODULE else 0)
             if not name and ran.end:
                 name, first, last = _assigned(ran, record.functions)
                 begins = (first, last) == (ran.first, ran.end)
@@ -303,9 +305,7 @@ def _functions(
             one.near = min(one.near, _nearness(ran, path_of_error, record, names))
             if is_itself or not name:
                 one.observed = [_without_secrets(call, secrets) for call in ran.last] or one.observed
-            one.failed_at = one.failed_at or next(
-                (line for path, first, _, line in record.failure if (path, first) == (ran.path, ran.first)), 0
-            )
+            one.failed_at = one.failed_at or way.get((ran.path, ran.first, ran.name), 0)
     suspicion = _Suspicion(failing, green)
     ordered = sorted(found.values(), key=lambda one: (one.near, one.path, one.first))
     return tuple(
@@ -335,13 +335,13 @@ def _assigned(ran: Ran, functions: Sequence[Ran]) -> tuple[str, int, int]:
 
 
 def _nearness(
-    ran: Ran, path_of_error: Sequence[tuple[str, int]], record: Record, names: Definitions
+    ran: Ran, path_of_error: Sequence[tuple[str, int, str]], record: Record, names: Definitions
 ) -> tuple[int, int, int]:
     """What the error came through, innermost first; then what the failing statement of the test called, directly first; then
     what ran before, the latest first.
     """
-    if (ran.path, ran.first) in path_of_error:
-        return 0, path_of_error.index((ran.path, ran.first)), 0
+    if (ran.path, ran.first, ran.name) in path_of_error:
+        return 0, path_of_error.index((ran.path, ran.first, ran.name)), 0
     spans = [names.tree.statement_lines(path, line) for path, line in record.lines]
     is_near = not spans or any(first <= ran.origin <= last for first, last in spans)
     return (1 if is_near else 2), ran.depth, -ran.order

@@ -874,6 +874,17 @@ def tell_loaded(module: "Any") -> None:
         return make(name, *args)
 
     module._make_failed_import_test = made
+    load = module.TestLoader.loadTestsFromName
+
+    def load_tests_from_name(self: "Any", name: str, module: "Any" = None) -> "Any":
+        try:
+            return load(self, name, module)
+        except Exception as exc:
+            with _quietly():
+                tell_unloaded(name, exc)
+            raise
+
+    module.TestLoader.loadTestsFromName = load_tests_from_name
 
 
 begin(os.environ[FOLDER])

@@ -137,12 +137,15 @@ def _instance(value: "Any", level: int, room: "list[int]") -> str:
     if "_name_" in fields and "_value_" in fields:  # a member of an enumeration
         return "%s.%s" % (_name(kind), _text(fields["_name_"], level, room).strip("'"))
     made = isinstance(own, types.FunctionType) and MADE.match(own.__code__.co_filename)
-    if own is object.__repr__ or made:
-        inner = ", ".join("%s=%s" % (name, _text(item, level + 1, room)) for name, item in fields.items())
-        return "%s(%s)" % (_name(kind), inner)
-    if _holds_much(value, fields) or not may_call():
+    if not made and own is not object.__repr__ and not _holds_much(value, fields) and may_call():
+        try:
+            return ADDRESS.sub("", in_time(lambda: repr(value)))
+        except Exception:
+            pass  # it is shown by its attributes, too
+    elif not made and own is not object.__repr__ and not fields:
         return "<%s>" % _name(kind)
-    return ADDRESS.sub("", in_time(lambda: repr(value)))
+    inner = ", ".join("%s=%s" % (name, _text(item, level + 1, room)) for name, item in fields.items())
+    return "%s(%s)" % (_name(kind), inner)
 
 
 def _fields(value: "Any") -> "Iterator[tuple[str, Any]]":
