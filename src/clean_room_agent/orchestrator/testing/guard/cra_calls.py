@@ -1,0 +1,377 @@
+"""The calls that a trace records under each test: of which function, which lines, and the values of the last ones.
+
+`cra_tracers` tells what begins, goes on and ends; `cra_observe` which test is under way. PYTEST_DONT_REWRITE
+"""
+
+import importlib
+import itertools
+import os
+import threading
+import time
+import types
+from collections import deque
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+shown: "Callable[[Any], str]" = importlib.import_module("cra_values").shown
+
+MAX_CALLS = 500
+"""Calls of one function under one test, after which only their number is recorded."""
+MAX_LINES = 50_000
+"""Lines that one call runs, after which the others are not recorded (settrace)."""
+ALL_LINES = 300_000
+"""The same of a test; calls that begin later have few left."""
+FEW_LINES = 200
+MAX_KNOWN = 20_000
+"""Code objects that are known."""
+MAX_VALUES = 12
+"""Names of one call."""
+LAST = 3
+"""Calls of a function whose values are kept."""
+YIELDED = 4
+GRACE = 0.1
+SHARE = 0.5
+"""Values may take this many seconds of a test, and this part of its time."""
+FOREIGN = frozenset({"site-packages", "node_modules", ".git"})
+OPTIMIZED = 0x01
+"""The flag of the code of functions, but not of modules and classes."""
+GENERATOR = 0x20
+SUSPENDS = GENERATOR | 0x80 | 0x200
+"""Flags of the code of generators, coroutines and asynchronous generators."""
+
+
+class Place:
+    """A function of the tree, by its code."""
+
+    __slots__ = ("code", "endings", "first", "ignored", "name", "path", "suspends", "tested", "yields")
+
+    def __init__(self, code: types.CodeType, path: str, tested: bool) -> None:
+        self.code = code
+        self.path = path
+        self.first = code.co_firstlineno
+        self.name = code.co_name
+        self.tested = tested
+        self.ignored = tested or not code.co_flags & OPTIMIZED
+        """Whether it counts only if an error comes through it."""
+        self.suspends = bool(code.co_flags & SUSPENDS)
+        self.yields = bool(code.co_flags & GENERATOR)
+        self.endings: "bytes | None" = None
+
+
+class Ran:
+    """What a function did under one test."""
+
+    __slots__ = ("calls", "depth", "last", "lines", "open", "order", "origin", "place")
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.calls = 0
+        self.open = 0
+        """Calls under way whose end is waited for."""
+        self.lines: "set[int]" = set()
+        self.depth = 10_000
+        self.order = 0
+        self.origin = 0
+        self.last: "deque[dict[str, Any]]" = deque(maxlen=LAST)
+
+
+class Test:
+    """The test under way."""
+
+    def __init__(self, name: str, values: bool) -> None:
+        self.name = name
+        self.values = values
+        self.began = time.perf_counter()
+        self.spent = 0.0
+        self.left = ALL_LINES
+        self.ran: "dict[int, Ran]" = {}
+        self.whole = False
+        """Whether it is a process of its own, whose end does not say how the test ends."""
+        self.failed = False
+        self.failure: "list[tuple[str, int, str, int]]" = []
+        self.lines: "list[tuple[str, int]]" = []
+        """(file, line) of the frames of tests on the way to the failure."""
+        self.problem = ""
+
+
+class Call:
+    """A call under way."""
+
+    __slots__ = (
+        "arguments",
+        "error",
+        "left",
+        "most",
+        "raised_at",
+        "ran",
+        "stacked",
+        "test",
+        "values",
+        "yielded",
+    )
+
+    def __init__(self, ran: Ran, test: Test) -> None:
+        self.ran = ran
+        self.test = test
+        self.arguments: "list[list[str]] | None" = None
+        self.values: "list[list[str]]" = []
+        self.yielded: "list[str]" = []
+        self.error = ""
+        self.raised_at = -1
+        """The instruction at which an error was seen, unless a line ran after it."""
+        self.most = self.left = MAX_LINES if test.left > 0 else FEW_LINES
+        self.stacked = False
+
+    def on(self, frame: "Any", event: str, arg: "Any") -> "Any":
+        """The local function of `settrace`."""
+        if event == "line":
+            self.ran.lines.add(frame.f_lineno)
+            self.raised_at = -1
+            self.left -= 1
+            if self.left <= 0 or (not self.left & 1023 and time.process_time() > state["ends"]):
+                frame.f_trace_lines = False
+        elif event == "return":
+            try:
+                ended(self, frame, arg)
+            except RecursionError:  # of the test itself, which is at its limit
+                pass
+        elif event == "exception":
+            self.raised_at = frame.f_lasti
+            self.ran.lines.add(frame.f_lineno)
+            try:
+                self.error = shown(arg[1]) if self.arguments is not None else ""
+            except RecursionError:
+                pass
+        return self.on
+
+
+places: "dict[int, Place | None]" = {}
+"""By the id of a code object; None if it is not of the tree."""
+kept: "list[types.CodeType]" = []
+"""The codes of `places`, so that their ids stay theirs."""
+current: "list[Test]" = []
+suspended: "dict[int, Call]" = {}
+"""By the id of a frame: calls of generators and coroutines between two steps; with monitoring, all calls."""
+threads = threading.local()
+serial = itertools.count(1)
+ticks = itertools.count(1)
+state: "dict[str, Any]" = {
+    "tree": [],
+    "tests": None,
+    "plain": frozenset(),
+    "ends": 0.0,
+    "told": 0,
+    "place": "",
+    "process": 0,
+}
+
+
+def known(code: types.CodeType) -> "Place | None":
+    """The place of the code; None if it is not of the tree."""
+    try:
+        return places[id(code)]
+    except KeyError:
+        pass
+    if len(kept) >= MAX_KNOWN:
+        return None
+    place = None
+    file = code.co_filename
+    if not file.startswith("<"):
+        path = below(file)
+        if path:
+            place = Place(code, path, tested=state["tests"].search(path.lower()) is not None)
+    kept.append(code)
+    places[id(code)] = place
+    return place
+
+
+def below(file: str) -> str:
+    """The path relative to the tree; "" if it is not in it, or in packages that are installed there."""
+    file = os.path.abspath(file)
+    for tree in state["tree"]:
+        if file.startswith(tree):
+            inner = file[len(tree) :]
+            return "" if FOREIGN.intersection(inner.split(os.sep)) else inner
+    return ""
+
+
+def is_late() -> bool:
+    """Whether the time for tracing is over, as far as it is looked at now and then."""
+    if next(ticks) & 255:
+        return False
+    if time.process_time() < state["ends"]:
+        return False
+    if current:
+        current[0].problem = "the time for tracing was over"
+    return True
+
+
+def stack_of_thread() -> "list[Call]":
+    """The calls under way in this thread, outermost first."""
+    try:
+        found: "list[Call]" = threads.stack
+    except AttributeError:
+        found = threads.stack = []
+    return found
+
+
+def started(place: Place, frame: "Any", test: Test) -> "Call | None":
+    """A call begins; None if its function was called so often that only the number is recorded."""
+    ran = test.ran.get(id(place.code))
+    if ran is None:
+        ran = test.ran[id(place.code)] = Ran(place)
+    ran.calls += 1
+    if ran.calls > MAX_CALLS:
+        return None
+    ran.order = next(serial)
+    ran.open += 1
+    call = Call(ran, test)
+    stack = stack_of_thread()
+    if not stack:
+        ran.origin = _line_of_test(frame.f_back)
+    else:
+        ran.origin = stack[0].ran.origin
+    ran.depth = min(ran.depth, len(stack) + 1)
+    push(call, stack)
+    if test.values and _has_time(test):
+        now = time.perf_counter()
+        call.arguments = values_of(frame, arguments_of(place.code))
+        test.spent += time.perf_counter() - now
+    return call
+
+
+def push(call: Call, stack: "list[Call]") -> None:
+    """The call goes on."""
+    stack.append(call)
+    call.stacked = True
+
+
+def pop(call: Call) -> None:
+    """The call ends, or waits."""
+    if call.stacked:
+        call.stacked = False
+        stack = stack_of_thread()
+        while stack and stack.pop() is not call:
+            pass
+
+
+def _line_of_test(frame: "Any") -> int:
+    """The line of a test that is running; 0 if none is among the next frames."""
+    for _ in range(50):
+        if frame is None:
+            break
+        place = known(frame.f_code)
+        if place is not None and place.tested:
+            return int(frame.f_lineno or 0)
+        frame = frame.f_back
+    return 0
+
+
+def _has_time(test: Test) -> bool:
+    return test.spent < GRACE + SHARE * (time.perf_counter() - test.began)
+
+
+def arguments_of(code: types.CodeType) -> "tuple[str, ...]":
+    """The names of what is passed to it."""
+    count = (
+        code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)
+    )
+    return code.co_varnames[:count]
+
+
+def values_of(frame: "Any", names: "tuple[str, ...] | None" = None) -> "list[list[str]]":
+    """(name, value in words) of the local variables."""
+    held = frame.f_locals
+    if names is None:
+        is_module = frame.f_code.co_name == "<module>"
+        first = [name for name in arguments_of(frame.f_code) if name in held]
+        names = tuple(first) + tuple(
+            name
+            for name in held
+            if name not in first
+            and not name.startswith(("@", "."))
+            and not (
+                is_module
+                and (
+                    name.startswith("__") or callable(held[name]) or isinstance(held[name], types.ModuleType)
+                )
+            )
+        )
+        names = names[: len(first)] + names[len(first) :][-MAX_VALUES:]
+    return [[name, shown(held[name])] for name in names[: 2 * MAX_VALUES] if name in held]
+
+
+def paused(call: Call, frame: "Any", value: "Any") -> None:
+    """A generator or coroutine gave a value, and may go on."""
+    pop(call)
+    test = call.test
+    if not call.ran.place.yields or call.arguments is None or not _has_time(test):
+        return
+    now = time.perf_counter()
+    call.yielded = [*call.yielded, shown(value)][-YIELDED:]
+    call.values = _rest(call, frame)
+    _tell(call, "", again=True)
+    test.spent += time.perf_counter() - now
+
+
+def finished(call: Call, frame: "Any", value: "Any", error: str) -> None:
+    """A call ended: with a value or, if there are words for it, an error."""
+    call.ran.open -= 1
+    pop(call)
+    test = call.test
+    if call.arguments is None or not test.values or (call.yielded and error.startswith("GeneratorExit(")):
+        return
+    now = time.perf_counter()
+    call.values = _rest(call, frame)
+    _tell(call, "raises " + error if error else "" if call.ran.place.yields else shown(value), again=True)
+    test.spent += time.perf_counter() - now
+
+
+def _rest(call: Call, frame: "Any") -> "list[list[str]]":
+    """The local variables that are not arguments as they were passed."""
+    begun = [tuple(pair) for pair in call.arguments or ()]
+    return [pair for pair in values_of(frame) if tuple(pair) not in begun]
+
+
+def _tell(call: Call, result: str, *, again: bool) -> None:
+    """The call is the last one of its function; `again`: in place of what was told of it before."""
+    if not result and call.yielded:
+        result = "yields " + ", ".join(call.yielded)
+    entry = {"arguments": call.arguments, "result": result, "values": call.values}
+    last = call.ran.last
+    if again and last and last[-1]["arguments"] is call.arguments:
+        last.pop()
+    last.append(entry)
+
+
+def ended(call: Call, frame: "Any", value: "Any") -> None:
+    """The local function's end: a return, a yield, or an exception."""
+    place = call.ran.place
+    if place.endings is None:
+        place.endings = place.code.co_code
+    call.ran.lines.add(frame.f_lineno)
+    call.test.left -= call.most - call.left
+    call.most = call.left
+    at = frame.f_lasti
+    op = place.endings[at] if 0 <= at < len(place.endings) else -1
+    if place.endings[at + 2 : at + 3] in DELEGATES:  # Python 3.10 will run it once more
+        op = place.endings[at + 2]
+    if op in YIELDS and call.raised_at != at:
+        suspended[id(frame)] = call
+        paused(call, frame, value)
+    elif op in RETURNS and call.raised_at != at:
+        finished(call, frame, value, "")
+    else:
+        finished(call, frame, None, call.error or "an error")
+
+
+def _ops(*names: str) -> "frozenset[int]":
+    opmap = importlib.import_module("opcode").opmap
+    return frozenset(opmap[name] for name in names if name in opmap)
+
+
+YIELDS = _ops("YIELD_VALUE", "YIELD_FROM")
+RETURNS = _ops("RETURN_VALUE", "RETURN_CONST")
+DELEGATES = frozenset(bytes((op,)) for op in _ops("YIELD_FROM"))
