@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from clean_room_agent.artifacts.edits import PatchEdit
+from clean_room_agent.execute import form_prompts
 from clean_room_agent.execute.decomposed_adjustment_prompts import (
     ADJUSTMENT_FINALIZE,
     ADJUSTMENT_NEW_STEP,
@@ -40,6 +41,7 @@ from clean_room_agent.retrieval.prompts import (
     TASK_ANALYSIS,
 )
 from clean_room_agent.training.gold_edits import GoldFile, edit_groups, edits_for, lines_of, shown_in, touches
+from testing.oracle.forms import function_for, lines_for, text_of_gap
 from testing.oracle.scaffold import added_names, bodies_for, new_names, scaffold_of
 from testing.servers.ollama_script import Answer, ChatCall
 
@@ -89,6 +91,8 @@ class Oracle:
             GOAL_CHECK.title: self._keeps_goal,
             SCAFFOLD.title: self._declare,
             IMPLEMENT.title: self._write_edits,
+            form_prompts.FUNCTION.title: lambda prompt: function_for(self.files, prompt),
+            form_prompts.LINES.title: lambda prompt: lines_for(self.files, prompt),
             ADJUSTMENT.title: self._adjust,
         }
 
@@ -98,6 +102,8 @@ class Oracle:
         Raises:
             KeyError: the prompt is not one that this oracle knows.
         """
+        if call.gap is not None:
+            return text_of_gap(self.files, call.gap)
         # Where a server cut the question off, a model says something all the same.
         return self._answers[call.title](call.prompt) if call.title else "yes"
 
