@@ -31,6 +31,8 @@ def test_the_oracle_answers_every_form_as_a_model_would() -> None:
     written = client.ask(whole.prompt, whole.inputs, pass_id="t:p").value
     some = next(lines.requests(PLACE, BEFORE, ASSIGNMENT))
     changed = client.ask(some.prompt, some.inputs, pass_id="t:p").value
+    assert isinstance(written, str)
+    assert isinstance(changed, tuple)
     done = (filled, function.apply(PLACE, BEFORE, written), lines.apply(PLACE, BEFORE, changed))
     assert [one.text for one in done if isinstance(one, Applied)] == [AFTER] * 3
 
