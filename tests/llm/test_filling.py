@@ -199,3 +199,11 @@ def test_what_llama_server_drops_around_a_gap_is_noticed() -> None:
 
 def test_something_is_behind_every_gap() -> None:
     assert FillRequest(before=SourcedText("x = "), after=SourcedText("")).gap.after == "\n"
+
+
+def test_a_server_that_does_not_stop_is_cut_at_the_stop() -> None:
+    sink = MemorySink()
+    transport = ScriptedTransport([RawAnswer(request_body="{}", text=f"{LINE}\n    d", finish="length")])
+    reply = model_client(transport, sink).fill(GAP, pass_id="t:p")
+    assert (reply.text, reply.whole) == ("    b = a", True)
+    assert sink.readings[-1][1] is AnswerReading.PARSED

@@ -200,14 +200,16 @@ class ModelClient:
         _require_fit(question, FILL_NAME)
         site = CallSite(pass_id=pass_id, stage_name=stage, call_type=FILL_NAME, item=item)
         done = self._sender.exchange(question, site)
-        if done.raw.finish == "stop":
+        text, stopped = request.up_to_stop(done.raw.text)
+        finish = "stop" if stopped else done.raw.finish
+        if finish == "stop":
             self._sink.reading(done.call_id, AnswerReading.PARSED, "")
         else:
             fault = f"it did not end within {question.max_tokens} tokens"
             self._note_unreadable(done.call_id, BadAnswer(kind="truncated", fault=fault))
         return FillReply(
-            text=done.raw.text,
-            finish=done.raw.finish,
+            text=text,
+            finish=finish,
             call_id=done.call_id,
             prompt_tokens=done.raw.prompt_tokens,
             completion_tokens=done.raw.completion_tokens,
@@ -252,7 +254,7 @@ class ModelClient:
             done = self._sender.exchange(question, site)
         else:
             done = self._sender.repeat(question, site, known)
-        right = gap.is_right(done.raw.text)
+        right = gap.is_right(gap.request.up_to_stop(done.raw.text)[0])
         if self._biases is not None and key is not None and done.raw.replayed_from is None:
             shares = (("right", float(right)), ("wrong", float(not right)))
             self._biases.keep(key, done.call_id, Choice(word="right" if right else "wrong", shares=shares))

@@ -44,6 +44,11 @@ class FillRequest(Struct, frozen=True, kw_only=True):
         after = plain_text(self.after) or "\n"
         return Gap(before=plain_text(self.before), after=after, stop=self.stop)
 
+    def up_to_stop(self, text: str) -> tuple[str, bool]:
+        """What is before the first stop, and whether there is one: not every server ends there."""
+        ends = [at for at in (text.find(stop) for stop in self.stop) if at >= 0]
+        return text[: min(ends, default=len(text))], bool(ends)
+
 
 class FillReply(Struct, frozen=True, kw_only=True):
     """What a model filled in. Figures are those of the last call."""

@@ -294,3 +294,50 @@ def test_lines_with_a_block_keep_its_steps() -> None:
 def test_an_answer_without_blocks_is_unreadable() -> None:
     assert isinstance(read_blocks("I cannot say."), BadAnswer)
     assert code_blocks("a\n```\nb\n```\nc\n~~~js\nd") == ["b", "d"]
+
+
+def test_a_file_in_tabs_stays_in_tabs() -> None:
+    text = TEXT.replace("    ", "\t")
+    right = RIGHT.text.replace("    ", "\t")
+    for answer in (
+        ANSWERS["at the top level"],
+        ANSWERS["a body without its head"],
+        fenced(METHOD.replace("    ", "\t")),
+    ):
+        done = function.apply(PLACE, text, answer)
+        assert isinstance(done, Applied), done
+        assert done.text == right
+
+
+def test_an_answer_with_windows_line_ends_is_read() -> None:
+    done = function.apply(PLACE, TEXT, ANSWERS["as it was asked for"].replace("\n", "\r\n"))
+    assert done == RIGHT
+
+
+def test_of_two_versions_the_one_that_stands_there_is_not_meant() -> None:
+    old = METHOD.replace("len(values)", "(len(values) + 1)")
+    done = function.apply(PLACE, TEXT, f"This is wrong:\n{fenced(old)}\nThis is right:\n{fenced(METHOD)}")
+    assert isinstance(done, Applied)
+    assert done.text == RIGHT.text
+
+
+def test_a_property_and_its_setter_are_told_apart_by_their_decorators() -> None:
+    text = (
+        "class A:\n    @property\n    def x(self):\n        return self._x\n\n"
+        "    @x.setter\n    def x(self, value):\n        self._x = value\n"
+    )
+    place = Place(path="a.py", name="A.x", first_line=6, last_line=8, lines=(8,))
+    done = function.apply(place, text, fenced(text.replace("= value", "= int(value)")))
+    assert isinstance(done, Applied)
+    assert done.text == text.replace("= value", "= int(value)")
+
+
+def test_a_body_with_a_function_in_it_is_a_body() -> None:
+    body = "def half(value):\n    return value / 2\n\ntotal = half(sum(values))\nreturn total / len(values)\n"
+    done = function.apply(PLACE, TEXT, fenced(body))
+    assert isinstance(done, Applied)
+    assert (
+        "        def half(value):\n            return value / 2\n\n        total = half(sum(values))\n"
+        in done.text
+    )
+    assert done.repairs[0] == "a body without its head"

@@ -1,8 +1,10 @@
 from clean_room_agent.artifacts.goals import GoalSource, GoalTest, TracedFunction
 from clean_room_agent.artifacts.prompt_sources import PromptSource
 from clean_room_agent.execute.forms import masked
+from clean_room_agent.execute.forms.checks import lost_definitions
 from clean_room_agent.execute.forms.masks import Mask, line_masks, other_masks
 from clean_room_agent.execute.forms.place import Applied, Assignment, Parsed, Place, Refused, place_of
+from clean_room_agent.llm.token_estimator import estimate
 
 TEXT = '''\
 import os
@@ -258,3 +260,31 @@ def test_the_masks_of_ecmascript_are_the_same() -> None:
 def test_a_definition_on_one_line_has_no_masks() -> None:
     place = Place(path="a.py", name="f", first_line=1, last_line=1, lines=(1,))
     assert list(masked.requests(place, "def f(): return 1\n", ASSIGNMENT)) == []
+
+
+def test_text_that_is_not_utf_8_stays_as_it_is() -> None:
+    text = TEXT.replace('"""Figures."""', '"""Figures \udce9."""')
+    request = next(masked.requests(PLACE, text, ASSIGNMENT))
+    done = masked.apply(PLACE, text, request.mask, "        return total / len(values)")
+    assert done == Applied(text=text.replace("(len(values) + 1)", "len(values)"))
+
+
+def test_of_a_long_definition_what_is_near_is_shown() -> None:
+    rows = "".join(f"        total += values[{number}] * scale\n" for number in range(400))
+    text = TEXT.replace("        if not", f"{rows}        if not")
+    place = Place(path="a.py", name="Stats.mean", first_line=7, last_line=417, lines=(200,))
+    request = next(masked.requests(place, text, ASSIGNMENT))
+    told = request.fill.shown
+    assert "values[184] * scale\n<<GAP>>\n        total += values[186]" in told
+    assert estimate(told) <= 1500
+    assert estimate(request.fill.after) <= 500
+
+
+def test_one_of_two_definitions_of_a_name_must_not_be_lost() -> None:
+    text = (
+        "class A:\n    @property\n    def x(self):\n        return self._x\n\n"
+        "    @x.setter\n    def x(self, value):\n        self._x = value\n"
+    )
+    place = Place(path="a.py", name="A.x", first_line=6, last_line=8, lines=(8,))
+    assert lost_definitions(place, text, text[: text.index("    @x.setter")]) == ["A.x"]
+    assert lost_definitions(place, text, text) == []

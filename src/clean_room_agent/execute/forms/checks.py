@@ -1,5 +1,7 @@
 """What is wrong with a file in which a definition was changed, as far as can be told without running it."""
 
+from collections import Counter
+
 from tree_sitter import Node
 
 from clean_room_agent.execute.edits.definitions import definitions
@@ -19,11 +21,11 @@ def static_fault(place: Place, before: str, after: str) -> str:
 
 
 def lost_definitions(place: Place, before: str, after: str) -> list[str]:
-    """Names that `before` defines and `after` does not, those inside the place left out."""
-    kept = {one.symbol for one in definitions(place.path, after)}
+    """Names that `before` defines, or defines more often than `after`, those inside the place left out."""
     inside = f"{place.name}."
-    named = dict.fromkeys(one.symbol for one in definitions(place.path, before))
-    return [name for name in named if name not in kept and not name.startswith(inside)]
+    lost = Counter(one.symbol for one in definitions(place.path, before))
+    lost.subtract(one.symbol for one in definitions(place.path, after))
+    return [name for name, times in lost.items() if times > 0 and not name.startswith(inside)]
 
 
 def is_same_code(path: str, before: str, after: str) -> bool:
@@ -33,7 +35,7 @@ def is_same_code(path: str, before: str, after: str) -> bool:
 
 def _tokens(path: str, text: str) -> list[str]:
     """What the language reads of the text: its tokens, and where blocks begin and end."""
-    tree = tree_of(text.encode("utf-8", "replace"), path)
+    tree = tree_of(text.encode("utf-8", "surrogatepass"), path)
     if tree is None:
         return text.split()
     found: list[str] = []

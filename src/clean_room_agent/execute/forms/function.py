@@ -17,6 +17,7 @@ from clean_room_agent.execute.form_prompts import FUNCTION, FormInputs, code_blo
 from clean_room_agent.execute.forms.asking import answer_tokens, form_inputs, sampling_of
 from clean_room_agent.execute.forms.checks import is_same_code, static_fault
 from clean_room_agent.execute.forms.place import (
+    SAME,
     Applied,
     Assignment,
     Parsed,
@@ -76,15 +77,15 @@ def apply(place: Place, text: str, answer: str) -> Applied | Refused:
     visible = shown(parsed, place)
     if old is None or visible is None:
         return Refused(reason=f"{place.path} does not define {place.name} there")
-    reading = _read(parsed, place, answer)
+    reading = _read(parsed, place, answer.replace("\r\n", "\n"))
     if isinstance(reading, Refused):
         return reading
     found, repairs = reading.lines, list(reading.repairs)
     found = _with_head(parsed, place, found, repairs)
     found = _with_docstring(parsed, place, found, repairs)
-    after = _replaced(parsed, place, found)
+    after = parsed.spliced(parsed.start(place.first_line), parsed.end(place.last_line), "\n".join(found))
     if after == text or is_same_code(place.path, text, after):
-        return Refused(reason="the answer is what stands there", same=True)
+        return Refused(reason=SAME, same=True)
     fault = static_fault(place, text, after)
     if fault.startswith("nothing defines"):
         wider = _with_additions(parsed, place, after, reading.around, repairs)
@@ -116,10 +117,13 @@ def _read(parsed: Parsed, place: Place, answer: str) -> _Reading | Refused:
                 one for one in matching if one.symbol == leaf or one.symbol.endswith(f"A.{leaf}")
             ]
             named += [(code, one) for one in (exact or matching)]
-            others += [one.symbol for one in inside if one.symbol != "A"]
+            if not _returns(place, code):
+                others += [one.symbol for one in inside if one.symbol != "A"]
             if inside:
                 break
     texts = {code[one.start : one.end].strip(): (code, one) for code, one in named}
+    if len(texts) > 1:
+        texts = _meant(parsed, place, texts)
     if len(texts) > 1:
         return Refused(reason=f"the answer defines {leaf} {len(texts)} times, each differently")
     if texts:
@@ -130,6 +134,29 @@ def _read(parsed: Parsed, place: Place, answer: str) -> _Reading | Refused:
     return _body(parsed, place, candidates, repairs)
 
 
+def _meant(
+    parsed: Parsed, place: Place, texts: dict[str, tuple[str, Definition]]
+) -> dict[str, tuple[str, Definition]]:
+    """Those of several versions that can be meant: with the decorators of the place (a property and its setter have one
+    name), and not what stands there, which an answer may show first.
+    """
+    there = parsed.lines[place.first_line - 1 : place.last_line]
+    decorators = [line.strip() for line in _decorators(there)]
+    alike = {
+        text: one
+        for text, one in texts.items()
+        if [line.strip() for line in _decorators(text.split("\n"))] == decorators
+    }
+    texts = alike or texts
+    old = "".join(_bare("\n".join(there)))
+    return {text: one for text, one in texts.items() if _bare(text) != old} or texts
+
+
+def _bare(code: str) -> str:
+    """The code without blanks and docstring."""
+    return "".join(re.sub(r"(\"\"\"|\'\'\').*?\1", "", code, count=1, flags=re.DOTALL).split())
+
+
 def _as_files(place: Place, block: str) -> Iterator[str]:
     """The code as a file: moved to the left, and a bare method of ECMAScript in a class."""
     code = _dedented(block)
@@ -138,10 +165,20 @@ def _as_files(place: Place, block: str) -> Iterator[str]:
         yield f"{BARE_METHOD}\n{code}\n}}\n"
 
 
+def _returns(place: Place, code: str) -> bool:
+    """Whether the code returns something outside of any definition, so that it is a body."""
+    tree = tree_of(code.encode("utf-8", "surrogatepass"), place.path)
+    return tree is not None and any(one.type == "return_statement" for one in tree.root_node.named_children)
+
+
 def _dedented(code: str) -> str:
-    lines = [line.expandtabs(4) if line.lstrip(" ").startswith("\t") else line for line in code.split("\n")]
-    least = min((len(indent_of(line)) for line in lines if line.strip()), default=0)
-    return "\n".join(line[least:] if line.strip() else "" for line in lines)
+    """The code moved to the left by the indentation that all its lines share."""
+    lines = code.split("\n")
+    indents = [indent_of(line) for line in lines if line.strip()]
+    shared = min(indents, key=len, default="")
+    while not all(indent.startswith(shared) for indent in indents):
+        shared = shared[:-1]
+    return "\n".join(line.removeprefix(shared) if line.strip() else "" for line in lines)
 
 
 def _without_prose(answer: str) -> str:
@@ -160,12 +197,13 @@ def _found(
     if f"\n{indent}{lines[0].strip()}" not in f"\n{answer}":
         repairs.append("indentation")
     fixed = _strings(place.path, code, line_at(code, one.start), len(lines))
-    return _Reading(lines=_moved(lines, indent, fixed), around=code, repairs=tuple(repairs))
+    moved = _moved(lines, indent, fixed, tabs=_uses_tabs(parsed, place))
+    return _Reading(lines=moved, around=code, repairs=tuple(repairs))
 
 
 def _strings(path: str, code: str, first: int, count: int) -> frozenset[int]:
     """Which of the lines, from 0, begin within a string, so that their blanks belong to it."""
-    tree = tree_of(code.encode("utf-8", "replace"), path)
+    tree = tree_of(code.encode("utf-8", "surrogatepass"), path)
     rows: set[int] = set()
     for node in [] if tree is None else walk(tree.root_node):
         if node.type in STRINGS:
@@ -173,8 +211,13 @@ def _strings(path: str, code: str, first: int, count: int) -> frozenset[int]:
     return frozenset(row - first + 1 for row in rows if 0 <= row - first + 1 < count)
 
 
-def _moved(lines: list[str], indent: str, fixed: frozenset[int]) -> list[str]:
+def _moved(lines: list[str], indent: str, fixed: frozenset[int], *, tabs: bool = False) -> list[str]:
+    """The lines with another indentation; in `tabs`, what they are indented by beyond the first one becomes tabs."""
     own = indent_of(lines[0])
+    deeper = [
+        indent_of(line.removeprefix(own)) for at, line in enumerate(lines) if at not in fixed and line.strip()
+    ]
+    unit = min((one for one in deeper if one.strip("\t")), key=len, default="")
     moved = []
     for number, line in enumerate(lines):
         if number in fixed:
@@ -182,8 +225,17 @@ def _moved(lines: list[str], indent: str, fixed: frozenset[int]) -> list[str]:
         elif not line.strip():
             moved.append("")
         else:
-            moved.append(indent + line.removeprefix(own) if line.startswith(own) else indent + line.lstrip())
+            rest = line.removeprefix(own) if line.startswith(own) else line.lstrip()
+            inner = indent_of(rest)
+            if tabs and unit:
+                rest = inner.replace(unit, "\t") + rest[len(inner) :]
+            moved.append(indent + rest)
     return moved
+
+
+def _uses_tabs(parsed: Parsed, place: Place) -> bool:
+    """Whether the place is indented by tabs."""
+    return any(line.startswith("\t") for line in parsed.lines[place.first_line - 1 : place.last_line])
 
 
 def _body(parsed: Parsed, place: Place, blocks: list[str], repairs: list[str]) -> _Reading | Refused:
@@ -198,11 +250,11 @@ def _body(parsed: Parsed, place: Place, blocks: list[str], repairs: list[str]) -
     if closing and (not head[-1].rstrip().endswith("{") or closing[0].strip().rstrip(";,") != "}"):
         return Refused(reason="the answer is no definition")
     fixed = _strings(place.path, "\n".join(body), 1, len(body))
-    lines = [*head, *_moved(body, visible.indent, fixed), *closing]
+    lines = [*head, *_moved(body, visible.indent, fixed, tabs=_uses_tabs(parsed, place)), *closing]
     alone = "\n".join(_dedented("\n".join(lines)).split("\n")) + "\n"
     wrapped = alone if is_python(place.path) or "function" in head[-1] else f"{BARE_METHOD}\n{alone}}}\n"
-    tree = tree_of(wrapped.encode("utf-8", "replace"), place.path)
-    statements = tree_of(("\n".join(body) + "\n").encode("utf-8", "replace"), place.path)
+    tree = tree_of(wrapped.encode("utf-8", "surrogatepass"), place.path)
+    statements = tree_of(("\n".join(body) + "\n").encode("utf-8", "surrogatepass"), place.path)
     if tree is None or tree.root_node.has_error or statements is None:
         return Refused(reason="the answer is neither the definition nor its body")
     if all(
@@ -261,7 +313,7 @@ def _with_docstring(parsed: Parsed, place: Place, lines: list[str], repairs: lis
         return lines
     text = "\n".join(parsed.lines[old.start_point.row : old.end_point.row + 1])
     code = _dedented_whole(lines)
-    tree = tree_of(code.encode("utf-8", "replace"), place.path)
+    tree = tree_of(code.encode("utf-8", "surrogatepass"), place.path)
     leaf = place.name.rpartition(".")[2]
     found = next(
         (
@@ -289,26 +341,18 @@ def _dedented_whole(lines: list[str]) -> str:
     return "\n".join(line.removeprefix(own) for line in lines) + "\n"
 
 
-def _replaced(parsed: Parsed, place: Place, lines: list[str]) -> str:
-    end = "\r\n" if "\r\n" in parsed.text else "\n"
-    start, stop = parsed.start(place.first_line), parsed.end(place.last_line)
-    return (parsed.raw[:start] + end.join(lines).encode("utf-8", "replace") + parsed.raw[stop:]).decode(
-        "utf-8", "replace"
-    )
-
-
 def _with_additions(parsed: Parsed, place: Place, after: str, around: str, repairs: list[str]) -> str:
     """The file with those imports and helpers of the answer that its definition needs and the file lacks."""
     known = {line.strip() for line in parsed.lines}
     lines = around.split("\n")
     imports = [
         "\n".join(lines[first - 1 : last])
-        for first, last in import_lines(around.encode("utf-8", "replace"), place.path)
+        for first, last in import_lines(around.encode("utf-8", "surrogatepass"), place.path)
     ]
     new = [one for one in imports if one.strip() not in known]
     end = "\r\n" if "\r\n" in after else "\n"
     if new:
-        rows = import_lines(after.encode("utf-8", "replace"), place.path)
+        rows = import_lines(after.encode("utf-8", "surrogatepass"), place.path)
         at = rows[-1][1] if rows else 0
         there = after.split(end)
         after = end.join([*there[:at], *new, *there[at:]])

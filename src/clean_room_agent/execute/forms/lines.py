@@ -7,6 +7,7 @@ from clean_room_agent.execute.forms.asking import form_inputs, sampling_of
 from clean_room_agent.execute.forms.checks import is_same_code, static_fault
 from clean_room_agent.execute.forms.function import MOST_DRAWS, FormRequest
 from clean_room_agent.execute.forms.place import (
+    SAME,
     Applied,
     Assignment,
     Parsed,
@@ -64,14 +65,10 @@ def apply(place: Place, text: str, answer: tuple[str, str]) -> Applied | Refused
         indent + line.removeprefix(own) if line.startswith(own) else _outdented(line, own, indent)
         for line in after
     ]
-    end = "\r\n" if "\r\n" in text else "\n"
-    stop = parsed.end(last + 1) if new else parsed.starts[last + 1]
-    written = end.join(line.rstrip() for line in new)
-    result = (
-        parsed.raw[: parsed.start(first + 1)] + written.encode("utf-8", "replace") + parsed.raw[stop:]
-    ).decode("utf-8", "replace")
+    stop = parsed.end(last + 1) if new else min(parsed.starts[last + 1], len(parsed.raw))
+    result = parsed.spliced(parsed.start(first + 1), stop, "\n".join(line.rstrip() for line in new))
     if result == text or is_same_code(place.path, text, result):
-        return Refused(reason="the answer is what stands there", same=True)
+        return Refused(reason=SAME, same=True)
     fault = static_fault(place, text, result)
     if fault:
         return Refused(reason=fault)
@@ -85,7 +82,7 @@ def _outdented(line: str, own: str, indent: str) -> str:
 
 
 def _trimmed(block: str) -> list[str]:
-    lines = block.split("\n")
+    lines = block.replace("\r\n", "\n").split("\n")
     while lines and not lines[0].strip():
         lines.pop(0)
     while lines and not lines[-1].strip():

@@ -3,6 +3,7 @@
 The goal is told in several ways, of which each reaches faults that the others miss, and more than drawing again does.
 """
 
+import itertools
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText,
 from clean_room_agent.execute.forms.checks import is_same_code, static_fault
 from clean_room_agent.execute.forms.masks import Mask, line_masks, other_masks
 from clean_room_agent.execute.forms.place import (
+    SAME,
     Applied,
     Assignment,
     Parsed,
@@ -26,11 +28,11 @@ from clean_room_agent.execute.forms.place import (
     wrapped,
 )
 from clean_room_agent.llm.filling import FillRequest
-from clean_room_agent.llm.token_estimator import count_pieces
+from clean_room_agent.llm.token_estimator import count_pieces, estimate
 from clean_room_agent.llm.transport import Sampling
 
-ROWS_BEFORE, ROWS_BEHIND = 60, 25
-"""Lines of a long definition that are shown around a mask; behind it fewer, as some servers read less there."""
+TOKENS_BEFORE, TOKENS_BEHIND = 900, 400
+"""Of the lines around a mask that are shown, nearest first; behind it fewer, as some servers read less there."""
 MOST_GOALS = 2
 WARM = 2
 """Draws of the likeliest masks, after all greedy ones."""
@@ -122,7 +124,7 @@ def apply(place: Place, text: str, mask: Mask, answer: str) -> Applied | Refused
     for written, repairs in _readings(parsed, mask, answer):
         after = _replaced(parsed, mask, written)
         if after == text or is_same_code(place.path, text, after):
-            return Refused(reason="the answer is what stands there", same=True)
+            return Refused(reason=SAME, same=True)
         fault = static_fault(place, text, after)
         if not fault:
             return Applied(text=after, repairs=repairs)
@@ -151,17 +153,20 @@ class _Builder:
         self._assignment = assignment
         self._goals = [goal for goal in assignment.goals if goal.call and goal.wanted][:MOST_GOALS]
         self._python = is_python(parsed.path)
+        self._counted: dict[str, int] = {}
         self._mark = "# " if self._python else "// "
 
     def request(self, mask: Mask, telling: Telling, draw: int) -> MaskedRequest:
         parsed, visible = self._parsed, self._shown
         body = visible.body
-        above = tuple(row for row in body if row.number < mask.first_line)[-ROWS_BEFORE:]
-        behind = tuple(row for row in body if row.number > mask.last_line)[:ROWS_BEHIND]
+        above = self._nearest([row for row in reversed(body) if row.number < mask.first_line], TOKENS_BEFORE)[
+            ::-1
+        ]
+        behind = self._nearest([row for row in body if row.number > mask.last_line], TOKENS_BEHIND)
         first = parsed.start(mask.first_line) if mask.first_line <= len(parsed.lines) else mask.start
-        lead = parsed.raw[first : mask.start].decode("utf-8", "replace")
+        lead = parsed.piece(first, mask.start)
         last_end = parsed.end(mask.last_line) if mask.kind != "gap" else mask.end
-        rest = parsed.raw[mask.end : last_end].decode("utf-8", "replace")
+        rest = parsed.piece(mask.end, last_end)
         before = compose(
             (
                 visible.sourced(visible.heads),
@@ -194,6 +199,16 @@ class _Builder:
             ),
         )
 
+    def _nearest(self, rows: list[Row], most: int) -> tuple[Row, ...]:
+        """The first rows, as far as their tokens fit."""
+        totals = itertools.accumulate(self._tokens(row.text) for row in rows)
+        return tuple(row for row, total in zip(rows, totals, strict=True) if total <= most)
+
+    def _tokens(self, line: str) -> int:
+        if line not in self._counted:
+            self._counted[line] = estimate(f"{line}\n")
+        return self._counted[line]
+
     def _line(self, text: str, number: int) -> SourcedText:
         return sourced(
             text, PromptSource.FILE, path=self._parsed.path, symbol=self._shown.symbol, number=number
@@ -207,7 +222,7 @@ class _Builder:
         return ("\n\n\n", *((f"\n{following}",) if following else ()))
 
     def _most_tokens(self, mask: Mask) -> int:
-        written = self._parsed.raw[mask.start : mask.end].decode("utf-8", "replace")
+        written = self._parsed.piece(mask.start, mask.end)
         return min(24 + 2 * count_pieces(written), MOST_TOKENS)
 
     def _above(self, telling: Telling) -> SourcedText:
@@ -295,7 +310,7 @@ def _sampling(draw: int) -> Sampling:
 
 def _readings(parsed: Parsed, mask: Mask, answer: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The answer as it may be meant, the most literal first."""
-    written = answer.rstrip()
+    written = answer.replace("\r\n", "\n").rstrip()
     if mask.kind == "part":
         if written.strip():
             yield written.strip() if not answer[:1].isspace() else written, ()
@@ -315,12 +330,9 @@ def _readings(parsed: Parsed, mask: Mask, answer: str) -> Iterator[tuple[str, tu
 
 
 def _replaced(parsed: Parsed, mask: Mask, written: str) -> str:
-    """The file with this in place of the mask, in the file's own line ends."""
-    start, end = mask.start, mask.end
-    end_of_line = b"\r\n" if b"\r\n" in parsed.raw else b"\n"
-    new = written.encode("utf-8", "replace").replace(b"\n", end_of_line)
+    """The file with this in place of the mask; a line of which nothing is left goes with its end."""
     if mask.kind == "gap":
-        new += end_of_line
-    elif mask.whole_lines and not new:
-        end = min(parsed.starts[mask.last_line], len(parsed.raw))
-    return (parsed.raw[:start] + new + parsed.raw[end:]).decode("utf-8", "replace")
+        written += "\n"
+    elif mask.whole_lines and not written:
+        return parsed.spliced(mask.start, min(parsed.starts[mask.last_line], len(parsed.raw)), "")
+    return parsed.spliced(mask.start, mask.end, written)

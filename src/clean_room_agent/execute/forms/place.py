@@ -18,6 +18,9 @@ from clean_room_agent.artifacts.prompt_sources import (
 from clean_room_agent.execute.edits.definitions import NAMED, Definition, definitions
 from clean_room_agent.syntax import grammar_of, tree_of
 
+SAME = "the answer is what stands there"
+"""Why an answer that changes nothing is no candidate."""
+
 
 class Place(Struct, frozen=True, kw_only=True):
     """A definition, in a file with a known text."""
@@ -100,7 +103,7 @@ class Parsed:
     def __init__(self, path: str, text: str) -> None:
         self.path = path
         self.text = text
-        self.raw = text.encode("utf-8", "replace")
+        self.raw = text.encode("utf-8", "surrogatepass")
         self.lines = [line.removesuffix("\r") for line in text.split("\n")]
         self.starts = [0]
         for line in self.raw.split(b"\n"):
@@ -115,6 +118,16 @@ class Parsed:
         """Behind the last byte of a line, without its line end."""
         end = self.starts[line] - 1
         return end - 1 if self.raw[end - 1 : end] == b"\r" and end > self.starts[line - 1] else end
+
+    def piece(self, start: int, end: int) -> str:
+        """The text between two bytes."""
+        return self.raw[start:end].decode("utf-8", "surrogatepass")
+
+    def spliced(self, start: int, end: int, new: str) -> str:
+        """The file's text with `new`, in the file's own line ends, in place of the bytes from `start` to `end`."""
+        if "\r\n" in self.text:
+            new = new.replace("\n", "\r\n")
+        return self.piece(0, start) + new + self.piece(end, len(self.raw))
 
     def node(self, place: Place) -> Node | None:
         """The node of the place's definition, without its decorators; None if it is not there."""

@@ -12,7 +12,7 @@ from clean_room_agent.execute.forms import function, lines, masked
 from clean_room_agent.execute.forms.function import FormRequest
 from clean_room_agent.execute.forms.masked import MaskedRequest
 from clean_room_agent.execute.forms.masks import Mask
-from clean_room_agent.execute.forms.place import Applied, Assignment, Parsed, Place, Refused, shown
+from clean_room_agent.execute.forms.place import SAME, Applied, Assignment, Parsed, Place, Refused, shown
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.direct.candidates import Candidate
 from clean_room_agent.orchestrator.direct.goal_runs import GoalRun
@@ -60,20 +60,15 @@ class Questions:
 
     def rounds(self, candidates: Sequence[Candidate]) -> Iterator[list[Question]]:
         """Each is made when the candidates of the ones before are known."""
-        sweeps = [_Sweep(self._models, target, self._assignment) for target in self._targets]
+        sweeps = [_Sweep(self._models, target, self._assignment, candidates) for target in self._targets]
         worded = sweeps[:WORDED_PLACES]
-        unwritten = [sweep for sweep in sweeps if sweep.is_stub]
-        if unwritten:
-            yield from (
-                [*sweep.worded(1), *sweep.worded(DRAWS_AT_A_TIME)] for sweep in unwritten[:WORDED_PLACES]
-            )
-        if self._fills:
-            yield from (sweep.gaps() for sweep in sweeps)
+        filled = [sweep for sweep in sweeps if self._fills and not sweep.is_stub]
+        yield from (sweep.worded(1 + DRAWS_AT_A_TIME) for sweep in worded if sweep.is_stub)
+        yield from (sweep.gaps() for sweep in filled)
         yield [question for sweep in worded for question in sweep.worded(1)]
         yield from self._nearer(candidates)
         for _ in range(function.MOST_DRAWS):
-            if self._fills:
-                yield from (sweep.gaps() for sweep in sweeps)
+            yield from (sweep.gaps() for sweep in filled)
             yield from (sweep.worded(DRAWS_AT_A_TIME) for sweep in worded)
 
     def _nearer(self, candidates: Sequence[Candidate]) -> Iterator[list[Question]]:
@@ -86,11 +81,12 @@ class Questions:
             moved = _moved(target, one.text)
             if moved is None:
                 continue
-            from_there = _Sweep(self._models, moved, self._assignment, base=f"from {one.number} ")
             if self._fills:
-                yield from_there.gaps()
+                base = f"from {one.number} "
+                yield _Sweep(self._models, moved, self._assignment, candidates, base=base).gaps()
+            base = f"after {one.number} "
             yield _Sweep(
-                self._models, target, self._assignment, base=f"after {one.number} ", failed=_told(one)
+                self._models, target, self._assignment, candidates, base=base, failed=_told(one)
             ).worded(1)
 
 
@@ -102,6 +98,7 @@ class _Sweep:
         models: ModelClient,
         target: Target,
         assignment: Assignment,
+        candidates: Sequence[Candidate],
         *,
         base: str = "",
         failed: str = "",
@@ -109,6 +106,9 @@ class _Sweep:
         self._models = models
         self._target = target
         self._base = base
+        self._candidates = candidates
+        self._likeliest: dict[str, Mask] = {}
+        """By question: what the likeliest answer was asked for."""
         self._natural: set[Mask] = set()
         place, text = target.place, target.text
         self._form = lines if place.last_line - place.first_line >= LONG else function
@@ -123,7 +123,12 @@ class _Sweep:
         return len(body) == 1 and body[0].rstrip(";").startswith(STUBS)
 
     def gaps(self) -> list[Question]:
-        """The next ones that a model fills."""
+        """The next ones that a model fills, without those that it would leave as they are for as long as there are others."""
+        self._natural.update(
+            self._likeliest[one.item]
+            for one in self._candidates
+            if one.fault == SAME and one.item in self._likeliest
+        )
         return [self._gap(request) for request in islice(self._gaps, MASKED_AT_A_TIME)]
 
     def worded(self, count: int) -> list[Question]:
@@ -132,6 +137,8 @@ class _Sweep:
 
     def _gap(self, request: MaskedRequest) -> Question:
         target, item = self._target, self._item(f"masked {request.item}")
+        if request.draw == 0:
+            self._likeliest[item] = request.mask
 
         def send(pass_id: str) -> Answered:
             reply = self._models.fill(request.fill, pass_id=pass_id, item=item)
@@ -146,10 +153,7 @@ class _Sweep:
             )
 
         def write(answer: Answered) -> str | Fault:
-            made = masked.apply(target.place, target.text, request.mask, answer.text)
-            if isinstance(made, Refused) and made.same and request.draw == 0:
-                self._natural.add(request.mask)
-            return _text(made)
+            return _text(masked.apply(target.place, target.text, request.mask, answer.text))
 
         return self._question(item, send, write)
 
