@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,21 +30,14 @@ from clean_room_agent.llm.answers import (
     repair_prompt,
     thinks,
 )
-from clean_room_agent.llm.filling import (
-    FILL_NAME,
-    FILL_PROBE_NAME,
-    LEAST_RIGHT,
-    MADE_UP_GAPS,
-    FillReply,
-    FillRequest,
-    MadeUpGap,
-    mean_logprob,
-)
 from clean_room_agent.llm.probes import ABOUT_NOTHING, PROBE_NAME, BiasStore, ProofStore, WindowProbe
 from clean_room_agent.llm.prompt import InputsT, Prompt, Shape
 from clean_room_agent.llm.request_sender import Exchanged, Question, RequestSender, Timing, request_tokens
 from clean_room_agent.llm.router import ModelConfig, ModelRouter, Window
 from clean_room_agent.llm.transport import RawAnswer, Sampling, Transport
+
+if TYPE_CHECKING:
+    from clean_room_agent.llm.filling import FillReply, FillRequest, MadeUpGap
 
 EXAMPLE_LEFT_OUT = "(left out here: answer about the task below)"
 """Stands for a prompt's example once the model has copied one in the task."""
@@ -180,14 +173,14 @@ class ModelClient:
 
     def fill(
         self,
-        request: FillRequest,
+        request: "FillRequest",
         *,
         pass_id: str,
         stage: str = "",
         item: str = "",
         role: Role = "coding",
         tag: str = "",
-    ) -> FillReply:
+    ) -> "FillReply":
         """Ask for the text of a gap, of the role's model or of the model `tag`. Ask only a model that `can_fill`.
 
         Raises:
@@ -195,6 +188,8 @@ class ModelClient:
             ModelError: the server failed, even after the configured retries.
             ReplayMismatch: the recording holds another call here.
         """
+        from clean_room_agent.llm.filling import FILL_NAME, FillReply, mean_logprob
+
         model = self._router.resolve(role, FILL_NAME, stage, tag=tag)
         question = _gap_question(request, model)
         _require_fit(question, FILL_NAME)
@@ -228,6 +223,8 @@ class ModelClient:
             ModelError: the server cannot be asked, or does not have the model.
             ReplayMismatch: the recording holds no such calls.
         """
+        from clean_room_agent.llm.filling import FILL_PROBE_NAME
+
         model = self._router.resolve(role, FILL_PROBE_NAME, tag=tag)
         with self._fillers_lock:
             if model.tag not in self._fillers:
@@ -235,6 +232,8 @@ class ModelClient:
             return self._fillers[model.tag]
 
     def _fills(self, model: ModelConfig, pass_id: str) -> bool:
+        from clean_room_agent.llm.filling import LEAST_RIGHT, MADE_UP_GAPS
+
         right = 0
         for number, gap in enumerate(MADE_UP_GAPS):
             if right + len(MADE_UP_GAPS) - number < LEAST_RIGHT:
@@ -245,7 +244,9 @@ class ModelClient:
                 return False
         return right >= LEAST_RIGHT
 
-    def _is_filled(self, gap: MadeUpGap, model: ModelConfig, pass_id: str) -> bool:
+    def _is_filled(self, gap: "MadeUpGap", model: ModelConfig, pass_id: str) -> bool:
+        from clean_room_agent.llm.filling import FILL_PROBE_NAME
+
         question = _gap_question(gap.request, model)
         site = CallSite(pass_id=pass_id, call_type=FILL_PROBE_NAME, item=gap.name)
         key = None if self._biases is None else self._sender.bias_key(question, FILL_PROBE_NAME)
@@ -445,7 +446,7 @@ def _question(
     )
 
 
-def _gap_question(request: FillRequest, model: ModelConfig) -> Question:
+def _gap_question(request: "FillRequest", model: ModelConfig) -> Question:
     text = request.shown
     return Question(
         model=model,

@@ -93,7 +93,9 @@ def other_masks(parsed: Parsed, place: Place) -> Iterator[Mask]:
 
 
 def _executed(parsed: Parsed, place: Place) -> list[int]:
-    """The executed lines of the body, by rank, without those that say nothing: brackets, `else:`."""
+    """The executed lines of the body, by rank, without those that say nothing: brackets, `else:`. (A `pass` may stand where
+    something was lost.)
+    """
     first, last = _body_rows(parsed, place)
     return [
         line
@@ -119,7 +121,7 @@ def _says_something(line: str) -> bool:
     bare = line.strip().rstrip(":{").strip("(){}[]; ,")
     return (
         bool(bare)
-        and bare not in {"else", "try", "finally", "do", "pass", '"""', "'''"}
+        and bare not in {"else", "try", "finally", "do", '"""', "'''"}
         and not line.strip().startswith(("#", "//", "*", "/*", "@"))
     )
 
