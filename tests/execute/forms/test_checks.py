@@ -1,6 +1,7 @@
 import pytest
 
-from clean_room_agent.execute.forms.checks import is_same_code, static_fault, undefined_names
+from clean_room_agent.execute.edits.static_checks import undefined_names
+from clean_room_agent.execute.forms.checks import is_same_code, static_fault
 from clean_room_agent.execute.forms.place import Place
 
 KNOWN = {
@@ -24,18 +25,18 @@ KNOWN = {
 
 @pytest.mark.parametrize("path", KNOWN)
 def test_what_a_file_defines_in_any_way_is_not_undefined(path: str) -> None:
-    assert undefined_names(path, KNOWN[path]) == frozenset()
+    assert frozenset(undefined_names(path, "", KNOWN[path])) == frozenset()
 
 
 @pytest.mark.parametrize("path", KNOWN)
 def test_what_nothing_defines_is_found(path: str) -> None:
     line = "print(gone)\n" if path == "a.py" else "console.log(gone);\n"
-    assert undefined_names(path, KNOWN[path] + line) == {"gone"}
+    assert frozenset(undefined_names(path, "", KNOWN[path] + line)) == {"gone"}
 
 
 def test_where_names_are_imported_all_at_once_nothing_is_said() -> None:
-    assert undefined_names("a.py", "from x import *\ngone()\n") == frozenset()
-    assert undefined_names("a.py", "def f(:\n") == frozenset()
+    assert undefined_names("a.py", "", "from x import *\ngone()\n") == {}
+    assert undefined_names("a.py", "", "def f(:\n") == {}
 
 
 FAULTS = [
@@ -43,11 +44,11 @@ FAULTS = [
     (
         "def f(a):\n    return a\n",
         "def f(a):\n    b\nreturn a\n",
-        "cannot be compiled: 'return' outside function",
+        "outside function",
     ),
     ("def f(a):\n    return a\n", "def g(a):\n    return a\n", "no longer defines f"),
-    ("def f(a):\n    return a\n", "def f(a):\n    return b\n", "nothing defines the name b"),
-    ("def f(a):\n    c = a\n    return c\n", "def f(a):\n    return c\n", "nothing defines the name c"),
+    ("def f(a):\n    return a\n", "def f(a):\n    return b\n", "nothing defines b"),
+    ("def f(a):\n    c = a\n    return c\n", "def f(a):\n    return c\n", "nothing defines c"),
     ("def f(a):\n    return a\n\n\nX = 1\n", "def f(a):\n    return a + 1\n\n\nX = 1\n", ""),
     ("def f(a):\n    return b\n", "def f(a):\n    return b + 1\n", ""),
     ("def f(:\n", "def f(: 1\n", ""),
