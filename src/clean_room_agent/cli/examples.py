@@ -45,6 +45,10 @@ EXAMPLES: Mapping[str, Examples] = {
             "cra solve --issue issue.md --samples 4 --apply",
             "a long task; 4 answers an attempt; apply it",
         ),
+        (
+            "cra solve 'The shares must add up' --check 'assert sum(split(100, 3)) == 100' --file till/money.py",
+            "what shows that it is done, and where it is",
+        ),
         ("cra solve --plan plan.json", "follow a reviewed plan"),
         ("cra solve --resume @ --hint 'round half up'", "continue the newest run"),
     ),
