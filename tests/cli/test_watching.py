@@ -52,7 +52,7 @@ def test_a_terminal_shows_what_is_asked_and_how_it_comes(till: Project) -> None:
     assert "writing the edits · " in shown
     assert "asking implement" in shown
     assert " tokens" in shown
-    assert "complete: shown by " in shown
+    assert "complete: shown by" in shown
     call = next(
         line for line in shown.splitlines() if line.lstrip().startswith("call ") and "implement" in line
     )

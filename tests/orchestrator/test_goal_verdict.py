@@ -13,9 +13,9 @@ from clean_room_agent.orchestrator.goal_verdict import (
     NOTHING_WILL,
     ONLY_CHANGED,
     CommandRun,
+    changed_goals,
     goal_outcomes,
     has_open_goal,
-    may_be_changed,
     repository_goals,
     told_at_first,
     verdict_of,
@@ -98,6 +98,13 @@ def test_what_passes_only_with_changed_tests_is_not_green() -> None:
     base = ran({A: "failed"})
     (seen,) = goal_outcomes(repository_goals(base), base, ran({A: "passed"}), (ran({A: "failed"}),))
     assert (seen.green, seen.after) == (False, ONLY_CHANGED)
+
+
+def test_a_run_of_some_goal_tests_says_nothing_of_the_others() -> None:
+    base = ran({A: "failed", B: "failed"})
+    final, again = ran({A: "passed", B: "passed"}), ran({B: "failed"})
+    seen = goal_outcomes(repository_goals(base), base, final, again=((B,), again))
+    assert [(one.name, one.green) for one in seen] == [(A, True), (B, False)]
 
 
 @pytest.mark.parametrize(
@@ -221,7 +228,7 @@ def test_a_command_has_to_hold_with_the_tests_restored() -> None:
     ],
 )
 def test_a_goal_test_may_stand_in_a_changed_file(goal: GoalTest, changed: set[str], *, may: bool) -> None:
-    assert may_be_changed(Goals(tests=(goal,)), changed) is may
+    assert (changed_goals(Goals(tests=(goal,)), changed) == (goal.name,)) is may
 
 
 def test_red_goal_tests_that_were_added_do_not_fail_the_gate() -> None:

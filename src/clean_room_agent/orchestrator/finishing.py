@@ -26,8 +26,8 @@ from clean_room_agent.orchestrator.events import RunFinished
 from clean_room_agent.orchestrator.full_tests import note_tests, unstable_tests
 from clean_room_agent.orchestrator.goal_verdict import (
     CommandRun,
+    changed_goals,
     goal_outcomes,
-    may_be_changed,
     still_red,
     verdict_of,
 )
@@ -62,6 +62,8 @@ TAMPERING = re.compile(
 )
 EXAMPLE = re.compile(r"(?m)^[ \t]*>>>.*(?:\n(?![ \t]*(?:\"{3}|'{3}))[ \t]*\S.*)*")
 """An example in a docstring, with what it gives."""
+MAX_APART = 100
+"""Goal tests that are run without the others; of more, the command could be too long."""
 LANDED = frozenset({RunStatus.COMPLETE, RunStatus.UNPROVEN, RunStatus.PARTIAL, RunStatus.NEEDS_HUMAN})
 """The statuses of runs whose accepted steps are put on a branch."""
 
@@ -398,27 +400,37 @@ def _judge_restored(run: Run, baseline: TestRun, judged: _Judged, planned: Colle
 
 def _judge_goals(run: Run, baseline: TestRun, judged: _Judged) -> _Judged:
     """`judged` with what became of the goal tests: each has to pass in the result, also with the tests as
-    they were before. A file that has goal tests, and that the result changes, is restored for one more run.
+    they were before. A file that has goal tests, and that the result changes, is restored for one more run of these.
     """
-    goals, commits = run.progress.goals, run.commits
-    others = [judged.restored] if judged.restored else []
+    goals, again = run.progress.goals, None
     changed = {one.path for one in judged.touched if one.kind == "test" and one.change != "created"}
-    if judged.verdict.complete and may_be_changed(goals, changed):
-        base = commits.tree(_before(run))
-        undone = restored_changes(base, judged.touched, changed)
-        message = f"The goal tests as they were before\n\nCra-Task: {run.task.task_id}\n"
-        commit = commits.commit(undone, message, keep_as="goals-restored")
-        entry = run.journal.entry(
-            run.task.task_id, "goals_restored", TestRun, (commits.head,), upgrade=upgrade_test_run
-        )
-        again = entry.value
-        if again is None:
-            run.tests.checkout(commit)
-            again = entry.keep(run.tests.run_all("goal"))
-        note_tests(run, again, "recheck", success=again.report.whole)
-        others.append(again)
-    evidence = goal_outcomes(goals, baseline, judged.final, others, _command_runs(run, baseline, judged))
+    names = changed_goals(goals, changed)
+    if judged.verdict.complete and names:
+        again = (names, _run_goals_restored(run, judged, names, changed))
+    others = [judged.restored] if judged.restored else []
+    ends = _command_runs(run, baseline, judged)
+    evidence = goal_outcomes(goals, baseline, judged.final, others, again, ends)
     return replace(judged, evidence=evidence)
+
+
+def _run_goals_restored(
+    run: Run, judged: _Judged, names: tuple[str, ...], changed: Collection[str]
+) -> TestRun:
+    """The run of these goal tests, or of all tests, on the result with the `changed` test files as they were before."""
+    commits = run.commits
+    undone = restored_changes(commits.tree(_before(run)), judged.touched, changed)
+    message = f"The goal tests as they were before\n\nCra-Task: {run.task.task_id}\n"
+    commit = commits.commit(undone, message, keep_as="goals-restored")
+    entry = run.journal.entry(
+        run.task.task_id, "goals_restored", TestRun, (commits.head, *names), upgrade=upgrade_test_run
+    )
+    again = entry.value
+    if again is None:
+        run.tests.checkout(commit)
+        some = run.tests.run_some(judged.final, names, "goal") if len(names) <= MAX_APART else None
+        again = entry.keep(some or run.tests.run_all("goal"))
+    note_tests(run, again, "recheck", success=again.report.whole)
+    return again
 
 
 def _command_runs(run: Run, baseline: TestRun, judged: _Judged) -> dict[str, list[CommandRun]]:

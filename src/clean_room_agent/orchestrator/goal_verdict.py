@@ -71,17 +71,21 @@ def goal_outcomes(
     baseline: TestRun,
     final: TestRun,
     others: Sequence[TestRun] = (),
+    again: tuple[Collection[str], TestRun] | None = None,
     commands: Mapping[str, Sequence[CommandRun]] | None = None,
 ) -> tuple[GoalOutcome, ...]:
     """What became of each goal test, but of at most `MAX_RED` that are red and the repository's: green are those that pass in
-    `final` and in all of `others`, which are runs of the result with tests as they were before. `commands` says how the
-    goals' commands ended each time, by command.
+    `final` and in all of `others`, which are runs of the result with tests as they were before; those named in `again` also in its run, which need not have others. `commands`
+    says how the goals' commands ended each time, by command.
     """
-    runs = (final, *others)
+
+    def runs(name: str) -> tuple[TestRun, ...]:
+        return (final, *others, again[1]) if again is not None and name in again[0] else (final, *others)
+
     seen = tuple(
-        _of_command(goal, baseline, runs, (commands or {}).get(goal.command, ()))
+        _of_command(goal, baseline, (final, *others), (commands or {}).get(goal.command, ()))
         if goal.command
-        else _of_test(goal, baseline, runs)
+        else _of_test(goal, baseline, runs(goal.name))
         for goal in goals.tests
     )
     left = [one for one in seen if not one.green and one.source is GoalSource.REPOSITORY][MAX_RED:]
@@ -118,16 +122,18 @@ def has_open_goal(evidence: Collection[GoalOutcome]) -> bool:
     return any(one.trust != "hint" and not one.green for one in evidence)
 
 
-def may_be_changed(goals: Goals, changed: Collection[str]) -> bool:
-    """Whether a goal test may stand in one of the `changed` test files, as far as its name shows."""
-    return bool(changed) and any(
-        not goal.command
+def changed_goals(goals: Goals, changed: Collection[str]) -> tuple[str, ...]:
+    """The goal tests that may stand in one of the `changed` test files, as far as their names show."""
+    return tuple(
+        goal.name
+        for goal in goals.tests
+        if changed
+        and not goal.command
         and (
             goal.path in changed
             or is_in(goal.name, changed)
             or not (goal.path or is_of_file(goal.name) or file_part(goal.name) != goal.name)
         )
-        for goal in goals.tests
     )
 
 
