@@ -75,7 +75,10 @@ def test_before_anything_is_asked_the_user_is_told_what_will_show_it() -> None:
     other = GoalTest(name=B, source=GoalSource.REPOSITORY)
     assert told_at_first(Goals(tests=(stated, hint))) == (f"shown by {A}: [9, 0], wanted [9, 0, 0]",)
     assert told_at_first(Goals(tests=(other, stated))) == (f"shown by {B}: fails, and 1 more",)
-    assert told_at_first(Goals(tests=(hint,), notes=("not here",))) == ("not here", NOTHING_WILL)
+    assert told_at_first(Goals(tests=(hint,))) == (NOTHING_WILL,)
+    assert told_at_first(Goals(tests=(hint,), notes=("not here",))) == (), (
+        "it was said when they were collected"
+    )
     assert "--check" in NOTHING_WILL
 
 
@@ -92,6 +95,15 @@ def test_what_is_not_passed_is_not_green(now: Mapping[str, Outcome], after: str)
     base = ran({A: "failed"})
     (seen,) = goal_outcomes(repository_goals(base), base, ran(now))
     assert (seen.green, seen.after) == (False, after)
+
+
+def test_a_hint_that_is_in_no_tree_was_not_run() -> None:
+    hint = GoalTest(name=B, source=GoalSource.WRITTEN, code="def test_b(): ...", got="1")
+    (seen,) = goal_outcomes(Goals(tests=(hint,)), ran({A: "passed"}), ran({A: "passed"}))
+    assert (seen.green, seen.after) == (False, "")
+    stated = GoalTest(name=B, source=GoalSource.STATED, code="def test_b(): ...", got="1")
+    (seen,) = goal_outcomes(Goals(tests=(stated,)), ran({A: "passed"}), ran({A: "passed"}))
+    assert (seen.green, seen.after) == (False, "missing")
 
 
 def test_what_passes_only_with_changed_tests_is_not_green() -> None:
@@ -224,6 +236,7 @@ def test_a_command_has_to_hold_with_the_tests_restored() -> None:
         (GoalTest(name="adds two", source=GoalSource.STATED, path="test/t.js"), {"test/t.js"}, True),
         (GoalTest(name="adds two", source=GoalSource.STATED, path="test/t.js"), {"test/u.js"}, False),
         (GoalTest(name="sh: x", source=GoalSource.GIVEN, command="x"), {"tests/t.py"}, False),
+        (GoalTest(name="tests/t.py::a", source=GoalSource.WRITTEN, path="tests/t.py"), {"tests/t.py"}, False),
         (GoalTest(name="adds two", source=GoalSource.REPOSITORY), set(), False),
     ],
 )

@@ -83,6 +83,11 @@ def test_an_unproven_result_says_what_would_help(evidence: tuple[GoalOutcome, ..
     assert "--resume" not in text
 
 
+def test_a_hint_is_told_only_if_it_was_run() -> None:
+    assert "t.py::fill" in with_evidence(RunStatus.UNPROVEN, replace(HINT, green=False, after="[9]"))
+    assert "t.py::fill" not in with_evidence(RunStatus.UNPROVEN, replace(HINT, green=False, after=""))
+
+
 def test_where_a_goal_test_is_red_that_is_what_would_have_to_change() -> None:
     text = with_evidence(RunStatus.UNPROVEN, RED_GOAL, reason="still red")
     assert "--check" not in text

@@ -57,13 +57,15 @@ def repository_goals(baseline: TestRun) -> Goals:
 
 
 def told_at_first(goals: Goals) -> tuple[str, ...]:
-    """What the user is told before anything is asked: what will show that the task is done, or what would help."""
+    """What the user is told before anything is asked: what will show that the task is done, or what would help, unless the
+    goals' own notes said so when they were collected.
+    """
     deciding = [goal for goal in goals.tests if goal.trust != "hint"]
     if not deciding:
-        return (*goals.notes, NOTHING_WILL)
+        return () if goals.notes else (NOTHING_WILL,)
     first, more = deciding[0], f", and {len(deciding) - 1} more" if len(deciding) > 1 else ""
     values = ", wanted ".join(filter(None, (_line(first.got) or "fails", _line(first.wanted))))
-    return (*goals.notes, f"shown by {first.name}: {values}{more}")
+    return (f"shown by {first.name}: {values}{more}",)
 
 
 def goal_outcomes(
@@ -129,6 +131,7 @@ def changed_goals(goals: Goals, changed: Collection[str]) -> tuple[str, ...]:
         for goal in goals.tests
         if changed
         and not goal.command
+        and goal.trust != "hint"
         and (
             goal.path in changed
             or is_in(goal.name, changed)
@@ -152,6 +155,8 @@ def _of_repository(baseline: TestRun, name: str) -> GoalTest:
 
 
 def _of_test(goal: GoalTest, baseline: TestRun, runs: Sequence[TestRun]) -> GoalOutcome:
+    if goal.trust == "hint" and goal.name not in runs[0].report.outcomes:
+        return _outcome(goal, "", green=False)  # it is in no tree
     green = [_passes(goal.name, baseline, run) for run in runs]
     if all(green):
         after = _line(goal.wanted) or "passes"

@@ -244,11 +244,15 @@ def shown_by(evidence: Sequence[GoalOutcome]) -> str:
 
 def goal_lines(evidence: Sequence[GoalOutcome]) -> list[str]:
     """A line for each goal test, those that are red first; none if the only one is told as what shows it. Red tests of the
-    repository are told if no other is green, since the task need not be about them.
+    repository are told if no other is green, since the task need not be about them; hints, if they were run.
     """
     shown = [one for one in evidence if one.green]
     red = [
-        one for one in evidence if not one.green and (one.source is not GoalSource.REPOSITORY or not shown)
+        one
+        for one in evidence
+        if not one.green
+        and (one.source is not GoalSource.REPOSITORY or not shown)
+        and (one.trust != "hint" or one.after)
     ]
     told = [*red, *shown] if red or len(shown) > 1 else []
     lines = [f"{'green' if one.green else 'red'}: {one.words}" for one in told[:SHOWN]]
