@@ -64,6 +64,10 @@ CI = (
     r"|^cloudbuild\.ya?ml\Z|^\.pre-commit-config\.yaml\Z|^\.?lefthook\.ya?ml\Z"
     r"|^\.(?:buildkite|ci|tekton|woodpecker|husky|devcontainer)/"
 )
+TRANSLATION_OR_DATA = (
+    r"\.(?:pot?|mo|xlf|xliff|arb|resx|csv|tsv|jsonl|ndjson|parquet|snap|svg|lock)\Z"
+    r"|(?:^|/)(?:locales?|translations|i18n|l10n)/"
+)
 FileKind = Literal["code", "test", "side"]
 """`side`: documentation, examples, setup files, data, and build output."""
 TEST_FOLDERS = frozenset({"test", "tests", "testing", "__tests__", "spec", "specs"})
@@ -238,6 +242,11 @@ def is_code(path: str) -> bool:
 def is_test_data(path: str) -> bool:
     """Whether the file is data that tests compare with, by its name."""
     return re.search(TEST_DATA, path.lower()) is not None and not is_code(path)
+
+
+def is_translation_or_data(path: str) -> bool:
+    """Whether the file is no code, but what code reads: translations, tables, pictures, locks."""
+    return re.search(TRANSLATION_OR_DATA, path.lower()) is not None and not is_code(path)
 
 
 def is_test_support(path: str, text: str, paths: Collection[str]) -> bool:

@@ -404,6 +404,7 @@ MEALS_A_DAY = 2
 Rules:
 - search: copy whole lines from what stands under "Code to change", character for character, with their indentation.
 - search: take enough lines that they stand only once in the file. Three to ten lines are good.
+- symbol=: begin with the definition's own first line, like "def" or "class" with its name (decorators above it), and write it to its end, without the class around it.
 - Write every line out. Never write "..." or "rest unchanged".
 - Do not change the same lines in two edits.
 - Change only what the step asks for. Keep everything else as it is.

@@ -409,3 +409,35 @@ def test_an_unknown_name_is_answered_with_the_nearest() -> None:
 
 def test_the_default_stages_exist() -> None:
     assert stages_named(StagesConfig().names(), STAGES, JudgmentsConfig())
+
+
+@pytest.mark.parametrize(
+    ("mode", "role", "detail"), [("implement", "coding", "supporting"), ("plan", "reasoning", "primary")]
+)
+def test_the_definition_that_a_task_names_is_shown_whatever_a_plan_names(
+    make: Make, mode: str, role: str, detail: str
+) -> None:
+    world = make(SHOP)
+    request = context_request(
+        task="round_amount() rounds half cents down", mode=mode, role=role, files=("shop/users.py",)
+    )
+    package = world.retriever().retrieve(request).package
+    items = [(item.path, item.symbol, item.detail) for item in package.items if item.path == "shop/money.py"]
+    assert items == [("shop/money.py", "round_amount", detail)]
+    assert not world.asked("precision_batch"), "nobody is asked about what surrounds it"
+
+
+@pytest.mark.parametrize(
+    ("task", "shown"),
+    [
+        ("The total price of the cart is wrong", False),
+        ("Translate the total price of the cart", True),
+        ("Fix the total price of the cart in locale/de/cart.po", True),
+    ],
+)
+def test_translations_and_data_are_candidates_only_where_they_are_asked_for(
+    make: Make, task: str, shown: bool
+) -> None:
+    world = make({**SHOP, "locale/de/cart.po": 'msgid "total price of the cart"\nmsgstr "Summe"\n'})
+    found = world.retriever().retrieve(context_request(task=task, mode="plan", role="reasoning"))
+    assert ("locale/de/cart.po" in [entry.path for entry in found.candidates]) is shown

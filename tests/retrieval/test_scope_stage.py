@@ -41,6 +41,20 @@ def test_what_a_plan_names_is_all_that_is_in_scope(make: Make) -> None:
     assert after.decisions[-1].reason == "the plan names its files: 2 others are out"
 
 
+def test_what_defines_a_name_of_the_task_stays_in_scope_beside_a_plans_files(make: Make) -> None:
+    entry = candidate("shop/money.py", 1, 0.9)
+    entries = (
+        candidate("shop/cart.py", 0, 1.0),
+        msgspec.structs.replace(entry, reasons=("defines round_amount",)),
+        candidate("shop/users.py", 1, 0.8),
+    )
+    context = StageContext(request=context_request(), available_tokens=1000, candidates=entries)
+    stage = ScopeStage(msgspec.convert({}, JudgmentsConfig))
+    query = TaskQuery(named=("round_amount", "greet"))
+    after = stage.run(context, make(SHOP).source(), query, ThresholdJudge(threshold=0.5))
+    assert in_scope(after) == ["shop/cart.py", "shop/money.py"]
+
+
 def test_what_the_task_names_is_in_without_asking_and_the_rest_by_verdict(make: Make) -> None:
     after = narrowed(
         make(SHOP),

@@ -1,11 +1,12 @@
 """Finds the candidate files of a task: by ranking, and by what is named, imported or often changed together."""
 
+import re
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field
 
 from clean_room_agent.artifacts.context import ContextRequest, Subject, TaskQuery
-from clean_room_agent.paths import FileKind, is_side_file, is_test_file, kind_of
+from clean_room_agent.paths import FileKind, is_side_file, is_test_file, is_translation_or_data, kind_of
 from clean_room_agent.query.ranking import KIND_WEIGHTS, TOGETHER
 from clean_room_agent.query.search import SearchQuery
 from clean_room_agent.retrieval.failing_tests import file_of_test, find_tests
@@ -44,6 +45,7 @@ RUNNER_WORDS = frozenset(
     }
 )
 """Words of test runners' failure messages, which find no code."""
+TRANSLATING = re.compile(r"\b(?:translat|locali[sz]|i18n|l10n)", re.IGNORECASE)
 RANKED_SEEDS = 5
 """The best files of the ranking, whose neighbours are added along with those of the named files."""
 GAINS = {
@@ -120,6 +122,7 @@ def find_candidates(
     decisions += _bound_tier_1(pool)
     _add_neighbors(pool, source)
     decisions += _add_metadata(query, pool, source)
+    decisions += _drop_data(request, search, pool)
     ranked = pool.best(pool.files)
     ranked.sort(key=lambda path: pool.files[path].tier > 0)
     kept = [path for place, path in enumerate(ranked) if place < MAX_CANDIDATES or pool.files[path].tier == 0]
@@ -128,6 +131,19 @@ def find_candidates(
         decisions.append(Decision(stage=STAGE, subject=Subject(), included=False, reason=reason))
     top = max((found.score for found in pool.files.values()), default=0.0) or 1.0
     return tuple(_candidate(path, pool.files[path], top) for path in kept), tuple(decisions)
+
+
+def _drop_data(request: ContextRequest, search: SearchQuery, pool: _Pool) -> list[Decision]:
+    """Take out translations and data that nobody named, unless the task is about such files."""
+    if "side" in search.wanted or TRANSLATING.search(request.task):
+        return []
+    dropped = [path for path, found in pool.files.items() if found.tier > 1 and is_translation_or_data(path)]
+    if not dropped or len(dropped) == len(pool.files):
+        return []
+    for path in dropped:
+        del pool.files[path]
+    reason = f"{len(dropped)} translations and data files are out: the task is about code"
+    return [Decision(stage=STAGE, subject=Subject(), included=False, reason=reason)]
 
 
 def search_terms(request: ContextRequest, query: TaskQuery) -> Mapping[str, float]:

@@ -79,7 +79,7 @@ class PrecisionStage:
         Raises:
             RepositoryError: a file in scope differs from what was indexed.
         """
-        files = files_in_scope(context, source, query)
+        files = _without_surroundings(files_in_scope(context, source, query), context)
         targets = [
             target_of(list(pieces), files.hints, context.to_change)
             for tier, pieces in _by_file(files)
@@ -201,6 +201,14 @@ class PrecisionStage:
         )
 
 
+def _without_surroundings(files: FilesInScope, context: StageContext) -> FilesInScope:
+    """Where a plan names files, of the others only what the task names: they are in scope for that alone."""
+    if context.selections or all(scored.entry.tier > 0 for scored in files.pieces):
+        return files
+    pieces = (scored for scored in files.pieces if scored.entry.tier == 0 or _named_by_task(scored, files))
+    return replace(files, pieces=tuple(pieces))
+
+
 def _by_file(files: FilesInScope) -> list[tuple[int, list[ScoredPiece]]]:
     groups = groupby(files.pieces, key=lambda scored: (scored.entry.tier, scored.entry.path))
     return [(tier, list(pieces)) for (tier, _), pieces in groups]
@@ -238,7 +246,8 @@ def _without_asking(
         else:
             named += [scored.select("primary", reason) for scored, reason in target.chosen]
     if context.request.mode == "implement" and targets:
-        return whole, named
+        meant = [scored for scored in files.pieces if scored.entry.tier > 0 and not context.selections]
+        return whole, [*named, *(scored.select("supporting", "named by the task") for scored in meant)]
     sure = {(one.path, one.start_line) for one in named}
     open_pieces = [scored for scored in files.pieces if _may_change(scored, files)]
     if context.request.mode != "implement" and _fit(open_pieces, source, SMALL_TOKENS):

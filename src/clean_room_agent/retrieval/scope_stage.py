@@ -25,7 +25,7 @@ MAX_ROUNDS = 2
 
 
 class ScopeStage:
-    """If a plan names files, only they are in scope.
+    """If a plan names files, only they are in scope, and what defines a name of the task: a plan may be wrong.
 
     Otherwise, what the task names is in scope, and the best of the rest are judged.
     """
@@ -40,7 +40,7 @@ class ScopeStage:
     ) -> StageContext:
         """Select the files in scope, in the candidates' order."""
         if any(entry.tier == 0 for entry in context.candidates):
-            return self._named_by_plan(context)
+            return self._named_by_plan(context, query)
         waiting = [entry for entry in context.candidates if entry.tier > 1]
         named = tuple(entry.path for entry in context.candidates if entry.tier == 1)
         bound = self._config.files_to_judge([entry.score for entry in waiting])
@@ -70,8 +70,13 @@ class ScopeStage:
         verdict_of = {option.key: verdict for option, verdict in zip(options, verdicts, strict=True)}
         return self._decided(context, verdict_of, bound.reason)
 
-    def _named_by_plan(self, context: StageContext) -> StageContext:
-        files = tuple(entry for entry in context.candidates if entry.tier == 0)
+    def _named_by_plan(self, context: StageContext, query: TaskQuery) -> StageContext:
+        meant = {f"defines {name}" for name in query.named}
+        files = tuple(
+            entry
+            for entry in context.candidates
+            if entry.tier == 0 or (entry.tier == 1 and not meant.isdisjoint(entry.reasons))
+        )
         decisions = tuple(_decide(entry, None, "the plan names its files") for entry in files)
         left = len(context.candidates) - len(files)
         note = Decision(

@@ -66,7 +66,7 @@ GLOBALS_TEXT = """
     isNaN isFinite parseInt parseFloat encodeURI encodeURIComponent decodeURI decodeURIComponent escape unescape eval
     describe it test expect beforeEach afterEach beforeAll afterAll before after suite setup teardown context specify
     jest vi vitest assert should chai sinon mocha cy jasmine spyOn fail pending xit xdescribe fit fdescribe
-    suiteSetup suiteTeardown run bench onTestFinished onTestFailed importScripts registerProcessor chrome browser jquery
+    suiteSetup suiteTeardown run bench onTestFinished onTestFailed expectTypeOf assertType importScripts registerProcessor chrome browser jquery
     google gapi gtag dataLayer angular async await of get set let static yield type declare namespace abstract as from
     satisfies keyof infer is readonly unique override accessor never unknown any string number boolean object symbol bigint
 """

@@ -27,8 +27,8 @@ NEWER_SYNTAX: tuple[tuple[tuple[int, int], re.Pattern[str]], ...] = (
 """Lines that only Python from this version on can read, or reads in another way."""
 NEWER_NAMES = frozenset({"EncodingWarning", "PythonFinalizationError"})
 """Of Python's builtins, what the oldest supported version lacks."""
-INSTALLED = frozenset({"_"})
-"""What programs add to the builtins, such as gettext's function."""
+INSTALLED = frozenset({"_", "reveal_locals", "reveal_type"})
+"""What programs add to the builtins, such as gettext's function, and what only type checkers know."""
 DYNAMIC = frozenset({"exec", "globals"})
 """A module that uses these may define any name."""
 CATCHES_NAME_ERRORS = frozenset({"NameError", "Exception", "BaseException"})
