@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchEdit, PatchResult
-from clean_room_agent.execute.edits.definition_answers import NoDefinition, import_place, whole_definition
 from clean_room_agent.execute.edits.definitions import (
     SymbolSpan,
     definition_spans,
@@ -307,6 +306,8 @@ class _EditedTexts:
         if not edit.replacement.strip():
             detail = "the replacement is empty; to remove a symbol, use <search> with its text"
             return replace(report, code=EditCode.NO_MATCH, detail=detail)
+        from clean_room_agent.execute.edits.definition_answers import NoDefinition, whole_definition
+
         start, end = spans[0].start, spans[0].end
         whole = whole_definition(edit.file_path, file.text, (start, end), edit.symbol, edit.replacement)
         if isinstance(whole, NoDefinition):
@@ -368,6 +369,8 @@ class _EditedTexts:
 
     def _import(self, report: EditReport, file: _File, found: _Found) -> EditReport:
         """The report, after the imports of the new code were put where the file's are."""
+        from clean_room_agent.execute.edits.definition_answers import import_place
+
         assert file.text is not None
         place = import_place(report.file_path, file.text, found.splice.start)
         ending = "\r\n" if "\r\n" in file.text else "\n"

@@ -13,7 +13,6 @@ import symtable
 import sys
 from collections.abc import Iterator
 
-from clean_room_agent.execute.edits.script_names import undefined_in_script
 from clean_room_agent.syntax import MAX_PARSED_BYTES, grammar_of, parses_cleanly, tree_of
 
 PYTHON = "python"
@@ -81,6 +80,8 @@ def undefined_names(path: str, before: str, after: str) -> dict[str, int]:
     if grammar is None or max(map(len, (before, after))) > MAX_PARSED_BYTES:
         return {}
     if grammar != PYTHON:
+        from clean_room_agent.execute.edits.script_names import undefined_in_script
+
         return undefined_in_script(path, before, after)
     known, now = undefined_in_python(before), undefined_in_python(after)
     return {} if known is None or now is None else {one: now[one] for one in now if one not in known}

@@ -26,7 +26,6 @@ from clean_room_agent.orchestrator.steps.missing_context import (
     unshown_targets,
 )
 from clean_room_agent.orchestrator.task_evidence import task_evidence
-from clean_room_agent.orchestrator.testing.broken_imports import broken_import
 from clean_room_agent.orchestrator.testing.gate import (
     StepVerdict,
     TestFiles,
@@ -164,6 +163,8 @@ def judge(run: Run, job: StepJob, package: ContextPackage, attempt: Attempt, tes
     missing, broken = None, ""
     dead = not verdict.passed and _is_infrastructure(run, tests)
     if not verdict.passed and not dead:
+        from clean_room_agent.orchestrator.testing.broken_imports import broken_import
+
         broken = broken_import(before, tests, verdict.newly_failing)
     if not broken and (unfinished or not verdict.passed):
         missing = missing_after_tests(
