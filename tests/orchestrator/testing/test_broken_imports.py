@@ -5,7 +5,7 @@ from tests.orchestrator.testing.tiny_project import PYTEST, RunOnce
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.orchestrator.testing.broken_imports import broken_import
 from clean_room_agent.orchestrator.testing.gate import judge_step
-from clean_room_agent.orchestrator.testing.results import CommandEnd, TestReport, TestRun
+from clean_room_agent.orchestrator.testing.results import CommandEnd, Outcome, TestReport, TestRun
 
 UNITTEST = "python3 -m unittest -v"
 NODE = "node --test"
@@ -54,7 +54,9 @@ def test_a_broken_import_is_told_with_file_error_and_line(
     assert said in told
 
 
-def run_of(outcome: str, *, whole: bool = True, output: str = "", timed_out: bool = False) -> TestRun:
+def run_of(
+    outcome: Outcome = "passed", *, whole: bool = True, output: str = "", timed_out: bool = False
+) -> TestRun:
     failing = (
         FailingTest(name="t.py::a", message="NameError: name 'x' is not defined", path="a.py", line=1),
     )
@@ -73,11 +75,11 @@ def test_a_test_that_fails_by_such_an_error_while_it_runs_is_no_broken_import() 
 
 
 def test_a_run_without_results_tells_of_an_import_only_by_an_error_in_a_file() -> None:
-    before, ended = run_of("passed"), run_of("", whole=False, output="Killed")
+    before, ended = run_of("passed"), run_of(whole=False, output="Killed")
     assert broken_import(before, ended, ()) == ""
-    said = run_of("", whole=False, output="/lib.js:3\nSyntaxError: Unexpected end of input\n")
+    said = run_of(whole=False, output="/lib.js:3\nSyntaxError: Unexpected end of input\n")
     assert broken_import(before, said, ()) == ""
-    named = run_of("", whole=False, output="lib.js:3\nSyntaxError: Unexpected end of input\n")
+    named = run_of(whole=False, output="lib.js:3\nSyntaxError: Unexpected end of input\n")
     assert broken_import(before, named, ()) == (
         "the edit broke the import of lib.js: SyntaxError: Unexpected end of input (line 3); so no test runs"
     )

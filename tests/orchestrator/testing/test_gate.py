@@ -133,7 +133,7 @@ def test_a_missing_test_fails_unless_the_plan_changes_or_deletes_its_file() -> N
 def with_names(run: TestRun, **outcomes: Outcome) -> TestRun:
     """The run with further results; of keyword `u_py`, the name is u.py."""
     named = {name.replace("__", "::").replace("_py", ".py"): outcome for name, outcome in outcomes.items()}
-    return replace(run, report=replace(run.report, outcomes=run.report.outcomes | named))
+    return replace(run, report=replace(run.report, outcomes={**run.report.outcomes, **named}))
 
 
 @pytest.mark.parametrize("was", ["failed", "passed", "skipped"])
@@ -185,12 +185,11 @@ def test_a_changed_file_may_not_lose_tests_unless_that_was_meant_and_never_all()
 def test_cases_of_one_test_count_once() -> None:
     def cases(*values: str) -> TestRun:
         run = pytest_run(x="passed")
-        return replace(
-            run,
-            report=replace(
-                run.report, outcomes=run.report.outcomes | {f"u.py::a[{value}]": "passed" for value in values}
-            ),
-        )
+        outcomes: dict[str, Outcome] = {
+            **run.report.outcomes,
+            **{f"u.py::a[{value}]": "passed" for value in values},
+        }
+        return replace(run, report=replace(run.report, outcomes=outcomes))
 
     kept = TestFiles(kept=("u.py",))
     assert judge_step(cases("1", "2"), cases("3"), planned=("u.py",), files=kept).passed
