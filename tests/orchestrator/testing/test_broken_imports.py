@@ -86,7 +86,7 @@ def test_a_run_without_results_tells_of_an_import_only_by_an_error_in_a_file() -
     assert broken_import(before, replace(named, end=replace(named.end, timed_out=True)), ()) == ""
     assert broken_import(ended, named, ()) == ""
     jest = run_of(
-        "", whole=False, output="SyntaxError: src/lib.js: Unexpected token (7:5)\n    at helpers.js:9\n"
+        whole=False, output="SyntaxError: src/lib.js: Unexpected token (7:5)\n    at helpers.js:9\n"
     )
     assert "src/lib.js: SyntaxError: src/lib.js: Unexpected token (7:5) (line 7)" in broken_import(
         before, jest, ()
