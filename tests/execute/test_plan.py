@@ -68,19 +68,29 @@ def meta_plan(transport: ScriptedTransport, *, shown: ContextPackage = CONTEXT) 
     )
 
 
-def part_plan(transport: ScriptedTransport, paths: frozenset[str] = PATHS) -> Planned[PartPlan]:
+def part_plan(
+    transport: ScriptedTransport, paths: frozenset[str] = PATHS, *, meta: MetaPlan = META
+) -> Planned[PartPlan]:
     models = model_client(transport, MemorySink())
     return make_part_plan(
         models,
         CONTEXT,
         PART,
-        META,
+        meta,
         pass_id="t:part_plan:p1",
         paths=paths,
         diff="",
         limits=LIMITS,
         evidence=Evidence(),
     )
+
+
+def test_the_planner_of_a_part_is_told_of_the_whole_plan_where_there_are_other_parts() -> None:
+    other = Part(id="p2", description="Change y.", affected_files=("b.py",))
+    for meta, told in ((META, False), (MetaPlan(task_summary="Two and three.", parts=(PART, other)), True)):
+        transport = ScriptedTransport([steps_answer(step_of("s1"))])
+        part_plan(transport, meta=meta)
+        assert ("## Plan for the whole task" in transport.requests[0].prompt) is told
 
 
 def test_a_task_is_divided_into_parts() -> None:

@@ -143,7 +143,7 @@ def make_part_plan(
     """
     asked = PartAsked(
         part=part,
-        goal=meta_plan.task_summary,
+        goal=meta_plan.task_summary if len(meta_plan.parts) > 1 else "",
         diff=diff,
         evidence=evidence,
         paths=paths,
