@@ -1,0 +1,102 @@
+"""What the direct route asks, in which order, and what it goes on from."""
+
+from collections.abc import Iterator, Sequence
+
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import model_client
+from testing.client.scripted_transport import ScriptedTransport
+
+from clean_room_agent.artifacts.goals import GoalSource, GoalTest
+from clean_room_agent.execute.forms.place import SAME, Assignment, Place
+from clean_room_agent.orchestrator.direct.candidates import Candidate
+from clean_room_agent.orchestrator.direct.goal_runs import GoalRun
+from clean_room_agent.orchestrator.direct.questions import Questions, Target
+from clean_room_agent.orchestrator.direct.route import Question
+
+TEXT = """\
+def total(values):
+    result = 1
+    for value in values:
+        result += value
+    return result
+
+
+def later(values):
+    raise NotImplementedError
+"""
+GOAL = GoalTest(name="t", source=GoalSource.STATED, call="total([1])", wanted="1", got="2")
+ASSIGNMENT = Assignment(task="total([1]) gives 2, should be 1", goals=(GOAL,))
+TOTAL = Target(
+    place=Place(path="a.py", name="total", first_line=1, last_line=5, lines=(5, 4, 3, 2)), text=TEXT
+)
+LATER = Target(place=Place(path="a.py", name="later", first_line=8, last_line=9, lines=(9,)), text=TEXT)
+AT_BASE = GoalRun(green=(), said=(("t", "2"),))
+
+
+def rounds(candidates: Sequence[Candidate], *targets: Target, fills: bool = True) -> Iterator[list[Question]]:
+    models = model_client(ScriptedTransport(lambda _: ""), MemorySink(), window=8_192)
+    return Questions(models, targets, ASSIGNMENT, AT_BASE, fills=fills).rounds(candidates)
+
+
+def candidate(item: str, *, text: str = "", said: str = "", fault: str = "") -> Candidate:
+    goals = GoalRun(green=(), said=(("t", said),)) if said else None
+    return Candidate(
+        number=1,
+        item=item,
+        path="a.py",
+        symbol="total",
+        answer="",
+        call_id=1,
+        text=text,
+        fault=fault,
+        goals=goals,
+    )
+
+
+def items(questions: Sequence[Question]) -> list[str]:
+    return [one.item for one in questions]
+
+
+def test_gaps_come_before_whole_definitions_and_the_last_line_that_ran_first() -> None:
+    asked = [items(one) for one in rounds([], TOTAL)]
+    assert "masked" in asked[0][0]
+    assert "line 5" in asked[0][0]
+    first_worded = next(at for at, one in enumerate(asked) if "function" in one[0])
+    assert first_worded == 1
+    everything = [item for one in asked for item in one]
+    assert len(set(everything)) == len(everything)
+
+
+def test_what_has_still_to_be_written_is_asked_for_whole() -> None:
+    asked = [items(one) for one in rounds([], LATER) if one]
+    assert all("function" in item for one in asked for item in one)
+    assert asked[0][0] == "a.py::later function 0"
+
+
+def test_a_model_that_fills_no_gaps_is_only_asked_in_words() -> None:
+    asked = [item for one in rounds([], TOTAL, fills=False) for item in items(one)]
+    assert asked
+    assert all("function" in item for item in asked)
+
+
+def test_a_candidate_that_came_nearer_is_gone_on_from_and_its_failure_is_told() -> None:
+    candidates: list[Candidate] = []
+    asked = rounds(candidates, TOTAL)
+    next(asked)
+    candidates.append(candidate("x", text=TEXT.replace("= 1", "= 5"), said="6"))
+    later = [item for one in asked for item in items(one)]
+    assert any(item.startswith("from 1 a.py::total masked") for item in later)
+    assert any(item.startswith("after 1 a.py::total function") for item in later)
+
+
+def test_a_line_that_the_model_would_leave_comes_last_from_then_on() -> None:
+    def places_of(line: str, candidates: list[Candidate], fault: str) -> list[int]:
+        found: list[str] = []
+        for number, questions in enumerate(rounds(candidates, TOTAL)):
+            if number == 0:
+                candidates.append(candidate(questions[0].item, fault=fault))
+            found += [one.item for one in questions if "masked" in one.item]
+        return [at for at, item in enumerate(found) if f"masked {line} " in item]
+
+    first = items(next(rounds([], TOTAL)))[0].partition("masked ")[2].rpartition(" ")[0].rpartition(" ")[0]
+    assert places_of(first, [], SAME)[-1] > places_of(first, [], "it does not parse")[-1]

@@ -1,0 +1,30 @@
+"""Whole runs by the direct route: what a person sees of them, and that they are replayed."""
+
+from pathlib import Path
+
+from testing.runs.solving import make_project
+
+DIRECT = {"route": "auto"}
+
+
+def test_a_task_with_a_red_test_is_done_without_a_plan_and_replayed(tmp_path: Path) -> None:
+    till = make_project(tmp_path)
+    told = till.solve_scripted(None, solve=DIRECT)
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert "complete: shown by tests.test_money.MoneyTest.test_split_keeps_every_cent" in told.out
+    assert "asking about split: candidate 1 of 1: 4 pass" in told.err
+    assert [(row.attempt, row.outcome) for row in told.recorded.attempts] == [(1, "applied_and_passed")]
+    assert till.run_here("check", "--record")[0] == 0
+    code, out, err = till.run_here("replay", "@")
+    assert (code, out.partition(":")[0]) == (0, "the same"), err
+    shown = till.run_here("show", "@", "--why", "till/money.py")[1]
+    assert "ran 1 times under the goal tests" in shown
+
+
+def test_where_no_candidate_holds_the_run_plans(tmp_path: Path) -> None:
+    till = make_project(tmp_path)
+    spoiled = {"Write one definition anew": ["I cannot say."] * 20}
+    told = till.solve_scripted(spoiled, solve={**DIRECT, "direct_tokens": 200})
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert "asking about split: 0 candidates" in told.err
+    assert till.run_here("show", "@")[1].count("meta_plan") == 1
