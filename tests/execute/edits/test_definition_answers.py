@@ -175,6 +175,8 @@ def test_an_answer_that_changes_more_than_its_definition_is_refused_with_what() 
     )
     assert isinstance(other, NoDefinition)
     assert "also writes Bill.more" in other.reason
+    derived = repaired("Bill.split", "class Bill(Base):\n    def split(self, count):\n        return 1")
+    assert derived == "    def split(self, count):\n        return 1", "the class keeps its own bases"
     around = answered(
         "Bill.split", "class Bill:\n    rate = 3\n    def split(self, count):\n        return 1"
     )
@@ -225,6 +227,13 @@ def test_the_same_holds_for_scripts(symbol: str, answer: str, expected: str) -> 
 @pytest.mark.parametrize("answer", ["const y = 2;", "export function other(x) {\n  return 2;\n}"])
 def test_a_script_answer_that_defines_something_else_is_refused(answer: str) -> None:
     assert isinstance(answered("two", answer, "a.ts"), NoDefinition)
+
+
+def test_a_function_inside_a_value_is_not_what_the_value_defines() -> None:
+    text = "const rows = load(() => {\n  return 1;\n});\n"
+    found = whole_definition("a.js", text, (0, len(text) - 1), "rows", "return 2;")
+    assert isinstance(found, NoDefinition)
+    assert "begin with its first line, like `const rows = load(() => {`" in found.reason
 
 
 def test_what_no_syntax_knows_has_to_be_named() -> None:

@@ -27,15 +27,12 @@ FUNCTIONS = frozenset(
         "arrow_function", "function_expression", "generator_function",
     }
 )  # fmt: skip
+NAMELESS = frozenset({"arrow_function", "function_expression", "generator_function"})
+NAMING = frozenset({"variable_declarator", "public_field_definition", "field_definition"})
 CLASSES = frozenset({"class_definition", "class_declaration", "abstract_class_declaration"})
 BLOCKS = frozenset({"block", "statement_block"})
 PYTHON = frozenset({"function_definition", "class_definition"})
-HOLDERS = frozenset(
-    {
-        "variable_declarator", "lexical_declaration", "variable_declaration", "public_field_definition",
-        "field_definition",
-    }
-)  # fmt: skip
+HOLDERS = NAMING | {"lexical_declaration", "variable_declaration"}
 """Nodes that belong to the function that they give a name."""
 ENDS = frozenset({"return_statement", "raise_statement", "throw_statement"})
 QUOTES = ('"""', "'''")
@@ -209,7 +206,10 @@ def _taken_from_class(
             reason = f"it also writes {one.symbol}: write one edit for each definition"
             return NoDefinition(reason=reason)
         left = left.replace(source[one.start : one.end], "")
-    lines = {line.strip() for line in place.text.split("\n")} | {"pass", "..."}
+    lines = {line.strip() for line in place.text.split("\n")} | {"pass", "...", "}"}
+    left = re.sub(
+        rf"(?m)^(?:[\w@]+\s+)*class\s+{re.escape(holder)}\b.*[:{{]\s*$", "", left, count=1
+    )  # bases are often left out
     extra = next(
         (line.strip() for line in left.split("\n") if line.strip() and line.strip() not in lines), ""
     )
@@ -289,6 +289,8 @@ def _parts(path: str, text: str, span: tuple[int, int]) -> _Parts | None:
         body = node.child_by_field_name("body")
         if node.type not in FUNCTIONS | CLASSES or body is None:
             continue
+        if node.type in NAMELESS and (node.parent is None or node.parent.type not in NAMING):
+            return None  # inside of what is defined, as an argument
         return _parts_of(text, span, node, body, source)
     return None
 
