@@ -12,6 +12,7 @@ from clean_room_agent.execute.edits.search_replace import (
     indentation,
     line_of,
     reindented,
+    units_of,
 )
 
 TEXT = """\
@@ -227,3 +228,28 @@ def test_the_modules_example_is_as_it_says(search: str, tier: int, added: str) -
     match = find(text, search)
     assert match.tier == tier
     assert [hit.shift for hit in match.hits] == [Shift(added=added)]
+
+
+TABS = "class A:\n\tdef f(self):\n\t\treturn 1\n"
+BLANKS = TABS.replace("\t", "    ")
+
+
+@pytest.mark.parametrize(
+    ("file", "texts", "expected"),
+    [
+        (TABS, ("        for x in y:\n            z", "    z"), ("\t\tfor x in y:\n\t\t\tz", "\tz")),
+        (TABS, ("  if x:\n    y",), ("\tif x:\n\t\ty",)),
+        (TABS, ("        return 1",), ("\treturn 1",)),
+        (BLANKS, ("\tif x:\n\t\ty\n\n",), ("    if x:\n        y\n\n",)),
+        (TABS, ("\tif x:\n\t\ty",), ("\tif x:\n\t\ty",)),
+        (BLANKS, ("  x",), ("  x",)),
+        (TABS, ("   x\n     y",), ("   x\n     y",)),
+        (TABS + "    z = 1\n", ("    x",), ("    x",)),
+        (TABS, ("    x\n\ty",), ("    x\n\ty",)),
+        ("x = 1\n", ("    x",), ("    x",)),
+    ],
+)
+def test_an_answer_takes_the_units_of_its_files_indentation_where_they_are_clear(
+    file: str, texts: tuple[str, ...], expected: tuple[str, ...]
+) -> None:
+    assert units_of(file, *texts) == expected

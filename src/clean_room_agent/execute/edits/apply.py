@@ -33,6 +33,7 @@ from clean_room_agent.execute.edits.search_replace import (
     find,
     fitted,
     line_of,
+    units_of,
 )
 from clean_room_agent.execute.edits.static_checks import name_fault, syntax_fault
 
@@ -114,6 +115,9 @@ class _EditedTexts:
     def judge(self, index: int, edit: PatchEdit) -> EditReport:
         """The result of one edit; an accepted one is applied to the edited texts."""
         file = self._file(edit.file_path)
+        if file.text is not None and edit.kind in {"edit", "symbol", "insert"}:
+            search, replacement = units_of(file.text, edit.search, edit.replacement)
+            edit = replace(edit, search=search, replacement=replacement)
         refusal = refuse_path(edit, self._rules, self._package, exists=edit.file_path in self._originals)
         report = EditReport(index=index, file_path=edit.file_path, kind=edit.kind, code=EditCode.APPLIED)
         if refusal is None and file.text is None:

@@ -22,6 +22,7 @@ there is no approximate matching.
 
 from bisect import bisect_right
 from collections.abc import Callable
+from math import gcd
 
 from msgspec import Struct
 
@@ -270,6 +271,37 @@ def reindented(text: str, old: str) -> str:
         return text
     moved = shift.applied(text)
     return text if moved is None else moved
+
+
+def units_of(file: str, *texts: str) -> tuple[str, ...]:
+    """The texts of an answer, indented by the file's unit: tabs for blanks where the file is indented by tabs alone, or the
+    reverse. As they are, where either side mixes the two or an indentation is no whole number of units.
+    """
+    theirs, ours = _indentations(file), [one for text in texts for one in _indentations(text)]
+    if not (theirs and ours):
+        return texts
+    tabs = all(set(one) == {"\t"} for one in theirs) and all(set(one) == {" "} for one in ours)
+    blanks = all(set(one) == {" "} for one in theirs) and all(set(one) == {"\t"} for one in ours)
+    unit = " " * (gcd(*map(len, ours)) if tabs else min(map(len, theirs)))
+    if not (tabs or blanks) or len(unit) == 1:
+        return texts
+    return tuple(_translated(text, unit, "\t") if tabs else _translated(text, "\t", unit) for text in texts)
+
+
+def _indentations(text: str) -> list[str]:
+    return [
+        found
+        for line in text.split("\n")
+        if line.strip() and (found := line[: len(line) - len(line.lstrip())])
+    ]
+
+
+def _translated(text: str, unit: str, other: str) -> str:
+    lines = text.split("\n")
+    depths = [(len(line) - len(line.lstrip())) // len(unit) if line.strip() else 0 for line in lines]
+    return "\n".join(
+        other * depth + line[len(unit) * depth :] for depth, line in zip(depths, lines, strict=True)
+    )
 
 
 def indentation(text: str) -> str:
