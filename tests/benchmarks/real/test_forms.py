@@ -90,15 +90,21 @@ def judge(tmp_path: Path) -> Iterator[LocalJudge]:
 
 
 class Scripted(Struct):
-    """Fills lines with what is given for them."""
+    """Fills lines with what is given for them, parts of lines with nonsense, and knows nothing else."""
 
     answers: dict[int, str]
 
     def fill(self, request: MaskedRequest) -> Answered | None:
         line = request.mask.first_line
+        if request.mask.kind == "part":
+            return Answered("(", whole=True, tokens=0, logprob=None)
         if request.mask.kind != "line" or line not in self.answers:
             return None
         return Answered(self.answers[line], whole=True, tokens=10, logprob=None)
+
+
+def lines_of(tries: list[Try]) -> list[Try]:
+    return [one for one in tries if one.mask == "line"]
 
 
 def test_the_judge_runs_the_examples_of_any_text_and_says_which_lines_ran(judge: LocalJudge) -> None:
@@ -128,7 +134,7 @@ def test_a_candidate_is_judged_by_the_goal_and_then_by_the_examples_held_back(
     judge: LocalJudge, answer: str, outcome: str
 ) -> None:
     solver: Solver = Scripted(answers={13: answer, 11: "    if not values:"})  # type: ignore[assignment]
-    tries = solve("masked", FAULT, solver, judge, 100)  # type: ignore[arg-type]
+    tries = lines_of(solve("masked", FAULT, solver, judge, 100))  # type: ignore[arg-type]
     assert tries[0].outcome == outcome
     assert (tries[0].telling, tries[0].mask, tries[0].tokens) == ("comment", "line", 10)
     assert (len(tries) == 1) == (outcome in {"right", "wrong"})
@@ -143,15 +149,15 @@ def test_a_candidate_that_breaks_what_held_is_not_accepted(judge: LocalJudge) ->
     fault = SeededFault(
         **{name: getattr(FAULT, name) for name in FAULT.__struct_fields__} | {"traced": place_last}
     )
-    tries = solve("masked", fault, solver, judge, 100)  # type: ignore[arg-type]
+    tries = lines_of(solve("masked", fault, solver, judge, 100))  # type: ignore[arg-type]
     assert [one.outcome for one in tries] == ["red", "right"]
     assert tries[-1].tokens == 20
 
 
 def test_the_bound_of_tokens_ends_the_tries(judge: LocalJudge) -> None:
     solver: Solver = Scripted(answers={13: "    return 1", 11: "    if values:"})  # type: ignore[assignment]
-    assert len(solve("masked", FAULT, solver, judge, 15)) == 2  # type: ignore[arg-type]
-    assert len(solve("masked", FAULT, solver, judge, 10)) == 1  # type: ignore[arg-type]
+    assert len(lines_of(solve("masked", FAULT, solver, judge, 15))) == 2  # type: ignore[arg-type]
+    assert len(lines_of(solve("masked", FAULT, solver, judge, 10))) == 1  # type: ignore[arg-type]
 
 
 def test_answers_are_kept_by_what_was_asked(tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
+import pytest
+
 from clean_room_agent.artifacts.goals import GoalSource, GoalTest, TracedFunction
 from clean_room_agent.artifacts.prompt_sources import PromptSource
 from clean_room_agent.execute.forms import masked
 from clean_room_agent.execute.forms.checks import lost_definitions
-from clean_room_agent.execute.forms.masks import Mask, line_masks, other_masks
+from clean_room_agent.execute.forms.masks import Mask, masks_by_line
 from clean_room_agent.execute.forms.place import Applied, Assignment, Parsed, Place, Refused, place_of
 from clean_room_agent.llm.token_estimator import estimate
 
@@ -52,7 +54,13 @@ SCRIPT_PLACE = Place(path="a.js", name="Stats.mean", first_line=2, last_line=8, 
 
 
 def line_mask(line: int, *, place: Place = PLACE, text: str = TEXT) -> Mask:
-    return next(mask for mask in line_masks(Parsed(place.path, text), place) if mask.first_line == line)
+    return next(
+        mask for mask in all_masks(place=place, text=text) if (mask.kind, mask.first_line) == ("line", line)
+    )
+
+
+def all_masks(*, place: Place = PLACE, text: str = TEXT) -> list[Mask]:
+    return [mask for masks in masks_by_line(Parsed(place.path, text), place) for mask in masks]
 
 
 def shown(telling: str, *, place: Place = PLACE, text: str = TEXT, kind: str = "line") -> tuple[str, str]:
@@ -87,6 +95,7 @@ def test_the_goal_stands_as_a_comment_above_the_body_and_the_docstring_is_left_o
         "        total = sum(values)\n"
         "        if not values:\n"
         "            return 0\n"
+        "       "
     )
     assert after == "\n"
 
@@ -123,24 +132,31 @@ def test_an_error_that_should_be_raised_is_told_as_one() -> None:
     assert any("with pytest.raises(KeyError):\n    f(1)\n" in fill.after for fill in told)
 
 
-def test_single_lines_come_first_by_rank_then_other_masks_then_drawn_answers() -> None:
+def test_each_line_is_asked_for_in_several_ways_the_likeliest_line_first() -> None:
     requests = list(masked.requests(PLACE, TEXT, ASSIGNMENT))
-    assert [(one.mask.first_line, one.telling) for one in requests[:6]] == [
-        (17, "comment"), (14, "comment"), (15, "comment"), (17, "wrong"), (14, "wrong"), (15, "wrong"),
+    assert [(one.mask.first_line, one.mask.kind, one.telling) for one in requests[:6]] == [
+        (17, "part", "comment"),
+        (14, "part", "comment"),
+        (15, "part", "comment"),
+        (17, "line", "comment"),
+        (14, "line", "comment"),
+        (15, "line", "comment"),
+    ]
+    assert [one.telling for one in requests if one.mask == requests[0].mask] == [
+        "comment", "wrong", "docstring", "test", "task",
     ]  # fmt: skip
-    kinds = list(dict.fromkeys(one.mask.kind for one in requests))
-    assert kinds == ["line", "part", "gap", "neighbours"]
-    assert [one.draw for one in requests] == sorted(one.draw for one in requests)
+    assert {one.mask.kind for one in requests} == {"line", "part", "gap", "neighbours"}
     assert all((one.fill.sampling.temperature > 0) == (one.draw > 0) for one in requests)
     assert len({one.item for one in requests}) == len(requests)
 
 
-def test_lines_that_the_model_finds_natural_come_last_from_then_on() -> None:
+def test_what_else_there_is_to_ask_of_a_natural_line_waits() -> None:
     natural: set[Mask] = set()
     requests = masked.requests(PLACE, TEXT, ASSIGNMENT, natural=natural)
     first = [next(requests) for _ in range(3)]
     natural.add(first[0].mask)
-    assert [next(requests).mask.first_line for _ in range(3)] == [14, 15, 17]
+    assert [next(requests).mask.first_line for _ in range(4)] == [14, 15, 14, 15]
+    assert 17 in {next(requests).mask.first_line for _ in range(4)}
 
 
 def test_without_a_call_the_tasks_words_are_told() -> None:
@@ -173,9 +189,33 @@ def test_an_answer_takes_the_place_of_the_mask() -> None:
     assert done == Applied(text=TEXT.replace("(len(values) + 1)", "len(values)"))
 
 
-def test_an_answer_with_another_indentation_is_moved_where_only_that_parses() -> None:
-    done = masked.apply(PLACE, TEXT, line_mask(17), "return total / len(values)")
-    assert done == Applied(text=TEXT.replace("(len(values) + 1)", "len(values)"), repairs=("indentation",))
+@pytest.mark.parametrize(
+    ("answer", "repairs"),
+    [
+        (" return total / len(values)", ()),
+        ("return total / len(values)", ()),
+        ("        return total / len(values)", ()),
+        ("  return total / len(values)", ("indentation",)),
+        ("                return total / len(values)", ("indentation",)),
+        (" # correct: return total / len(values)", ("comment",)),
+    ],
+)
+def test_the_indentation_that_a_line_was_given_is_not_written_twice(
+    answer: str, repairs: tuple[str, ...]
+) -> None:
+    done = masked.apply(PLACE, TEXT, line_mask(17), answer)
+    assert done == Applied(text=TEXT.replace("(len(values) + 1)", "len(values)"), repairs=repairs)
+
+
+@pytest.mark.parametrize(
+    "answer", [" total / len(values)", "total / len(values)", " return total / len(values)"]
+)
+def test_a_part_is_read_whatever_is_around_it(answer: str) -> None:
+    request = next(masked.requests(PLACE, TEXT, ASSIGNMENT))
+    assert request.fill.before.endswith("\n        return")
+    done = masked.apply(PLACE, TEXT, request.mask, answer)
+    assert isinstance(done, Applied)
+    assert done.text == TEXT.replace("(len(values) + 1)", "len(values)")
 
 
 def test_what_stands_there_is_no_candidate_whatever_its_blanks_and_comments() -> None:
@@ -202,11 +242,7 @@ def test_an_answer_that_cannot_be_right_is_refused_before_anything_runs() -> Non
 
 
 def test_a_gap_gets_a_line_of_its_own_and_nothing_makes_nothing() -> None:
-    gap = next(
-        mask
-        for mask in other_masks(Parsed("a.py", TEXT), PLACE)
-        if mask.kind == "gap" and mask.first_line == 17
-    )
+    gap = next(mask for mask in all_masks() if mask.kind == "gap" and mask.first_line == 17)
     done = masked.apply(PLACE, TEXT, gap, "        scale = 2")
     assert isinstance(done, Applied)
     assert done.text == TEXT.replace("        return total /", "        scale = 2\n        return total /")
@@ -224,14 +260,14 @@ def test_windows_line_ends_stay() -> None:
     text = TEXT.replace("\n", "\r\n")
     request = next(masked.requests(PLACE, text, ASSIGNMENT))
     assert "\r" not in request.fill.shown
-    done = masked.apply(PLACE, text, request.mask, "        return total / len(values)")
+    done = masked.apply(PLACE, text, request.mask, " total / len(values)")
     assert done == Applied(text=text.replace("(len(values) + 1)", "len(values)"))
 
 
 def test_masks_are_parts_of_lines_whole_statements_and_neighbours() -> None:
     text = "def f(a, b):\n    c = g(\n        a,\n        b,\n    )\n    if a > b and c:\n        return c\n    return max(a, b)\n"
     place = Place(path="a.py", name="f", first_line=1, last_line=8, lines=(2, 6, 8))
-    masks = list(other_masks(Parsed("a.py", text), place))
+    masks = all_masks(place=place, text=text)
     told = {
         kind: [text[one.start : one.end] for one in masks if one.kind == kind]
         for kind in ("statement", "part")
@@ -244,7 +280,7 @@ def test_masks_are_parts_of_lines_whole_statements_and_neighbours() -> None:
 
 
 def test_the_masks_of_ecmascript_are_the_same() -> None:
-    masks = list(other_masks(Parsed("a.js", SCRIPT), SCRIPT_PLACE))
+    masks = all_masks(place=SCRIPT_PLACE, text=SCRIPT)
     parts = [SCRIPT[one.start : one.end] for one in masks if one.kind == "part"]
     assert "values.length === 1" in parts
     assert "total / values.length" in parts
@@ -265,7 +301,7 @@ def test_a_definition_on_one_line_has_no_masks() -> None:
 def test_text_that_is_not_utf_8_stays_as_it_is() -> None:
     text = TEXT.replace('"""Figures."""', '"""Figures \udce9."""')
     request = next(masked.requests(PLACE, text, ASSIGNMENT))
-    done = masked.apply(PLACE, text, request.mask, "        return total / len(values)")
+    done = masked.apply(PLACE, text, request.mask, " total / len(values)")
     assert done == Applied(text=text.replace("(len(values) + 1)", "len(values)"))
 
 
@@ -275,7 +311,7 @@ def test_of_a_long_definition_what_is_near_is_shown() -> None:
     place = Place(path="a.py", name="Stats.mean", first_line=7, last_line=417, lines=(200,))
     request = next(masked.requests(place, text, ASSIGNMENT))
     told = request.fill.shown
-    assert "values[184] * scale\n<<GAP>>\n        total += values[186]" in told
+    assert "values[184] * scale\n        total +=<<GAP>>\n        total += values[186]" in told
     assert estimate(told) <= 1500
     assert estimate(request.fill.after) <= 500
 

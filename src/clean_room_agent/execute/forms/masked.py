@@ -3,7 +3,9 @@
 The goal is told in several ways, of which each reaches faults that the others miss, and more than drawing again does.
 """
 
+import heapq
 import itertools
+import re
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
@@ -12,7 +14,7 @@ from msgspec import Struct
 from clean_room_agent.artifacts.goals import GoalTest
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, sourced
 from clean_room_agent.execute.forms.checks import is_same_code, static_fault
-from clean_room_agent.execute.forms.masks import Mask, line_masks, other_masks
+from clean_room_agent.execute.forms.masks import Mask, masks_by_line
 from clean_room_agent.execute.forms.place import (
     SAME,
     Applied,
@@ -35,10 +37,19 @@ TOKENS_BEFORE, TOKENS_BEHIND = 900, 400
 """Of the lines around a mask that are shown, nearest first; behind it fewer, as some servers read less there."""
 MOST_GOALS = 2
 WARM = 2
-"""Draws of the likeliest masks, after all greedy ones."""
-WARM_MASKS = 6
+"""Drawn answers for a line, after the likeliest ones of all its masks."""
+STRIDE = 3
+NATURAL = 6
+"""So many places later comes what else there is to ask of a line that the model would have written as it is."""
 TEMPERATURE = 0.8
 MOST_TOKENS = 160
+
+
+COMMENTED = re.compile(
+    r"(?:#|//)\s*(?:correct(?:ed)?|right|fix(?:ed)?|should be|now)\b(?: line)?\s*:\s*`?(\S.*?)`?",
+    re.IGNORECASE,
+)
+"""What a model makes of being told what is wrong, in a comment: a comment that says what is right."""
 
 
 class Telling(NamedTuple):
@@ -86,35 +97,37 @@ def requests(
 ) -> Iterator[MaskedRequest]:
     """Requests for a place, the most promising first; none if it cannot be shown.
 
-    First each executed line, told in the best way; then the lines told in other ways; then other masks; then drawn answers
-    for the likeliest lines. `natural` is read as the iteration goes on: masks whose likeliest answer was what stands
-    there, which come last from then on.
+    Each executed line is asked for in several ways: what it returns, assigns or decides by, then the whole line, then both
+    told in other ways, then its other parts, what may be missing beside it, it and its neighbours, and at last drawn answers.
+    A next way of a line comes after the first ways of the `STRIDE` lines below it in rank. `natural` is read as the
+    iteration goes on: masks whose likeliest answer was what stands there; what else there is to ask of their lines waits.
     """
     parsed = Parsed(place.path, text)
     visible = shown(parsed, place)
     if visible is None:
         return
     tellings = [telling for telling in TELLINGS if _can_tell(telling, assignment)] or [TASK]
-    lines = list(line_masks(parsed, place))
-    others = list(other_masks(parsed, place))
     builder = _Builder(parsed, visible, assignment)
-    asked: set[tuple[str, str, int]] = set()
-    for masks, ways in (
-        (lines, tellings[:2]),
-        (others, tellings[:1]),
-        (lines, tellings[2:]),
-        (others, tellings[1:2]),
-    ):
-        for telling in ways:
-            for mask in _by_nature(masks, natural):
-                request = builder.request(mask, telling, 0)
-                key = (request.fill.before, request.fill.after, request.fill.max_tokens)
-                if key not in asked:  # two ways of telling may be one, at a gap
-                    asked.add(key)
-                    yield request
-    for draw in range(1, WARM + 1):
-        for mask in _by_nature(lines, natural)[:WARM_MASKS]:
-            yield builder.request(mask, tellings[0], draw)
+    asked: set[tuple[str, str, int, int]] = set()
+    waiting = [
+        (rank + STRIDE * way, rank, way, mask, telling, draw)
+        for rank, masks in enumerate(masks_by_line(parsed, place))
+        for way, (mask, telling, draw) in enumerate(_ways(masks, tellings))
+    ]
+    heapq.heapify(waiting)
+    put_off: set[tuple[int, int]] = set()
+    while waiting:
+        key, rank, way, mask, telling, draw = heapq.heappop(waiting)
+        lines = {one.first_line for one in natural if one.first_line == one.last_line}
+        if mask.first_line in lines and (rank, way) not in put_off:
+            put_off.add((rank, way))
+            heapq.heappush(waiting, (key + NATURAL, rank, way, mask, telling, draw))
+            continue
+        request = builder.request(mask, telling, draw)
+        question = (request.fill.before, request.fill.after, request.fill.max_tokens, draw)
+        if question not in asked:  # two ways of telling may be one, at a gap
+            asked.add(question)
+            yield request
 
 
 def apply(place: Place, text: str, mask: Mask, answer: str) -> Applied | Refused:
@@ -132,8 +145,23 @@ def apply(place: Place, text: str, mask: Mask, answer: str) -> Applied | Refused
     return refused or Refused(reason="the answer is empty")
 
 
-def _by_nature(masks: list[Mask], natural: Collection[Mask]) -> list[Mask]:
-    return sorted(masks, key=lambda mask: mask in natural)
+def _ways(masks: list[Mask], tellings: list[Telling]) -> Iterator[tuple[Mask, Telling, int]]:
+    """The ways to ask for one line, given its masks: first what there is of it to ask for, then more of telling and drawing."""
+    first, *others = masks
+    line = next((mask for mask in masks if mask.kind == "line"), first)
+    best, *more = tellings
+    yield first, best, 0
+    if line != first:
+        yield line, best, 0
+    for telling in more:
+        yield first, telling, 0
+        if line != first:
+            yield line, telling, 0
+    for mask in others:
+        if mask != line:
+            yield mask, best, 0
+    for draw in range(1, WARM + 1):
+        yield line, best, draw
 
 
 def _can_tell(telling: Telling, assignment: Assignment) -> bool:
@@ -164,7 +192,7 @@ class _Builder:
         ]
         behind = self._nearest([row for row in body if row.number > mask.last_line], TOKENS_BEHIND)
         first = parsed.start(mask.first_line) if mask.first_line <= len(parsed.lines) else mask.start
-        lead = parsed.piece(first, mask.start)
+        lead = _given(parsed, mask) if mask.whole_lines else parsed.piece(first, mask.start).removesuffix(" ")
         last_end = parsed.end(mask.last_line) if mask.kind != "gap" else mask.end
         rest = parsed.piece(mask.end, last_end)
         before = compose(
@@ -308,25 +336,46 @@ def _sampling(draw: int) -> Sampling:
     )
 
 
+def _given(parsed: Parsed, mask: Mask) -> str:
+    """What the model is given of a whole line: its indentation less the last blank, which tokenizers keep with the word
+    behind it. Nothing of a new line, whose indentation is open.
+    """
+    return "" if mask.kind == "gap" else indent_of(parsed.lines[mask.first_line - 1]).removesuffix(" ")
+
+
 def _readings(parsed: Parsed, mask: Mask, answer: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The answer as it may be meant, the most literal first."""
     written = answer.replace("\r\n", "\n").rstrip()
     if mask.kind == "part":
-        if written.strip():
-            yield written.strip() if not answer[:1].isspace() else written, ()
+        written = written.strip()
+        if written:
+            yield written, ()
+        if (
+            written.startswith(lead := parsed.piece(parsed.start(mask.first_line), mask.start).strip())
+            and lead
+        ):
+            behind = parsed.piece(mask.end, parsed.end(mask.last_line)).strip()
+            yield written.removeprefix(lead).removesuffix(behind).strip(), ("whole line",)
         return
     if not written.strip():
         if mask.kind != "gap":
             yield "", ("removed",)
         return
-    lines = written.lstrip("\n").split("\n")
-    yield "\n".join(lines), ()
-    if mask.kind != "gap":
-        indent = indent_of(parsed.lines[mask.first_line - 1])
-        if indent_of(lines[0]) != indent:
-            own = indent_of(lines[0])
-            moved = [indent + line.removeprefix(own) if line.startswith(own) else line for line in lines]
-            yield "\n".join(moved), ("indentation",)
+    first, *rest = written.lstrip("\n").split("\n")
+    if mask.kind == "gap":
+        yield "\n".join((first, *rest)), ()
+        return
+    indent = indent_of(parsed.lines[mask.first_line - 1])
+    repairs: tuple[str, ...] = ()
+    if not rest and (comment := COMMENTED.fullmatch(first.strip())):
+        first, repairs = indent + comment[1], ("comment",)
+    elif not first[:1].isspace():
+        first = indent + first
+    elif not first.startswith(indent):
+        first = _given(parsed, mask) + first
+    yield "\n".join((first, *rest)), repairs
+    if indent_of(first) != indent:
+        yield "\n".join((indent + first.lstrip(), *rest)), (*repairs, "indentation")
 
 
 def _replaced(parsed: Parsed, mask: Mask, written: str) -> str:

@@ -47,7 +47,7 @@ FIRST_CHILD = frozenset({"return_statement", "yield", "raise_statement", "throw_
 ARGUMENTS = frozenset({"argument_list", "arguments"})
 
 
-class Mask(Struct, frozen=True, kw_only=True):
+class Mask(Struct, frozen=True, kw_only=True, order=True):
     """What is taken out of a file: the bytes from `start` to `end`; a gap has none."""
 
     kind: MaskKind
@@ -67,29 +67,26 @@ class Mask(Struct, frozen=True, kw_only=True):
         return self.kind != "part"
 
 
-def line_masks(parsed: Parsed, place: Place) -> Iterator[Mask]:
-    """Each executed line that holds code of its own, by rank."""
-    for line in _executed(parsed, place):
-        yield Mask(
-            kind="line", start=parsed.start(line), end=parsed.end(line), first_line=line, last_line=line
-        )
-
-
-def other_masks(parsed: Parsed, place: Place) -> Iterator[Mask]:
-    """The masks that are no single line: whole statements and parts of lines, then gaps, then neighbours; each by rank."""
+def masks_by_line(parsed: Parsed, place: Place) -> list[list[Mask]]:
+    """The masks of each executed line that says something, by rank of the lines: its parts with what it returns, assigns or
+    decides by first, then the whole line; the statement, if it has several lines; gaps beside it; it with neighbours.
+    """
     lines = _executed(parsed, place)
     seen: set[tuple[int, int]] = set()
-    kinds = (
-        _statements(parsed, place, lines),
-        _parts(parsed, place, lines),
-        _gaps(parsed, place, lines),
-        _neighbours(parsed, place, lines),
-    )
-    for masks in kinds:
-        for mask in masks:
-            if (mask.start, mask.end) not in seen:
-                seen.add((mask.start, mask.end))
-                yield mask
+    parts = _parts(parsed, place)
+    found = []
+    for line in lines:
+        whole = Mask(
+            kind="line", start=parsed.start(line), end=parsed.end(line), first_line=line, last_line=line
+        )
+        main, *more = [*parts.get(line, ()), whole]
+        masks = dict.fromkeys((main, whole, *_statement(parsed, place, line), *more))
+        masks |= dict.fromkeys((*_gaps(parsed, place, line), *_neighbours(parsed, place, line)))
+        new = [mask for mask in masks if (mask.start, mask.end) not in seen]
+        seen.update((mask.start, mask.end) for mask in new)
+        if new:
+            found.append(new)
+    return found
 
 
 def _executed(parsed: Parsed, place: Place) -> list[int]:
@@ -126,60 +123,56 @@ def _says_something(line: str) -> bool:
     )
 
 
-def _statements(parsed: Parsed, place: Place, lines: list[int]) -> Iterator[Mask]:
-    spans = statement_spans(parsed.raw, place.path)
-    for line in lines:
-        first, last = spans.get(line, (line, line))
-        if (
-            first < last <= place.last_line
-            and last - first < MOST_STATEMENT_LINES
-            and first >= place.first_line
-        ):
-            yield _rows(parsed, "statement", first, last)
+def _statement(parsed: Parsed, place: Place, line: int) -> Iterator[Mask]:
+    """The statement at a line, if it has several lines."""
+    first, last = statement_spans(parsed.raw, place.path).get(line, (line, line))
+    if place.first_line <= first < last <= place.last_line and last - first < MOST_STATEMENT_LINES:
+        yield _rows(parsed, "statement", first, last)
 
 
-def _neighbours(parsed: Parsed, place: Place, lines: list[int]) -> Iterator[Mask]:
+def _neighbours(parsed: Parsed, place: Place, line: int) -> Iterator[Mask]:
     begin, end = _body_rows(parsed, place)
     for size in range(2, MOST_NEIGHBOURS + 1):
-        for line in lines:
-            for first in (line, line - 1):
-                last = first + size - 1
-                if (
-                    begin <= first
-                    and last <= end
-                    and all(parsed.lines[row - 1].strip() for row in range(first, last + 1))
-                ):
-                    yield _rows(parsed, "neighbours", first, last)
+        for first in (line, line - 1):
+            last = first + size - 1
+            if begin <= first and last <= end and all(map(str.strip, parsed.lines[first - 1 : last])):
+                yield _rows(parsed, "neighbours", first, last)
 
 
-def _gaps(parsed: Parsed, place: Place, lines: list[int]) -> Iterator[Mask]:
-    """Before each executed line, and behind it: where a line may be missing."""
+def _gaps(parsed: Parsed, place: Place, line: int) -> Iterator[Mask]:
+    """Before the line, and behind it: where one may be missing."""
     begin, end = _body_rows(parsed, place)
-    for line in lines:
-        for at in (line, line + 1):
-            if begin <= at <= end + 1 and at <= len(parsed.lines):
-                yield Mask(
-                    kind="gap", start=parsed.start(at), end=parsed.start(at), first_line=at, last_line=at - 1
-                )
+    for at in (line, line + 1):
+        if begin <= at <= end + 1 and at <= len(parsed.lines):
+            yield Mask(
+                kind="gap", start=parsed.start(at), end=parsed.start(at), first_line=at, last_line=at - 1
+            )
 
 
 def _rows(parsed: Parsed, kind: MaskKind, first: int, last: int) -> Mask:
     return Mask(kind=kind, start=parsed.start(first), end=parsed.end(last), first_line=first, last_line=last)
 
 
-def _parts(parsed: Parsed, place: Place, lines: list[int]) -> Iterator[Mask]:
-    """Conditions, what is returned or assigned, and arguments, each on one line."""
+def _parts(parsed: Parsed, place: Place) -> dict[int, list[Mask]]:
+    """Conditions, what is returned or assigned, and arguments, each on one line: the outermost first, by line."""
     root = parsed.node(place)
-    by_line: dict[int, list[Node]] = {}
+    by_line: dict[int, dict[tuple[int, int], Mask]] = {}
     for node in [] if root is None else walk(root):
         for inner in _inner(node):
-            row = first_row(inner) + 1
-            if row == inner.end_point.row + 1 and inner.end_byte > inner.start_byte:
-                by_line.setdefault(row, []).append(inner)
-    for line in lines:
-        unique = {(one.start_byte, one.end_byte): one for one in by_line.get(line, ())}
-        for start, end in list(unique)[:MOST_PARTS]:
-            yield Mask(kind="part", start=start, end=end, first_line=line, last_line=line)
+            row, place_of_node = first_row(inner) + 1, (inner.start_byte, inner.end_byte)
+            masks = by_line.setdefault(row, {})
+            if (
+                row == inner.end_point.row + 1
+                and inner.end_byte > inner.start_byte
+                and len(masks) < MOST_PARTS
+            ):
+                masks.setdefault(
+                    place_of_node,
+                    Mask(
+                        kind="part", start=inner.start_byte, end=inner.end_byte, first_line=row, last_line=row
+                    ),
+                )
+    return {line: list(masks.values()) for line, masks in by_line.items()}
 
 
 def _inner(node: Node) -> Iterator[Node]:
