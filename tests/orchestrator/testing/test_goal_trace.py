@@ -274,6 +274,25 @@ def test_a_value_that_cannot_be_shown_does_no_harm(hard: Hard) -> None:
     assert "freed" in (hard.records["test_freed"].problem or "freed")
 
 
+def test_the_last_calls_are_kept_however_many_there_are(hard: Hard) -> None:
+    assert hard.ran("test_many")["take"].calls == 2000
+    assert hard.last("test_many", "take") == ("one=1999", "1", "kept=[1999]")
+
+
+def test_a_trace_runs_no_code_of_values_and_is_hurt_by_none_of_the_tests(hard: Hard) -> None:
+    """An attribute that computes the class, clocks that are replaced, and an alarm, whose error is the test's own."""
+    errors = {
+        test: hard.records[test].failed and [line for _, line in hard.records[test].lines]
+        for test in ("test_lazy", "test_clock", "test_alarm")
+    }
+    lines = TESTS.split("\n")
+    at = {test: lines.index(f"    def {test}(self):") + 1 for test in errors}
+    assert errors["test_lazy"] == [at["test_lazy"] + 3]
+    assert errors["test_clock"] == [at["test_clock"] + 3]
+    assert errors["test_alarm"] == [at["test_alarm"] + 9]
+    assert hard.last("test_clock", "loop")[1] == "3"
+
+
 def test_secrets_are_left_out_of_values(hard: Hard) -> None:
     values = dict(named(hard.trace)["login"].observed[-1].values)
     assert values == {"token": "'[secret]'", "api_key": "'[secret]'"}
@@ -437,3 +456,14 @@ def test_of_a_run_that_dies_what_was_traced_before_is_kept(tmp_path: Path) -> No
     trace = traced(tmp_path, {"shop.py": shop, "test_shop.py": tests}, goals)
     assert trace.problem.startswith("pytest left no report")
     assert [one.name for one in trace.functions] == ["first"]
+
+
+def test_a_secret_that_was_cut_off_is_not_shown_in_part(tmp_path: Path) -> None:
+    shop = (
+        "def token(n):\n    return 'ghp_' + 'x7Rq2LmZ9aTb4KcV8nWd1Ys6HgUe3PfJ5oQi'\n\n"
+        "def tokens(n):\n    return [token(n)] * n\n"
+    )
+    tests = "from shop import tokens\ndef test_a():\n    assert len(tokens(30)) == 2\n"
+    trace = traced(tmp_path, {"shop.py": shop, "test_shop.py": tests}, ["test_shop.py::test_a"])
+    assert "x7R" not in repr(trace)
+    assert said(named(trace)["tokens"])[1].startswith("['[secret]', '[secret]', ")

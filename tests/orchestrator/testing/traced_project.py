@@ -27,6 +27,14 @@ class Hangs:
         while True:
             pass
 
+class Lazy:
+    touched = []
+
+    @property
+    def __class__(self):
+        self.touched.append(1)
+        raise RuntimeError("not yet")
+
 class Leaves:
     def __repr__(self):
         raise SystemExit(4)
@@ -139,6 +147,11 @@ def fails(n):
     bad = n - 1
     raise ValueError(bad)
 
+def busy():
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        take({"a": [1, 2, 3]})
+
 def swallows(n):
     try:
         fails(n)
@@ -147,7 +160,7 @@ def swallows(n):
     return n
 """
 TESTS = """
-import asyncio, sys, unittest, weakref, gc
+import asyncio, signal, sys, time, unittest, unittest.mock, weakref
 import hard
 
 class Hard(unittest.TestCase):
@@ -194,5 +207,27 @@ class Hard(unittest.TestCase):
         del one
         self.assertIsNone(ref())
         self.fail("freed")
+    def test_lazy(self):
+        hard.take(hard.Lazy())
+        self.assertEqual(hard.Lazy.touched, [])
+        self.fail()
+    def test_clock(self):
+        with unittest.mock.patch.multiple(time, perf_counter=None, process_time=None):
+            found = hard.loop(3)
+        self.assertEqual(found, 1)
+    def test_alarm(self):
+        def stop(*_):
+            raise TimeoutError
+        before = signal.signal(signal.SIGALRM, stop)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        try:
+            with self.assertRaises(TimeoutError): hard.busy()
+        finally:
+            signal.signal(signal.SIGALRM, before)
+        self.fail("stopped")
+    def test_many(self):
+        for n in range(2000):
+            hard.take(n)
+        self.fail()
     def test_green(self): self.assertEqual(hard.loop(3), 3)
 """

@@ -39,6 +39,8 @@ LEAST_TRACED = 4.0
 MAX_BYTES = 20_000_000
 MAX_VALUE = 200
 """Characters of a shown value; the beginning is kept."""
+MAX_SEEN = 400
+"""Characters of a recorded value of which some are shown; a secret that begins there is whole in what was recorded."""
 MAX_FUNCTIONS = 60
 BY_PROCESS = frozenset({"jest", "vitest"})
 """Runners in which not single tests are told apart, but what runs in each process."""
@@ -178,10 +180,14 @@ def read_records(report: Path) -> tuple[list[Record], str]:
     problem = ""
     try:
         for name in reader.names("*.observed"):
-            found.extend(from_json(line, Record) for line in reader.read(name).splitlines())
+            for line in reader.read(name).splitlines():
+                try:
+                    found.append(from_json(line, Record))
+                except ValueError:
+                    problem = "a part of the trace cannot be read"
     except TooMuchError:
         problem = "there was more than is read of a trace"
-    except (OSError, ValueError):
+    except OSError:
         problem = "a part of the trace cannot be read"
     return found, problem
 
@@ -384,8 +390,10 @@ def _shown(name: str, value: str, secrets: Redactor) -> str:
     """The value as it is shown: shortened, without line breaks and secrets. A name says what is assigned to it."""
     head = f"{name} = " if name else ""
     text, at, pieces = f"{head}{value}", 0, []
+    seen = len(head) + MAX_SEEN
     for start, end in secrets.secrets_in(text):
-        pieces += [text[at:start], REMOVED]
-        at = end
-    plain = " ".join("".join([*pieces, text[at:]]).removeprefix(head).split("\n"))
+        if start < seen:
+            pieces += [text[at:start], REMOVED]
+            at = end
+    plain = " ".join("".join([*pieces, text[at : max(at, seen)]]).removeprefix(head).split("\n"))
     return plain if len(plain) <= MAX_VALUE else f"{plain[:MAX_VALUE]}..."

@@ -17,8 +17,12 @@ if TYPE_CHECKING:
 
 shown: "Callable[[Any], str]" = importlib.import_module("cra_values").shown
 
-MAX_CALLS = 500
-"""Calls of one function under one test, after which only their number is recorded."""
+CLOCK = (time.process_time,)
+"""In a tuple, where tools that stop the time for tests do not find it."""
+MAX_LINED = 500
+"""Calls of one function under one test, after which their lines are not recorded."""
+MAX_CALLS = 20_000
+"""The same, after which only their number is."""
 MAX_LINES = 50_000
 """Lines that one call runs, after which the others are not recorded (settrace)."""
 ALL_LINES = 300_000
@@ -31,9 +35,9 @@ MAX_VALUES = 12
 LAST = 3
 """Calls of a function whose values are kept."""
 YIELDED = 4
-GRACE = 0.1
+GRACE = 0.25
 SHARE = 0.5
-"""Values may take this many seconds of a test, and this part of its time."""
+"""Values may take this many seconds of a test, of the processor, and this part of its time."""
 FOREIGN = frozenset({"site-packages", "node_modules", ".git"})
 OPTIMIZED = 0x01
 """The flag of the code of functions, but not of modules and classes."""
@@ -83,7 +87,7 @@ class Test:
     def __init__(self, name: str, values: bool) -> None:
         self.name = name
         self.values = values
-        self.began = time.perf_counter()
+        self.began = CLOCK[0]()
         self.spent = 0.0
         self.left = ALL_LINES
         self.ran: "dict[int, Ran]" = {}
@@ -122,6 +126,8 @@ class Call:
         self.raised_at = -1
         """The instruction at which an error was seen, unless a line ran after it."""
         self.most = self.left = MAX_LINES if test.left > 0 else FEW_LINES
+        if ran.calls > MAX_LINED:
+            self.most = self.left = 0
         self.stacked = False
 
     def on(self, frame: "Any", event: str, arg: "Any") -> "Any":
@@ -130,13 +136,15 @@ class Call:
             self.ran.lines.add(frame.f_lineno)
             self.raised_at = -1
             self.left -= 1
-            if self.left <= 0 or (not self.left & 1023 and time.process_time() > state["ends"]):
+            if self.left <= 0 or (not self.left & 1023 and CLOCK[0]() > state["ends"]):
                 frame.f_trace_lines = False
         elif event == "return":
             try:
                 ended(self, frame, arg)
             except RecursionError:  # of the test itself, which is at its limit
                 pass
+            except Exception as exc:
+                let_pass(exc)
         elif event == "exception":
             self.raised_at = frame.f_lasti
             self.ran.lines.add(frame.f_lineno)
@@ -144,6 +152,8 @@ class Call:
                 self.error = shown(arg[1]) if self.arguments is not None else ""
             except RecursionError:
                 pass
+            except Exception as exc:
+                let_pass(exc)
         return self.on
 
 
@@ -163,9 +173,19 @@ state: "dict[str, Any]" = {
     "plain": frozenset(),
     "ends": 0.0,
     "told": 0,
+    "bytes": 0,
     "place": "",
     "process": 0,
 }
+
+
+def let_pass(exc: Exception) -> None:
+    """Raise what a signal handler of the tests raised; all else is a fault of ours, and may not disturb them."""
+    step = exc.__traceback__
+    while step is not None:
+        if known(step.tb_frame.f_code) is not None:
+            raise exc
+        step = step.tb_next
 
 
 def known(code: types.CodeType) -> "Place | None":
@@ -201,7 +221,7 @@ def is_late() -> bool:
     """Whether the time for tracing is over, as far as it is looked at now and then."""
     if next(ticks) & 255:
         return False
-    if time.process_time() < state["ends"]:
+    if CLOCK[0]() < state["ends"]:
         return False
     if current:
         current[0].problem = "the time for tracing was over"
@@ -218,12 +238,13 @@ def stack_of_thread() -> "list[Call]":
 
 
 def started(place: Place, frame: "Any", test: Test) -> "Call | None":
-    """A call begins; None if its function was called so often that only the number is recorded."""
+    """A call begins; None if its function was called so often that nothing but the number is recorded, or no time is left."""
     ran = test.ran.get(id(place.code))
     if ran is None:
         ran = test.ran[id(place.code)] = Ran(place)
     ran.calls += 1
-    if ran.calls > MAX_CALLS:
+    is_shown = test.values and ran.calls <= MAX_CALLS and _has_time(test)
+    if ran.calls > MAX_LINED and not is_shown:
         return None
     ran.order = next(serial)
     ran.open += 1
@@ -235,10 +256,10 @@ def started(place: Place, frame: "Any", test: Test) -> "Call | None":
         ran.origin = stack[0].ran.origin
     ran.depth = min(ran.depth, len(stack) + 1)
     push(call, stack)
-    if test.values and _has_time(test):
-        now = time.perf_counter()
+    if is_shown:
+        now = CLOCK[0]()
         call.arguments = values_of(frame, arguments_of(place.code))
-        test.spent += time.perf_counter() - now
+        test.spent += CLOCK[0]() - now
     return call
 
 
@@ -270,7 +291,7 @@ def _line_of_test(frame: "Any") -> int:
 
 
 def _has_time(test: Test) -> bool:
-    return test.spent < GRACE + SHARE * (time.perf_counter() - test.began)
+    return test.spent < GRACE + SHARE * (CLOCK[0]() - test.began)
 
 
 def arguments_of(code: types.CodeType) -> "tuple[str, ...]":
@@ -309,11 +330,11 @@ def paused(call: Call, frame: "Any", value: "Any") -> None:
     test = call.test
     if not call.ran.place.yields or call.arguments is None or not _has_time(test):
         return
-    now = time.perf_counter()
+    now = CLOCK[0]()
     call.yielded = [*call.yielded, shown(value)][-YIELDED:]
     call.values = _rest(call, frame)
     _tell(call, "", again=True)
-    test.spent += time.perf_counter() - now
+    test.spent += CLOCK[0]() - now
 
 
 def finished(call: Call, frame: "Any", value: "Any", error: str) -> None:
@@ -323,10 +344,10 @@ def finished(call: Call, frame: "Any", value: "Any", error: str) -> None:
     test = call.test
     if call.arguments is None or not test.values or (call.yielded and error.startswith("GeneratorExit(")):
         return
-    now = time.perf_counter()
+    now = CLOCK[0]()
     call.values = _rest(call, frame)
     _tell(call, "raises " + error if error else "" if call.ran.place.yields else shown(value), again=True)
-    test.spent += time.perf_counter() - now
+    test.spent += CLOCK[0]() - now
 
 
 def _rest(call: Call, frame: "Any") -> "list[list[str]]":

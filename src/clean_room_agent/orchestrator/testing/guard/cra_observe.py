@@ -1,9 +1,8 @@
 """Records which functions of the tree run under each test, their lines and, for tests that fail, the values of their last
 calls and the way to the failure. One JSON object a test, a line each, in the folder of the test command.
 
-Python 3.12 and newer are asked by `sys.monitoring`, older ones by `sys.settrace`, only while a test runs; a tool that has the
-slot of `settrace` gets it back after each test. Nothing is recorded of a function's lines and values once it was called often,
-nor of anything once the time for it is over. Loaded by `sitecustomize`, only for a run that asks for it; nothing here may
+Nothing is recorded of a function's lines and values once it was called often, nor of anything once the time for it is over.
+What it called is told by `cra_tracers`. Loaded by `sitecustomize`, only for a run that asks for it; nothing here may
 disturb a test. PYTEST_DONT_REWRITE
 """
 
@@ -14,7 +13,6 @@ import json
 import os
 import re
 import sys
-import time
 from collections import deque
 
 TYPE_CHECKING = False
@@ -35,6 +33,10 @@ NOW = "CRA_TEST_NOW"
 """The variable that names the test under way, for the processes that it starts."""
 MAX_TESTS = 300
 MAX_FUNCTIONS = 300
+MAX_SHOWN = 60
+"""Functions whose values are told: those on the way to the failure, and those that ran last."""
+MAX_BYTES = 8_000_000
+"""Of the records of one process, after which there are no more values."""
 FRAMES = 25
 """Innermost frames of an exception whose functions are told."""
 CAUSES = 3
@@ -87,7 +89,7 @@ def begin_whole() -> None:
 
 def open_test(name: str) -> None:
     """A test begins; what runs is recorded from `resume` to `pause`."""
-    now = time.process_time()
+    now = calls.CLOCK[0]()
     if not state["ends"]:
         state["ends"] = now + state["seconds"]
     current[:] = [calls.Test(name, values=name not in state["plain"])]
@@ -105,10 +107,14 @@ def close_test() -> None:
     if os.getpid() != state["process"]:
         return  # a process that the test forked
     ran = sorted(test.ran.values(), key=lambda one: one.order)
+    way = {place[:3] for place in test.failure}
+    told = [one for one in ran if (one.place.path, one.place.first, one.place.name) in way] + ran[-MAX_SHOWN:]
+    values = (test.failed or test.whole) and state["bytes"] < MAX_BYTES
+    shown_ids = {id(one) for one in told} if values else set()
     functions = [
         (
             *(one.place.path, one.place.first, one.place.name, one.calls, sorted(one.lines)),
-            *(one.depth, one.order, one.origin, list(one.last) if test.failed or test.whole else []),
+            *(one.depth, one.order, one.origin, list(one.last) if id(one) in shown_ids else []),
         )
         for one in ran[-MAX_FUNCTIONS:]
     ]
@@ -192,7 +198,7 @@ def _steps(exc: BaseException) -> "list[tuple[Any, int]]":
 def _write(record: "dict[str, Any]") -> None:
     place = os.open(state["place"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
-        os.write(place, (json.dumps(record) + "\n").encode())
+        state["bytes"] += os.write(place, (json.dumps(record) + "\n").encode())
     finally:
         os.close(place)
 

@@ -16,7 +16,7 @@ calls: "Any" = importlib.import_module("cra_calls")
 shown = calls.shown
 places, current, suspended = calls.places, calls.current, calls.suspended
 known, is_late, push, stack_of_thread = calls.known, calls.is_late, calls.push, calls.stack_of_thread
-started, paused, finished = calls.started, calls.paused, calls.finished
+started, paused, finished, let_pass = calls.started, calls.paused, calls.finished, calls.let_pass
 MAX_CALLS = calls.MAX_CALLS
 
 _before: "list[Any]" = []
@@ -25,11 +25,9 @@ _before: "list[Any]" = []
 
 def _traced(frame: "Any", _event: str, _arg: "Any") -> "Any":
     """The global function."""
+    call = None
     try:
-        try:
-            place = places[id(frame.f_code)]
-        except KeyError:
-            place = known(frame.f_code)
+        place = known(frame.f_code)
         if is_late():
             sys.settrace(None)
             return None
@@ -43,7 +41,13 @@ def _traced(frame: "Any", _event: str, _arg: "Any") -> "Any":
         call = started(place, frame, current[0])
     except RecursionError:  # of the test itself, which is at its limit
         return None
-    return None if call is None else call.on
+    except Exception as exc:
+        let_pass(exc)
+    if call is None:
+        return None
+    if not call.left:
+        frame.f_trace_lines = False
+    return call.on
 
 
 class Monitor:
@@ -89,6 +93,8 @@ class Monitor:
             frame = sys._getframe(1)
             test = current[0]
             call = started(place, frame, test)
+            if call is None and test.ran[id(code)].calls <= MAX_CALLS:
+                return None
             if call is None:
                 ends = self.monitoring.events.PY_RETURN if test.ran[id(code)].open else 0
                 self.monitoring.set_local_events(self.tool, code, ends)
@@ -99,6 +105,8 @@ class Monitor:
             suspended[id(frame)] = call
         except RecursionError:
             return None
+        except Exception as exc:
+            let_pass(exc)
         return None
 
     def line(self, code: types.CodeType, line: int) -> "Any":
@@ -130,6 +138,8 @@ class Monitor:
                 paused(call, frame, value)
             except RecursionError:
                 pass
+            except Exception as fault:
+                let_pass(fault)
 
     def end(self, code: types.CodeType, _offset: int, value: "Any") -> None:
         """PY_RETURN."""
@@ -140,6 +150,8 @@ class Monitor:
                 finished(call, frame, value, "")
             except RecursionError:
                 pass
+            except Exception as fault:
+                let_pass(fault)
             if call.ran.calls > MAX_CALLS and not call.ran.open:
                 self.monitoring.set_local_events(self.tool, code, 0)
 
@@ -154,6 +166,8 @@ class Monitor:
                 finished(call, frame, None, shown(exc))
             except RecursionError:
                 pass
+            except Exception as fault:
+                let_pass(fault)
 
 
 def _free_monitor() -> "Monitor | None":
