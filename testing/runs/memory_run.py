@@ -14,6 +14,7 @@ from clean_room_agent.artifacts.context import (
     ContextRequest,
     RefinementRequest,
 )
+from clean_room_agent.artifacts.goals import NamedDefinition
 from clean_room_agent.artifacts.plans import Part, PartPlan, PlanStep, TargetFile
 from clean_room_agent.cancellation import Interrupts
 from clean_room_agent.db.raw.record import Record
@@ -126,6 +127,8 @@ class MemoryIndex:
         self._window = window
         self._described = commits.base
         self.asked: list[ContextRequest] = []
+        self.named: tuple[NamedDefinition, ...] = ()
+        """The definitions that it knows."""
 
     @property
     def source(self) -> "MemoryIndex":
@@ -138,6 +141,13 @@ class MemoryIndex:
     def refine(self, refinement: RefinementRequest, request: ContextRequest) -> ContextPackage:
         self.asked.append(request)
         return self._package(request, (*request.files, *refinement.missing_files))
+
+    def definitions(self, names: Sequence[str]) -> tuple[NamedDefinition, ...]:
+        return tuple(
+            one
+            for one in self.named
+            if one.name.rpartition(".")[2] in {name.rpartition(".")[2] for name in names}
+        )
 
     def refresh(self, root: Path, paths: Sequence[str], commit: str) -> None:
         self._described = commit

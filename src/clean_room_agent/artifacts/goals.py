@@ -162,3 +162,21 @@ class GoalTrace(Struct, frozen=True, kw_only=True):
     """Nearest to the failure first."""
     problem: str = ""
     """Why there is no trace, or only a part; "" if it is whole."""
+
+
+class NamedDefinition(Struct, frozen=True, kw_only=True):
+    """A definition that the index has under a name which somebody uses."""
+
+    name: str
+    """Qualified: names of the enclosing definitions and its own, joined by dots."""
+    path: str
+    kind: str
+    """function, class, method, variable."""
+    first_line: int
+    """1-based, of its `def`, or of its first decorator."""
+    last_line: int
+    signature: str = ""
+    doc: str = ""
+    """Its documentation, without quotes or comment marks."""
+    test_files: tuple[str, ...] = ()
+    """Files of tests that use it, or else its file; those with most of such tests first."""

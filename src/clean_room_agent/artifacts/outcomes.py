@@ -196,6 +196,8 @@ class EventKind(StrEnum):
     """A part is replanned; what failed in its last plan."""
     SCOPE_REDUCED = "scope_reduced"
     """A step was divided; what was left for later."""
+    GOAL_TESTS = "goal_tests"
+    """What shows that the task is done, and what was considered for it; as JSON."""
     UNSTABLE_TESTS = "unstable_tests"
     """Flaky tests."""
     TESTS_TOUCHED = "tests_touched"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct, field
 
 from clean_room_agent.artifacts.context import ContextPackage, ContextRequest, RefinementRequest
-from clean_room_agent.artifacts.goals import Goals
+from clean_room_agent.artifacts.goals import Goals, NamedDefinition
 from clean_room_agent.artifacts.names import part_plan_pass, relative_pass
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.llm.client import ModelClient
@@ -47,6 +47,9 @@ class ContextSource(Protocol):
 
     def refine(self, refinement: RefinementRequest, request: ContextRequest) -> ContextPackage:
         """The package of `request` with what `refinement` names added, judged and assembled again."""
+
+    def definitions(self, names: Sequence[str]) -> tuple[NamedDefinition, ...]:
+        """The definitions outside of tests with one of these plain or dotted names, with the tests that use them."""
 
 
 class RunIndex(Protocol):
@@ -107,6 +110,11 @@ class RunContext:
         with self._timed(TimeKind.RETRIEVAL, relative_pass(request.pass_id)):
             package = self._index.source.refine(refinement, request)
         return entry.keep(package)
+
+    def definitions(self, names: Sequence[str]) -> tuple[NamedDefinition, ...]:
+        """The definitions outside of tests with one of these plain or dotted names, as the run's newest commit has them."""
+        self.follow_head()
+        return self._index.source.definitions(names)
 
     def follow_head(self) -> None:
         """Bring worktree and index to the run's newest accepted commit."""

@@ -2,13 +2,14 @@
 session, from which a refinement starts.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextPackage, ContextRequest, RefinementRequest, TaskQuery
+from clean_room_agent.artifacts.goals import NamedDefinition
 from clean_room_agent.artifacts.names import attempts_up_to
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.session import Session, States
@@ -22,6 +23,7 @@ from clean_room_agent.retrieval.assembly import assemble
 from clean_room_agent.retrieval.candidates import find_candidates
 from clean_room_agent.retrieval.config import JudgmentsConfig, RetrievalConfig
 from clean_room_agent.retrieval.judges import ModelJudge, ThresholdJudge, question_text
+from clean_room_agent.retrieval.named_definitions import definitions_named
 from clean_room_agent.retrieval.precision_stage import PrecisionStage
 from clean_room_agent.retrieval.scope_stage import ScopeStage
 from clean_room_agent.retrieval.stage import (
@@ -123,6 +125,11 @@ class Retriever:
             context = self._with_conventions(context, source)
         package = self._assemble(context, source, judge, analysis.query)
         return Retrieved(package=package, candidates=candidates)
+
+    def definitions(self, names: Sequence[str]) -> tuple[NamedDefinition, ...]:
+        """The definitions outside of tests with one of these plain or dotted names, with the tests that use them."""
+        source = RepositorySource(self._kb, ContextFiles(self._root), len)
+        return definitions_named(names, source)
 
     def _with_conventions(self, context: StageContext, source: RepositorySource) -> StageContext:
         """With the repository's instructions for agents, where it has any."""
