@@ -1,0 +1,393 @@
+"""Expressions of a programming language as they stand in prose: where they end, what they name, whether they are values.
+
+For example, in "`Money(3).split(2)[0]` gives Decimal('1')" the first is an expression that names `Money`, the second is a
+value: it names nothing of the repository.
+"""
+
+import ast
+import builtins
+import re
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Protocol
+
+from clean_room_agent.syntax import ParseGivenUp, parse
+
+MAX_CHARS = 600
+"""Of an expression in prose."""
+OPENING, CLOSING = "([{", ")]}"
+PAIRS = dict(zip(CLOSING, OPENING, strict=True))
+PYTHON_VALUES: Mapping[str, str] = {
+    "Decimal": "from decimal import Decimal",
+    "Fraction": "from fractions import Fraction",
+    "datetime": "import datetime",
+    "timedelta": "from datetime import timedelta",
+    "date": "from datetime import date",
+    "OrderedDict": "from collections import OrderedDict",
+    "Counter": "from collections import Counter",
+    "deque": "from collections import deque",
+    "Path": "from pathlib import Path",
+    "UUID": "from uuid import UUID",
+    "math": "import math",
+    "decimal": "import decimal",
+    "collections": "import collections",
+    "re": "import re",
+    "operator": "import operator",
+    "io": "import io",
+    "itertools": "import itertools",
+}
+"""The import of each name of the standard library that a report may use without one."""
+UNSAFE = frozenset(
+    {
+        "open",
+        "input",
+        "exec",
+        "eval",
+        "compile",
+        "__import__",
+        "exit",
+        "quit",
+        "breakpoint",
+        "help",
+        "print",
+        "id",
+    }
+)
+"""Builtins that reach outside of the test, or give another value each time."""
+PYTHON_BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_")) - UNSAFE
+SCRIPT_GLOBALS = frozenset(
+    {
+        "Array", "BigInt", "Boolean", "Date", "Error", "Infinity", "JSON", "Map", "Math", "NaN", "Number", "Object",
+        "RangeError", "RegExp", "Set", "String", "Symbol", "TypeError", "SyntaxError", "ReferenceError", "URL",
+        "URLSearchParams", "Uint8Array", "parseFloat", "parseInt", "undefined", "isNaN", "Promise",
+    }
+)  # fmt: skip
+SCRIPT_SETUP = re.compile(r"(?:const|let|var)\s+(?P<name>[A-Za-z_$][\w$]*)\s*=\s*(?P<value>[^;]+?)\s*;?\Z")
+ERROR_NAME = re.compile(
+    r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning|Interrupt|Exit|Iteration|Expired)\b"
+)
+IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
+
+
+class Expressions(Protocol):
+    """What prose needs to know of a language."""
+
+    @property
+    def importable(self) -> Mapping[str, str]:
+        """The import of each name of the standard library that a report may use without one."""
+
+    def free_names(self, text: str) -> frozenset[str] | None:
+        """The names that the expression needs from outside, without the language's own; None if it is no expression."""
+
+    def has_call(self, text: str) -> bool:
+        """Whether the expression calls something."""
+
+    def is_value(self, text: str) -> bool:
+        """Whether the expression is a value that depends on nothing of the repository."""
+
+    def called(self, text: str) -> tuple[str, ...]:
+        """The plain or dotted names that the expression calls, outermost first."""
+
+    def comparison(self, text: str) -> tuple[str, str] | None:
+        """Both sides of the expression if it only compares whether they are equal."""
+
+    def effects(self, statement: str) -> tuple[set[str], set[str], set[str]]:
+        """The names that the statement binds, that it uses, and whose objects it may change."""
+
+
+class PythonExpressions:
+    """Python's."""
+
+    importable: Mapping[str, str] = PYTHON_VALUES
+
+    def free_names(self, text: str) -> frozenset[str] | None:
+        """See `Expressions`."""
+        tree = python_tree(text)
+        return None if tree is None else free_names_of(tree) - PYTHON_BUILTINS
+
+    def has_call(self, text: str) -> bool:
+        """See `Expressions`."""
+        tree = python_tree(text)
+        return tree is not None and any(isinstance(node, ast.Call) for node in ast.walk(tree))
+
+    def is_value(self, text: str) -> bool:
+        """See `Expressions`."""
+        tree = python_tree(text)
+        if tree is None:
+            return False
+        plain = not any(
+            isinstance(node, ast.Name | ast.BinOp | ast.Compare | ast.BoolOp) for node in ast.walk(tree)
+        )
+        try:
+            ast.literal_eval(text.strip())
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            made = isinstance(tree, ast.Call) or not plain
+            return (
+                made
+                and free_names_of(tree)
+                <= PYTHON_VALUES.keys()
+                | {"set", "frozenset", "float", "bytes", "bytearray", "range", "complex"}
+                and isinstance(tree, ast.Call | ast.List | ast.Tuple | ast.Dict | ast.Set)
+            )
+        return True
+
+    def called(self, text: str) -> tuple[str, ...]:
+        """See `Expressions`."""
+        tree = python_tree(text)
+        if tree is None:
+            return ()
+        names = (dotted_name(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call))
+        return tuple(dict.fromkeys(name for name in names if name))
+
+    def comparison(self, text: str) -> tuple[str, str] | None:
+        """See `Expressions`."""
+        tree = python_tree(text)
+        if (
+            not isinstance(tree, ast.Compare)
+            or len(tree.ops) != 1
+            or not isinstance(tree.ops[0], ast.Eq | ast.Is)
+        ):
+            return None
+        return ast.unparse(tree.left), ast.unparse(tree.comparators[0])
+
+    def effects(self, statement: str) -> tuple[set[str], set[str], set[str]]:
+        """See `Expressions`."""
+        try:
+            tree = ast.parse(statement)
+        except (SyntaxError, ValueError, RecursionError):
+            return set(), set(), set()
+        bound: set[str] = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                bound.add(node.id)
+            elif isinstance(node, ast.alias):
+                bound.add((node.asname or node.name).partition(".")[0])
+            elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+                bound.add(node.name)
+        changed = set(filter(None, map(_changed_name, tree.body)))
+        return bound, {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}, changed
+
+
+def _changed_name(statement: ast.stmt) -> str:
+    """The name whose object the statement may change: `x` in `x.push(1)` and in `x[0] = 1`; "" for none."""
+    target: ast.AST = statement
+    if isinstance(statement, ast.Expr):
+        target = statement.value
+        if isinstance(target, ast.Call) and isinstance(target.func, ast.Name):
+            return ""
+    while isinstance(target, ast.Call | ast.Attribute | ast.Subscript | ast.Assign | ast.AugAssign):
+        if isinstance(target, ast.Assign):
+            target = target.targets[0]
+        elif isinstance(target, ast.AugAssign):
+            target = target.target
+        else:
+            target = target.func if isinstance(target, ast.Call) else target.value
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def python_tree(text: str) -> ast.expr | None:
+    """The tree of a Python expression; None if it is none."""
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return None
+
+
+def free_names_of(tree: ast.AST) -> frozenset[str]:
+    """The names that Python code loads and does not bind itself, builtins among them."""
+    bound = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    bound |= {
+        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    used = {
+        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
+    return frozenset(used - bound)
+
+
+def dotted_name(node: ast.expr) -> str:
+    """`a.b.c` as it is written; of a chain after a call, the attributes alone; "" for anything else."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        owner = dotted_name(node.value)
+        if isinstance(node.value, ast.Call):
+            owner = dotted_name(node.value.func)
+        return f"{owner}.{node.attr}" if owner else node.attr
+    return ""
+
+
+class ScriptExpressions:
+    """JavaScript's and TypeScript's."""
+
+    importable: Mapping[str, str] = MappingProxyType({})
+
+    def free_names(self, text: str) -> frozenset[str] | None:
+        """See `Expressions`."""
+        nodes = _script_nodes(text)
+        if nodes is None:
+            return None
+        bound = {
+            name
+            for kind, name, parent in nodes
+            if kind == "identifier" and parent in {"formal_parameters", "arrow_function"}
+        }
+        return frozenset(
+            {name for kind, name, parent in nodes if kind == "identifier"} - bound - SCRIPT_GLOBALS
+        )
+
+    def has_call(self, text: str) -> bool:
+        """See `Expressions`."""
+        nodes = _script_nodes(text)
+        return nodes is not None and any(
+            kind in {"call_expression", "new_expression"} for kind, _, _ in nodes
+        )
+
+    def is_value(self, text: str) -> bool:
+        """See `Expressions`."""
+        nodes = _script_nodes(text)
+        if nodes is None:
+            return False
+        kinds = {kind for kind, _, _ in nodes}
+        names = {name for kind, name, _ in nodes if kind == "identifier"}
+        loose = {
+            "call_expression",
+            "binary_expression",
+            "arrow_function",
+            "assignment_expression",
+            "regex",
+            "template_substitution",
+            "member_expression",
+            "ternary_expression",
+            "function_expression",
+        }
+        return (
+            not kinds & loose
+            and names <= {"undefined", "NaN", "Infinity", "Date", "Map", "Set", "BigInt"}
+            and ("new_expression" in kinds or not names & {"Date", "Map", "Set", "BigInt"})
+        )
+
+    def called(self, text: str) -> tuple[str, ...]:
+        """See `Expressions`."""
+        nodes = _script_nodes(text)
+        return tuple(dict.fromkeys(name for kind, name, _ in nodes or () if kind == "callee"))
+
+    def comparison(self, text: str) -> tuple[str, str] | None:
+        """See `Expressions`."""
+        found = re.fullmatch(r"(.+\))\s*={2,3}\s*(.+)", text.strip(), re.DOTALL)
+        if found is None or self.free_names(found[1]) is None or not self.is_value(found[2]):
+            return None
+        return found[1], found[2]
+
+    def effects(self, statement: str) -> tuple[set[str], set[str], set[str]]:
+        """See `Expressions`."""
+        found = SCRIPT_SETUP.match(statement)
+        if found is not None:
+            return {found["name"]}, set(self.free_names(found["value"]) or ()), set()
+        root = re.match(r"(?:await )?([A-Za-z_$][\w$]*)[.\[]", statement)
+        return set(), set(self.free_names(statement) or ()), {root[1]} if root else set()
+
+
+def _script_nodes(text: str) -> list[tuple[str, str, str]] | None:
+    """(type, text of an identifier or a callee, type of the parent) of each node; None if the text is no expression."""
+    source = f"({text.strip()}\n)".encode("utf-8", "replace")
+    try:
+        root = parse(source, "javascript").root_node
+    except ParseGivenUp:
+        return None
+    statements = root.named_children
+    if root.has_error or len(statements) != 1 or statements[0].type != "expression_statement":
+        return None
+    found: list[tuple[str, str, str]] = []
+    waiting = [statements[0]]
+    while waiting:
+        node = waiting.pop()
+        shown = source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+        if node.type in {"sequence_expression", "labeled_statement"}:
+            return None
+        parent = node.parent.type if node.parent is not None else ""
+        found.append((node.type, shown if node.type == "identifier" else "", parent))
+        callee = node.child_by_field_name("function") or node.child_by_field_name("constructor")
+        if node.type in {"call_expression", "new_expression"} and callee is not None:
+            name = ".".join(
+                IDENTIFIER.findall(
+                    _plain_callee(source[callee.start_byte : callee.end_byte].decode("utf-8", "replace"))
+                )
+            )
+            found.append(("callee", name, ""))
+        waiting.extend(reversed(node.named_children))
+    return found
+
+
+def _plain_callee(text: str) -> str:
+    """The callee without the arguments of earlier calls in its chain."""
+    kept, depth = "", 0
+    for char in text.removeprefix("new "):
+        depth += (char in OPENING) - (char in CLOSING)
+        if depth == 0 and char not in CLOSING:
+            kept += char
+    return kept
+
+
+def balanced_end(text: str, start: int) -> int:
+    """Where the bracket at `start` is closed (the place behind it), with strings read as such; -1 if it is not, within
+    `MAX_CHARS`.
+    """
+    stack: list[str] = []
+    place, end = start, min(len(text), start + MAX_CHARS)
+    while place < end:
+        char = text[place]
+        if char in "\"'":
+            place = string_end(text, place)
+            if place < 0:
+                return -1
+            continue
+        if char in OPENING:
+            stack.append(char)
+        elif char in CLOSING:
+            if not stack or stack.pop() != PAIRS[char]:
+                return -1
+            if not stack:
+                return place + 1
+        place += 1
+    return -1
+
+
+def string_end(text: str, start: int) -> int:
+    """The place behind the string that begins at `start`, on the same line; -1 if it does not end."""
+    mark = text[start] * 3 if text.startswith(text[start] * 3, start) else text[start]
+    place = start + len(mark)
+    while place < len(text):
+        if text[place] == "\\":
+            place += 2
+        elif text.startswith(mark, place):
+            return place + len(mark)
+        elif text[place] == "\n" and len(mark) == 1:
+            return -1
+        else:
+            place += 1
+    return -1
+
+
+CALL_START = re.compile(r"(?<![\w.$@/-])(?:(?:new|await|not) )?[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*\(")
+TRAILER = re.compile(r"\.[A-Za-z_$][\w$]*|[(\[]")
+
+
+def call_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Begin and end of each balanced call with what follows it directly (`f(1).g[0]`), outermost only."""
+    place = 0
+    while found := CALL_START.search(text, place):
+        end = balanced_end(text, found.end() - 1)
+        if end < 0:
+            place = found.end()
+            continue
+        while trailer := TRAILER.match(text, end):
+            if trailer[0][0] == ".":
+                end = trailer.end()
+                continue
+            closed = balanced_end(text, end)
+            if closed < 0:
+                break
+            end = closed
+        yield found.start(), end
+        place = end

@@ -1,0 +1,415 @@
+"""Reads which calls a report in words makes, and which values it says that they give now, and should give.
+
+A cue gives the next value its role, over at most a few words that say nothing; `instead of` gives it the opposite of the
+last value's; after a value, `is expected` gives that its role. A value without a cue has none. For example:
+
+    f(10) returns 3, should be 4            got 3, wanted 4
+    expected 4 but got 3 from f(10)         wanted 4, got 3
+    f(10) should give 4 instead of 3        wanted 4, got 3
+    f(10) returns 3 (in version 2.1)        got 3; 2.1 is no value
+
+Nothing is concluded here: which of the values a call really gives is found out by running it.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+from msgspec import Struct, field
+
+from clean_room_agent.execute.goals.expressions import ERROR_NAME, Expressions, call_spans
+from clean_room_agent.execute.goals.report_tokens import (
+    CUE,
+    ReportReader,
+    Token,
+    Usable,
+    ValueKind,
+)
+
+Role = Literal["got", "wanted", "asserted", ""]
+Part = Literal["", "end", "start"]
+FILLERS = frozenset(
+    {
+        "a", "an", "the", "value", "values", "result", "results", "of", "string", "number", "int", "integer", "float", "list", "tuple", "dict", "set", "to", "it", "just", "only", "simply", "always", "exactly", "me", "us", "back", "that", "this", "resolve", "reject", "return", "give", "raise", "throw", "yield", "produce", "equal", "exception", "error", "rather", "plain", "boolean", "bool", "array", "object", "we", "i", "you", "and", "both", "like", "with", "as", "in", "out", "wrong", "incorrect", "bad", "unexpected", "right", "correct", "expected", "proper", "usual", "following",
+    }
+)  # fmt: skip
+"""Words that can stand between a cue and its value."""
+CONTAINERS = frozenset({"list", "tuple", "string", "dict", "set", "array", "with", "in"})
+"""After these, a number is not the whole value."""
+PROMPT = re.compile(r"^[ \t]*In \[\d+\]: ", re.MULTILINE)
+OUTPUT = re.compile(r"^[ \t]*Out\[\d+\]: ", re.MULTILINE)
+"""How IPython shows what it is given, and what comes of it."""
+MAX_GAP = 5
+BARE_END = re.compile(
+    r"[.,;:](?=\s|$)|[)\n\[{(\"'`?!]|\s[\w.]+\(|\s(?:but|instead|rather|not|when|for|and|while|whereas|should|expected|with|if|because|which|although|though|from|is|was|where|since|whenever|given)\b"
+)
+OPPOSITE: dict[Role, Role] = {"got": "wanted", "wanted": "got"}
+BETWEEN = frozenset({"(", "is", "was", "were", "are", "would", "be", "what", "the", "a"})
+"""What can stand between a value and a cue behind it: 4 is what is expected."""
+POSTFIX = frozenset({"returned", "given", "produced", "raised", "thrown", "printed", "shown", "yielded"})
+"""Verbs that a value can stand before: 3 is returned."""
+NO_VALUES = frozenset(
+    {
+        "what", "which", "that", "where", "when", "how", "why", "who", "broken", "fine", "ok", "okay", "slow", "fast", "not", "no", "there", "here", "also", "still", "now", "called", "used", "supposed", "different", "missing", "inclusive", "too", "very", "more", "less",
+    }
+)  # fmt: skip
+"""Words after a cue that are no value."""
+MODALS = frozenset({"should", "must", "ought to", "supposed to", "needs to", "need to", "has to", "make"})
+"""Cues that a verb follows, not a value."""
+PREPOSED = frozenset({"for", "from", "with", "of", "on", "calling", "in", "by", "when", "as"})
+
+
+class StatedValue(Struct, frozen=True, kw_only=True):
+    """A value that a report gives a call."""
+
+    text: str
+    """As source text; of `bare` and `output`, as written; the name of an `error`."""
+    kind: ValueKind = "literal"
+    role: Role = ""
+    part: Part = ""
+    """Whether it is only the end or the start of what the call gives."""
+    ends_phrase: bool = True
+    """Of `bare`: whether the phrase ends behind it."""
+
+
+class Claim(Struct, frozen=True, kw_only=True):
+    """A call in a report, and the values that the report gives it."""
+
+    call: str
+    setup: tuple[str, ...] = ()
+    values: tuple[StatedValue, ...] = ()
+    must_not_fail: bool = False
+    """Whether the report says that it should not raise, and nothing else of what it should do."""
+
+
+class _Open(Struct):
+    """A claim that is being read."""
+
+    call: str
+    setup: tuple[str, ...]
+    sentence: int
+    values: list[StatedValue] = field(default_factory=list)
+    sentences: list[int] = field(default_factory=list)
+    """Of each value."""
+    preposed: bool = False
+    must_not_fail: bool = False
+
+
+def names_in(text: str, language: Expressions) -> tuple[str, ...]:
+    """The plain or dotted names that the report calls, in its order."""
+    names: dict[str, None] = {}
+    for start, end in call_spans(text):
+        names.update(dict.fromkeys(language.called(text[start:end].removeprefix("not "))))
+    return tuple(names)
+
+
+def read_report(text: str, language: Expressions, usable: Usable) -> tuple[Claim, ...]:
+    """The claims of the report about calls that are `usable`, in its order, each call once."""
+    text = OUTPUT.sub("", PROMPT.sub(">>> ", text))
+    reader = _Reader(text)
+    for token in ReportReader(language, usable).tokens(text):
+        reader.read(token)
+    return reader.result()
+
+
+class _Reader:
+    """Gives the values of a report their roles, token by token."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._claims: list[_Open] = []
+        self._waiting: list[tuple[StatedValue, int]] = []
+        """Values before the call that they belong to, each with its sentence."""
+        self._sentence = 0
+        self._section: Role = ""
+        self._pending: Role = ""
+        self._modal: Role = ""
+        self._held = False
+        """Whether the pending role is of a contrast, so that a verb between does not change it."""
+        self._is_what = False
+        """Whether the next cue is about the last value: 4 is what f(10) should give."""
+        self._asserting = False
+        """Whether the call that was read last stands behind an `assert` in prose."""
+        self._cued = False
+        """Whether it is a cue of this sentence that asks for a value, and not only a heading."""
+        self._part: Part = ""
+        self._gap: list[str] = []
+        self._last: tuple[int, int] | None = None
+        """(claim, value) of the last value in this sentence; -1 for one of the waiting."""
+        self._after: list[str] = []
+        """What stood since the last value."""
+        self._skip_to = 0
+
+    def read(self, token: Token) -> None:
+        """Take the next token."""
+        if token.at < self._skip_to and token.end <= self._skip_to:
+            return
+        getattr(self, f"_on_{token.kind}")(token)
+
+    def result(self) -> tuple[Claim, ...]:
+        """The claims, those about one call put together."""
+        if len(self._claims) == 1:
+            own = self._claims[0]
+            own.values += [value for value, _ in self._waiting]
+        merged: dict[tuple[str, tuple[str, ...]], Claim] = {}
+        for own in self._claims:
+            key = (own.call, own.setup)
+            known = merged.get(key)
+            values = (known.values if known else ()) + tuple(own.values)
+            merged[key] = Claim(
+                call=own.call,
+                setup=own.setup,
+                values=tuple(dict.fromkeys(values)),
+                must_not_fail=own.must_not_fail or (known is not None and known.must_not_fail),
+            )
+        return tuple(merged.values())
+
+    # Tokens
+
+    def _on_call(self, token: Token) -> None:
+        preposition = self._after[-1:] and self._after[-1].lower() in PREPOSED and len(self._after) <= 3
+        opened = _Open(call=token.text, setup=token.setup, sentence=self._sentence)
+        self._asserting = self._after[-1:] == ["assert"]
+        same_sentence = [(value, place) for value, place in self._waiting if place == self._sentence]
+        if same_sentence:
+            opened.values = [value for value, _ in same_sentence]
+            opened.sentences = [self._sentence] * len(same_sentence)
+            opened.preposed = True
+            self._waiting = [one for one in self._waiting if one[1] != self._sentence]
+        elif preposition and self._last is not None and self._last[0] >= 0:
+            self._move_last(opened)
+        self._claims.append(opened)
+        self._is_what = (
+            bool(opened.values) and not opened.values[-1].role and self._after[-2:] == ["is", "what"]
+        )
+        if opened.values:
+            self._last = (len(self._claims) - 1, len(opened.values) - 1)
+        self._after = []
+        if self._pending and not self._modal and not self._section:
+            self._pending, self._held = "", False
+
+    def _move_last(self, opened: _Open) -> None:
+        """Move a value to the call that follows it ("3 for f(10) and 5 for f(20)"), or drop it where that is not clear."""
+        assert self._last is not None
+        claim, place = self._last
+        earlier = self._claims[claim]
+        if earlier.sentence != self._sentence or (earlier.call, earlier.setup) == (opened.call, opened.setup):
+            return
+        value = earlier.values.pop(place)
+        earlier.sentences.pop(place)
+        if earlier.preposed:
+            opened.values, opened.sentences, opened.preposed = [value], [self._sentence], True
+        self._last = None
+
+    def _on_setup(self, token: Token) -> None:
+        self._on_line(token)
+
+    def _on_value(self, token: Token) -> None:
+        role: Role = self._pending
+        number = token.text.lstrip("-")[:1].isdigit()
+        if number and CONTAINERS & {word.lower() for word in self._gap}:
+            role = ""
+            if self._pending:
+                self._reset(self._section)
+                return
+        if token.asserted or (self._asserting and role == "got"):
+            role = "asserted"
+        last = self._last_value()
+        if not role and last is not None and last.role == "wanted" and self._after in (["and"], ["or"]):
+            self._set_last("")  # "should be 4 and 6": nothing says which is whose
+        value = StatedValue(text=token.text, kind=token.value, role=role, part=self._part if role else "")
+        self._bind(value)
+
+    def _bind(self, value: StatedValue) -> None:
+        if self._claims:
+            own = self._claims[-1]
+            own.values.append(value)
+            own.sentences.append(self._sentence)
+            self._last = (len(self._claims) - 1, len(own.values) - 1)
+        else:
+            self._waiting.append((value, self._sentence))
+            self._last = (-1, len(self._waiting) - 1)
+        self._pending, self._modal, self._held, self._gap, self._after = "", "", False, [], []
+        self._asserting = False
+
+    def _last_value(self) -> StatedValue | None:
+        if self._last is None:
+            return None
+        claim, place = self._last
+        values = [value for value, _ in self._waiting] if claim < 0 else self._claims[claim].values
+        return values[place] if place < len(values) else None
+
+    def _set_last(self, role: Role) -> None:
+        assert self._last is not None
+        claim, place = self._last
+        value = self._last_value()
+        assert value is not None
+        changed = StatedValue(
+            text=value.text, kind=value.kind, role=role, part=value.part, ends_phrase=value.ends_phrase
+        )
+        if claim < 0:
+            self._waiting[place] = (changed, self._waiting[place][1])
+        else:
+            self._claims[claim].values[place] = changed
+
+    def _on_cue(self, token: Token) -> None:
+        words = self._text[token.at : token.end].lower() if token.end > token.at else ""
+        self._gap, self._cued = [], words not in MODALS
+        last = self._last_value()
+        follows = last is not None and not [word for word in self._after if word not in BETWEEN]
+        kind = token.text
+        if self._is_what and kind in {"want", "got"} and last is not None:
+            self._set_last("wanted" if kind == "want" else "got")
+            self._is_what, self._pending, self._modal = False, "", ""
+        elif kind in {"want", "got", "strong_got"}:
+            self._on_role(kind, words, last, follows=follows)
+        elif kind == "contrast":
+            self._contrast(words, last)
+        elif kind in {"end", "start"}:
+            self._part = "end" if kind == "end" else "start"
+            if not self._modal and not self._held and not (self._pending and self._section):
+                self._pending = "got"
+        else:
+            self._on_turn(kind, token)
+        self._after.append(words or kind)
+
+    def _on_turn(self, kind: str, token: Token) -> None:
+        """A cue that says how what follows is meant."""
+        if kind == "but":
+            self._pending, self._modal, self._held, self._part = self._section, "", False, ""
+        elif kind == "refuse":
+            self._pending = self._modal = "got"
+            self._note_not_failing(token)
+        elif kind == "asked":
+            self._pending = self._modal = "wanted"
+        else:  # does not return
+            self._pending, self._held = ("got" if self._modal == "wanted" else "wanted"), True
+
+    def _on_role(self, kind: str, words: str, last: StatedValue | None, *, follows: bool) -> None:
+        """A cue that gives a role."""
+        if kind == "got":
+            self._on_verb(words, last, follows=follows)
+        elif kind == "strong_got":
+            if not (self._after[-1:] == ["have"] or (self._modal == "wanted" and words == "get")):
+                self._pending, self._modal, self._held = "got", "", False
+        elif follows and last is not None and last.role in {"", "asserted"} and words != "should":
+            self._set_last("wanted")
+            self._pending, self._modal = "", ""
+        else:
+            self._pending = self._modal = "wanted"
+            self._held, self._part = False, ""
+
+    def _on_verb(self, words: str, last: StatedValue | None, *, follows: bool) -> None:
+        postfix = words in POSTFIX
+        if follows and postfix and last is not None and last.role == "" and self._after:
+            self._set_last("got")
+            self._pending = ""
+        elif self._held:
+            pass
+        elif self._modal:
+            self._pending = self._modal
+        else:
+            self._pending = "got"
+
+    def _contrast(self, words: str, last: StatedValue | None) -> None:
+        if last is not None and last.role in OPPOSITE:
+            self._pending, self._held = OPPOSITE[last.role], True
+            self._part = last.part
+        elif last is None and not words.endswith("not") and not self._after:
+            self._pending, self._held = "wanted", True
+        elif last is None and self._modal == "wanted":
+            self._pending = self._modal = "got"
+        else:
+            self._pending, self._held = "", False
+        if last is not None:
+            self._modal = ""
+
+    def _note_not_failing(self, token: Token) -> None:
+        following = self._text[token.end : token.end + 40].lower().split()
+        if (
+            following[:1]
+            and following[0].strip(".,;:!") in {"raise", "crash", "fail", "throw", "error", "blow"}
+            and self._claims
+        ):
+            self._claims[-1].must_not_fail = True
+
+    def _on_word(self, token: Token) -> None:
+        lowered = token.text.lower()
+        self._after.append(lowered)
+        if not self._pending:
+            return
+        if lowered in FILLERS or token.text.startswith("`"):
+            self._gap.append(lowered)
+            if len(self._gap) > MAX_GAP:
+                self._pending = ""
+            return
+        is_code = self._text[token.at : token.at + 1] == "`"
+        if self._cued and not is_code and lowered not in PREPOSED | NO_VALUES and self._bare(token):
+            return
+        self._pending, self._held = "", False
+
+    def _bare(self, token: Token) -> bool:
+        """Take the words from here on, up to the end of their phrase, as a value without quotes."""
+        found = BARE_END.search(self._text, token.at + 1)
+        end = found.start() if found else len(self._text)
+        text = self._text[token.at : end].strip()
+        if (
+            token.end <= token.at
+            or not text
+            or len(text) > 80
+            or self._text[token.at : token.end] != token.text
+        ):
+            return False
+        cue = CUE.search(text)
+        if cue is not None and cue.start() > 0 and cue.lastgroup in {"want", "but", "contrast", "strong_got"}:
+            text, end = text[: cue.start()].strip(), token.at + cue.start()
+        hard = end >= len(self._text) or self._text[end] in ".,;)\n?!"
+        modal, section = self._modal, self._section
+        self._bind(
+            StatedValue(
+                text=text, kind="bare", role=self._pending, part=self._part, ends_phrase=hard or text != ""
+            )
+        )
+        self._skip_to = end
+        self._modal = modal if modal and not section else ""
+        return True
+
+    def _on_comma(self, token: Token) -> None:
+        if token.text == ",":
+            self._after.append(",")
+        elif token.text in {"(", ")"}:
+            self._after.append(token.text)
+
+    def _on_clause(self, token: Token) -> None:
+        del token
+        self._reset(self._section)
+        self._after.append(";")
+
+    def _on_line(self, token: Token) -> None:
+        del token
+        self._after.append("\n")
+
+    def _on_stop(self, token: Token) -> None:
+        before = self._text[: token.at].rstrip()[-1:]
+        if token.text == "\n" and before == ":" and self._pending:
+            return
+        self._sentence += 1
+        self._reset(self._section)
+        self._last = None
+
+    def _on_section(self, token: Token) -> None:
+        roles: dict[str, Role] = {"want": "wanted", "got": "got"}
+        self._section = roles.get(token.text, "")
+        self._sentence += 1
+        self._reset(self._section)
+        self._last = None
+
+    def _reset(self, role: Role) -> None:
+        self._pending = self._modal = role
+        self._held, self._cued, self._part = False, False, ""
+        self._gap, self._after = [], []
+
+
+def error_names(values: Iterable[StatedValue]) -> tuple[str, ...]:
+    """The names of exceptions among the values."""
+    return tuple(value.text for value in values if value.kind == "error" and ERROR_NAME.fullmatch(value.text))

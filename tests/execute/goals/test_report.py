@@ -1,0 +1,201 @@
+"""Reports as users write them, and what is read from them."""
+
+import pytest
+
+from clean_room_agent.execute.goals.expressions import (
+    PYTHON_BUILTINS,
+    PYTHON_VALUES,
+    Expressions,
+    PythonExpressions,
+    ScriptExpressions,
+)
+from clean_room_agent.execute.goals.report import Claim, names_in, read_report
+
+KNOWN = frozenset(
+    {"f", "g", "chunked", "ordinal", "slugify", "naturalsize", "Stack", "clamp", "parse", "humanize"}
+)
+PYTHON, SCRIPT = PythonExpressions(), ScriptExpressions()
+
+
+def claims_of(text: str, language: Expressions = PYTHON) -> tuple[Claim, ...]:
+    def usable(expression: str, setup: tuple[str, ...]) -> bool:
+        used, bound = set(language.free_names(expression) or ()), set[str]()
+        for statement in setup:
+            binds, uses, _ = language.effects(statement)
+            bound, used = bound | binds, used | uses
+        return not used - bound - KNOWN - PYTHON_VALUES.keys() - PYTHON_BUILTINS and bool(used & KNOWN)
+
+    return read_report(text, language, usable)
+
+
+def read(text: str, language: Expressions = PYTHON) -> list[str]:
+    """Each call with its values: `f(10): got 3, wanted 4`; `?` for a value without a role, text without quotes in < >."""
+    found = []
+    for claim in claims_of(text, language):
+        said = []
+        for value in claim.values:
+            shown = f"<{value.text}>" if value.kind in {"bare", "output"} else value.text
+            said.append(" ".join(filter(None, (value.role or "?", value.part, shown))))
+        setup = f"{'; '.join(claim.setup)}; " if claim.setup else ""
+        found.append(
+            f"{setup}{claim.call}: {', '.join(said)}{' must not fail' if claim.must_not_fail else ''}"
+        )
+    return found
+
+
+REPORTS: dict[str, list[str]] = {
+    "chunked(range(10), 3, fill=0) ends with [9, 0] instead of [9, 0, 0]": [
+        "chunked(range(10), 3, fill=0): got end [9, 0], wanted end [9, 0, 0]"
+    ],
+    "f(10) returns 3, should be 4": ["f(10): got 3, wanted 4"],
+    "f(10) raises KeyError instead of ValueError": ["f(10): got KeyError, wanted ValueError"],
+    "`ordinal(111)` returns 111st instead of 111th.": ["ordinal(111): got <111st>, wanted <111th>"],
+    "Expected 4 but got 3 from f(10).": ["f(10): wanted 4, got 3"],
+    "f(10) should return 4 instead of 3.": ["f(10): wanted 4, got 3"],
+    "f(10) returns 3 but 4 is expected": ["f(10): got 3, wanted 4"],
+    "f(10) gives 3, not 4": ["f(10): got 3, wanted 4"],
+    "I expected `f(10)` to be `4`, got `3`.": ["f(10): wanted 4, got 3"],
+    "In version 2.1 f(10) returns 3 on Python 3.11; it should return 4. See issue #5.": [
+        "f(10): got 3, wanted 4"
+    ],
+    ">>> f(10)\n3\n\nshould be 4": ["f(10): got 3, wanted 4"],
+    ">>> f(10)\n3\n>>> # should be 4": ["f(10): got 3, wanted 4"],
+    "```\n>>> f(10)\n3        # expected 4\n```": ["f(10): got 3, wanted 4"],
+    "```\nIn [1]: f(10)\nOut[1]: 3\n```\nIt should be 4.": ["f(10): got 3, wanted 4"],
+    "```python\n>>> from m import Stack\n>>> s = Stack()\n>>> s.push(1)\n>>> s.peek()\nTraceback (most recent call last):\n"
+    '  File "x.py", line 3, in peek\nIndexError: list index out of range\n```\nIt should return 1.': [
+        "from m import Stack; s = Stack(); s.push(1): ",
+        "from m import Stack; s = Stack(); s.push(1); s.peek(): got IndexError, wanted 1",
+    ],
+    "```\nf(10)  # returns 3, should be 4\nf(20)  # => 5\n```": ["f(10): got 3, wanted 4", "f(20): got 5"],
+    "```python\nassert f(10) == 4\n```\nfails": ["f(10): asserted 4"],
+    "### Expected behavior\n`f(10)` returns 4\n\n### Actual behavior\n`f(10)` returns 3": [
+        "f(10): wanted 4, got 3"
+    ],
+    "### Expected\n\n4\n\n### Actual\n\n3\n\nCall: `f(10)`": ["f(10): wanted 4, got 3"],
+    "f(10) -> 3 (expected 4), f(20) -> 5 (expected 6)": ["f(10): got 3, wanted 4", "f(20): got 5, wanted 6"],
+    "naturalsize(1000000) returns 1.1 MB instead of 1.0 MB.": [
+        "naturalsize(1000000): got <1.1 MB>, wanted <1.0 MB>"
+    ],
+    "slugify('x') returns an empty string, it should return 'x'": ["slugify('x'): got '', wanted 'x'"],
+    "f([]) crashes with IndexError, it should return None.": ["f([]): got IndexError, wanted None"],
+    "f('') should not raise": ["f(''):  must not fail"],
+    "f(10) should raise ValueError but returns None": ["f(10): wanted ValueError, got None"],
+    "the value(s) of f(10) should be 4 (they are 3)": ["f(10): wanted 4, got 3"],
+    "When calling f(10) I get 3 and I want 4": ["f(10): got 3, wanted 4"],
+    "f(10) must be 4. Currently it is 3.": ["f(10): wanted 4, got 3"],
+    'Calling f(10) gives "3" where "4" would be correct.': ['f(10): got "3", wanted "4"'],
+    "Instead of 4, f(10) returns 3.": ["f(10): wanted 4, got 3"],
+    "clamp(5, 0, 3) should return 3, clamp(-1, 0, 3) should return 0": [
+        "clamp(5, 0, 3): wanted 3",
+        "clamp(-1, 0, 3): wanted 0",
+    ],
+    "f(10): expected 4, got 3": ["f(10): wanted 4, got 3"],
+    "f(10) does not return 4": ["f(10): wanted 4"],
+    "`f(10)` no longer returns `4`": ["f(10): wanted 4"],
+    "`f(10)` used to return 4, now returns 3": ["f(10): wanted 4, got 3"],
+    "Problem: f(10) → 3; correct → 4": ["f(10): got 3, wanted 4"],
+    "f(\"a\") raises `KeyError: 'a'`; a ValueError is expected.": ['f("a"): got KeyError, wanted ValueError'],
+    'f("a") fails with "TypeError: unsupported operand". It should give \'A\'.': [
+        "f(\"a\"): got TypeError, wanted 'A'"
+    ],
+    "With f(10, strict=True) it must raise ValueError.": ["f(10, strict=True): wanted ValueError"],
+    "* `f(10)` - expected `4`, actual `3`\n* `f(20)` - expected `8`, actual `7`": [
+        "f(10): wanted 4, got 3",
+        "f(20): wanted 8, got 7",
+    ],
+    "f(10, 3) → (3, 1) but (4, 1) expected.": ["f(10, 3): got (3, 1), wanted (4, 1)"],
+    "f(10) returns '3' (str) instead of 3 (int)": ["f(10): got '3', wanted 3"],
+    "f(10) should have returned 4 but it returned 3": ["f(10): wanted 4, got 3"],
+    "f(10) gives wrong result 3 instead of expected 4": ["f(10): got 3, wanted 4"],
+    "4 is what f(10) should give, not 3": ["f(10): wanted 4, got 3"],
+    "assert f(10) == 4 fails, it gives 3": ["f(10): asserted 4, got 3"],
+    "`f(10) == 4` should hold, but I get 3": ["f(10): asserted 4, got 3"],
+    "```py\nx = f(10)\nassert x == 4\n```": ["f(10): asserted 4"],
+    "Make f(10) return 4": ["f(10): wanted 4"],
+    "f(10) returns 3. This is wrong. 4 is the correct answer.": ["f(10): got 3, wanted 4"],
+    "Why does f(10) return 3? Shouldn't it be 4?": ["f(10): got 3, wanted 4"],
+    "f(10)[0] is 3 and should be 4": ["f(10)[0]: got 3, wanted 4"],
+    "f(3) gives Decimal('1.4'), should be Decimal('1.5')": [
+        "f(3): got Decimal('1.4'), wanted Decimal('1.5')"
+    ],
+    "What I get from `list(chunked([1,2], 1))` is `[[1], [2], []]`; the right answer is `[[1], [2]]`.": [
+        "list(chunked([1,2], 1)): got [[1], [2], []], wanted [[1], [2]]"
+    ],
+}
+NOTHING_WANTED = (
+    "f(10) takes 3 seconds instead of 1",
+    "f(10) returns a list of 3 instead of a list of 4",
+    "f(10) should equal g(5)",
+    "f(10) should not return 3",
+    "f(10) != 4",
+    "AssertionError: 3 != 4 when running f(10)",
+    "f(10) is slow since 2.0 and needs 512 MB",
+    "f(10) returns 3.",
+    "See f(10) at line 42 of foo.py (version 3.1).",
+    "returns 3 for f(10) and 5 for f(20), should be 4 and 6",
+    "f(10) should be 4 or 5",
+    "f(10) returns 3. The docs say 4.",
+)
+"""Where no value may be taken for the wanted one."""
+NO_CALL = (
+    "f(x) returns 3 instead of 4",
+    "Fix the bug(s) in the module (see above)",
+    "other(3) returns 4 instead of 5",
+    "f returns 3 instead of 4",
+    "f(…) returns 3",
+    "open(f(3)) should be 4",
+)
+
+
+@pytest.mark.parametrize("text", REPORTS)
+def test_calls_and_values_are_read_with_what_the_report_says_of_them(text: str) -> None:
+    assert read(text) == REPORTS[text]
+
+
+@pytest.mark.parametrize("text", NOTHING_WANTED)
+def test_a_value_that_nothing_says_is_wanted_is_not_taken_for_it(text: str) -> None:
+    wanted = [
+        value.text
+        for claim in claims_of(text)
+        for value in claim.values
+        if value.role == "wanted" and value.kind != "bare"
+    ]
+    assert wanted == []
+
+
+@pytest.mark.parametrize("text", NO_CALL)
+def test_a_call_that_cannot_be_run_is_none(text: str) -> None:
+    assert read(text) == []
+
+
+SCRIPTS: dict[str, list[str]] = {
+    "f(10) returns undefined instead of [1, 2]": ["f(10): got undefined, wanted [1, 2]"],
+    "`slugify('a  b')` gives 'a--b', should be 'a-b'": ["slugify('a  b'): got 'a--b', wanted 'a-b'"],
+    "```js\nconst s = new Stack()\ns.push(1)\ns.peek() // => undefined, expected 1\n```": [
+        "const s = new Stack(); s.push(1): ",
+        "const s = new Stack(); s.push(1); s.peek(): got undefined, wanted 1",
+    ],
+    'parse("x") throws TypeError instead of returning null': ['parse("x"): got TypeError, wanted null'],
+    "f({a: 1}) should equal { a: 2 } but got { a: 1 }": ["f({a: 1}): wanted { a: 2 }, got { a: 1 }"],
+    "```js\nconsole.log(f(10)) // 3\n```\nexpected 4": ["f(10): got 3, wanted 4"],
+    "`f([1, 2], x => x * 2)` returns [2] rather than [2, 4]": [
+        "f([1, 2], x => x * 2): got [2], wanted [2, 4]"
+    ],
+    "f(new Date(0)) is null, should be '1970'": ["f(new Date(0)): got null, wanted '1970'"],
+}
+
+
+@pytest.mark.parametrize("text", SCRIPTS)
+def test_calls_of_javascript_are_read_likewise(text: str) -> None:
+    assert read(text, SCRIPT) == SCRIPTS[text]
+
+
+def test_names_are_those_that_are_called() -> None:
+    assert names_in("humanize.ordinal(3) and Stack(1).pop() in `f(g(2))`", PYTHON) == (
+        "humanize.ordinal",
+        "Stack.pop",
+        "Stack",
+        "f",
+        "g",
+    )
