@@ -1,0 +1,20 @@
+"""Examples in documentation."""
+
+from clean_room_agent.execute.goals.examples import documented_claims
+
+
+def test_examples_with_a_plain_value_are_claims_with_their_setup() -> None:
+    doc = (
+        "Text.\n\n>>> s = Stack()\n>>> s.push(1)\n>>> s.pop()\n1\n>>> s.pop()\nTraceback (most recent call last):\nIndexError: x\n"
+        ">>> f(1)\n[1, ...]\n>>> f(2)  # doctest: +SKIP\n3\n>>> f(3)\n<object>\n"
+    )
+    claims = documented_claims(doc)
+    assert [(one.call, one.values[0].text, one.values[0].kind) for one in claims] == [
+        ("s.pop()", "1", "literal"),
+        ("s.pop()", "IndexError", "error"),
+    ]
+    assert claims[0].setup == ("s = Stack()", "s.push(1)")
+
+
+def test_documentation_that_is_no_session_has_none() -> None:
+    assert documented_claims(">>>f(1)\n1") == ()
