@@ -1,0 +1,408 @@
+"""Tests in Python: what is run to see what calls give, and the tests that say what they should give."""
+
+import ast
+import json
+import keyword
+import re
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+
+from clean_room_agent.execute.goals.confirming import Wanted
+from clean_room_agent.execute.goals.expressions import PYTHON_VALUES, free_names_of, python_tree
+from clean_room_agent.execute.goals.new_tests import Looked, NewTest, Placed
+
+PROBE = "test_cra_looks_at_calls"
+SEEN_FILE = "goal-values.json"
+MAX_NAME = 60
+WRAPPERS = frozenset({"list", "tuple", "sorted", "dict", "set", "str", "repr", "len", "next", "sum"})
+"""Calls that are not what a test is about."""
+MAX_VALUE_LENGTH = 88
+MOCKED = re.compile(r"\bunittest\b|\bTestCase\b")
+
+LOOKING = """\
+    import json, os, itertools
+
+    def kinds(error):
+        return [kind.__name__ for kind in type(error).__mro__ if kind not in (object, BaseException, Exception)]
+
+    def like(value, other):
+        found = []
+        def holds(name, test):
+            try:
+                if test() is True:
+                    found.append(name)
+            except Exception:
+                pass
+        plain = (bool, int, float, str, bytes, list, tuple)
+        holds("equal", lambda: bool(value == other) and isinstance(value, bool) == isinstance(other, bool)
+              and (not isinstance(other, plain) or isinstance(value, type(other)) or repr(value) == repr(other)))
+        if isinstance(value, str) and isinstance(other, str) and other:
+            holds("suffix", lambda: value.endswith(other))
+            holds("prefix", lambda: value.startswith(other))
+        elif isinstance(value, (list, tuple)):
+            holds("last", lambda: bool(value[-1] == other))
+            holds("first", lambda: bool(value[0] == other))
+            if isinstance(other, (list, tuple)) and other:
+                holds("tail", lambda: bool(value[-len(other):] == other))
+                holds("head", lambda: bool(value[:len(other)] == other))
+        if isinstance(other, str) and not isinstance(value, str):
+            holds("text", lambda: str(value) == other or repr(value) == other)
+        return found
+
+    def look(make, stated):
+        seen = {}
+        try:
+            value = make()
+            if hasattr(value, "__next__") or type(value).__name__ in ("map", "zip", "filter", "dict_keys", "dict_values", "dict_items"):
+                value, seen["iterated"] = list(itertools.islice(value, 2000)), True
+        except ImportError as error:
+            seen.update(raised=kinds(error), message=str(error), importing=True)
+            return seen
+        except Exception as error:
+            seen.update(raised=kinds(error), message=str(error)[:500])
+            seen["matches"] = [["raises"] if kind == "error" and made in seen["raised"] else [] for kind, made in stated]
+            return seen
+        seen["shown"] = repr(value)[:5000]
+        seen["text"] = value[:5000] if isinstance(value, str) else None
+        seen["matches"] = []
+        for kind, made in stated:
+            if kind == "error":
+                seen["matches"].append([])
+            elif kind == "literal":
+                try:
+                    other = made()
+                except Exception:
+                    other = object()
+                seen["matches"].append(like(value, other))
+            else:
+                text = value if isinstance(value, str) else str(value)
+                found = ["equal"] if made in (text, repr(value)) else []
+                if isinstance(value, str) and made:
+                    found += ["suffix"] * value.endswith(made) + ["prefix"] * value.startswith(made)
+                seen["matches"].append(found)
+        return seen
+"""
+
+
+def probe_code(calls: Sequence[Looked]) -> str:
+    """A function that writes what the calls give, one JSON object each, to `SEEN_FILE` among the tests' reports."""
+    lines = [LOOKING, "    seen = []"]
+    for number, one in enumerate(calls):
+        body = [*one.imports, *one.setup, f"return ({one.call}\n)"]
+        lines.append(f"    def case_{number}():")
+        lines.append(textwrap.indent("\n".join(body), "        "))
+        lines.append(f"    def stated_{number}():")
+        lines.extend(f"        {each}" for each in one.imports)
+        entries = []
+        for kind, text in one.stated:
+            entries.append(
+                f"({kind!r}, lambda: ({text}\n))" if kind == "literal" else f"({kind!r}, {text!r})"
+            )
+        lines.append(f"        return [{', '.join(entries)}]")
+        lines.append("    try:")
+        lines.append(f"        values_{number} = stated_{number}()")
+        lines.append("    except Exception:")
+        lines.append(
+            f"        values_{number} = [(kind, None if kind == 'literal' else text) for kind, text in {list(one.stated)!r}]"
+        )
+        lines.append(f"    seen.append(look(case_{number}, values_{number}))")
+    lines.append(f"    with open(os.path.join(os.environ['CRA_TEST_REPORTS'], {SEEN_FILE!r}), 'w') as file:")
+    lines.append("        json.dump(seen, file)")
+    return "\n".join(lines) + "\n"
+
+
+def with_probe(text: str, calls: Sequence[Looked], *, unittest: bool) -> tuple[str, str]:
+    """The test file with the probe added, and the probe's name as `Class::function` or `function`."""
+    if unittest:
+        body = textwrap.indent(f"def {PROBE}(self):\n{probe_code(calls)}", "    ")
+        added = f"import unittest as _cra_unittest\n\n\nclass CraLooks(_cra_unittest.TestCase):\n{body}"
+        return _appended(text, added), f"CraLooks::{PROBE}"
+    return _appended(text, f"def {PROBE}():\n{probe_code(calls)}"), PROBE
+
+
+def read_seen(data: bytes) -> list[Mapping[str, object]]:
+    """What the probe wrote; empty if that cannot be read."""
+    try:
+        seen = json.loads(data)
+    except (ValueError, RecursionError):
+        return []
+    return [one for one in seen if isinstance(one, dict)] if isinstance(seen, list) else []
+
+
+def test_code(test: NewTest, *, method: bool) -> tuple[str, tuple[str, ...]]:
+    """The text of the test as a function or as a method of a TestCase, and the imports that it needs besides its own."""
+    needed = list(test.imports)
+    lines = [*(test.imports if test.inside else ()), *test.setup]
+    lines += [test.statement] if test.statement else _assertion(test, method=method, needed=needed)
+    head = f"def {test.name}({'self' if method else ''}):"
+    if test.inside:
+        needed = [one for one in needed if one not in test.imports]
+    return f"{head}\n{textwrap.indent(chr(10).join(lines), '    ')}\n", tuple(needed)
+
+
+def _assertion(test: NewTest, *, method: bool, needed: list[str]) -> list[str]:
+    """The lines that say what the call has to give; `needed` gets the imports that they need."""
+    call, wanted = test.call, test.wanted
+    if wanted.relation == "no_error":
+        return [call]
+    if wanted.relation == "raises":
+        if not method:
+            needed.append("import pytest")
+        return [f"with {'self.assertRaises' if method else 'pytest.raises'}({wanted.text}):", f"    {call}"]
+    needed.extend(_imports_of_value(wanted.text))
+    shown = _part_of(f"list({call})" if test.iterated else call, wanted)
+    if wanted.relation in {"suffix", "prefix"}:
+        return [f"self.assertTrue({shown})" if method else f"assert {shown}"]
+    return [_comparison(shown, wanted.text, method=method, needed=needed)]
+
+
+def _part_of(call: str, wanted: Wanted) -> str:
+    """What of the call's value is compared."""
+    simple = isinstance(python_tree(call), ast.Call | ast.Subscript | ast.Attribute | ast.Name)
+    inner, length = call if simple else f"({call})", _length(wanted.text)
+    return {
+        "last": f"{inner}[-1]",
+        "first": f"{inner}[0]",
+        "tail": f"{inner}[-{length}:]",
+        "head": f"{inner}[:{length}]",
+        "suffix": f"{inner}.endswith({wanted.text})",
+        "prefix": f"{inner}.startswith({wanted.text})",
+    }.get(wanted.relation, call)
+
+
+def _comparison(shown: str, value: str, *, method: bool, needed: list[str]) -> str:
+    is_float = isinstance(_literal(value), float)
+    if method:
+        single = value in {"None", "True", "False"}
+        name = "assertIs" if single else "assertAlmostEqual" if is_float else "assertEqual"
+        return f"self.{name}({shown}, {value})"
+    if is_float:
+        needed.append("import pytest")
+        return f"assert {_compared(shown)} == pytest.approx({value})"
+    return f"assert {_compared(shown)} {'is' if value in {'None', 'True', 'False'} else '=='} {value}"
+
+
+def _compared(call: str) -> str:
+    """The call as the left side of a comparison."""
+    tree = python_tree(call)
+    return (
+        f"({call})"
+        if isinstance(tree, ast.Compare | ast.BoolOp | ast.IfExp | ast.Lambda | ast.NamedExpr)
+        else call
+    )
+
+
+def _literal(text: str) -> object:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+
+
+def _length(text: str) -> int:
+    value = _literal(text)
+    return len(value) if isinstance(value, list | tuple | str) else 1
+
+
+def _imports_of_value(text: str) -> list[str]:
+    tree = python_tree(text)
+    names = sorted(free_names_of(tree)) if tree is not None else []
+    return [PYTHON_VALUES[name] for name in names if name in PYTHON_VALUES]
+
+
+def test_name(call: str, wanted: Wanted, taken: Iterable[str]) -> str:
+    """A name of a test that says which call it makes, and is none of those `taken`."""
+    tree = python_tree(call)
+    called, arguments = "", call[call.find("(") + 1 :]
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Call):
+            func = node.func
+            called = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+            arguments = ", ".join(map(ast.unparse, (*node.args, *node.keywords)))
+            if called not in WRAPPERS:
+                break
+    words = re.findall(r"[A-Za-z0-9]+", arguments)[:6]
+    ending = re.findall(r"[A-Za-z0-9]+", wanted.text)[:2] if wanted.relation == "raises" else []
+    name = (
+        "_".join(filter(None, ["test", called.strip("_"), *words, *(["raises", *ending] if ending else [])]))
+        .lower()[:MAX_NAME]
+        .rstrip("_")
+    )
+    known = set(taken)
+    unique, number = name, 2
+    while unique in known or keyword.iskeyword(unique):
+        unique, number = f"{name}_{number}", number + 1
+    return unique
+
+
+def place(text: str, tests: Sequence[NewTest], *, unittest: bool) -> Placed | None:
+    """The test file with the tests added in its own style; None if it cannot be parsed.
+
+    With `unittest`, they are methods of the TestCase that names most of what they call, or of a new one.
+    """
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    home = _test_case(tree, text, tests) if unittest else None
+    codes: list[str] = []
+    needed: list[str] = []
+    for one in tests:
+        code, imports = test_code(one, method=unittest)
+        codes.append(code)
+        needed.extend(imports)
+    if unittest and home is None:
+        needed.append("import unittest")
+    if home is not None:
+        names = tuple(f"{home.name}::{one.name}" for one in tests)
+        end = home.end_lineno or home.lineno
+        indent = " " * (home.body[0].col_offset or 4)
+        lines = text.splitlines(keepends=True)
+        added = "".join("\n" + textwrap.indent(code, indent) for code in codes)
+        before = "".join(lines[:end])
+        placed = before + ("" if before.endswith("\n") else "\n") + added + "".join(lines[end:])
+    elif unittest:
+        called = re.sub(r"\W", "", tests[0].name.removeprefix("test_").title().replace("_", ""))[:30]
+        class_name = f"{called}Test"
+        body = "\n".join(textwrap.indent(code, "    ") for code in codes)
+        names = tuple(f"{class_name}::{one.name}" for one in tests)
+        placed = _appended(text, f"class {class_name}(unittest.TestCase):\n{body}")
+    else:
+        names = tuple(one.name for one in tests)
+        placed = text
+        for code in codes:
+            placed = _appended(placed, code)
+    return Placed(text=with_imports(placed, needed), names=names, codes=tuple(codes))
+
+
+def _test_case(tree: ast.Module, text: str, tests: Sequence[NewTest]) -> ast.ClassDef | None:
+    """The class that the tests are put into: the last of those with most mentions of what they call."""
+    words = {name for one in tests for name in re.findall(r"[A-Za-z_]\w+(?=\()", one.call)}
+    best: tuple[int, ast.ClassDef] | None = None
+    for node in tree.body:
+        if (
+            isinstance(node, ast.ClassDef)
+            and any("TestCase" in ast.unparse(base) for base in node.bases)
+            and not node.decorator_list
+        ):
+            source = ast.get_source_segment(text, node) or ""
+            count = sum(len(re.findall(rf"\b{re.escape(word)}\b", source)) for word in words)
+            if best is None or count >= best[0]:
+                best = (count, node)
+    return best[1] if best else None
+
+
+def is_unittest_style(text: str) -> bool:
+    """Whether the tests of the file are methods of TestCase classes, and none is a function or in another class."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    cases = any(
+        isinstance(node, ast.ClassDef) and any("TestCase" in ast.unparse(base) for base in node.bases)
+        for node in tree.body
+    )
+    functions = any(
+        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
+        for node in tree.body
+    )
+    return cases and not functions
+
+
+def names_bound(text: str) -> frozenset[str]:
+    """The names that the file's top level binds, and those of all its functions."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return frozenset()
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+    return frozenset(names | set(_bindings(tree)))
+
+
+def _bindings(tree: ast.Module) -> dict[str, str]:
+    """The names of the top level, each with the import statement that binds it, "" for anything else."""
+    found: dict[str, str] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                bound = alias.asname or alias.name.partition(".")[0]
+                found[bound] = f"import {alias.name}" + (f" as {alias.asname}" if alias.asname else "")
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            for alias in node.names:
+                found[alias.asname or alias.name] = f"from {module} import {alias.name}"
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found[node.name] = ""
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                for name in ast.walk(target):
+                    if isinstance(name, ast.Name):
+                        found[name.id] = ""
+    return found
+
+
+def bound_elsewhere(text: str, statement: str) -> bool:
+    """Whether the name that the import statement binds is something else in the file."""
+    try:
+        bindings = _bindings(ast.parse(text))
+        (name, wanted), *_ = _bindings(ast.parse(statement)).items()
+    except (SyntaxError, ValueError, RecursionError):
+        return True
+    known = bindings.get(name)
+    if known is None or known == wanted:
+        return False
+    last = wanted.rpartition(" import ")[2]
+    return not (known.startswith("from ") and known.rpartition(" import ")[2] == last)
+
+
+def with_imports(text: str, statements: Iterable[str]) -> str:
+    """The text with those of the import statements whose names it does not bind yet, after its last import."""
+    tree = ast.parse(text)
+    bound = _bindings(tree)
+    missing = []
+    for statement in dict.fromkeys(statements):
+        ((name, _), *_) = _bindings(ast.parse(statement)).items()
+        if name not in bound:
+            missing.append(statement)
+    if not missing:
+        return text
+    line = 0
+    for node in tree.body:
+        is_docstring = (
+            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and node is tree.body[0]
+        )
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            line = node.end_lineno or line
+        elif is_docstring and isinstance(node, ast.Expr):
+            line = node.end_lineno or 0
+        elif not isinstance(node, ast.Try | ast.If):
+            break
+    lines = text.splitlines(keepends=True)
+    before, after = "".join(lines[:line]), "".join(lines[line:])
+    if before and not before.endswith("\n"):
+        before += "\n"
+    joined = "\n".join(missing) + "\n"
+    apart = (
+        "\n"
+        if not any(isinstance(node, ast.Import | ast.ImportFrom) for node in tree.body) and before
+        else ""
+    )
+    spaced = "" if after.startswith("\n") or not after else "\n\n"
+    if any(isinstance(node, ast.Import | ast.ImportFrom) and node.lineno == line + 1 for node in tree.body):
+        spaced = ""
+    return before + apart + joined + spaced + after
+
+
+MAIN = re.compile(r"^if __name__ ?== ?['\"]__main__['\"]", re.MULTILINE)
+
+
+def _appended(text: str, code: str) -> str:
+    """The text with the code at its end, before the part that runs it as a script."""
+    found = MAIN.search(text)
+    head, tail = (text[: found.start()], text[found.start() :]) if found else (text, "")
+    head = head.rstrip("\n")
+    begun = f"{head}\n\n\n" if head else ""
+    return begun + code.rstrip("\n") + "\n" + (f"\n\n{tail}" if tail else "")
