@@ -1,5 +1,6 @@
 import sys
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from tests.orchestrator.testing.tiny_project import Runner, Write
@@ -38,14 +39,35 @@ def test_several_tests_are_one_command() -> None:
     assert rerun_command(run_of("pytest -q"), ["t.py::a", "t.py::b"]) == "pytest -q t.py::a t.py::b"
 
 
-def test_other_runners_are_not_run_again() -> None:
-    assert (
-        rerun_command(
-            TestRun(command="pytest", end=CommandEnd(returncode=1), report=TestReport(runner="mocha")),
-            ["t.py::a"],
-        )
-        is None
-    )
+@pytest.mark.parametrize(
+    ("runner", "command", "alone"),
+    [
+        ("unittest", "python -m unittest -v", "python -m unittest -v -k a.A.test_b"),
+        (
+            "unittest",
+            "python -m unittest discover -s tests",
+            "python -m unittest discover -s tests -k a.A.test_b",
+        ),
+        ("unittest", "make test", None),
+        ("node", "node --test", "node --test --test-name-pattern='f\\(1\\) is 2'"),
+        ("node", "node --test test/", "node --test --test-name-pattern='f\\(1\\) is 2' test/"),
+        ("node", "make test", None),
+        ("vitest", "npx vitest run", "npx vitest run -t 'f\\(1\\) is 2'"),
+        ("jest", "npm test", "npm test -- -t 'f\\(1\\) is 2'"),
+        ("jest", "npm run test -- --ci", "npm run test -- --ci -t 'f\\(1\\) is 2'"),
+        ("mocha", "npx mocha", "npx mocha -g 'f\\(1\\) is 2'"),
+        ("mocha", "tsc && mocha", None),
+        ("unknown", "node --test", None),
+    ],
+)
+def test_other_runners_are_narrowed_by_name(runner: Any, command: str, alone: str | None) -> None:
+    run = TestRun(command=command, end=CommandEnd(returncode=1), report=TestReport(runner=runner))
+    assert rerun_command(run, ["a.A.test_b" if runner == "unittest" else "t.js > suite > f(1) is 2"]) == alone
+
+
+def test_several_titles_are_one_pattern() -> None:
+    run = TestRun(command="npx jest", end=CommandEnd(returncode=1), report=TestReport(runner="jest"))
+    assert rerun_command(run, ["t.js > a", "t.js > b"]) == "npx jest -t 'a|b'"
 
 
 def test_the_outcome_is_told_by_the_test_s_own_name() -> None:

@@ -82,6 +82,15 @@ VALUED = re.compile(
     r"|capture|log-level|cov-report|cov-config)"
 )
 """Options of pytest whose value is the next word."""
+SCRIPT_FILTERS = {
+    "node": ("--test-name-pattern=", re.compile(r"\bnode\b[^\n]*?\s--test(?![\w-])")),
+    "vitest": ("-t ", re.compile(r"\bvitest\b")),
+    "jest": ("-t ", re.compile(r"\bjest\b")),
+    "mocha": ("-g ", re.compile(r"\bmocha\b")),
+}
+"""Of runners of JavaScript, the option for tests with a title, and what starts the runner in a command."""
+SCRIPT_SPECIAL = re.compile(r"[\\^$.*+?()\[\]{}|/]")
+PACKAGE_TEST = re.compile(r"(?:npm|pnpm|yarn)(?:\s+run)?\s+test\b")
 RunAgain = Callable[[tuple[str, ...]], Mapping[str, bool]]
 """Runs only these tests, and returns which of them passed, without those that could not be run."""
 OWN = 0o700
@@ -160,15 +169,26 @@ def unstable(names: Collection[str], here: RunAgain, base: RunAgain) -> tuple[st
 def rerun_command(run: TestRun, names: Collection[str]) -> str | None:
     """The command of `run` for only these tests; None if it cannot be derived.
 
-    Only for a plain pytest command (no pipes, no make or tox around it), and only for names that are node ids.
+    Only for a plain command (no pipes, no make or tox around it), and only for the names that its runner gives tests, or the
+    ends of these; of runners of JavaScript, more tests with such a title may run.
     """
-    if run.report.runner != "pytest" or SHELL.search(run.command) or any("…" in name for name in names):
+    runner, command = run.report.runner, run.command
+    if SHELL.search(command) or any("…" in name for name in names):
         return None
+    if runner in SCRIPT_FILTERS:
+        return _with_titles(command, runner, names)
+    if runner == "unittest" and UNITTEST_WORD.search(command):
+        return " ".join([command, *(f"-k {shlex.quote(name)}" for name in names)])
+    return _with_ids(command, names) if runner == "pytest" else None
+
+
+def _with_ids(command: str, names: Collection[str]) -> str | None:
+    """The command of pytest for these node ids; None where it is not seen to start that."""
     try:
-        shlex.split(run.command)
+        shlex.split(command)
     except ValueError:  # a quote that is never closed
         return None
-    words = shell_words(run.command)
+    words = shell_words(command)
     start = next(
         (i for i, word in enumerate(words) if re.fullmatch(r"(?:.*/)?(?:pytest|py\.test)", word.text)), None
     )
@@ -179,6 +199,19 @@ def rerun_command(run: TestRun, names: Collection[str]) -> str | None:
         if word.text.startswith("-") or VALUED.fullmatch(previous.text):
             kept.append(word.written)
     return " ".join([*kept, shlex.join(names)])
+
+
+def _with_titles(command: str, runner: str, names: Collection[str]) -> str | None:
+    """The command of a runner of JavaScript for the tests with these titles; None where it is not seen to start that."""
+    option, started = SCRIPT_FILTERS[runner]
+    titles = "|".join(SCRIPT_SPECIAL.sub(r"\\\g<0>", name.rpartition(" > ")[2]) for name in names)
+    given = f"{option}{shlex.quote(titles)}"
+    if runner == "node":
+        found = started.search(command)
+        return f"{command[: found.end()]} {given}{command[found.end() :]}" if found is not None else None
+    if PACKAGE_TEST.match(command):
+        return f"{command} {given}" if " -- " in command else f"{command} -- {given}"
+    return f"{command} {given}" if started.search(command) else None
 
 
 def passed_again(run: TestRun, names: Collection[str]) -> dict[str, bool]:

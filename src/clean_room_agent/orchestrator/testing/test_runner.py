@@ -154,10 +154,12 @@ class TestRunner(Struct, kw_only=True):
         """Whether attempts are judged by the full command."""
         return self.config.step_test_command in {None, self.config.test_command}
 
-    def run_some(self, run: TestRun, names: Collection[str], what: str = "newly failing") -> TestRun | None:
-        """Run only these tests of `run`, `what` they are called for the observer; None if the command for that is unknown."""
+    def run_some(self, run: TestRun, names: Collection[str], what: str = "") -> TestRun | None:
+        """Run only these tests of `run`; None if the command for that is unknown. `what` is for the observer; by default, they
+        are newly failing ones.
+        """
         command = rerun_command(run, names)
-        what = f"{len(names)} {what} again"
+        what = what or f"{len(names)} newly failing again"
         return None if command is None else self._observed(command, what)
 
     def run_some_unseen(self, run: TestRun, names: Collection[str]) -> TestRun | None:
