@@ -22,6 +22,7 @@ from clean_room_agent.execute.diagnose import DoctorInputs
 from clean_room_agent.execute.edits.format import Editable
 from clean_room_agent.execute.form_prompts import FormInputs
 from clean_room_agent.execute.goal_check import GoalCheckInputs
+from clean_room_agent.execute.goal_prompts import GoalInputs
 from clean_room_agent.execute.implement import ImplementInputs
 from clean_room_agent.execute.plan_prompts import AdjustmentInputs, MetaPlanInputs, PartPlanInputs
 from clean_room_agent.execute.scaffold import ScaffoldInputs
@@ -65,6 +66,7 @@ SECOND = "src/menu.py: Show the total below the dishes."
 
 
 INPUTS: dict[str, Any] = {
+    "goal_test": GoalInputs(task=TASK, call="total([1, 2])", gives="2", choices=("3",)),
     "enrichment": EnrichmentInputs(
         path=PATH,
         language="python",

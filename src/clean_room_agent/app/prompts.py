@@ -20,6 +20,7 @@ from clean_room_agent.execute.decomposed_plan_prompts import (
 from clean_room_agent.execute.diagnose import DOCTOR
 from clean_room_agent.execute.form_prompts import FUNCTION, LINES
 from clean_room_agent.execute.goal_check import GOAL_CHECK
+from clean_room_agent.execute.goal_prompts import GOAL_TEST
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.execute.plan_prompts import ADJUSTMENT, META_PLAN, PART_PLAN
 from clean_room_agent.execute.scaffold import SCAFFOLD
@@ -43,6 +44,7 @@ PROMPTS: tuple[Prompt[Any, Any], ...] = (
     PIECE_JUDGMENT,
     PRECISION_BATCH,
     REFILTER,
+    GOAL_TEST,
     META_PLAN,
     CHANGE_POINTS,
     SAME_PART,
