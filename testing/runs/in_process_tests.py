@@ -18,8 +18,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import cast
+from unittest.mock import patch
 
 from clean_room_agent import proc
+from clean_room_agent.orchestrator.testing.test_commands import FOLDER_VARIABLE
 from clean_room_agent.orchestrator.testing.test_runner import TestWorktree
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Sandbox
 from clean_room_agent.sandbox.policy import Policy
@@ -66,14 +68,15 @@ class InProcess(Sandbox, frozen=True, kw_only=True):
         input: bytes = b"",  # noqa: A002 - as the sandbox names it
         heard: Callable[[bytes], None] | None = None,
     ) -> proc.Completed:
-        del env, timeout, bound, input, heard
+        del timeout, bound, input, heard
         text = str(command)
         if self.is_broken():
             code, out, err = NOT_FOUND, "", "sh: 1: not found\n"
         elif " -c " in text:
             code, out, err = _run_program(self.folder, shlex.split(text))
         else:
-            code, out, err = _run_unittests(self.folder)
+            with patch.dict(os.environ, {name: env[name] for name in env.keys() & {FOLDER_VARIABLE}}):
+                code, out, err = _run_unittests(self.folder)
         return proc.Completed(
             command=("sh", "-c", text),
             returncode=code,

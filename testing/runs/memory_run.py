@@ -149,6 +149,9 @@ class MemoryIndex:
             if one.name.rpartition(".")[2] in {name.rpartition(".")[2] for name in names}
         )
 
+    def mentioned(self, words: str) -> tuple[NamedDefinition, ...]:
+        return tuple(one for one in self.named if one.name in words)
+
     def refresh(self, root: Path, paths: Sequence[str], commit: str) -> None:
         self._described = commit
 

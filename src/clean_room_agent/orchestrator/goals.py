@@ -1,8 +1,41 @@
 """Collects what shows that a task is done, before anything is planned or changed."""
 
-from clean_room_agent.artifacts.goals import GivenEvidence, Goals
-from clean_room_agent.orchestrator.run import Run
+import ast
+import json
+import re
+from collections.abc import Sequence
+
+from clean_room_agent.artifacts.evidence import FailingTest, files_meant, is_of_file, split_pytest_id
+from clean_room_agent.artifacts.goals import (
+    TRUST,
+    GivenEvidence,
+    Goals,
+    GoalSource,
+    GoalTest,
+    NamedDefinition,
+)
+from clean_room_agent.artifacts.outcomes import EventKind
+from clean_room_agent.errors import UsageError
+from clean_room_agent.execute.goals.confirming import Wanted
+from clean_room_agent.execute.goals.new_tests import NewTest
+from clean_room_agent.execute.goals.python_tests import names_bound, test_name
+from clean_room_agent.json_values import to_plain
+from clean_room_agent.orchestrator.goal_runs import GoalRuns
+from clean_room_agent.orchestrator.journal import as_text
+from clean_room_agent.orchestrator.run import Run, names_file
+from clean_room_agent.orchestrator.stated_goals import Found, StatedGoals, compile_statement
 from clean_room_agent.orchestrator.testing.results import TestRun
+
+FEW = 10
+"""So many red tests may all be what a task is about that names nothing."""
+SHELL = "sh:"
+GOALS = "goals"
+"""The key in the session."""
+ENVIRONMENT = re.compile(
+    r"No module named '(?P<module>[\w.]+)'|fixture '(?P<fixture>\w+)' not found"
+    r"|cannot import name '(?P<name>\w+)'|Cannot find (?:module|package) '(?P<package>[^']+)'"
+)
+HELP = "nothing shows yet when the task is done; --check 'assert …' would"
 
 
 def collect_goals(run: Run, baseline: TestRun, given: GivenEvidence) -> Goals:
@@ -14,5 +47,233 @@ def collect_goals(run: Run, baseline: TestRun, given: GivenEvidence) -> Goals:
         UsageError: what the user gave as evidence cannot be run, or does not fail now.
         ModelError: the server failed.
     """
-    del run, baseline, given
-    return Goals()
+    inputs = (run.task.description, as_text(given))
+    entry = run.journal.entry(run.task.task_id, GOALS, Goals, inputs)
+    if entry.value is None or (entry.value.commit and not run.commits.exists(entry.value.commit)):
+        found = Found()
+        goals = _collected(run, baseline, given, found)
+        detail = {"goals": to_plain(goals), "considered": found.considered}
+        run.recorder.event(run.task.task_id, EventKind.GOAL_TESTS, json.dumps(detail, sort_keys=True))
+        for note in goals.notes:
+            run.recorder.note(note)
+        entry.keep(goals)
+    assert entry.value is not None
+    return entry.value
+
+
+def _collected(run: Run, baseline: TestRun, given: GivenEvidence, found: Found) -> Goals:
+    words = run.task.description
+    found.tests += _given_tests(baseline, given.tests)
+    commands = [check.removeprefix(SHELL).strip() for check in given.checks if check.startswith(SHELL)]
+    found.tests += [_given_command(run, command) for command in commands]
+    runs = GoalRuns(run, baseline)
+    stated = StatedGoals(run, runs, found)
+    for check in given.checks:
+        if not check.startswith(SHELL):
+            _add_check(stated, runs, check)
+    mentioned = run.context.mentioned(words)
+    known = {test.name for test in found.tests}
+    about = repository_goals(run, baseline, mentioned)
+    found.tests += [test for test in about if test.name not in known]
+    if baseline.report.runner != "unknown":
+        seen = stated.read(mentioned)
+        if not found.tests:
+            stated.ask(seen, mentioned)
+    if not found.tests:
+        found.notes.append(HELP)
+    tests = sorted(found.tests, key=lambda test: ("proof", "shown", "hint").index(TRUST[test.source]))
+    commit = runs.keep(found.texts) if found.texts else ""
+    return Goals(tests=tuple(tests), commit=commit, notes=tuple(dict.fromkeys(found.notes)))
+
+
+def _given_tests(baseline: TestRun, names: Sequence[str]) -> list[GoalTest]:
+    """The user's tests.
+
+    Raises:
+        UsageError: one is unknown, or does not fail now.
+    """
+    tests = []
+    for name in names:
+        outcomes = baseline.report.outcomes
+        full = [one for one in outcomes if one == name] or [one for one in outcomes if one.endswith(name)]
+        if len(full) != 1:
+            known = "no test has that name" if not full else f"{len(full)} tests end like that"
+            raise UsageError(
+                f"--test {name}: {known}", hint="name it as the test command does: it has to run there"
+            )
+        if full[0] not in baseline.red():
+            raise UsageError(
+                f"--test {name}: it does not fail now ({outcomes[full[0]]})",
+                hint="give a test that fails until the task is done",
+            )
+        tests.append(_of_repository(baseline, full[0], GoalSource.GIVEN))
+    return tests
+
+
+def _given_command(run: Run, command: str) -> GoalTest:
+    """The user's command.
+
+    Raises:
+        UsageError: it does not fail now.
+    """
+    run.tests.checkout(run.commits.base)
+    code, said = run.tests.run_apart(command)
+    if code == 0:
+        raise UsageError(
+            f"--check sh:{command}: it does not fail now (exit 0): {said.strip()[-200:]}",
+            hint="give a command that fails until the task is done",
+        )
+    line = said.strip().rpartition("\n")[2][:200]
+    return GoalTest(
+        name=f"sh: {command}", source=GoalSource.GIVEN, command=command, got=f"exit {code}: {line}"
+    )
+
+
+def _add_check(stated: StatedGoals, runs: GoalRuns, check: str) -> None:
+    """Add the user's statement as a test.
+
+    Raises:
+        UsageError: it cannot be run, or does not fail now.
+    """
+    code = check.strip()
+    try:
+        (only,) = compile_statement(code).body
+    except (SyntaxError, ValueError):
+        only = None
+    if isinstance(only, ast.Expr) and isinstance(only.value, ast.Compare | ast.BoolOp | ast.UnaryOp):
+        code = f"assert {code}"
+    case = stated.statement(code)
+    if isinstance(case, str):
+        raise UsageError(f"--check {check!r}: {case}", hint="give `assert CALL == VALUE`, or `sh:COMMAND`")
+    one, home = case, stated.home_now(case.home)
+    wanted = Wanted(text="")
+    test = NewTest(
+        name=test_name(_left_side(one.claim.call), wanted, names_bound(home.text)),
+        call=_left_side(one.claim.call),
+        wanted=wanted,
+        imports=one.imports,
+        statement=one.claim.call,
+    )
+    observation = runs.statement(home, one.looked)
+    if not observation.problem and not observation.raised:
+        raise UsageError(
+            f"--check {check!r}: it does not fail now", hint="give what fails until the task is done"
+        )
+    checked = None if observation.problem else runs.checked(home, [test], {test.name: observation})
+    if checked is None:
+        why = observation.problem or observation.described()
+        raise UsageError(
+            f"--check {check!r}: it cannot be run as a test: {why}", hint="give `assert CALL == VALUE`"
+        )
+    stated.take({test.name: GoalSource.GIVEN}, checked, {test.name: observation})
+
+
+def _left_side(code: str) -> str:
+    """The first call in the statement."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Compare):
+            return ast.unparse(node.left)
+    calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
+    return ast.unparse(calls[0]) if calls else code.partition("\n")[0]
+
+
+def repository_goals(run: Run, baseline: TestRun, mentioned: Sequence[NamedDefinition]) -> list[GoalTest]:
+    """The red tests of the baseline that the task is about: those that its words name; else those that are about what they
+    name; where they name nothing, all, if there are few. What fails because the environment lacks something is none.
+    """
+    words = run.task.description
+    tree = run.commits.tree(run.commits.base)
+    failures = {one.name: one for one in baseline.failing}
+    red = [
+        name
+        for name in sorted(baseline.red())
+        if not _lacks_environment(failures.get(name), words, tree.paths)
+    ]
+    named = [name for name in red if _names_test(words, name)]
+    files = [path for path in sorted(tree.paths) if "." in path and names_file(words, path)]
+    about = named or [name for name in red if _is_about(run, name, failures.get(name), mentioned, files)]
+    if not about and not mentioned and not files and len(red) <= FEW:
+        about = red
+    return [_of_repository(baseline, name, GoalSource.REPOSITORY) for name in about]
+
+
+def _names_test(words: str, name: str) -> bool:
+    """Whether the words name the test: in full, its function, or its file."""
+    if name in words:
+        return True
+    path, qualified = split_pytest_id(name)
+    last = re.split(r"[.:]+| > ", qualified)[-1]
+    if len(last) > len("test_") and re.search(rf"(?<![\w]){re.escape(last)}(?!\w)", words):
+        return "_" in last or " " in last or last != last.lower()
+    return bool(path) and names_file(words, path)
+
+
+def _is_about(
+    run: Run,
+    name: str,
+    failure: FailingTest | None,
+    mentioned: Sequence[NamedDefinition],
+    files: Sequence[str],
+) -> bool:
+    """Whether the test ran into, or names, a definition or file that the words name."""
+    frames = failure.frames if failure is not None else ()
+    if any(frame.path in files for frame in frames):
+        return True
+    last_names = {one.name.rpartition(".")[2] for one in mentioned}
+    if any(
+        frame.path == one.path and one.first_line <= frame.line <= one.last_line
+        for frame in frames
+        for one in mentioned
+    ):
+        return True
+    said = f"{failure.statement} {failure.message}" if failure is not None else ""
+    text = f"{said}\n{_source_of(run, name)}"
+    if any(re.search(rf"(?<![\w$]){re.escape(word)}(?![\w$])", text) for word in last_names):
+        return True
+    stems = {path.rpartition("/")[2].partition(".")[0] for path in files}
+    return any(re.search(rf"(?<![\w$]){re.escape(stem)}(?![\w$])", text) for stem in stems if len(stem) > 2)
+
+
+def _source_of(run: Run, name: str) -> str:
+    """The text of the test, as far as it is found; of a file that could not be loaded, all of it."""
+    tree = run.commits.tree(run.commits.base)
+    path = next((one for one in files_meant(name) if one in tree.paths), "")
+    if not path:
+        return ""
+    text = tree.texts((path,))[0].get(path, "")
+    if is_of_file(name) or not path.endswith(".py"):
+        return text
+    parts = re.split(r"::|\.", name.partition("[")[0])
+    try:
+        nodes = ast.walk(ast.parse(text))
+    except (SyntaxError, ValueError, RecursionError):
+        return text
+    functions = [
+        node
+        for node in nodes
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == parts[-1]
+    ]
+    return "\n".join(ast.get_source_segment(text, node) or "" for node in functions) or text
+
+
+def _lacks_environment(failure: FailingTest | None, words: str, paths: frozenset[str]) -> bool:
+    """Whether the test fails because something is not there that is neither the repository's nor named by the words."""
+    found = ENVIRONMENT.search(failure.message) if failure is not None else None
+    if found is None:
+        return False
+    lacked = next(filter(None, found.groups()))
+    if re.search(rf"(?<![\w]){re.escape(lacked.rpartition('.')[2])}(?!\w)", words):
+        return False
+    if found["name"] is not None:
+        return True
+    root = lacked.split(".")[0].lstrip("./")
+    return not any(f"/{path}".find(f"/{root}") >= 0 for path in paths) or found["fixture"] is not None
+
+
+def _of_repository(baseline: TestRun, name: str, source: GoalSource) -> GoalTest:
+    failure = next((one for one in baseline.failing if one.name == name), FailingTest(name=name))
+    path = next(iter(files_meant(name)), "")
+    got = failure.actual or failure.message.partition("\n")[0][:200]
+    return GoalTest(
+        name=name, source=source, path=path if "." in path else "", wanted=failure.expected, got=got
+    )

@@ -24,6 +24,7 @@ from clean_room_agent.orchestrator.testing.test_runner import TestRunner
 from clean_room_agent.orchestrator.testing.worktrees import WorktreePool
 
 if TYPE_CHECKING:
+    from clean_room_agent.artifacts.goals import NamedDefinition
     from clean_room_agent.artifacts.plans import FailureSignal, PlanStep
     from clean_room_agent.orchestrator.recovery_facts import Advice
 
@@ -48,8 +49,11 @@ class ContextSource(Protocol):
     def refine(self, refinement: RefinementRequest, request: ContextRequest) -> ContextPackage:
         """The package of `request` with what `refinement` names added, judged and assembled again."""
 
-    def definitions(self, names: Sequence[str]) -> tuple[NamedDefinition, ...]:
+    def definitions(self, names: Sequence[str]) -> "tuple[NamedDefinition, ...]":
         """The definitions outside of tests with one of these plain or dotted names, with the tests that use them."""
+
+    def mentioned(self, words: str) -> "tuple[NamedDefinition, ...]":
+        """The definitions outside of tests that the words name, as far as it is clear which are meant."""
 
 
 class RunIndex(Protocol):
@@ -111,10 +115,15 @@ class RunContext:
             package = self._index.source.refine(refinement, request)
         return entry.keep(package)
 
-    def definitions(self, names: Sequence[str]) -> tuple[NamedDefinition, ...]:
+    def definitions(self, names: Sequence[str]) -> "tuple[NamedDefinition, ...]":
         """The definitions outside of tests with one of these plain or dotted names, as the run's newest commit has them."""
         self.follow_head()
         return self._index.source.definitions(names)
+
+    def mentioned(self, words: str) -> "tuple[NamedDefinition, ...]":
+        """The definitions outside of tests that the words name, as the run's newest commit has them."""
+        self.follow_head()
+        return self._index.source.mentioned(words)
 
     def follow_head(self) -> None:
         """Bring worktree and index to the run's newest accepted commit."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from clean_room_agent.artifacts.goals import NamedDefinition
 from clean_room_agent.db.curated.symbols import SymbolRow
 from clean_room_agent.paths import is_test_file, is_test_module
+from clean_room_agent.retrieval.mentions import find_mentions, unique
 from clean_room_agent.retrieval.stage_source import RepositorySource
 
 MAX_SAME_NAMES = 20
@@ -26,6 +27,13 @@ def definitions_named(names: Iterable[str], source: RepositorySource) -> tuple[N
             if symbol.id not in found:
                 found[symbol.id] = _described(symbol, source)
     return tuple(found.values())
+
+
+def definitions_mentioned(words: str, source: RepositorySource) -> tuple[NamedDefinition, ...]:
+    """The definitions outside of tests that the words name, as far as it is clear which are meant, in the words' order."""
+    mentions = find_mentions(words)
+    names = [name for name in unique((*mentions.named, *mentions.identifiers)) if source.meant_by(name)]
+    return definitions_named(names, source)
 
 
 def _described(symbol: SymbolRow, source: RepositorySource) -> NamedDefinition:
@@ -54,5 +62,5 @@ def _test_files(symbol: SymbolRow, source: RepositorySource) -> tuple[str, ...]:
     callers = source.kb.get_symbol_neighbors(symbol.id, direction="callers")
     uses = Counter(source.path_of(row.symbol.file_id) for row in callers)
     importing = source.kb.get_dependencies(symbol.file_id, direction="imported_by")
-    paths = [*sorted(uses, key=lambda path: (-uses[path], path)), *(row.path for row in importing)]
+    paths = [*sorted(uses, key=lambda path: (-uses[path], path)), *(row.file.path for row in importing)]
     return tuple(dict.fromkeys(path for path in paths if is_test_module(path)))

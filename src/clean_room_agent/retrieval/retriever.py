@@ -4,12 +4,12 @@ session, from which a refinement starts.
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextPackage, ContextRequest, RefinementRequest, TaskQuery
-from clean_room_agent.artifacts.goals import NamedDefinition
 from clean_room_agent.artifacts.names import attempts_up_to
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.session import Session, States
@@ -23,7 +23,6 @@ from clean_room_agent.retrieval.assembly import assemble
 from clean_room_agent.retrieval.candidates import find_candidates
 from clean_room_agent.retrieval.config import JudgmentsConfig, RetrievalConfig
 from clean_room_agent.retrieval.judges import ModelJudge, ThresholdJudge, question_text
-from clean_room_agent.retrieval.named_definitions import definitions_named
 from clean_room_agent.retrieval.precision_stage import PrecisionStage
 from clean_room_agent.retrieval.scope_stage import ScopeStage
 from clean_room_agent.retrieval.stage import (
@@ -38,6 +37,9 @@ from clean_room_agent.retrieval.stage import (
     stages_named,
 )
 from clean_room_agent.retrieval.stage_source import ContextFiles, RepositorySource
+
+if TYPE_CHECKING:
+    from clean_room_agent.artifacts.goals import NamedDefinition
 
 STAGES: Mapping[str, Callable[[JudgmentsConfig], RetrievalStage[RepositorySource]]] = {
     "scope": ScopeStage,
@@ -126,10 +128,17 @@ class Retriever:
         package = self._assemble(context, source, judge, analysis.query)
         return Retrieved(package=package, candidates=candidates)
 
-    def definitions(self, names: Sequence[str]) -> tuple[NamedDefinition, ...]:
+    def definitions(self, names: Sequence[str]) -> "tuple[NamedDefinition, ...]":
         """The definitions outside of tests with one of these plain or dotted names, with the tests that use them."""
-        source = RepositorySource(self._kb, ContextFiles(self._root), len)
-        return definitions_named(names, source)
+        from clean_room_agent.retrieval.named_definitions import definitions_named  # a query needs none
+
+        return definitions_named(names, RepositorySource(self._kb, ContextFiles(self._root), len))
+
+    def mentioned(self, words: str) -> "tuple[NamedDefinition, ...]":
+        """The definitions outside of tests that the words name, as far as it is clear which are meant."""
+        from clean_room_agent.retrieval.named_definitions import definitions_mentioned  # likewise
+
+        return definitions_mentioned(words, RepositorySource(self._kb, ContextFiles(self._root), len))
 
     def _with_conventions(self, context: StageContext, source: RepositorySource) -> StageContext:
         """With the repository's instructions for agents, where it has any."""

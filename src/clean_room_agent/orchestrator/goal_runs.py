@@ -1,0 +1,308 @@
+"""Runs calls and new tests at the base: what calls give there, and which of the tests fail as they should.
+
+A call is run by a test that is written for it into the file of tests that new ones are added to, by the repository's own
+command: in its Python, with its settings, in the sandbox. The test writes what the calls give to a file among the reports.
+"""
+
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from clean_room_agent import safe_open
+from clean_room_agent.artifacts.evidence import FailingTest, files_meant
+from clean_room_agent.artifacts.goals import NamedDefinition
+from clean_room_agent.execute.goals import script_tests
+from clean_room_agent.execute.goals.confirming import Observation
+from clean_room_agent.execute.goals.new_tests import Looked, NewTest, Placed
+from clean_room_agent.execute.goals.python_tests import (
+    SEEN_FILE,
+    is_unittest_style,
+    place,
+    read_seen,
+    with_probe,
+)
+from clean_room_agent.execute.goals.resolving import SCRIPTS, Known, python_imports
+from clean_room_agent.execute.goals.script_tests import Style, import_of, style_of
+from clean_room_agent.orchestrator.full_tests import note_tests
+from clean_room_agent.orchestrator.run import Run
+from clean_room_agent.orchestrator.testing.output import normalise
+from clean_room_agent.orchestrator.testing.results import RED, TestRun
+from clean_room_agent.orchestrator.testing.test_commands import guard_folder
+from clean_room_agent.paths import is_test_module
+
+MAX_SEEN = 1_000_000
+"""Bytes of what a probe wrote."""
+WHAT = "goal tests at the base"
+BROKEN = re.compile(r"\bSyntaxError|\bIndentationError|fixture '[^']*' not found")
+INCOMPLETE = re.compile(r"missing \d+ required (?:positional|keyword-only) arguments?: ")
+"""The message of a call such as `split()`, by which a report only names the function."""
+MISSING = re.compile(
+    r"cannot import name '(\w+)'|has no attribute '(\w+)'|No module named '([\w.]+)'|name '(\w+)' is not defined"
+    r"|unexpected keyword argument '(\w+)'|takes \d+ positional"
+)
+
+
+class Home(Struct, frozen=True, kw_only=True):
+    """The file of tests that new ones are added to."""
+
+    path: str
+    text: str
+    """Its text at the base; "" if it is new."""
+    unittest: bool = False
+    """Whether its tests are methods of TestCase classes."""
+    style: Style | None = None
+    """How its tests are written, if they are in JavaScript or TypeScript."""
+
+
+class Checked(Struct, frozen=True, kw_only=True):
+    """New tests that fail at the base as they should, in one file."""
+
+    home: Home
+    placed: Placed
+    tests: tuple[NewTest, ...]
+    names: tuple[str, ...]
+    """As their runner names them."""
+
+
+class GoalRuns:
+    """Runs of new tests at the base of one run."""
+
+    def __init__(self, run: Run, baseline: TestRun) -> None:
+        self._run = run
+        self._baseline = baseline
+        self._runner = baseline.report.runner
+        self._tree = run.commits.tree(run.commits.base)
+        self._ran = _files_run(baseline, self._tree.paths)
+
+    def test_texts(self, definition: NamedDefinition) -> tuple[str, ...]:
+        """The texts of the files of tests that use the definition."""
+        return tuple(self._text(path) for path in definition.test_files[:5])
+
+    def home(self, definition: NamedDefinition) -> Home:
+        """The file of tests that exercises the definition; else a new one where tests are."""
+        stem, kind = _stem(definition.path), _language(definition.path)
+        ran = [path for path in sorted(self._ran) if _language(path) == kind]
+        used = [path for path in definition.test_files if self._is_run(path) and _language(path) == kind]
+        by_name = [path for path in (*used, *ran) if _tests_stem(path) == stem]
+        found = next(iter((*by_name, *used)), "") or self._new_home(stem, ran, definition.path)
+        text = self._text(found)
+        if kind == "script":
+            return Home(
+                path=found, text=text, style=style_of(text or self._text(ran[0] if ran else ""), self._runner)
+            )
+        unittest = self._runner == "unittest" or (bool(text) and is_unittest_style(text))
+        return Home(path=found, text=text, unittest=unittest)
+
+    def _new_home(self, stem: str, ran: Sequence[str], source: str) -> str:
+        """The path of a file of tests that is to be made, in the folder and with the name of others."""
+        folders = Counter(posixpath.dirname(path) for path in ran)
+        folder = folders.most_common(1)[0][0] if folders else "tests"
+        names = (f"test_{stem}.py", f"test_{stem}_goal.py")
+        if _language(source) == "script":
+            model = posixpath.basename(ran[0]) if ran else "a.test.js"
+            ending = model[model.find(".") :] if "." in model[:-3] else posixpath.splitext(model)[1]
+            names = (f"{stem}{ending}", f"{stem}-goal{ending}")
+        return next(
+            path
+            for name in (*names, f"goal_{names[0]}")
+            if (path := posixpath.join(folder, name)) not in self._tree.paths
+        )
+
+    def imports(
+        self, known: Known, names: Sequence[str], code: Sequence[str], home: Home, own: NamedDefinition
+    ) -> tuple[str, ...]:
+        """The statements by which a test in the file imports what the code uses."""
+        if home.style is None:
+            return python_imports(code, known.names, self.test_texts(own))
+        found = []
+        for name in sorted(names):
+            one = known.names[name]
+            found.append(import_of(one, home.path, home.text, self._text(one.path), home.style))
+        return tuple(filter(None, found))
+
+    def look(self, home: Home, calls: Sequence[Looked]) -> tuple[Observation, ...]:
+        """What each of the calls gives at the base; each has a problem if they cannot be run."""
+        if home.style is not None:
+            text, name = script_tests.with_probe(home.text, calls, home.style), script_tests.PROBE
+        else:
+            text, name = with_probe(home.text, calls, unittest=home.unittest)
+        commit = self._commit({home.path: text}, "Look at calls")
+        if not commit:
+            return tuple(Observation(problem="the file of tests cannot be written") for _ in calls)
+        tests = self._run_named(commit, home, (name,))
+        try:
+            folder = guard_folder(self._run.tests.report)
+            seen = read_seen(safe_open.read_bytes(folder, SEEN_FILE, max_bytes=MAX_SEEN))
+        except OSError:
+            seen = []
+        if len(seen) != len(calls):
+            problem = tests.failing[0].message if tests.failing else tests.report.problem
+            return tuple(Observation(problem=problem or "the calls could not be run") for _ in calls)
+        roots = (self._run.tests.root, self._run.tests.tree.repo_top)
+        return tuple(_observation(one, call, roots) for one, call in zip(seen, calls, strict=True))
+
+    def statement(self, home: Home, looked: Looked) -> Observation:
+        """What comes of a statement at the base: nothing, or what it raises."""
+        body = "\n".join(f"    {line}" for line in looked.call.splitlines())
+        wrapped = Looked(call="_check()", setup=(f"def _check():\n{body}",), imports=looked.imports)
+        (observation,) = self.look(home, (wrapped,))
+        return observation
+
+    def checked(
+        self, home: Home, tests: Sequence[NewTest], seen: Mapping[str, Observation]
+    ) -> Checked | None:
+        """Those of the tests that fail at the base, twice and alike, as `seen` (by test name) lets expect; None if none
+        does.
+        """
+        left = list(tests)
+        placed: Placed | None
+        while left:
+            if home.style is not None:
+                placed = script_tests.place(home.text, left, home.style)
+            else:
+                placed = place(home.text, left, unittest=home.unittest)
+            commit = self._commit({home.path: placed.text}, "Try goal tests") if placed is not None else ""
+            if placed is None or not commit:
+                return None
+            runs = [self._run_named(commit, home, placed.names) for _ in range(2)]
+            good, names = [], []
+            for test, name in zip(left, placed.names, strict=True):
+                failures = [_failure(one, home.path, name) for one in runs]
+                if None not in failures and _is_right(failures, seen[test.name]):  # type: ignore[arg-type]
+                    good.append(test)
+                    names.append(failures[0].name)  # type: ignore[union-attr]
+            if len(good) == len(left):
+                return Checked(home=home, placed=placed, tests=tuple(left), names=tuple(names))
+            left = good
+        return None
+
+    def keep(self, texts: Mapping[str, str]) -> str:
+        """The commit of the base with these files, which git keeps."""
+        return self._commit(
+            texts, "Show what the task is about\n\nThese tests fail before the change.", keep_as="goals"
+        )
+
+    def _text(self, path: str) -> str:
+        if path not in self._tree.paths:
+            return ""
+        return self._tree.texts((path,))[0].get(path, "")
+
+    def _is_run(self, path: str) -> bool:
+        return path in self._ran or (not self._baseline.report.named and path in self._tree.paths)
+
+    def _commit(self, texts: Mapping[str, str], message: str, *, keep_as: str = "") -> str:
+        files = self._tree.encode(texts)
+        if not isinstance(files, dict):
+            return ""
+        commits = self._run.commits
+        return commits.commit(files, message, keep_as=keep_as, parent=commits.base)
+
+    def _run_named(self, commit: str, home: Home, names: Sequence[str]) -> TestRun:
+        """A run of the tests; of all of them, where the command for some is unknown."""
+        runner = self._run.tests
+        runner.checkout(commit)
+        asked = list(names)
+        if home.style is None:
+            pytest = self._runner == "pytest"
+            asked = [f"{home.path}::{name}" if pytest else name.replace("::", ".") for name in names]
+        tests = runner.run_some(self._baseline, asked, WHAT)
+        if tests is None or (
+            home.style is not None
+            and not any(_is_named(one, home.path, name) for one in tests.report.outcomes for name in names)
+        ):
+            runner.checkout(commit)
+            tests = runner.run_again(self._baseline)
+        note_tests(self._run, tests, "recheck", success=tests.report.whole)
+        return tests
+
+
+def _files_run(baseline: TestRun, paths: frozenset[str]) -> frozenset[str]:
+    """The files of tests of which the run ran some."""
+    found: set[str] = set()
+    modules = [path for path in paths if is_test_module(path) and path.endswith(".py")]
+    # Some runners of JavaScript name no files: then those that are called like tests are taken for run.
+    scripts = [path for path in paths if is_test_module(path) and _language(path) == "script"]
+    for name in baseline.report.outcomes:
+        for path in files_meant(name):
+            if path in paths:
+                found.add(path)
+                break
+            ending = [one for one in modules if one.endswith(f"/{path}")]
+            if len(ending) == 1:
+                found.add(ending[0])
+                break
+    if not any(_language(path) for path in found):
+        found.update(scripts)
+    return frozenset(path for path in found if _language(path))
+
+
+def _language(path: str) -> str:
+    """python, script (JavaScript and TypeScript), or ""."""
+    return "python" if path.endswith(".py") else "script" if path.endswith(SCRIPTS) else ""
+
+
+def _stem(path: str) -> str:
+    stem = posixpath.splitext(posixpath.basename(path))[0]
+    return posixpath.basename(posixpath.dirname(path)) if stem == "__init__" else stem.strip("_")
+
+
+def _tests_stem(path: str) -> str:
+    stem = posixpath.splitext(posixpath.basename(path))[0]
+    return re.sub(r"^tests?_?|[_.-]?(?:tests?|spec)$", "", stem).strip("_")
+
+
+def _observation(seen: Mapping[str, object], call: Looked, roots: Sequence[Path]) -> Observation:
+    raised, matches, text = seen.get("raised"), seen.get("matches"), seen.get("text")
+    if seen.get("importing") and not call.missing:
+        return Observation(problem=normalise(str(seen.get("message")), roots))
+    if INCOMPLETE.search(str(seen.get("message", ""))) and isinstance(raised, list) and "TypeError" in raised:
+        return Observation(problem="it is no whole call: arguments are missing")
+    relations = [tuple(map(str, one)) for one in matches] if isinstance(matches, list) else []
+    relations += [()] * (len(call.stated) - len(relations))
+    return Observation(
+        raised=tuple(map(str, raised)) if isinstance(raised, list) else (),
+        message=normalise(str(seen.get("message", "")), roots),
+        shown=normalise(str(seen.get("shown", "")), roots),
+        text=text if isinstance(text, str) else None,
+        iterated=bool(seen.get("iterated")),
+        awaited=bool(seen.get("awaited")),
+        matches=tuple(relations),
+    )
+
+
+def _failure(tests: TestRun, path: str, name: str) -> FailingTest | None:
+    """How the new test failed; None if it did not, or cannot be found."""
+    found = [
+        one for one, outcome in tests.report.outcomes.items() if outcome in RED and _is_named(one, path, name)
+    ]
+    if len(found) != 1:
+        return None
+    return next((one for one in tests.failing if one.name == found[0]), FailingTest(name=found[0]))
+
+
+def _is_named(full: str, path: str, name: str) -> bool:
+    """Whether a runner's name is that of the new test in the file."""
+    dotted = name.replace("::", ".")
+    return full in {name, dotted} or full.endswith((f"{path}::{name}", f".{dotted}", f" > {name}"))
+
+
+def _is_right(failures: Sequence[FailingTest], seen: Observation) -> bool:
+    """Whether the test failed alike each time, by its assertion or by the error that the call was seen to raise."""
+    first = failures[0]
+    if first.expected and first.actual and not seen.raised:
+        return all(one.message == first.message for one in failures)
+    if any(one.message != first.message for one in failures) or BROKEN.search(first.message):
+        return False
+    said = first.message
+    if seen.raised:
+        return any(name in said for name in seen.raised) or bool(MISSING.search(said))
+    failed = re.search(
+        r"\bassert\b|Assertion|DID NOT RAISE|not raised|!=|not equal|\bexpected\b|toThrow",
+        said,
+        re.IGNORECASE,
+    )
+    return failed is not None

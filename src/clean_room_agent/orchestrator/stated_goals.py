@@ -1,0 +1,462 @@
+"""Goal tests from the words of a task: calls in them are run at the base, and what they should give becomes a test."""
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from clean_room_agent.artifacts.goals import GoalSource, GoalTest, NamedDefinition
+from clean_room_agent.execute.goal_prompts import (
+    GOAL_TEST,
+    Expectation,
+    GoalInputs,
+    stands_in,
+)
+from clean_room_agent.execute.goals.confirming import Conclusion, Observation, Wanted, conclude
+from clean_room_agent.execute.goals.expressions import (
+    PythonExpressions,
+    ScriptExpressions,
+    free_names_of,
+    python_tree,
+)
+from clean_room_agent.execute.goals.new_tests import Looked, NewTest
+from clean_room_agent.execute.goals.python_tests import bound_elsewhere, names_bound, test_name
+from clean_room_agent.execute.goals.report import Claim, StatedValue, names_in, read_report
+from clean_room_agent.execute.goals.resolving import (
+    SCRIPTS,
+    Known,
+    lookups,
+    resolve,
+    without_imports,
+)
+from clean_room_agent.execute.goals.script_tests import title
+from clean_room_agent.llm.transport import Sampling
+from clean_room_agent.orchestrator.goal_runs import Checked, GoalRuns, Home
+from clean_room_agent.orchestrator.run import Run, names_file
+from clean_room_agent.paths import is_test_file
+
+MAX_WORDS = 20_000
+"""Characters of a task that are read."""
+MAX_CASES = 32
+MAX_TESTS = 8
+MAX_EXAMPLES = 24
+MAX_DEFINITIONS = 6
+"""Shown to a model."""
+DRAWS = 3
+MAX_CHOICES = 6
+WARM = Sampling(temperature=0.8, seed=1, top_k=40, top_p=0.95)
+GOALS = "goals"
+PYTHON, SCRIPT = PythonExpressions(), ScriptExpressions()
+
+
+class Case(Struct, frozen=True, kw_only=True):
+    """A call that a task is about."""
+
+    claim: Claim
+    home: Home
+    imports: tuple[str, ...]
+    missing: bool = False
+    """Whether what it calls is still to be added."""
+
+    @property
+    def looked(self) -> Looked:
+        """How it is looked at."""
+        stated = tuple((value.kind, value.text) for value in self.claim.values)
+        return Looked(
+            call=self.claim.call,
+            setup=self.claim.setup,
+            imports=self.imports,
+            stated=stated,
+            missing=self.missing,
+        )
+
+
+class Seen(Struct, frozen=True, kw_only=True):
+    """A call, and what it gave."""
+
+    case: Case
+    observation: Observation
+    conclusion: Conclusion
+
+
+class Wish(Struct, frozen=True, kw_only=True):
+    """A call that should give something else than it does."""
+
+    source: GoalSource
+    seen: Seen
+    wanted: Wanted
+
+
+class Found(Struct, kw_only=True):
+    """What came of a source of goal tests."""
+
+    tests: list[GoalTest] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    considered: list[str] = field(default_factory=list)
+    """For the record: each call with what came of it."""
+    texts: dict[str, str] = field(default_factory=dict)
+    """The files with the tests that are kept, by path."""
+
+
+class StatedGoals:
+    """Finds the goal tests of one task."""
+
+    def __init__(self, run: Run, runs: GoalRuns, found: Found) -> None:
+        self._run = run
+        self._runs = runs
+        self._found = found
+        self._words = run.task.description[:MAX_WORDS]
+
+    def read(self, mentioned: Sequence[NamedDefinition]) -> tuple[Seen, ...]:
+        """Run the calls of the task's words and the examples in the documentation of what it mentions; add the tests of those
+        whose wanted value is clear. Returns the former.
+        """
+        known, called = self._read(self._words)
+        known, missing = self._with_missing(known, called)
+        cases = self._cases(known, read_report(known.text, known.language, known.usable), missing)
+        examples = self._examples(mentioned)
+        looked = self._looked((*cases, *examples))
+        seen = tuple(one for one in looked if one.case not in examples)
+        for one in seen:
+            call, gives = one.case.claim.call, one.observation.described()
+            self._found.considered.append(f"{call}: {one.observation.problem or gives}")
+            if one.conclusion.denied:
+                self._found.notes.append(f"this does not happen here: {call} gives {gives}")
+        self.add(
+            [
+                *_wishes(GoalSource.STATED, seen),
+                *_wishes(GoalSource.DOCUMENTED, [one for one in looked if one not in seen]),
+            ]
+        )
+        return seen
+
+    def _examples(self, definitions: Sequence[NamedDefinition]) -> list[Case]:
+        """The examples in the documentation of these definitions."""
+        cases: list[Case] = []
+        for one in definitions:
+            if one.path.endswith(".py") and ">>>" in one.doc and "." not in one.name:
+                from clean_room_agent.execute.goals.examples import documented_claims  # few tasks need it
+
+                known = Known(text="", names={one.name: one}, language=PYTHON)
+                usable = [
+                    claim for claim in documented_claims(one.doc) if known.usable(claim.call, claim.setup)
+                ]
+                cases += self._cases(known, usable)
+        return cases[:MAX_EXAMPLES]
+
+    def ask(self, seen: Sequence[Seen], mentioned: Sequence[NamedDefinition]) -> None:
+        """Ask a model for what the words do not say plainly, and add what holds of its answers."""
+        unclear = [
+            one
+            for one in seen
+            if not one.observation.problem and one.conclusion.wanted is None and not one.conclusion.denied
+        ]
+        asked = next((one for one in unclear if one.conclusion.confirmed), next(iter(unclear), None))
+        about = mentioned or self._named_plainly()
+        if any(one.conclusion.denied for one in seen) or not (asked or about):
+            return
+        if asked is not None:
+            inputs = GoalInputs(
+                task=self._words,
+                call=asked.case.claim.call,
+                gives=asked.observation.described(),
+                choices=asked.conclusion.choices[:MAX_CHOICES],
+            )
+        else:
+            inputs = GoalInputs(task=self._words, definitions=tuple(map(_line, about[:MAX_DEFINITIONS])))
+        answers = [self._draw(inputs, number) for number in range(DRAWS)]
+        groups: dict[tuple[str, str], list[Expectation]] = {}
+        for one in answers:
+            if one is not None and (asked is None or _normal(one.call) == _normal(inputs.call)):
+                groups.setdefault((_normal(one.call), _normal(one.value)), []).append(one)
+        for same in sorted(groups.values(), key=len, reverse=True):
+            self._found.considered.append(f"written {len(same)} times: {same[0].call} == {same[0].value}")
+            if len(same) > 1 and self._judge(same[0], asked, unanimous=len(same) == DRAWS):
+                return
+
+    def add(self, wishes: Sequence[Wish]) -> bool:
+        """Add the tests of the wishes that fail at the base as they should; whether there are any."""
+        added = False
+        by_home: dict[str, list[Wish]] = {}
+        for one in wishes[:MAX_TESTS]:
+            by_home.setdefault(one.seen.case.home.path, []).append(one)
+        for same in by_home.values():
+            home = self.home_now(same[0].seen.case.home)
+            taken = set(names_bound(home.text))
+            tests: dict[str, NewTest] = {}
+            for one in same:
+                test = self._test(one.seen, one.wanted, taken, home)
+                taken.add(test.name)
+                tests[test.name] = test
+            observed = {name: one.seen.observation for name, one in zip(tests, same, strict=True)}
+            checked = self._runs.checked(home, tuple(tests.values()), observed)
+            if checked is not None:
+                added = True
+                sources = {name: one.source for name, one in zip(tests, same, strict=True)}
+                self.take(sources, checked, observed)
+        return added
+
+    def home_now(self, home: Home) -> Home:
+        """The file with the tests that were added to it so far."""
+        return replace(home, text=self._found.texts.get(home.path, home.text))
+
+    def take(
+        self, sources: Mapping[str, GoalSource], checked: Checked, observed: Mapping[str, Observation]
+    ) -> None:
+        """Keep the tests."""
+        if GoalSource.WRITTEN not in sources.values():
+            self._found.texts[checked.home.path] = checked.placed.text
+        for test, name, code in zip(checked.tests, checked.names, checked.placed.codes, strict=True):
+            self._found.tests.append(
+                GoalTest(
+                    name=name,
+                    source=sources[test.name],
+                    path=checked.home.path,
+                    code=code,
+                    call=test.call,
+                    wanted=test.wanted.described() if not test.statement else "",
+                    got=observed[test.name].described(),
+                )
+            )
+
+    def statement(self, code: str) -> Case | str:
+        """A statement of the user's as a case whose call is its text; or why it cannot be run."""
+        called = tuple(dict.fromkeys((*names_in(code, PYTHON), *_words(code))))
+        known = resolve(code, called, self._python(lookups(called)), PYTHON)
+        try:
+            used = free_names_of(compile_statement(known.text))
+        except SyntaxError as error:
+            return f"it is no statement of Python: {error.msg}"
+        if not used & known.names.keys():
+            return "it names nothing that the repository defines once"
+        return self._cases(known, (Claim(call=known.text),))[0]
+
+    # Parts
+
+    def _cases(
+        self, known: Known, claims: Sequence[Claim], missing: frozenset[str] = frozenset()
+    ) -> list[Case]:
+        """The calls that can be run, each with the file that a test of it stands in."""
+        cases = []
+        language = known.language
+        for claim in claims[:MAX_CASES]:
+            used = self._used(known, (*claim.setup, claim.call))
+            own = next((known.names[name] for name in _in_order(claim.call, used)), None)
+            if own is None:
+                continue
+            home = self._runs.home(own)
+            setup = without_imports(claim.setup, known.names, language)
+            errors = [
+                value.text for value in claim.values if value.kind == "error" and value.role == "wanted"
+            ]
+            whole = replace(known, names=self._with_errors(known, errors))
+            names = [name for name in (*used, *errors) if name in whole.names]
+            imports = self._runs.imports(whole, names, (*setup, claim.call, *errors), home, own)
+            cases.append(
+                Case(
+                    claim=replace(claim, setup=setup),
+                    home=home,
+                    imports=imports,
+                    missing=bool(used & missing),
+                )
+            )
+        return cases
+
+    def _used(self, known: Known, code: Sequence[str]) -> set[str]:
+        """The known names that the code uses."""
+        used: set[str] = set()
+        for source in code:
+            used |= known.language.effects(source)[1] | set(known.language.free_names(source) or ())
+        return used & known.names.keys()
+
+    def _read(self, text: str) -> tuple[Known, tuple[str, ...]]:
+        """What the names that the text calls mean, in the language of most of them; and these names."""
+        called = tuple(dict.fromkeys((*names_in(text, PYTHON), *names_in(text, SCRIPT))))
+        found = self._run.context.definitions(lookups(called)) if called else ()
+        script = [one for one in found if one.path.endswith(SCRIPTS)]
+        python = [one for one in found if one.path.endswith(".py")]
+        if script and not python:
+            return resolve(text, called, script, SCRIPT), called
+        return resolve(text, called, python, PYTHON), called
+
+    def _python(self, names: Sequence[str]) -> tuple[NamedDefinition, ...]:
+        return tuple(one for one in self._run.context.definitions(names) if one.path.endswith(".py"))
+
+    def _with_missing(self, known: Known, called: Sequence[str]) -> tuple[Known, frozenset[str]]:
+        """With the functions that the words call and that are to be added to the one file that they name."""
+        tree = self._run.commits.tree(self._run.commits.base)
+        files = [
+            path
+            for path in sorted(tree.paths)
+            if path.endswith(".py") and not is_test_file(path) and names_file(self._words, path)
+        ]
+        if len(files) != 1 or known.language is not PYTHON:
+            return known, frozenset()
+        plain = [
+            name for name in called if "." not in name and name not in known.names and name.isidentifier()
+        ]
+        asked = [
+            name
+            for name in plain
+            if re.search(
+                r"\b(?:add|implement|write|create|new|provide|introduce|missing)\b",
+                self._words,
+                re.IGNORECASE,
+            )
+        ]
+        unknown = [name for name in asked if not self._python((name,)) and PYTHON.free_names(name)]
+        if not unknown:
+            return known, frozenset()
+        sibling = next(iter(known.names.values()), None)
+        tests = sibling.test_files if sibling is not None and sibling.path == files[0] else ()
+        made = {
+            name: NamedDefinition(
+                name=name, path=files[0], kind="function", first_line=1, last_line=1, test_files=tests
+            )
+            for name in unknown
+        }
+        return replace(known, names={**known.names, **made}), frozenset(made)
+
+    def _with_errors(self, known: Known, errors: Sequence[str]) -> Mapping[str, NamedDefinition]:
+        """The names, with those of exceptions of the repository."""
+        new = [name for name in errors if name not in known.names and known.language.free_names(name)]
+        kinds = SCRIPTS if known.language is SCRIPT else (".py",)
+        definitions = (
+            [one for one in self._run.context.definitions(new) if one.path.endswith(kinds)] if new else []
+        )
+        found = resolve(self._words, new, definitions, known.language).names
+        return {**known.names, **found}
+
+    def _looked(self, cases: Sequence[Case]) -> tuple[Seen, ...]:
+        seen: list[Seen] = []
+        by_home: dict[str, list[Case]] = {}
+        for case in cases:
+            by_home.setdefault(case.home.path, []).append(case)
+        for same in by_home.values():
+            observations = self._runs.look(same[0].home, [case.looked for case in same])
+            for case, observation in zip(same, observations, strict=True):
+                conclusion = conclude(case.claim, observation)
+                if conclusion.wanted is not None and case.missing and "ImportError" not in observation.raised:
+                    conclusion = Conclusion()
+                seen.append(Seen(case=case, observation=observation, conclusion=conclusion))
+        return tuple(seen)
+
+    def _test(self, one: Seen, wanted: Wanted, taken: set[str], home: Home) -> NewTest:
+        claim, style = one.case.claim, home.style
+        inside = style is None and (
+            one.case.missing
+            or any(bound_elsewhere(home.text, each) for each in one.case.imports if home.text)
+        )
+        name = test_name(claim.call, wanted, taken) if style is None else title(claim.call, wanted, home.text)
+        return NewTest(
+            name=name,
+            call=claim.call,
+            wanted=wanted,
+            setup=claim.setup,
+            imports=one.case.imports,
+            inside=inside,
+            iterated=one.observation.iterated,
+            awaited=one.observation.awaited,
+        )
+
+    def _named_plainly(self) -> Sequence[NamedDefinition]:
+        """The functions and classes whose names stand in the words as any other word does."""
+        words = dict.fromkeys(re.findall(r"[A-Za-z_]\w{3,}", self._words))
+        found = self._run.context.definitions(tuple(words))
+        count = Counter(one.name for one in found)
+        return [one for one in found if one.kind in {"function", "class"} and count[one.name] == 1]
+
+    def _draw(self, inputs: GoalInputs, number: int) -> Expectation | None:
+        """One answer, kept in the session; None if it cannot be read."""
+        run = self._run
+        pass_id = f"{run.task.task_id}:{GOALS}"
+        entry = run.journal.entry(pass_id, f"draw_{number}", list[Expectation], (repr(inputs),))
+        if entry.value is None:
+            sampling = Sampling() if number == 0 else replace(WARM, seed=number + 1)
+            reply = run.models.ask(
+                GOAL_TEST,
+                inputs,
+                pass_id=pass_id,
+                stage=GOALS,
+                item=f"draw {number}",
+                sampling=sampling,
+                repair=False,
+            )
+            entry.keep([reply.value] if reply.value is not None else [])
+        return entry.value[0] if entry.value else None
+
+    def _judge(self, said: Expectation, seen: Seen | None, *, unanimous: bool) -> bool:
+        """Add the test of what several answers say alike, if it holds; whether it did.
+
+        It counts as read from the words where these confirm what the call gives and have the value, or all answers agree on
+        it; and where they have no call, but all values of this one. Otherwise it is a hint.
+        """
+        stated = said.value in self._words if said.raises else stands_in(said.value, self._words)
+        if seen is None:
+            told = stated and stands_in(_arguments(said.call), self._words)
+        else:
+            told = seen.conclusion.confirmed and (stated or unanimous)
+        source = GoalSource.STATED if told else GoalSource.WRITTEN
+        language = PYTHON if PYTHON.is_value(said.value) else SCRIPT
+        if not said.raises and not language.is_value(said.value):
+            return False
+        value = StatedValue(text=said.value, kind="error" if said.raises else "literal", role="wanted")
+        if seen is None:
+            known, _ = self._read(said.call)
+            if not known.usable(known.text, ()):
+                return False
+            looked = self._looked(self._cases(known, (Claim(call=known.text, values=(value,)),)))
+        else:
+            case = replace(seen.case, claim=replace(seen.case.claim, values=(value,)))
+            looked = self._looked([case])
+        return self.add(_wishes(source, looked))
+
+
+def _wishes(source: GoalSource, seen: Sequence[Seen]) -> list[Wish]:
+    return [
+        Wish(source=source, seen=one, wanted=one.conclusion.wanted)
+        for one in seen
+        if one.conclusion.wanted is not None
+    ]
+
+
+def compile_statement(code: str) -> "ast.Module":
+    """The tree of the code.
+
+    Raises:
+        SyntaxError: it is no Python.
+    """
+    try:
+        return ast.parse(code)
+    except ValueError as error:
+        raise SyntaxError(str(error)) from error
+
+
+def _in_order(call: str, names: set[str]) -> list[str]:
+    """The names by where the call has them, those that it does not have last."""
+    return sorted(names, key=lambda name: (call.find(name) if name in call else len(call), name))
+
+
+def _words(code: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(re.findall(r"(?<![\w.'\"])[A-Za-z_]\w*(?:\.\w+)*", code)))
+
+
+def _line(one: NamedDefinition) -> str:
+    return f"{one.signature or one.name} in {one.path}"
+
+
+def _normal(code: str) -> str:
+    tree = python_tree(code)
+    return ast.unparse(tree) if tree is not None else code
+
+
+def _arguments(call: str) -> str:
+    """The arguments of the call as one tuple."""
+    tree = python_tree(call)
+    constants = (
+        [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Constant)] if tree else []
+    )
+    return f"({', '.join(constants)},)" if constants else "()"

@@ -1,0 +1,254 @@
+"""Goal tests of the small project of `solving`, whose tests are run for real in this process."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from testing.runs.memory_run import MemoryRun, memory_project
+from testing.runs.memory_till import MemoryTill, memory_till
+from testing.runs.solving import TILL
+
+from clean_room_agent.artifacts.goals import GivenEvidence, Goals, NamedDefinition
+from clean_room_agent.errors import UsageError
+from clean_room_agent.llm.transport import ChatRequest
+from clean_room_agent.orchestrator.full_tests import run_baseline
+from clean_room_agent.orchestrator.goals import collect_goals
+from clean_room_agent.orchestrator.testing.results import Outcome
+
+SPLIT_DOC = ">>> split(9, 3)\n[3, 3, 3]\n>>> split(10, 4)\n[3, 3, 2, 2]\n>>> split(1, 1)\n[...]\n"
+RED = {path: str(text) for path, text in TILL.items()}
+"""The project with its red test."""
+GREEN = {
+    **RED,
+    "tests/test_money.py": "import unittest\n\nfrom till.money import split\n\n\nclass MoneyTest(unittest.TestCase):\n"
+    "    def test_even_split(self):\n        self.assertEqual(split(9, 3), [3, 3, 3])\n",
+}
+"""The project without a test of what is wrong."""
+
+
+def definition(name: str, path: str = "till/money.py", doc: str = "") -> NamedDefinition:
+    return NamedDefinition(
+        name=name,
+        path=path,
+        kind="function",
+        first_line=1,
+        last_line=9,
+        signature=f"def {name}(…)",
+        doc=doc,
+        test_files=("tests/test_money.py",),
+    )
+
+
+DEFINITIONS = (
+    definition("split"),
+    definition("total"),
+    definition("negate"),
+    definition("receipt", "till/receipt.py"),
+)
+Collect = Callable[..., Goals]
+
+
+def nobody(request: ChatRequest) -> str:
+    raise AssertionError(f"asked {request.prompt}")
+
+
+NOTHING = GivenEvidence()
+
+
+class Project:
+    """Collects the goals of one task after the other."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._number = 0
+
+    def __call__(
+        self,
+        words: str,
+        script: Callable[[ChatRequest], str] = nobody,
+        *,
+        files: dict[str, str] | None = None,
+        definitions: tuple[NamedDefinition, ...] = DEFINITIONS,
+        given: GivenEvidence = NOTHING,
+    ) -> Goals:
+        self._number += 1
+        with memory_till(self._folder / str(self._number), files or GREEN, task=words) as till:
+            self.till = till
+            self.memory = opened(till, script, definitions)
+            goals = collect_goals(self.memory.run, run_baseline(self.memory.run), given)
+            self.events = till.events()
+            self.text = till.history.files[goals.commit]["tests/test_money.py"] if goals.commit else ""
+            again = opened(till, nobody, definitions, resumed=True)
+            assert collect_goals(again.run, run_baseline(again.run), given) == goals
+            assert till.events() == self.events
+        return goals
+
+
+def opened(
+    till: MemoryTill,
+    script: Callable[[ChatRequest], str],
+    definitions: tuple[NamedDefinition, ...],
+    *,
+    resumed: bool = False,
+) -> MemoryRun:
+    memory = till.open(script, resumed=resumed)
+    memory.index.named = definitions
+    return memory
+
+
+@pytest.fixture
+def collect(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+def described(goals: Goals) -> list[tuple[str, str, str, str]]:
+    return [(test.source.value, test.call, test.wanted, test.got) for test in goals.tests]
+
+
+def test_a_call_with_its_value_becomes_a_test_in_the_file_that_exercises_it(collect: Project) -> None:
+    goals = collect("split(100, 3) returns [33, 33, 33], should be [34, 33, 33]")
+    assert described(goals) == [("stated", "split(100, 3)", "[34, 33, 33]", "[33, 33, 33]")]
+    (test,) = goals.tests
+    assert (test.name, test.path) == ("tests.test_money.MoneyTest.test_split_100_3", "tests/test_money.py")
+    added = "\n    def test_split_100_3(self):\n        self.assertEqual(split(100, 3), [34, 33, 33])\n"
+    assert collect.text == GREEN["tests/test_money.py"] + added
+    assert collect.till.history.refs["goals"] == goals.commit
+    kinds = dict(collect.events)
+    assert json.loads(kinds["goal_tests"])["considered"] == ["split(100, 3): [33, 33, 33]"]
+
+
+def test_what_does_not_happen_here_is_said_and_nothing_is_added(collect: Project) -> None:
+    goals = collect("split(9, 3) returns [3, 3], should be [3, 3, 3]")
+    assert (goals.tests, goals.commit) == ((), "")
+    assert goals.notes[0] == "this does not happen here: split(9, 3) gives [3, 3, 3]"
+
+
+def test_sides_that_are_exchanged_show_nothing(collect: Project) -> None:
+    goals = collect("split(100, 3) returns [34, 33, 33], should be [33, 33, 33]")
+    assert goals.tests == ()
+
+
+def test_failing_examples_of_what_the_task_names_are_goal_tests(collect: Project) -> None:
+    definitions = (definition("split", doc=SPLIT_DOC),)
+    goals = collect("split() loses cents", definitions=definitions)
+    assert described(goals) == [("documented", "split(10, 4)", "[3, 3, 2, 2]", "[2, 2, 2, 2]")]
+
+
+def test_red_tests_that_the_task_is_about_come_first_and_others_are_left_out(collect: Project) -> None:
+    wrong = (
+        RED["tests/test_money.py"]
+        + "\n    def test_other(self):\n        self.assertEqual(negate([1]), [1])\n"
+    )
+    goals = collect("split(100, 3) loses a cent", files={**RED, "tests/test_money.py": wrong})
+    assert [(test.source.value, test.name) for test in goals.tests] == [
+        ("repository", "tests.test_money.MoneyTest.test_split_keeps_every_cent")
+    ]
+    named = collect("make test_other pass", files={**RED, "tests/test_money.py": wrong})
+    assert [test.name for test in named.tests] == ["tests.test_money.MoneyTest.test_other"]
+    unnamed = collect("cents are lost", files={**RED, "tests/test_money.py": wrong})
+    assert len(unnamed.tests) == 2
+
+
+def test_what_fails_for_want_of_something_in_the_environment_is_no_goal(collect: Project) -> None:
+    lacking = "import unittest\nimport no_such_package\n"
+    goals = collect("cents are lost", files={**GREEN, "tests/test_split.py": lacking})
+    assert goals.tests == ()
+
+
+def test_a_function_to_be_added_is_imported_within_its_test(collect: Project) -> None:
+    goals = collect("Add refund to till/money.py: refund([1, 2]) should return [-1, -2]")
+    (test,) = goals.tests
+    assert "from till.money import refund" in test.code
+    assert test.got.startswith("raises ImportError: cannot import name 'refund' from 'till.money'")
+
+
+@pytest.mark.parametrize(
+    ("check", "got"),
+    [
+        ("assert sum(split(100, 3)) == 100", "raises AssertionError"),
+        ("sum(split(100, 3)) == 100", "raises AssertionError"),
+        ("split('a', 1)", "raises TypeError"),
+        ("shares = split(100, 3)\nassert sum(shares) == 100", "raises AssertionError"),
+    ],
+)
+def test_a_statement_of_the_user_becomes_a_test(collect: Project, check: str, got: str) -> None:
+    goals = collect("cents are lost", given=GivenEvidence(checks=(check,)))
+    (test,) = goals.tests
+    assert test.source.value == "given"
+    assert test.got.startswith(got)
+    assert test.code in collect.text.replace("\n    ", "\n") or test.code.strip()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (GivenEvidence(checks=("assert split(9, 3) == [3, 3, 3]",)), "it does not fail now"),
+        (
+            GivenEvidence(checks=("assert nothing(9) == 3",)),
+            "it names nothing that the repository defines once",
+        ),
+        (GivenEvidence(checks=("assert split(9",)), "it is no statement of Python"),
+        (GivenEvidence(tests=("test_even_split",)), "it does not fail now (passed)"),
+        (GivenEvidence(tests=("test_nowhere",)), "no test has that name"),
+    ],
+)
+def test_evidence_that_cannot_be_used_is_refused_with_the_reason(
+    collect: Project, given: GivenEvidence, message: str
+) -> None:
+    with pytest.raises(UsageError) as raised:
+        collect("cents are lost", given=given)
+    assert message in raised.value.message
+    assert raised.value.exit_code == 2
+
+
+def test_a_test_of_the_user_is_found_by_the_end_of_its_name(collect: Project) -> None:
+    goals = collect("cents are lost", files=RED, given=GivenEvidence(tests=("test_split_keeps_every_cent",)))
+    assert [(test.source.value, test.trust) for test in goals.tests] == [("given", "proof")]
+
+
+def test_a_call_without_its_arguments_only_names_the_function(collect: Project) -> None:
+    goals = collect("split() returns 3 instead of 4 and split() must raise ValueError", lambda _: "nothing")
+    assert goals.tests == ()
+    assert not [note for note in goals.notes if "split" in note]
+
+
+ANSWER = "split(100, 3) == [34, 33, 33]"
+
+
+def test_a_model_says_the_value_where_the_words_have_none_and_three_answers_agree(collect: Project) -> None:
+    goals = collect(
+        "split(100, 3) returns [33, 33, 33] and loses a cent, it has to go to the first", lambda _: ANSWER
+    )
+    assert described(goals) == [("stated", "split(100, 3)", "[34, 33, 33]", "[33, 33, 33]")]
+    asked = collect.memory.transport.requests
+    assert len(asked) == 3
+    assert "split(100, 3) == [33, 33, 33]" in asked[0].prompt
+
+
+def test_answers_that_differ_show_nothing(collect: Project) -> None:
+    answers = iter(["split(100, 3) == [34, 33, 33]", "split(100, 3) == [35, 33, 32]", "nothing"])
+    goals = collect("split(100, 3) returns [33, 33, 33] and loses a cent", lambda _: next(answers))
+    assert goals.tests == ()
+
+
+def test_what_a_model_makes_up_is_a_hint_that_is_not_kept(collect: Project) -> None:
+    goals = collect("split() loses cents", lambda _: "split(7, 2) == [4, 3]")
+    assert [(test.source.value, test.trust, test.call) for test in goals.tests] == [
+        ("written", "hint", "split(7, 2)")
+    ]
+    assert goals.commit == ""
+
+
+def test_a_call_of_the_models_counts_where_all_its_values_stand_in_the_words(collect: Project) -> None:
+    words = "split() loses cents: 100 for 3 gives 34, 33, 33"
+    goals = collect(words, lambda _: ANSWER)
+    assert [(test.source.value, test.call) for test in goals.tests] == [("stated", "split(100, 3)")]
+
+
+def test_a_project_whose_runner_is_unknown_has_only_what_needs_no_new_test(tmp_path: Path) -> None:
+    outcomes: dict[str, Outcome] = {"t.py::a": "failed"}
+    with memory_project(tmp_path, {"a.py": ""}, lambda _: outcomes) as project:
+        memory = project.open(nobody)
+        goals = collect_goals(memory.run, run_baseline(memory.run), GivenEvidence())
+    assert [test.name for test in goals.tests] == ["t.py::a"]
