@@ -14,7 +14,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.goals import GoalOutcome
+from clean_room_agent.artifacts.goals import GoalOutcome, Goals
 from clean_room_agent.artifacts.names import BRANCHES, short_id
 from clean_room_agent.artifacts.outcomes import EventKind, OrchestratorResult, RunStatus
 from clean_room_agent.execute.edits.rules import tool_settings
@@ -28,6 +28,7 @@ from clean_room_agent.orchestrator.goal_verdict import (
     CommandRun,
     changed_goals,
     goal_outcomes,
+    repository_goals,
     still_red,
     verdict_of,
 )
@@ -402,7 +403,7 @@ def _judge_goals(run: Run, baseline: TestRun, judged: _Judged) -> _Judged:
     """`judged` with what became of the goal tests: each has to pass in the result, also with the tests as
     they were before. A file that has goal tests, and that the result changes, is restored for one more run of these.
     """
-    goals, again = run.progress.goals, None
+    goals, again = _goals(run, baseline), None
     changed = {one.path for one in judged.touched if one.kind == "test" and one.change != "created"}
     names = changed_goals(goals, changed)
     if judged.verdict.complete and names:
@@ -411,6 +412,14 @@ def _judge_goals(run: Run, baseline: TestRun, judged: _Judged) -> _Judged:
     ends = _command_runs(run, baseline, judged)
     evidence = goal_outcomes(goals, baseline, judged.final, others, again, ends)
     return replace(judged, evidence=evidence)
+
+
+def _goals(run: Run, baseline: TestRun) -> Goals:
+    """The goal tests; where none was found that decides, the red tests of the base: those that turn green show something."""
+    goals = run.progress.goals
+    if any(goal.trust != "hint" for goal in goals.tests):
+        return goals
+    return replace(goals, tests=(*repository_goals(baseline).tests, *goals.tests))
 
 
 def _run_goals_restored(
@@ -427,7 +436,9 @@ def _run_goals_restored(
     again = entry.value
     if again is None:
         run.tests.checkout(commit)
-        some = run.tests.run_some(judged.final, names, "goal") if len(names) <= MAX_APART else None
+        some = (
+            run.tests.run_some(judged.final, names, "goal tests again") if len(names) <= MAX_APART else None
+        )
         again = entry.keep(some or run.tests.run_all("goal"))
     note_tests(run, again, "recheck", success=again.report.whole)
     return again

@@ -24,7 +24,6 @@ from clean_room_agent.orchestrator.testing.test_runner import TestRunner
 from clean_room_agent.orchestrator.testing.worktrees import WorktreePool
 
 if TYPE_CHECKING:
-    from clean_room_agent.artifacts.goals import NamedDefinition
     from clean_room_agent.artifacts.plans import FailureSignal, PlanStep
     from clean_room_agent.orchestrator.recovery_facts import Advice
 

@@ -14,7 +14,8 @@ from clean_room_agent.execute.plan_drafts import StepOutcome
 from clean_room_agent.execute.plan_validation import in_order
 from clean_room_agent.orchestrator.adjustment import adjust_part
 from clean_room_agent.orchestrator.finishing import Solved, finish
-from clean_room_agent.orchestrator.goal_verdict import repository_goals, told_at_first
+from clean_room_agent.orchestrator.goal_verdict import told_at_first
+from clean_room_agent.orchestrator.goals import collect_goals
 from clean_room_agent.orchestrator.planning import FailedPlan, plan_part, plan_parts
 from clean_room_agent.orchestrator.run import Run, StepDone, StepFailed
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob
@@ -57,8 +58,7 @@ def solve(run: Run, given: PlanGiven, baseline: TestRun) -> Solved:
         ConfigError: a test command cannot be started.
     """
     run.progress.asked = given.paths
-    if not run.progress.goals.tests:
-        run.progress.goals = repository_goals(baseline)
+    run.progress.goals = collect_goals(run, baseline, given.evidence)
     for text in told_at_first(run.progress.goals):
         run.recorder.note(text)
     at_base = _at_base(run)

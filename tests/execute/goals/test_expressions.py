@@ -60,8 +60,8 @@ def test_other_expressions_of_javascript_are_no_values(text: str) -> None:
 
 
 def test_names_from_outside_are_those_that_nothing_binds() -> None:
-    assert PYTHON.free_names("f([x for x in y], key=lambda z: z, n=len(y))") == {"f", "y"}
-    assert SCRIPT.free_names("f([1].map(x => x * y), Math.PI)") == {"f", "y"}
+    assert PYTHON.free_names("f([x for x in y], key=lambda z: z, n=len(y))") == frozenset({"f", "y"})
+    assert SCRIPT.free_names("f([1].map(x => x * y), Math.PI)") == frozenset({"f", "y"})
     assert PYTHON.free_names("f(") is SCRIPT.free_names("f(") is None
 
 
