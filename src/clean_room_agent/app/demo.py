@@ -60,7 +60,7 @@ def config_values(models: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {
         "models": models,
         "budget": {"context_window": WINDOW, "reserved_tokens": WINDOW // 4},
-        "solve": {"max_attempts": 3, "max_refinement_loops": 2},
+        "solve": {"max_attempts": 3, "max_refinement_loops": 2, "route": "planned"},
         "testing": {"test_command": f"{shlex.quote(sys.executable)} -m unittest -v"},
     }
 

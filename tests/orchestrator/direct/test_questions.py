@@ -60,7 +60,7 @@ def items(questions: Sequence[Question]) -> list[str]:
 def test_gaps_come_before_whole_definitions_and_the_last_line_that_ran_first() -> None:
     asked = [items(one) for one in rounds([], TOTAL)]
     assert "masked" in asked[0][0]
-    assert "line 5" in asked[0][0]
+    assert " 5-5 " in asked[0][0]
     first_worded = next(at for at, one in enumerate(asked) if "function" in one[0])
     assert first_worded == 1
     everything = [item for one in asked for item in one]
