@@ -1,7 +1,6 @@
 """Runs one job of a batch: starts its run, resumes it, or finds it finished."""
 
 import contextlib
-import json
 import os
 import signal
 import threading
@@ -14,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clean_room_agent.app.batch_tasks import BatchJob
+from clean_room_agent.app.resumption import recorded_config
 from clean_room_agent.app.settings import flags_text, load_settings
 from clean_room_agent.app.solve import SolveRequest, as_object, exit_code, request_again, run_solve
 from clean_room_agent.app.wiring import workspace_of
@@ -108,7 +108,7 @@ def _known(workspace: Workspace, task_id: str) -> OrchestratorRunRow | None:
 def _as_recorded(workspace: Workspace, job: BatchJob, row: OrchestratorRunRow) -> JobOutcome:
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
         evidence = recorded_evidence(list_events(conn, row.task_id)) or ()
-    accept = json.loads(row.config).get("testing", {}).get("accept", "all-pass")
+        accept = recorded_config(conn, row).get("testing", {}).get("accept", "all-pass")
     return JobOutcome(
         job=job,
         status=row.status.value,
