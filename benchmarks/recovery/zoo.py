@@ -310,7 +310,7 @@ ZOO: tuple[Pathology, ...] = (
     Pathology(
         name="a compile error that each repair moves",
         ends="failed",
-        reason="newly failing",
+        reason="UNDEFINED",
         most_calls=24,
         spoil=moving_error,
     ),
