@@ -119,7 +119,7 @@ def _read(parsed: Parsed, place: Place, answer: str) -> _Reading | Refused:
             named += [(code, one) for one in (exact or matching)]
             if not _returns(place, code):
                 others += [one.symbol for one in inside if one.symbol != "A"]
-            if inside:
+            if matching:
                 break
     texts = {code[one.start : one.end].strip(): (code, one) for code, one in named}
     if len(texts) > 1:

@@ -79,8 +79,8 @@ def masks_by_line(parsed: Parsed, place: Place) -> list[list[Mask]]:
         whole = Mask(
             kind="line", start=parsed.start(line), end=parsed.end(line), first_line=line, last_line=line
         )
-        own = [*parts.get(line, ()), whole]
-        masks = dict.fromkeys((own[0], whole, *_statement(parsed, place, line), *own[1:]))
+        main, *more = [*parts.get(line, []), whole]
+        masks = dict.fromkeys((main, whole, *_statement(parsed, place, line), *more))
         masks |= dict.fromkeys((*_gaps(parsed, place, line), *_neighbours(parsed, place, line)))
         new = [mask for mask in masks if (mask.start, mask.end) not in seen]
         seen.update((mask.start, mask.end) for mask in new)
