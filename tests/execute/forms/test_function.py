@@ -349,3 +349,20 @@ def test_a_body_with_a_function_in_it_is_a_body() -> None:
         in done.text
     )
     assert done.repairs[0] == "a body without its head"
+
+
+def test_of_a_definition_too_long_for_the_prompt_the_likeliest_lines_are_asked_for() -> None:
+    rows = "".join(f"        values = list(reversed(values))  # {number}\n" for number in range(400))
+    long = TEXT.replace("        total =", f"{rows}        total =")
+    place = Place(path="a.py", name="Stats.mean", first_line=11, last_line=420, lines=(420, 19))
+    request = next(lines.requests(place, long, ASSIGNMENT))
+    told = request.prompt.render(request.inputs)
+    assert estimate(told) <= 1500
+    assert "    def mean(values, scale=1):\n        values = list" in told
+    assert (
+        "  # 399\n        total = helper(sum(values))\n        return total / (len(values) + 1)\n```" in told
+    )
+    assert "  # 1\n" not in told
+    done = lines.apply(place, long, ("return total / (len(values) + 1)", "return total / len(values)"))
+    assert isinstance(done, Applied)
+    assert done.text == long.replace("(len(values) + 1)", "len(values)")

@@ -1,5 +1,6 @@
 """What the forms that ask in words show of a place: at most 1,500 tokens, the least important left out first."""
 
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -7,7 +8,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from clean_room_agent.artifacts.goals import GoalTest
-from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, joined, sourced
+from clean_room_agent.artifacts.prompt_sources import (
+    PromptSource,
+    SourcedText,
+    compose,
+    joined,
+    sourced,
+    without_line_end,
+)
 from clean_room_agent.execute.edits.definitions import definitions
 from clean_room_agent.execute.form_prompts import FormInputs
 from clean_room_agent.execute.forms.place import (
@@ -28,6 +36,8 @@ from clean_room_agent.llm.transport import Sampling
 from clean_room_agent.syntax import grammar_of
 
 PROMPT_TOKENS = 1500
+PART_TOKENS = 600
+"""Of a definition that is too long to be shown whole."""
 MOST_GOALS = 3
 MOST_RELATED = 8
 TEMPERATURE = 0.7
@@ -35,9 +45,18 @@ CALLS = frozenset({"call", "call_expression", "new_expression"})
 
 
 def form_inputs(
-    prompt: Prompt[FormInputs, Any], place: Place, text: str, assignment: Assignment, *, failed: str = ""
+    prompt: Prompt[FormInputs, Any],
+    place: Place,
+    text: str,
+    assignment: Assignment,
+    *,
+    failed: str = "",
+    part: bool = False,
 ) -> FormInputs | None:
-    """The prompt's inputs for a place; None if the definition is not there, or is too long for the prompt."""
+    """The prompt's inputs for a place; None if the definition is not there, or is too long for the prompt.
+
+    With `part`, of a definition that is too long the lines around the likeliest one are shown.
+    """
     parsed = Parsed(place.path, text)
     visible = shown(parsed, place)
     if visible is None:
@@ -56,10 +75,25 @@ def form_inputs(
         language=grammar_of(place.path) or "",
         failed=failed,
     )
-    for inputs in (whole, replace(whole, related=""), replace(whole, related="", observed="")):
+    bare = replace(whole, related="", observed="")
+    tried = [whole, replace(whole, related=""), bare]
+    if part and place.lines:
+        tried.append(
+            replace(bare, code=compose((visible.sourced(visible.heads), _around(visible, place.lines[0]))))
+        )
+    for inputs in tried:
         if estimate(prompt.system) + estimate(prompt.render(inputs)) <= PROMPT_TOKENS:
             return inputs
     return None
+
+
+def _around(visible: Shown, line: int) -> SourcedText:
+    """The head of the definition, and of its body as many of the rows nearest to the line as fit."""
+    nearest = sorted(visible.body, key=lambda row: abs(row.number - line))
+    totals = itertools.accumulate(estimate(f"{row.text}\n") for row in nearest)
+    kept = {row.number for row, total in zip(nearest, totals, strict=True) if total <= PART_TOKENS}
+    rows = tuple(row for row in visible.body if row.number in kept)
+    return without_line_end(visible.sourced((*visible.top, *rows)))
 
 
 def sampling_of(draw: int) -> Sampling:

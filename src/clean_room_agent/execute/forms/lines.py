@@ -24,8 +24,10 @@ ANSWER_TOKENS = 400
 def requests(
     place: Place, text: str, assignment: Assignment, *, draws: int = MOST_DRAWS, failed: str = ""
 ) -> Iterator[FormRequest]:
-    """The same question again and again, first for the likeliest answer; none if the definition is too long to be shown."""
-    inputs = form_inputs(LINES, place, text, assignment, failed=failed)
+    """The same question again and again, first for the likeliest answer. Of a long definition, the lines around the likeliest
+    one are shown; none if even these are too long.
+    """
+    inputs = form_inputs(LINES, place, text, assignment, failed=failed, part=True)
     if inputs is None:
         return
     for draw in range(draws):
