@@ -11,13 +11,16 @@ from testing.patience import PATIENCE
 from testing.repositories import Files, git, make_repository
 from testing.runs.solving import make_project
 from testing.sandboxes import installed, on_disk
+from tests.orchestrator.testing.test_goal_trace import DEEP, Silence, named, run_of, said
 
 from clean_room_agent.errors import ConfigError, RepositoryError
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.visible_metadata import bare_configuration
 from clean_room_agent.git.worktree import Worktree, add_worktree, included_files
 from clean_room_agent.orchestrator.config import SandboxConfig, SandboxMode, TestingConfig, WorktreeConfig
+from clean_room_agent.orchestrator.testing.goal_trace import trace_goals
 from clean_room_agent.orchestrator.testing.ignored_folders import copy_included
+from clean_room_agent.orchestrator.testing.test_runner import TestRunner, TestWorktree
 from clean_room_agent.orchestrator.testing.worktrees import (
     NO_SANDBOX,
     SandboxInputs,
@@ -372,3 +375,24 @@ def test_worktreeinclude_brings_in_nothing_of_git_s_or_of_our_own(tmp_path: Path
 
 def test_without_a_worktreeinclude_nothing_is_included(tmp_path: Path) -> None:
     assert included_files(open_repository(make_repository(tmp_path / "r", {"a": ""}))) == ()
+
+
+def test_a_trace_is_made_in_the_sandbox_too(tmp_path: Path) -> None:
+    tests = (
+        "import unittest\nfrom shop import Shop\nclass A(unittest.TestCase):\n"
+        "    def test_total(self):\n        self.assertEqual(Shop(2).count('abc'), 1)\n"
+    )
+    command = "python3 -m unittest test_shop"
+    tree = make_tree(tmp_path, {"shop.py": DEEP, "test_shop.py": tests})
+    runner = TestRunner(
+        config=TestingConfig(test_command=command, timeout=PATIENCE),
+        tree=TestWorktree(worktree=tree),
+        inherited=ENV,
+        report=tree.path.parent / "reports/results.xml",
+        observer=Silence(),
+        sandbox=sandboxed(tree, command),
+    )
+    goal = "test_shop.A.test_total"
+    trace = trace_goals(runner, [goal], [], run_of(command, [goal], [], "unittest"))
+    assert (trace.problem, sorted(named(trace))) == ("", ["Shop.__init__", "Shop.count"])
+    assert said(named(trace)["Shop.count"]) == ("name='abc'", "0", "")
