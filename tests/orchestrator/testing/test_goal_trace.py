@@ -467,3 +467,26 @@ def test_a_secret_that_was_cut_off_is_not_shown_in_part(tmp_path: Path) -> None:
     trace = traced(tmp_path, {"shop.py": shop, "test_shop.py": tests}, ["test_shop.py::test_a"])
     assert "x7R" not in repr(trace)
     assert said(named(trace)["tokens"])[1].startswith("['[secret]', '[secret]', ")
+
+
+def test_an_example_in_a_docstring_is_traced_into_the_file_that_it_stands_in(tmp_path: Path) -> None:
+    shop = 'def split(n):\n    """Half.\n\n    >>> split(5)\n    2\n    """\n    return half(n)\n\n\ndef half(n):\n    return n / 2\n'
+    command = f"{PYTEST} --doctest-modules"
+    goal = "shop/money.py::shop.money.split"
+    trace = traced(tmp_path, {"shop/__init__.py": "", "shop/money.py": shop}, [goal], command=command)
+    assert (trace.problem, list(named(trace))) == ("", ["split", "half"])
+    assert said(named(trace)["half"])[:2] == ("n=5", "2.5")
+
+
+def test_files_that_are_tests_by_their_goal_tests_alone_and_odd_names_are_no_places(tmp_path: Path) -> None:
+    files = {
+        "checks/money.py": "from shöp import split\n\ndef helper():\n    return split(5)\n\ndef test_split():\n    assert helper() == 2\n"
+    }
+    files["shöp.py"] = (
+        "class A:\n    def __init__(self):\n        super().__init__()\n        self.ä = '\\udc80'\n\ndef split(n):\n    A()\n    return n / 2\n"
+    )
+    command = f"{PYTEST} -o python_files=*.py -o pythonpath=."
+    trace = traced(tmp_path, files, ["checks/money.py::test_split"], command=command)
+    assert (trace.problem, list(named(trace))) == ("", ["split", "A.__init__"])
+    assert {one.path for one in trace.functions} == {"shöp.py"}
+    assert said(named(trace)["A.__init__"]) == ("self=A()", "None", "self=A(ä='\\udc80')")

@@ -22,7 +22,7 @@ from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.run import rerun_command
 from clean_room_agent.orchestrator.testing.test_commands import GuardReader, TooMuchError, guard_folder
 from clean_room_agent.orchestrator.testing.test_runner import TestRunner
-from clean_room_agent.paths import TEST_PATH
+from clean_room_agent.paths import TEST_PATH, is_test_configuration
 from clean_room_agent.redaction import Redactor, secret_values
 from clean_room_agent.safe_open import read_bytes
 from clean_room_agent.syntax import MAX_PARSED_BYTES
@@ -46,6 +46,8 @@ BY_PROCESS = frozenset({"jest", "vitest"})
 """Runners in which not single tests are told apart, but what runs in each process."""
 BETWEEN = " > "
 MODULE = "<module>"
+DOCUMENTED = re.compile(r"[^:]*::[\w.]*\.\w+")
+"""An example in a docstring, by pytest's name: `shop/money.py::shop.money.split`."""
 UNLOADED = "unittest.loader._FailedTest."
 REMOVED = "[secret]"
 
@@ -168,7 +170,8 @@ def _command(
 
 def _paths_of_tests(goals: Sequence[str] | str) -> str:
     """The pattern of paths, in lower case, that hold tests: those of the goal tests, too, whatever they are called."""
-    files = () if isinstance(goals, str) else sorted({path for goal in goals for path in files_meant(goal)})
+    named = () if isinstance(goals, str) else [goal for goal in goals if not DOCUMENTED.fullmatch(goal)]
+    files = sorted({path for goal in named for path in files_meant(goal)})
     own = "".join(rf"|\A{re.escape(path.lower())}\Z" for path in files)
     return rf"{TEST_PATH}|(?:^|/)conftest\.py\Z{own}"
 
@@ -296,7 +299,7 @@ def _functions(
         way = {place[:3]: place[3] for place in reversed(record.failure)}
         path_of_error = list(dict.fromkeys(place[:3] for place in record.failure))
         for ran in record.functions:
-            if not ran.lines:  # what a transpiler put in
+            if not ran.lines or is_test_configuration(ran.path):  # without lines: what a transpiler put in
                 continue
             name, first, last, begins = names.at(ran.path, ran.first if ran.name != MODULE else 0)
             if not name and ran.end:

@@ -312,7 +312,7 @@ def values_of(frame: "Any", names: "tuple[str, ...] | None" = None) -> "list[lis
             name
             for name in held
             if name not in first
-            and not name.startswith(("@", "."))
+            and not name.startswith(("@", ".", "__class__"))
             and not (
                 is_module
                 and (

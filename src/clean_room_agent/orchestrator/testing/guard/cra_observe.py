@@ -198,7 +198,9 @@ def _steps(exc: BaseException) -> "list[tuple[Any, int]]":
 def _write(record: "dict[str, Any]") -> None:
     place = os.open(state["place"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
-        state["bytes"] += os.write(place, (json.dumps(record) + "\n").encode())
+        state["bytes"] += os.write(
+            place, (json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+        )
     finally:
         os.close(place)
 
