@@ -124,6 +124,12 @@ def test_what_does_not_happen_here_is_said_and_nothing_is_added(collect: Project
     assert goals.notes[0] == "this does not happen here: split(9, 3) gives [3, 3, 3]"
 
 
+def test_what_holds_already_is_no_remark_beside_what_does_not(collect: Project) -> None:
+    goals = collect("split(9, 3) should be [3, 3, 3] and is; split(100, 3) should be [34, 33, 33]")
+    assert [test.call for test in goals.tests] == ["split(100, 3)"]
+    assert goals.notes == ()
+
+
 def test_sides_that_are_exchanged_show_nothing(collect: Project) -> None:
     goals = collect("split(100, 3) returns [34, 33, 33], should be [33, 33, 33]")
     assert goals.tests == ()

@@ -121,16 +121,20 @@ class StatedGoals:
         looked = self._looked((*cases, *examples))
         seen = tuple(one for one in looked if one.case not in examples)
         for one in seen:
-            call, gives = one.case.claim.call, one.observation.described()
-            self._found.considered.append(f"{call}: {one.observation.problem or gives}")
-            if one.conclusion.denied:
-                self._found.notes.append(f"this does not happen here: {call} gives {gives}")
+            gives = one.observation.problem or one.observation.described()
+            self._found.considered.append(f"{one.case.claim.call}: {gives}")
         self.add(
             [
                 *_wishes(GoalSource.STATED, seen),
                 *_wishes(GoalSource.DOCUMENTED, [one for one in looked if one not in seen]),
             ]
         )
+        if not any(test.source is GoalSource.STATED for test in self._found.tests):
+            self._found.notes += [
+                f"this does not happen here: {one.case.claim.call} gives {one.observation.described()}"
+                for one in seen
+                if one.conclusion.denied
+            ]
         return seen
 
     def _examples(self, definitions: Sequence[NamedDefinition]) -> list[Case]:

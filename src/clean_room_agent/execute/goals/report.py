@@ -17,7 +17,12 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from clean_room_agent.execute.goals.expressions import ERROR_NAME, Expressions, call_spans
+from clean_room_agent.execute.goals.expressions import (
+    ERROR_NAME,
+    IDENTIFIER,
+    Expressions,
+    call_spans,
+)
 from clean_room_agent.execute.goals.report_tokens import (
     CUE,
     ReportReader,
@@ -46,11 +51,26 @@ BARE_END = re.compile(
 OPPOSITE: dict[Role, Role] = {"got": "wanted", "wanted": "got"}
 BETWEEN = frozenset({"(", "is", "was", "were", "are", "would", "be", "what", "the", "a"})
 """What can stand between a value and a cue behind it: 4 is what is expected."""
+CONDITIONS = frozenset(
+    {"if", "when", "whenever", "given", "unless", "for", "with", "without", "on", "under", "in", "using"}
+)
+"""Words that begin another case than that of the call."""
+PLACES = frozenset({"for", "with", "on", "under", "in", "using"})
+"""Those of them that hold no longer than their sentence."""
+WHEN_IT_SHOULD = re.compile(
+    r"(?:when|where) (?:(?:it|this|that|i|we|you|the (?:result|answer|value)) )?(?:should|would|ought|must|expect|want|need)|with the",
+    re.IGNORECASE,
+)
+OTHER_CASE = re.compile(
+    r"[`'\")\]]*\s+(?:(?:if|when|whenever|unless|with|without|given|using)\s|or (?:more|less|greater|higher|lower|bigger|so|fewer)\b)",
+    re.IGNORECASE,
+)
+"""Behind a value that is wanted only in another case, or that is a bound."""
 POSTFIX = frozenset({"returned", "given", "produced", "raised", "thrown", "printed", "shown", "yielded"})
 """Verbs that a value can stand before: 3 is returned."""
 NO_VALUES = frozenset(
     {
-        "what", "which", "that", "where", "when", "how", "why", "who", "broken", "fine", "ok", "okay", "slow", "fast", "not", "no", "there", "here", "also", "still", "now", "called", "used", "supposed", "different", "missing", "inclusive", "too", "very", "more", "less",
+        "what", "which", "that", "where", "when", "how", "why", "who", "broken", "ignored", "lost", "dropped", "needed", "fine", "ok", "okay", "slow", "fast", "not", "no", "there", "here", "also", "still", "now", "called", "used", "supposed", "different", "missing", "inclusive", "too", "very", "more", "less",
     }
 )  # fmt: skip
 """Words after a cue that are no value."""
@@ -106,7 +126,7 @@ def names_in(text: str, language: Expressions) -> tuple[str, ...]:
 def read_report(text: str, language: Expressions, usable: Usable) -> tuple[Claim, ...]:
     """The claims of the report about calls that are `usable`, in its order, each call once."""
     text = OUTPUT.sub("", PROMPT.sub(">>> ", text))
-    reader = _Reader(text)
+    reader = _Reader(text, usable)
     for token in ReportReader(language, usable).tokens(text):
         reader.read(token)
     return reader.result()
@@ -115,8 +135,13 @@ def read_report(text: str, language: Expressions, usable: Usable) -> tuple[Claim
 class _Reader:
     """Gives the values of a report their roles, token by token."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, usable: Usable) -> None:
         self._text = text
+        self._usable = usable
+        self._for_long = False
+        """Whether that holds beyond the sentence, up to the next call or heading."""
+        self._elsewhere = False
+        """Whether what is said now is about something else than the last call: another name, or another case."""
         self._claims: list[_Open] = []
         self._waiting: list[tuple[StatedValue, int]] = []
         """Values before the call that they belong to, each with its sentence."""
@@ -139,6 +164,8 @@ class _Reader:
         self._after: list[str] = []
         """What stood since the last value."""
         self._skip_to = 0
+        self._value_end = 0
+        """Where the value that is being read ends."""
 
     def read(self, token: Token) -> None:
         """Take the next token."""
@@ -168,6 +195,7 @@ class _Reader:
 
     def _on_call(self, token: Token) -> None:
         preposition = self._after[-1:] and self._after[-1].lower() in PREPOSED and len(self._after) <= 3
+        self._elsewhere = self._for_long = False
         opened = _Open(call=token.text, setup=token.setup, sentence=self._sentence)
         self._asserting = self._after[-1:] == ["assert"]
         same_sentence = [(value, place) for value, place in self._waiting if place == self._sentence]
@@ -217,11 +245,17 @@ class _Reader:
         last = self._last_value()
         if not role and last is not None and last.role == "wanted" and self._after in (["and"], ["or"]):
             self._set_last("")  # "should be 4 and 6": nothing says which is whose
+        self._value_end = token.end
         value = StatedValue(text=token.text, kind=token.value, role=role, part=self._part if role else "")
         self._bind(value)
 
     def _bind(self, value: StatedValue) -> None:
-        if self._claims:
+        if self._claims and (
+            self._elsewhere
+            or (OTHER_CASE.match(self._text, self._value_end) is not None and value.role == "wanted")
+        ):
+            self._last = None
+        elif self._claims:
             own = self._claims[-1]
             own.values.append(value)
             own.sentences.append(self._sentence)
@@ -335,6 +369,9 @@ class _Reader:
 
     def _on_word(self, token: Token) -> None:
         lowered = token.text.lower()
+        if self._claims and self._is_about_else(token, lowered):
+            self._elsewhere = True
+            self._for_long = self._for_long or lowered not in PLACES
         self._after.append(lowered)
         if not self._pending:
             return
@@ -347,6 +384,18 @@ class _Reader:
         if self._cued and not is_code and lowered not in PREPOSED | NO_VALUES and self._bare(token):
             return
         self._pending, self._held = "", False
+
+    def _is_about_else(self, token: Token, lowered: str) -> bool:
+        """Whether the word begins a case of its own ("if it is empty, it should give 4"), or names other code."""
+        if lowered in CONDITIONS:
+            follows_value = self._last is not None and not {",", "but", ";"} & set(self._after)
+            return not follows_value and WHEN_IT_SHOULD.match(self._text, token.at) is None
+        call = self._claims[-1].call
+        shown = self._text[token.at : token.end].strip("`")
+        if not IDENTIFIER.fullmatch(shown) or re.search(rf"(?<![\w$]){re.escape(shown)}(?![\w$])", call):
+            return False
+        is_code = self._text.startswith("`", token.at) or "_" in shown.strip("_")
+        return is_code or self._usable(f"{shown}()", ())
 
     def _bare(self, token: Token) -> bool:
         """Take the words from here on, up to the end of their phrase, as a value without quotes."""
@@ -365,6 +414,7 @@ class _Reader:
             text, end = text[: cue.start()].strip(), token.at + cue.start()
         hard = end >= len(self._text) or self._text[end] in ".,;)\n?!"
         modal, section = self._modal, self._section
+        self._value_end = end
         self._bind(
             StatedValue(
                 text=text, kind="bare", role=self._pending, part=self._part, ends_phrase=hard or text != ""
@@ -400,6 +450,7 @@ class _Reader:
     def _on_section(self, token: Token) -> None:
         roles: dict[str, Role] = {"want": "wanted", "got": "got"}
         self._section = roles.get(token.text, "")
+        self._for_long = False
         self._sentence += 1
         self._reset(self._section)
         self._last = None
@@ -407,6 +458,7 @@ class _Reader:
     def _reset(self, role: Role) -> None:
         self._pending = self._modal = role
         self._held, self._cued, self._part = False, False, ""
+        self._elsewhere = self._for_long
         self._gap, self._after = [], []
 
 
