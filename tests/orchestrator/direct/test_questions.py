@@ -35,11 +35,19 @@ AT_BASE = GoalRun(green=(), said=(("t", "2"),))
 
 def rounds(candidates: Sequence[Candidate], *targets: Target, fills: bool = True) -> Iterator[list[Question]]:
     models = model_client(ScriptedTransport(lambda _: ""), MemorySink(), window=8_192)
-    return Questions(models, targets, ASSIGNMENT, AT_BASE, fills=fills).rounds(candidates)
+    texts = {one.commit: one.text for one in candidates}
+
+    def text(commit: str, path: str) -> str:
+        del path
+        return texts.get(commit) or next(one.text for one in candidates if one.commit == commit)
+
+    return Questions(models, targets, ASSIGNMENT, AT_BASE, text, fills=fills).rounds(candidates)
 
 
-def candidate(item: str, *, text: str = "", said: str = "", fault: str = "") -> Candidate:
-    goals = GoalRun(green=(), said=(("t", said),)) if said else None
+def candidate(
+    item: str, *, text: str = "", said: str = "", fault: str = "", green: tuple[str, ...] = ()
+) -> Candidate:
+    goals = GoalRun(green=green, said=(("t", said),)) if said else None
     return Candidate(
         number=1,
         item=item,
@@ -48,6 +56,7 @@ def candidate(item: str, *, text: str = "", said: str = "", fault: str = "") -> 
         answer="",
         call_id=1,
         text=text,
+        commit="made",
         fault=fault,
         goals=goals,
     )
@@ -87,6 +96,18 @@ def test_a_candidate_that_came_nearer_is_gone_on_from_and_its_failure_is_told() 
     later = [item for one in asked for item in items(one)]
     assert any(item.startswith("from 1 a.py::total masked") for item in later)
     assert any(item.startswith("after 1 a.py::total function") for item in later)
+
+
+def test_where_one_more_goal_test_is_green_all_is_asked_again_from_there() -> None:
+    candidates: list[Candidate] = []
+    asked = rounds(candidates, LATER, TOTAL)
+    assert items(next(asked))[0] == "a.py::later function 0"
+    text = TEXT.replace("result = 1", "first = 0\n    result = first")
+    candidates.append(candidate("x", text=text, said="6", green=("other",)))
+    later = [one for questions in asked for one in questions]
+    assert {one.base for one in later} == {1}
+    assert later[0].item == "from 1 a.py::later function 0"
+    assert any(one.item.startswith("from 1 a.py::total masked") for one in later)
 
 
 def test_a_line_that_the_model_would_leave_comes_last_from_then_on() -> None:

@@ -19,6 +19,8 @@ class Candidate(Struct, frozen=True, kw_only=True):
     path: str
     symbol: str
     """The definition, qualified."""
+    base: int = 0
+    """The candidate from which it was gone on; 0: the run's head."""
     answer: str
     call_id: int
     prompt_tokens: int | None = None

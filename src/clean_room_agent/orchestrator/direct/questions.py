@@ -8,11 +8,21 @@ from itertools import islice
 from msgspec import Struct
 from msgspec.structs import replace
 
+from clean_room_agent.execute.edits.definitions import definitions
 from clean_room_agent.execute.forms import function, lines, masked
 from clean_room_agent.execute.forms.function import FormRequest
 from clean_room_agent.execute.forms.masked import MaskedRequest
 from clean_room_agent.execute.forms.masks import Mask
-from clean_room_agent.execute.forms.place import SAME, Applied, Assignment, Parsed, Place, Refused, shown
+from clean_room_agent.execute.forms.place import (
+    SAME,
+    Applied,
+    Assignment,
+    Parsed,
+    Place,
+    Refused,
+    line_at,
+    shown,
+)
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.direct.candidates import Candidate
 from clean_room_agent.orchestrator.direct.goal_runs import GoalRun
@@ -24,6 +34,8 @@ WORDED_PLACES = 3
 """Places for which a whole definition is asked for."""
 DRAWS_AT_A_TIME = 3
 """Drawn definitions of one place in one round."""
+MOST_STEPS = 4
+"""Changes that are made one after the other."""
 MOST_NEARER = 2
 """Candidates that are gone on from."""
 LONG = 40
@@ -48,46 +60,85 @@ class Questions:
         targets: Sequence[Target],
         assignment: Assignment,
         at_base: GoalRun,
+        texts: Callable[[str, str], str],
         *,
         fills: bool,
     ) -> None:
-        """`fills`: whether the model fills gaps."""
+        """`texts` gives the text of a file in a candidate's commit; `fills`: whether the model fills gaps."""
         self._models = models
         self._assignment = assignment
         self._at_base = at_base
         self._targets = targets
+        self._texts = texts
         self._fills = fills
 
     def rounds(self, candidates: Sequence[Candidate]) -> Iterator[list[Question]]:
-        """Each is made when the candidates of the ones before are known."""
-        sweeps = [_Sweep(self._models, target, self._assignment, candidates) for target in self._targets]
+        """Each is made when the candidates of the ones before are known. Where one turns more goal tests green than what it was
+        made from, all places are asked about again, in its tree: a change of several places is found one after the other.
+        """
+        base: Candidate | None = None
+        for _ in range(MOST_STEPS):
+            better = None
+            for questions in self._from(base, candidates):
+                yield questions
+                better = self._better(base, candidates)
+                if better is not None:
+                    break
+            if better is None:
+                return
+            base = better
+
+    def _better(self, base: Candidate | None, candidates: Sequence[Candidate]) -> Candidate | None:
+        """The candidate with most green goal tests, the earliest of several, if it has more than `base`."""
+        least = len((base.goals if base and base.goals else self._at_base).green)
+        known = [one for one in candidates if one.goals is not None and len(one.goals.green) > least]
+        return max(
+            known, key=lambda one: (len(one.goals.green) if one.goals else 0, -one.number), default=None
+        )
+
+    def _from(self, base: Candidate | None, candidates: Sequence[Candidate]) -> Iterator[list[Question]]:
+        targets = self._targets if base is None else self._targets_in(base)
+        sweeps = [_Sweep(self._models, target, self._assignment, candidates, base=base) for target in targets]
         worded = sweeps[:WORDED_PLACES]
         filled = [sweep for sweep in sweeps if self._fills and not sweep.is_stub]
-        yield from (sweep.worded(1 + DRAWS_AT_A_TIME) for sweep in worded if sweep.is_stub)
+        yield from (sweep.worded(1 + DRAWS_AT_A_TIME) for sweep in sweeps if sweep.is_stub)
         yield from (sweep.gaps() for sweep in filled)
         yield [question for sweep in worded for question in sweep.worded(1)]
-        yield from self._nearer(candidates)
+        yield from self._nearer(base, candidates)
         for _ in range(function.MOST_DRAWS):
             yield from (sweep.gaps() for sweep in filled)
             yield from (sweep.worded(DRAWS_AT_A_TIME) for sweep in worded)
 
-    def _nearer(self, candidates: Sequence[Candidate]) -> Iterator[list[Question]]:
-        """Going on from the candidates that came nearest: what they give is told, and the rest of their place is asked about."""
-        near = [one for one in candidates if one.goals is not None and one.goals.is_nearer(self._at_base)]
-        near.sort(key=lambda one: (-len(one.goals.green) if one.goals else 0, one.number))
-        by_name = {(target.place.path, target.place.name): target for target in self._targets}
+    def _targets_in(self, base: Candidate) -> list[Target]:
+        """The places in the tree of a candidate."""
+        found = []
+        for target in self._targets:
+            text = self._texts(base.commit, target.place.path)
+            place = target.place if text == target.text else _moved(target, text)
+            if place is not None:
+                found.append(Target(place=place, text=text))
+        return found
+
+    def _nearer(self, base: Candidate | None, candidates: Sequence[Candidate]) -> Iterator[list[Question]]:
+        """Going on from candidates that fail in another way: what they give is told, and the rest of their place is asked about."""
+        number = 0 if base is None else base.number
+        before = self._at_base if base is None or base.goals is None else base.goals
+        near = [
+            one
+            for one in candidates
+            if one.base == number and one.goals is not None and one.goals.is_nearer(before)
+        ]
+        targets = self._targets if base is None else self._targets_in(base)
+        by_name = {(target.place.path, target.place.name): target for target in targets}
         for one in near[:MOST_NEARER]:
-            target = by_name[one.path, one.symbol]
-            moved = _moved(target, one.text)
-            if moved is None:
+            target = by_name.get((one.path, one.symbol))
+            place = None if target is None else _moved(target, one.text)
+            if target is None or place is None:
                 continue
             if self._fills:
-                base = f"from {one.number} "
-                yield _Sweep(self._models, moved, self._assignment, candidates, base=base).gaps()
-            base = f"after {one.number} "
-            yield _Sweep(
-                self._models, target, self._assignment, candidates, base=base, failed=_told(one)
-            ).worded(1)
+                changed = Target(place=place, text=one.text)
+                yield _Sweep(self._models, changed, self._assignment, candidates, base=one).gaps()
+            yield _Sweep(self._models, target, self._assignment, candidates, base=base, failed=one).worded(1)
 
 
 class _Sweep:
@@ -100,12 +151,14 @@ class _Sweep:
         assignment: Assignment,
         candidates: Sequence[Candidate],
         *,
-        base: str = "",
-        failed: str = "",
+        base: Candidate | None = None,
+        failed: Candidate | None = None,
     ) -> None:
+        """`base`: the candidate in whose tree the place is; `failed`: one that is shown."""
         self._models = models
         self._target = target
-        self._base = base
+        self._base = 0 if base is None else base.number
+        self._name = (f"from {base.number} " if base else "") + (f"after {failed.number} " if failed else "")
         self._candidates = candidates
         self._likeliest: dict[str, Mask] = {}
         """By question: what the likeliest answer was asked for."""
@@ -113,7 +166,9 @@ class _Sweep:
         place, text = target.place, target.text
         self._form = lines if place.last_line - place.first_line >= LONG else function
         self._gaps: Iterator[MaskedRequest] = masked.requests(place, text, assignment, natural=self._natural)
-        self._worded: Iterator[FormRequest] = self._form.requests(place, text, assignment, failed=failed)
+        self._worded: Iterator[FormRequest] = self._form.requests(
+            place, text, assignment, failed=_told(failed) if failed else ""
+        )
 
     @property
     def is_stub(self) -> bool:
@@ -187,30 +242,33 @@ class _Sweep:
         return self._question(item, send, write)
 
     def _item(self, how: str) -> str:
-        return f"{self._base}{self._target.place.path}::{self._target.place.name} {how}"
+        return f"{self._name}{self._target.place.path}::{self._target.place.name} {how}"
 
     def _question(
         self, item: str, send: Callable[[str], Answered], write: Callable[[Answered], str | Fault]
     ) -> Question:
         place = self._target.place
-        return Question(item=item, path=place.path, symbol=place.name, send=send, write=write)
+        return Question(
+            item=item, path=place.path, symbol=place.name, send=send, write=write, base=self._base
+        )
 
 
 def _text(made: Applied | Refused) -> str | Fault:
     return made.text if isinstance(made, Applied) else Fault(made.reason)
 
 
-def _moved(target: Target, text: str) -> Target | None:
-    """The place in another text of its file, in which it may have become longer or shorter; None if that is not clear."""
-    place, more = target.place, text.count("\n") - target.text.count("\n")
-    if place.last_line + more <= place.first_line:
+def _moved(target: Target, text: str) -> Place | None:
+    """The place in another text of its file; None if it is not there, or more than once."""
+    place = target.place
+    found = [one for one in definitions(place.path, text) if one.symbol == place.name]
+    if len(found) != 1:
         return None
-    moved = replace(
-        place,
-        last_line=place.last_line + more,
-        lines=place.lines if more == 0 else tuple(range(place.first_line + 1, place.last_line + more + 1)),
-    )
-    return None if shown(Parsed(place.path, text), moved) is None else Target(place=moved, text=text)
+    first, last = line_at(text, found[0].start), line_at(text, found[0].end)
+    more = first - place.first_line
+    same = last - first == place.last_line - place.first_line
+    lines = tuple(line + more for line in place.lines) if same else tuple(range(last, first, -1))
+    moved = replace(place, first_line=first, last_line=last, lines=lines)
+    return None if shown(Parsed(place.path, text), moved) is None else moved
 
 
 def _told(one: Candidate) -> str:

@@ -63,6 +63,8 @@ class Question(Struct, frozen=True, kw_only=True):
     """Asks it for a pass; raises WindowExceeded."""
     write: Callable[[Answered], "str | Fault"]
     """The file's text with the answer in it, or why there is none."""
+    base: int = 0
+    """The number of the candidate in whose tree it is asked; 0: in the run's head."""
 
 
 class Fault(Struct, frozen=True):
@@ -152,7 +154,6 @@ class _Route:
         self._pass_id = pass_id
         self._current = current
         self._candidates: list[Candidate] = []
-        self._head = run.commits.tree()
 
     def carry_out(self, rounds: Rounds) -> Ended:
         for number, questions in enumerate(rounds(self._candidates)):
@@ -179,6 +180,8 @@ class _Route:
             self._pass_id, f"{ROUND} {number}", list[Candidate], inputs
         )
         made = entry.value
+        if made is not None and not all(self._run.commits.exists(one.commit) for one in made if one.commit):
+            made = None  # git lost them in a power cut
         if made is None:
             made = entry.keep(self._judged(self._placed(questions)))
         self._candidates += made
@@ -216,6 +219,7 @@ class _Route:
             item=question.item,
             path=question.path,
             symbol=question.symbol,
+            base=question.base,
             answer=answer.text,
             call_id=answer.call_id,
             prompt_tokens=answer.prompt_tokens,
@@ -230,16 +234,23 @@ class _Route:
         if isinstance(text, Fault):
             return replace(one, fault=text.words)
         same = next(
-            (other for other in (*self._candidates, *made) if other.path == one.path and other.text == text),
+            (
+                other
+                for other in (*self._candidates, *made)
+                if (other.base, other.path, other.text) == (one.base, one.path, text)
+            ),
             None,
         )
         if same is not None:
             return replace(one, fault=f"the same change as candidate {same.number}")
-        changes = self._head.encode({question.path: text})
+        base = next(
+            (other.commit for other in self._candidates if other.number == one.base), self._run.commits.head
+        )
+        changes = self._run.commits.tree(base).encode({question.path: text})
         if isinstance(changes, EditReport):
             return replace(one, fault=changes.detail)
         message = f"{self._run.task.description.strip()}\n\nCra-Task: {self._run.task.task_id}\nCra-Step: {self._pass_id}\n"
-        commit = self._run.commits.commit(changes, message)
+        commit = self._run.commits.commit(changes, message, parent=base)
         diff = self._run.commits.diff(self._run.commits.head, commit)
         return replace(one, text=text, commit=commit, diff=diff)
 

@@ -41,7 +41,11 @@ def go_direct(run: Run, at_base: GoalsAtBase, files: Sequence[str]) -> bool:
     )
     run.recorder.observer.notice(PassProgress(doing="asking whether the model fills gaps"))
     fills = run.models.can_fill("coding", pass_id=_pass_id(run))
-    questions = Questions(run.models, targets, assignment, at_base.ran, fills=fills)
+
+    def text(commit: str, path: str) -> str:
+        return run.commits.tree(commit).texts((path,))[0].get(path, "")
+
+    questions = Questions(run.models, targets, assignment, at_base.ran, text, fills=fills)
     direct = Direct(
         goals=Goals(tests=goals, commit=run.progress.goals.commit),
         base=at_base.standard,
