@@ -39,6 +39,8 @@ def test_pairs_are_the_newest_different_prompts_of_the_model_as_it_is_now(conn: 
         }
         calls.append_call(conn, call(prompt_tokens=10 + number, **changes))
     calls.append_call(conn, call(prompt="uncounted", prompt_hash="u", prompt_tokens=None, model_digest="new"))
+    for name in ("window_probe", "fill", "fill_probe"):
+        calls.append_call(conn, call(prompt=name, prompt_hash=name, prompt_tokens=9, call_type=name))
     pairs = calls.list_pairs(conn, "coder:3b", limit=9)
     assert [(pair.prompt, pair.model_digest) for pair in pairs] == [("p1", "new"), ("p2", "new")]
     assert [pair.prompt for pair in calls.list_pairs(conn, "coder:3b", limit=1)] == ["p2"]

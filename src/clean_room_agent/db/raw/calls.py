@@ -22,10 +22,11 @@ from clean_room_agent.db.rows import OF_TASK, Connection, Table, task_range
 
 LOOKED_AT = 2_000
 """Calls of a model are searched among so many of the newest calls of all models."""
-# Usable are calls that a server answered and counted: not replayed, not failed, not the probe.
+# Usable are calls that a server answered and counted: not replayed, not failed, not a probe, not the text of a gap, around which
+# no chat is framed.
 USEFUL = f"""
 id > (SELECT max(id) FROM retrieval_llm_calls) - {LOOKED_AT} AND model = ? AND replayed_from IS NULL AND provider NOT IN ('replay', 'none') AND finish NOT LIKE 'error:%'
-    AND call_type <> 'window_probe' AND prompt_tokens > 0
+    AND call_type NOT IN ('window_probe', 'fill', 'fill_probe') AND prompt_tokens > 0
 """  # noqa: S608 - a constant
 PAIRS = f"""
 SELECT max(id), system_prompt, prompt, prompt_tokens, model_digest FROM retrieval_llm_calls
