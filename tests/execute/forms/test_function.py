@@ -202,6 +202,13 @@ def test_an_export_that_was_dropped_is_put_back() -> None:
     assert refused.reason.startswith("nothing defines vals (line 10)")
 
 
+def test_the_body_of_an_arrow_function_is_a_body() -> None:
+    text = "export const add = (a: number, b: number): number => {\n  const total = a - b;\n  return total;\n};\n"
+    place = Place(path="a.ts", name="add", first_line=1, last_line=4, lines=(2, 3))
+    done = function.apply(place, text, "```ts\nconst total = a + b;\nreturn total;\n```")
+    assert done == Applied(text=text.replace("a - b", "a + b"), repairs=("a body without its head",))
+
+
 def test_windows_line_ends_stay() -> None:
     done = function.apply(PLACE, TEXT.replace("\n", "\r\n"), ANSWERS["at the top level"])
     assert isinstance(done, Applied)

@@ -252,7 +252,9 @@ def _body(parsed: Parsed, place: Place, blocks: list[str], repairs: list[str]) -
     fixed = _strings(place.path, "\n".join(body), 1, len(body))
     lines = [*head, *_moved(body, visible.indent, fixed, tabs=_uses_tabs(parsed, place)), *closing]
     alone = "\n".join(_dedented("\n".join(lines)).split("\n")) + "\n"
-    wrapped = alone if is_python(place.path) or "function" in head[-1] else f"{BARE_METHOD}\n{alone}}}\n"
+    node = parsed.node(place)
+    in_class = node is not None and node.type == "method_definition"
+    wrapped = alone if not in_class else f"{BARE_METHOD}\n{alone}}}\n"
     tree = tree_of(wrapped.encode("utf-8", "surrogatepass"), place.path)
     statements = tree_of(("\n".join(body) + "\n").encode("utf-8", "surrogatepass"), place.path)
     if tree is None or tree.root_node.has_error or statements is None:
