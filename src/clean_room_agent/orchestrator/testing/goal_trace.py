@@ -299,8 +299,8 @@ def _functions(
         way = {place[:3]: place[3] for place in reversed(record.failure)}
         path_of_error = list(dict.fromkeys(place[:3] for place in record.failure))
         for ran in record.functions:
-            if not ran.lines or is_test_configuration(ran.path):  # without lines: what a transpiler put in
-                continue
+            if not ran.lines or is_test_configuration(ran.path) or not names.tree.exists(ran.path):
+                continue  # without lines: what a transpiler put in; without a file: code of the tests may write here, too
             name, first, last, begins = names.at(ran.path, ran.first if ran.name != MODULE else 0)
             if not name and ran.end:
                 name, first, last = _assigned(ran, record.functions)
