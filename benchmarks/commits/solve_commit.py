@@ -164,7 +164,7 @@ def attempt(work: Path, mirror: str, listed: CommitList, entry: CommitEntry, set
                 "reasoning": DEFAULT_MODELS[1],
             },
             "budget": {"context_window": setting.window, "reserved_tokens": setting.window // 4},
-            "solve": {"max_attempts": 3, "max_refinement_loops": 2},
+            "solve": {"max_attempts": 3, "max_refinement_loops": 2, "route": "planned"},
             "testing": {"test_command": shlex.join(entry.command), "timeout": 170},
             "sandbox": {"mode": "none"},  # the edits are the commit's own; figures compare across machines
         }

@@ -226,7 +226,7 @@ def configure(top: Path, base_url: str, test_command: str) -> None:
     values: dict[str, dict[str, Any]] = {
         "models": {"base_url": base_url, "coding": "coder:3b", "reasoning": "thinker:4b"},
         "budget": {"context_window": 16_384, "reserved_tokens": 4_096},
-        "solve": {"max_attempts": 3, "max_refinement_loops": 2},
+        "solve": {"max_attempts": 3, "max_refinement_loops": 2, "route": "planned"},
         "testing": {"test_command": test_command},
         "sandbox": {"mode": "none"},  # measured by `benchmarks.sandbox`
     }

@@ -27,6 +27,7 @@ from clean_room_agent.execute.decomposed_plan_prompts import (
 )
 from clean_room_agent.execute.edits.parse import render_edits
 from clean_room_agent.execute.goal_check import GOAL_CHECK
+from clean_room_agent.execute.goal_prompts import GOAL_TEST
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.execute.plan_prompts import ADJUSTMENT, META_PLAN, PART_PLAN
 from clean_room_agent.execute.scaffold import SCAFFOLD
@@ -91,6 +92,7 @@ class Oracle:
             GOAL_CHECK.title: self._keeps_goal,
             SCAFFOLD.title: self._declare,
             IMPLEMENT.title: self._write_edits,
+            GOAL_TEST.title: lambda _: "I cannot say.",
             form_prompts.FUNCTION.title: lambda prompt: function_for(self.files, prompt),
             form_prompts.LINES.title: lambda prompt: lines_for(self.files, prompt),
             ADJUSTMENT.title: self._adjust,

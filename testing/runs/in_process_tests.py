@@ -75,8 +75,9 @@ class InProcess(Sandbox, frozen=True, kw_only=True):
         elif " -c " in text:
             code, out, err = _run_program(self.folder, shlex.split(text))
         else:
-            with patch.dict(os.environ, {name: env[name] for name in env.keys() & {FOLDER_VARIABLE}}):
-                code, out, err = _run_unittests(self.folder)
+            code, out, err = _run_unittests(
+                self.folder, {name: env[name] for name in env.keys() & {FOLDER_VARIABLE}}
+            )
         return proc.Completed(
             command=("sh", "-c", text),
             returncode=code,
@@ -89,10 +90,11 @@ class InProcess(Sandbox, frozen=True, kw_only=True):
         )
 
 
-def _run_unittests(folder: Path) -> tuple[int, str, str]:
-    """Of `python -m unittest -v`: exit code, standard output and standard error."""
+def _run_unittests(folder: Path, env: Mapping[str, str]) -> tuple[int, str, str]:
+    """Of `python -m unittest -v`, with these variables: exit code, standard output and standard error."""
     said = io.StringIO()
-    with _as_process_in(folder) as out:
+    # One such process at a time, and only it has the variables.
+    with _as_process_in(folder) as out, patch.dict(os.environ, env):
         found = unittest.TestLoader().discover(str(folder), top_level_dir=str(folder))
         result = unittest.TextTestRunner(stream=said, verbosity=2).run(found)
     return int(not result.wasSuccessful()), out.getvalue(), said.getvalue()

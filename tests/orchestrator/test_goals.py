@@ -92,7 +92,7 @@ def opened(
     *,
     resumed: bool = False,
 ) -> MemoryRun:
-    memory = till.open(script, resumed=resumed)
+    memory = till.open(script, resumed=resumed, solve={"route": "auto"})
     memory.index.named = definitions
     return memory
 

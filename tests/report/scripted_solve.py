@@ -132,7 +132,10 @@ def solve_sample(folder: Path) -> tuple[Path, str]:
         assert run(("init", str(top), *flags, *window, "--test-command", tests)) == 0
         config = Workspace(repo=top).config  # the script knows the questions for many alone
         text = config.read_text(encoding="utf-8")
-        config.write_text(text.replace('route = "each"', 'route = "batch"'), encoding="utf-8")
+        config.write_text(
+            text.replace('route = "each"', 'route = "batch"').replace('route = "auto"', 'route = "planned"'),
+            encoding="utf-8",
+        )
         assert run(("solve", sample.task, "--repo", str(top))) == 0
     (branch,) = (top / ".git/refs/heads/cra").iterdir()
     return top, branch.name

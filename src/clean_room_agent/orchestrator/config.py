@@ -73,8 +73,8 @@ class SolveConfig(ConfigSlice, frozen=True, kw_only=True):
     route: Annotated[
         Literal["auto", "planned"],
         Meta(
-            description="auto: where a goal test executes code, short answers for that are tried before anything is planned; "
-            "planned: never"
+            description="auto: where a goal test executes code, short answers for that are tried before anything is planned, and a "
+            "model is asked for a goal test where there is none; planned: neither"
         ),
     ] = "auto"
     direct_tokens: Annotated[

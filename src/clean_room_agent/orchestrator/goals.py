@@ -75,9 +75,11 @@ def _collected(run: Run, baseline: TestRun, given: GivenEvidence, found: Found) 
     known = {test.name for test in found.tests}
     about = repository_goals(run, baseline, mentioned)
     found.tests += [test for test in about if test.name not in known]
-    if baseline.report.runner != "unknown":
+    if (
+        baseline.report.runner != "unknown" and not found.tests
+    ):  # what is proof needs no more, and each look runs tests
         seen = stated.read(mentioned)
-        if not found.tests:
+        if not found.tests and run.limits.solve.route != "planned":
             stated.ask(seen, mentioned)
     if not found.tests:
         found.notes.append(HELP)

@@ -167,7 +167,9 @@ def test_candidates_that_were_tested_before_a_run_was_broken_off_are_not_tested_
 ) -> None:
     script = Script(two_goals.oracle, {IMPLEMENT.title: [WRONG, PARTLY, HARMLESS, DEAD]})
     first = two_goals.solve(script, solve={**ONCE, "samples": 4})
-    assert len(first.memory.runner.commands_run) == 1 + 3, "the baseline, and each candidate"
+    assert len(first.memory.runner.commands_run) == 2 + 3, (
+        "the baseline, the look at the call, and each candidate"
+    )
     again = two_goals.resume(script)
     assert again.recorded.outcomes[-1] == "applied_and_passed"
     assert len(again.memory.runner.commands_run) == 1, "the last candidate, which solves the task"

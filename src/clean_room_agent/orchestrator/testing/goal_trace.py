@@ -50,6 +50,7 @@ DOCUMENTED = re.compile(r"[^:]*::[\w.]*\.\w+")
 """An example in a docstring, by pytest's name: `shop/money.py::shop.money.split`."""
 UNLOADED = "unittest.loader._FailedTest."
 REMOVED = "[secret]"
+PYTHON_RUNNERS = frozenset({"pytest", "unittest"})
 
 
 class Ran(Struct, frozen=True, kw_only=True, array_like=True):
@@ -162,7 +163,8 @@ def _command(
     if isinstance(goals, str):
         return goals, ()
     wanted = list(dict.fromkeys((*goals, *passing)))
-    command = rerun_command(like, wanted)
+    # JavaScript's runners are told by the guard: what one of them is asked for differs from what another one is.
+    command = rerun_command(like, wanted) if like.report.runner in PYTHON_RUNNERS else None
     if command is not None:
         return command, ()
     return like.command, sorted(set(like.report.outcomes) - set(wanted))
