@@ -85,13 +85,14 @@ def count_quokkas(pens):
 ```"""
 LINES_EXAMPLE = """\
 BEFORE:
-```python
-    return quokkas - 1
+```
+(the wrong lines, copied exactly)
 ```
 AFTER:
-```python
-    return quokkas
+```
+(the corrected lines)
 ```"""
+"""Without code, which small models copy."""
 
 FUNCTION: Prompt[FormInputs, str] = Prompt(
     name="function",

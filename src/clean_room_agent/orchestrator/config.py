@@ -78,8 +78,12 @@ class SolveConfig(ConfigSlice, frozen=True, kw_only=True):
         ),
     ] = "auto"
     direct_tokens: Annotated[
-        int, Meta(ge=0, description="answer tokens that may be spent on this before the run plans")
-    ] = 6_000
+        int,
+        Meta(
+            ge=0,
+            description="answer tokens that this may take before the run plans; what is read counts a tenth",
+        ),
+    ] = 3_000
     samples: Annotated[
         int,
         Meta(

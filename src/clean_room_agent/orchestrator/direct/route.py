@@ -34,6 +34,8 @@ PART, STEP = "direct", "change"
 """The ids under which its pass is recorded."""
 ROUND = "round"
 """The name of a round in the journal."""
+READ_PER_WRITTEN = 10
+"""Tokens that a model reads in the time in which it writes one, without a GPU."""
 MOST_SUITES = 3
 """Candidates of one round whose goal tests are green and for which the step's tests are run."""
 
@@ -90,7 +92,7 @@ class Direct(Struct, frozen=True, kw_only=True):
     places: tuple[str, ...]
     """The definitions that it asks about, for people: names without their files."""
     limit: int
-    """Answer tokens that it may take."""
+    """Answer tokens that it may take, with those that are read at a tenth."""
 
 
 def try_direct(run: Run, direct: Direct, rounds: Rounds) -> bool:
@@ -160,16 +162,19 @@ class _Route:
             if not questions:
                 continue
             spent = self._run.journal.budget.spent()
-            if spent or self._written() >= self._direct.limit:
+            if spent or self._cost() >= self._direct.limit:
                 break
             best = self._round(number, questions)
             if best is not None:
                 return self._won(best)
         return Ended(detail=self._lost())
 
-    def _written(self) -> int:
-        """Answer tokens so far."""
-        return sum(one.completion_tokens or 0 for one in self._candidates)
+    def _cost(self) -> float:
+        """Of all answers so far."""
+        return sum(
+            (one.completion_tokens or 0) + (one.prompt_tokens or 0) / READ_PER_WRITTEN
+            for one in self._candidates
+        )
 
     def _round(self, number: int, questions: Sequence[Question]) -> Candidate | None:
         """The candidate that is chosen of one round, None if none holds; all are recorded, with the values from before if the run
