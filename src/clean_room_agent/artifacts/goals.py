@@ -92,6 +92,11 @@ class Goals(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     """What the user is told: that what the words say does not happen here, or what would help."""
 
+    @property
+    def deciding(self) -> tuple[GoalTest, ...]:
+        """Those that say whether the task is done."""
+        return tuple(test for test in self.tests if test.trust != "hint")
+
 
 class GoalOutcome(Struct, frozen=True, kw_only=True):
     """What a goal test gave before the change, and gives after it."""

@@ -417,7 +417,7 @@ def _judge_goals(run: Run, baseline: TestRun, judged: _Judged) -> _Judged:
 def _goals(run: Run, baseline: TestRun) -> Goals:
     """The goal tests; where none was found that decides, the red tests of the base: those that turn green show something."""
     goals = run.progress.goals
-    if any(goal.trust != "hint" for goal in goals.tests):
+    if goals.deciding:
         return goals
     return replace(goals, tests=(*repository_goals(baseline).tests, *goals.tests))
 

@@ -60,7 +60,7 @@ def told_at_first(goals: Goals) -> tuple[str, ...]:
     """What the user is told before anything is asked: what will show that the task is done, or what would help, unless the
     goals' own notes said so when they were collected.
     """
-    deciding = [goal for goal in goals.tests if goal.trust != "hint"]
+    deciding = goals.deciding
     if not deciding:
         return () if goals.notes else (NOTHING_WILL,)
     first, more = deciding[0], f", and {len(deciding) - 1} more" if len(deciding) > 1 else ""

@@ -82,7 +82,7 @@ def _at_base(run: Run) -> "GoalsAtBase | None":
     none.
     """
     goals = run.progress.goals
-    if not goals.commit and (run.limits.solve.route == "planned" or not goals.tests):
+    if not goals.deciding or (run.limits.solve.route == "planned" and not goals.commit):
         return None
     from clean_room_agent.orchestrator.direct.goal_runs import stand_on_goals
 

@@ -12,7 +12,7 @@ from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.db.raw.passes import list_attempts, list_validations
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.orchestrator.direct.candidates import Candidate
-from clean_room_agent.orchestrator.direct.goal_runs import GoalRun, goals_at_base, run_goals
+from clean_room_agent.orchestrator.direct.goal_runs import GoalRun, goals_at_base, run_goals, stand_on_goals
 from clean_room_agent.orchestrator.direct.route import (
     Answered,
     Direct,
@@ -229,3 +229,11 @@ def test_only_product_code_that_the_user_left_in_is_changed(project: MemoryProje
     assert not may_change(run, tree, "a.py", ("b.py",))
     assert not may_change(run, tree, "tests/test_a.py", ())
     assert not may_change(run, tree, "gone.py", ())
+
+
+def test_a_hint_is_no_goal_test_at_the_base(project: MemoryProject) -> None:
+    memory = opened(project)
+    hint = GoalTest(name="t.py::made_up", source=GoalSource.WRITTEN, path="t.py", code="def made_up(): ...")
+    at_base = stand_on_goals(memory.run, Goals(tests=(GOAL, hint)))
+    assert [name for name, _ in at_base.ran.said] == ["t.py::a"]
+    assert at_base.ran.whole

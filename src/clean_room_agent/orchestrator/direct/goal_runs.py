@@ -61,7 +61,7 @@ def stand_on_goals(run: Run, goals: Goals) -> GoalsAtBase:
     entry = run.journal.entry(run.task.task_id, "goals_at_base", GoalsAtBase, (head,))
     if entry.value is None:
         run.tests.checkout(head)
-        entry.keep(goals_at_base(run.tests, goals.tests, base))
+        entry.keep(goals_at_base(run.tests, goals.deciding, base))
     assert entry.value is not None
     run.commits.head = head
     run.progress.accepted = run.progress.at_base = entry.value.standard

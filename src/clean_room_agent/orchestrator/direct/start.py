@@ -24,7 +24,7 @@ OBSERVED_CHARS = 900
 
 def go_direct(run: Run, at_base: GoalsAtBase, files: Sequence[str]) -> bool:
     """Whether the direct route did the task; `files` are those that the user allows, all if empty."""
-    goals = tuple(goal for goal in run.progress.goals.tests if goal.trust != "hint")
+    goals = run.progress.goals.deciding
     if not goals:
         return False
     trace = _traced(run, goals, at_base.standard)
