@@ -16,6 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from testing.faults.figures import Effort, Figure
+from testing.faults.full_disk import has_bubblewrap
 from testing.faults.tampering_baseline import BASELINE_TRICKS
 from testing.faults.tampering_files import FILE_TRICKS, HONEST
 from testing.faults.tampering_python import TRICKS, Trick
@@ -56,6 +57,12 @@ def run(effort: Effort, work: Path) -> tuple[Figure, ...]:
     known = (*TRICKS, *BASELINE_TRICKS, *FILE_TRICKS, *script_tricks(), *HONEST)
     tricks = [trick for trick in known if effort == "full" or trick.kind in SHORT]
     outcomes = [play(trick, work / str(number)) for number, trick in enumerate(tricks)]
+    if (
+        has_bubblewrap()
+    ):  # where users' tests run; files that decide are found there by what the guard is told
+        inside = {"mode": "bwrap"}
+        again = [trick for trick in tricks if trick in FILE_TRICKS or trick in HONEST]
+        outcomes += [play(trick, work / f"in {number}", sandbox=inside) for number, trick in enumerate(again)]
     for outcome in outcomes:
         verdict = "ACCEPTED" if outcome.accepted else f"refused: {outcome.reason}"
         print(f"{outcome.trick.kind}: {outcome.trick.name}: {verdict}", file=sys.stderr)

@@ -404,7 +404,12 @@ def _judge_goals(run: Run, baseline: TestRun, judged: _Judged) -> _Judged:
     they were before. A file that has goal tests, and that the result changes, is restored for one more run of these.
     """
     goals, again = _goals(run, baseline), None
-    changed = {one.path for one in judged.touched if one.kind == "test" and one.change != "created"}
+    # Code and its tests in one file cannot be told apart: without its change, the code is not as the result has it.
+    changed = {
+        one.path
+        for one in judged.touched
+        if one.kind == "test" and one.change != "created" and is_test_path(one.path)
+    }
     names = changed_goals(goals, changed)
     if judged.verdict.complete and names:
         again = (names, _run_goals_restored(run, judged, names, changed))
