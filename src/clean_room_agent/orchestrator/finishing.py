@@ -441,9 +441,7 @@ def _run_goals_restored(
     again = entry.value
     if again is None:
         run.tests.checkout(commit)
-        some = (
-            run.tests.run_some(judged.final, names, "goal tests again") if len(names) <= MAX_APART else None
-        )
+        some = run.tests.run_some(judged.final, names, "goal") if len(names) <= MAX_APART else None
         again = entry.keep(some or run.tests.run_all("goal"))
     note_tests(run, again, "recheck", success=again.report.whole)
     return again

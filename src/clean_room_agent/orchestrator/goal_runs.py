@@ -36,7 +36,7 @@ from clean_room_agent.paths import is_test_module
 
 MAX_SEEN = 1_000_000
 """Bytes of what a probe wrote."""
-WHAT = "goal tests at the base"
+WHAT = "goal"
 BROKEN = re.compile(r"\bSyntaxError|\bIndentationError|fixture '[^']*' not found")
 INCOMPLETE = re.compile(r"missing \d+ required (?:positional|keyword-only) arguments?: ")
 """The message of a call such as `split()`, by which a report only names the function."""
