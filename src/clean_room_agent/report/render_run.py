@@ -28,6 +28,7 @@ UNTOLD = frozenset(
     {
         EventKind.NOTE,
         EventKind.EVIDENCE,
+        EventKind.GOAL_TESTS,
         EventKind.RESUMED_WITH,
         EventKind.DESCRIBED_BY,
         EventKind.CONTEXT_OF,

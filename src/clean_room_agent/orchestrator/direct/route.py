@@ -34,6 +34,8 @@ PART, STEP = "direct", "change"
 """The ids under which its pass is recorded."""
 ROUND = "round"
 """The name of a round in the journal."""
+NAMED = 3
+"""Places that the live view names."""
 READ_PER_WRITTEN = 10
 """Tokens that a model reads in the time in which it writes one, without a GPU."""
 MOST_SUITES = 3
@@ -98,7 +100,8 @@ class Direct(Struct, frozen=True, kw_only=True):
 def try_direct(run: Run, direct: Direct, rounds: Rounds) -> bool:
     """Whether a candidate holds: it is the run's head then, as the run's only step. All candidates are recorded."""
     pass_id = implement_pass(run.task.task_id, PART, STEP)
-    title = f"asking about {', '.join(direct.places)}"
+    more = f" and {len(direct.places) - NAMED} more" if len(direct.places) > NAMED else ""
+    title = f"asking about {', '.join(direct.places[:NAMED])}{more}"
     header = PassHeader(kind=PassType.IMPLEMENT, pass_id=pass_id, title=title, part_id=PART, step_id=STEP)
     entry = run.journal.entry(pass_id, "direct", Ended, (run.commits.head,))
     if entry.value is not None and entry.value.commit and not run.commits.exists(entry.value.commit):
