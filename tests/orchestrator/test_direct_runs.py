@@ -28,3 +28,13 @@ def test_where_no_candidate_holds_the_run_plans(tmp_path: Path) -> None:
     assert (told.code, told.traces) == (0, {}), told.err
     assert "asking about split: 0 candidates" in told.err
     assert till.run_here("show", "@")[1].count("meta_plan") == 1
+
+
+def test_each_candidate_is_shown_with_what_its_goal_tests_gave(tmp_path: Path) -> None:
+    till = make_project(tmp_path)
+    wrong = "```python\ndef split(cents, people):\n    return [1] * people\n```"
+    told = till.solve_scripted({"Write one definition anew": [wrong]}, solve=DIRECT)
+    assert told.code == 0, told.err
+    assert "applied_and_passed" in told.recorded.outcomes
+    shown = till.run_here("show", "@/direct/change")[1]
+    assert "attempt 1: tests failed: tests.test_money.MoneyTest.test_split_keeps_every_cent: 3" in shown

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from clean_room_agent.artifacts.goals import GoalOutcome
 from clean_room_agent.artifacts.model_calls import CallSummary
 from clean_room_agent.artifacts.names import item_name
-from clean_room_agent.db.raw.passes import ValidationRow
+from clean_room_agent.db.raw.passes import AttemptRow, ValidationRow
 from clean_room_agent.db.raw.runs import recorded_evidence
 from clean_room_agent.git.generated import Generated, generated_in
 from clean_room_agent.json_values import FLAT
@@ -196,6 +196,8 @@ def pass_views(chosen: Chosen) -> tuple[PassView, ...]:
                 *(
                     f"attempt {row.attempt}: {row.outcome.value.replace('_', ' ')}"
                     f"{f', commit {row.commit_hash[:10]}' if row.commit_hash else ''}"
+                    # Of one among several, the pass's own line says nothing.
+                    f"{_why_not(row) if len(entry.attempts) > 1 else ''}"
                     for row in entry.attempts
                 ),
             ),
@@ -208,6 +210,11 @@ def pass_views(chosen: Chosen) -> tuple[PassView, ...]:
         )
         for entry in chosen.passes
     )
+
+
+def _why_not(row: AttemptRow) -> str:
+    """What was wrong with an attempt, in a line, after a colon; "" if nothing was."""
+    return f": {row.error.partition(chr(10))[0]}" if row.error else ""
 
 
 def _alone(trace: RunTrace, passes: tuple[PassLine, ...]) -> RunView:

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clean_room_agent.artifacts.edits import EditReport
+from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import Goals
 from clean_room_agent.artifacts.names import implement_pass
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, EventKind, PassType
@@ -340,6 +341,7 @@ class _Route:
             attempt_id=None,
             success=False,
             test_output=error,
+            failing_tests=tuple(FailingTest(name=name, message=said) for name, said in one.goals.said),
             task_id=self._pass_id,
             kind="attempt",
             tests_run=len(self._direct.goals.tests),
