@@ -118,6 +118,12 @@ def test_a_call_with_its_value_becomes_a_test_in_the_file_that_exercises_it(coll
     assert json.loads(kinds["goal_tests"])["considered"] == ["split(100, 3): [33, 33, 33]"]
 
 
+def test_an_argument_that_is_missing_inside_is_what_a_report_may_be_about(collect: Project) -> None:
+    words = "`split(*(100,))` fails with a TypeError, but it should give `[100]`"
+    error = "raises TypeError: split() missing 1 required positional argument: 'people'"
+    assert described(collect(words)) == [("stated", "split(*(100,))", "[100]", error)]
+
+
 def test_what_does_not_happen_here_is_said_and_nothing_is_added(collect: Project) -> None:
     goals = collect("split(9, 3) returns [3, 3], should be [3, 3, 3]")
     assert (goals.tests, goals.commit) == ((), "")

@@ -259,7 +259,8 @@ def _observation(seen: Mapping[str, object], call: Looked, roots: Sequence[Path]
     raised, matches, text = seen.get("raised"), seen.get("matches"), seen.get("text")
     if seen.get("importing") and not call.missing:
         return Observation(problem=normalise(str(seen.get("message")), roots))
-    if INCOMPLETE.search(str(seen.get("message", ""))) and isinstance(raised, list) and "TypeError" in raised:
+    named_only = call.call.rstrip().endswith("()") and INCOMPLETE.search(str(seen.get("message", "")))
+    if named_only and isinstance(raised, list) and "TypeError" in raised:
         return Observation(problem="it is no whole call: arguments are missing")
     relations = [tuple(map(str, one)) for one in matches] if isinstance(matches, list) else []
     relations += [()] * (len(call.stated) - len(relations))
