@@ -86,7 +86,7 @@ def test_a_real_shell_completes_a_run_a_file_and_a_path(shell: str, till: Projec
             ("cra adapters dep", "loy"),
         ):
             terminal.type(f"{typed}\t")
-            terminal.shown_until(whole)
+            assert whole in terminal.shown_until(whole)
             terminal.type("\x15")
 
 

@@ -67,27 +67,41 @@ def _completed(run: Run, found: TestRun, further: list[TestRun]) -> TestRun:
     return completed(run.tests, found, base, run.commits.tree(base), further.append)
 
 
+def validation_of(
+    run: Run,
+    tests: TestRun,
+    kind: ValidationKind,
+    *,
+    task_id: str,
+    success: bool,
+    newly_failing: tuple[str, ...] = (),
+) -> ValidationRow:
+    """A test run as the record keeps it, under the id of a pass, or of the task."""
+    return ValidationRow(
+        attempt_id=None,
+        success=success,
+        test_output=tests.end.output,
+        failing_tests=tests.failing,
+        newly_failing=newly_failing,
+        task_id=task_id,
+        kind=kind,
+        command=tests.command,
+        exit_code=tests.end.returncode,
+        timed_out=tests.end.timed_out,
+        tests_run=tests.report.collected,
+        tests_passed=tests.report.passed,
+        duration_ms=tests.end.duration_ms,
+        timestamp=run.recorder.now(),
+    )
+
+
 def note_tests(
     run: Run, tests: TestRun, kind: ValidationKind, *, success: bool, newly_failing: tuple[str, ...] = ()
 ) -> None:
     """Record a test run of the task as a whole."""
+    task_id = run.task.task_id
     run.recorder.validation(
-        ValidationRow(
-            attempt_id=None,
-            success=success,
-            test_output=tests.end.output,
-            failing_tests=tests.failing,
-            newly_failing=newly_failing,
-            task_id=run.task.task_id,
-            kind=kind,
-            command=tests.command,
-            exit_code=tests.end.returncode,
-            timed_out=tests.end.timed_out,
-            tests_run=tests.report.collected,
-            tests_passed=tests.report.passed,
-            duration_ms=tests.end.duration_ms,
-            timestamp=run.recorder.now(),
-        )
+        validation_of(run, tests, kind, task_id=task_id, success=success, newly_failing=newly_failing)
     )
 
 

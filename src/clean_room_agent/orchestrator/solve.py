@@ -27,7 +27,7 @@ from clean_room_agent.orchestrator.task_evidence import task_evidence
 from clean_room_agent.orchestrator.testing.results import TestRun
 
 if TYPE_CHECKING:
-    from clean_room_agent.orchestrator.direct.goal_runs import GoalsAtBase
+    from clean_room_agent.orchestrator.direct.goal_results import GoalsAtBase
 
 FIRST = Action(kind="retry", rule="first attempt")
 ENDS_STEP = ENDS_RUN | {"replan", "reduce_scope"}
@@ -84,7 +84,7 @@ def _at_base(run: Run) -> "GoalsAtBase | None":
     goals = run.progress.goals
     if not goals.deciding or (run.limits.solve.route == "planned" and not goals.commit):
         return None
-    from clean_room_agent.orchestrator.direct.goal_runs import stand_on_goals
+    from clean_room_agent.orchestrator.direct.goal_results import stand_on_goals
 
     return stand_on_goals(run, goals)
 

@@ -9,7 +9,7 @@ from testing.client.scripted_transport import ScriptedTransport
 from clean_room_agent.artifacts.goals import GoalSource, GoalTest
 from clean_room_agent.execute.forms.place import SAME, Assignment, Place
 from clean_room_agent.orchestrator.direct.candidates import Candidate
-from clean_room_agent.orchestrator.direct.goal_runs import GoalRun
+from clean_room_agent.orchestrator.direct.goal_results import GoalRun
 from clean_room_agent.orchestrator.direct.questions import Questions, Target
 from clean_room_agent.orchestrator.direct.route import Question
 

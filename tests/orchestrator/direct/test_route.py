@@ -12,7 +12,12 @@ from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.db.raw.passes import list_attempts, list_validations
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.orchestrator.direct.candidates import Candidate
-from clean_room_agent.orchestrator.direct.goal_runs import GoalRun, goals_at_base, run_goals, stand_on_goals
+from clean_room_agent.orchestrator.direct.goal_results import (
+    GoalRun,
+    goals_at_base,
+    run_goals,
+    stand_on_goals,
+)
 from clean_room_agent.orchestrator.direct.route import (
     Answered,
     Direct,
@@ -88,7 +93,6 @@ def direct(memory: MemoryRun, *, limit: int = 1_000) -> Direct:
     return Direct(
         goals=GOALS,
         base=base,
-        at_base=run_goals(memory.runner, GOALS.tests, base),
         places=("a",),
         limit=limit,
     )
@@ -145,7 +149,7 @@ def test_equal_trees_are_tested_once(project: MemoryProject) -> None:
     asking = Asking({"one": "a = -1\nb = 0\n", "other": "a = -1\nb = 0\n"}, {"third": "a = -1\nb = 0\n"})
     before = len(memory.runner.commands_run)
     assert not try_direct(memory.run, direct(memory), asking)
-    assert len(memory.runner.commands_run) - before == 2  # at the base, and the one candidate
+    assert len(memory.runner.commands_run) - before == 1
     same = "the same change as candidate 1"
     assert [error for _, _, error in outcomes(project)][1:] == [same, same]
 

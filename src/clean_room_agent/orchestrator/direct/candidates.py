@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from clean_room_agent.orchestrator.direct.goal_runs import GoalRun
+from clean_room_agent.orchestrator.direct.goal_results import GoalRun
 from clean_room_agent.orchestrator.steps.attempt import Judgment
 from clean_room_agent.orchestrator.steps.checked_attempt import normalised_diff
 

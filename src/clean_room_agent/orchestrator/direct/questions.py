@@ -25,7 +25,7 @@ from clean_room_agent.execute.forms.place import (
 )
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.direct.candidates import Candidate
-from clean_room_agent.orchestrator.direct.goal_runs import GoalRun
+from clean_room_agent.orchestrator.direct.goal_results import GoalRun
 from clean_room_agent.orchestrator.direct.route import Answered, Fault, Question
 
 MASKED_AT_A_TIME = 12

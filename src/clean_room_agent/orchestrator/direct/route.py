@@ -20,9 +20,9 @@ from clean_room_agent.db.raw.passes import AttemptRow, ValidationRow
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.direct.candidates import Candidate, choose, likeliest_first
-from clean_room_agent.orchestrator.direct.goal_runs import GoalRun, run_goals
+from clean_room_agent.orchestrator.direct.goal_results import run_goals
 from clean_room_agent.orchestrator.events import PassProgress
-from clean_room_agent.orchestrator.full_tests import unstable_tests
+from clean_room_agent.orchestrator.full_tests import unstable_tests, validation_of
 from clean_room_agent.orchestrator.journal import Entry, Pass
 from clean_room_agent.orchestrator.run import Run, StepDone
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
@@ -90,8 +90,6 @@ class Direct(Struct, frozen=True, kw_only=True):
     goals: Goals
     base: TestRun
     """The step's tests at the head."""
-    at_base: GoalRun
-    """The goal tests there."""
     places: tuple[str, ...]
     """The definitions that it asks about, for people: names without their files."""
     limit: int
@@ -318,22 +316,13 @@ class _Route:
     def _validation(self, one: Candidate, error: str) -> ValidationRow | None:
         """The tests that judged it: all of the step's, or the goal tests alone."""
         if one.judgment is not None:
-            tests = one.judgment.tests
-            return ValidationRow(
-                attempt_id=None,
-                success=one.holds,
-                test_output=tests.end.output,
-                failing_tests=tests.failing,
-                newly_failing=one.judgment.verdict.newly_failing,
+            return validation_of(
+                self._run,
+                one.judgment.tests,
+                "attempt",
                 task_id=self._pass_id,
-                kind="attempt",
-                command=tests.command,
-                exit_code=tests.end.returncode,
-                timed_out=tests.end.timed_out,
-                tests_run=tests.report.collected,
-                tests_passed=tests.report.passed,
-                duration_ms=tests.end.duration_ms,
-                timestamp=self._run.recorder.now(),
+                success=one.holds,
+                newly_failing=one.judgment.verdict.newly_failing,
             )
         if one.goals is None:
             return None

@@ -9,7 +9,7 @@ from clean_room_agent.artifacts.names import implement_pass
 from clean_room_agent.db.raw.passes import DecisionRow
 from clean_room_agent.execute.forms.place import Assignment, place_of
 from clean_room_agent.execute.goal_places import observed_text, rank_places
-from clean_room_agent.orchestrator.direct.goal_runs import GoalsAtBase
+from clean_room_agent.orchestrator.direct.goal_results import GoalsAtBase
 from clean_room_agent.orchestrator.direct.questions import Questions, Target
 from clean_room_agent.orchestrator.direct.route import PART, STEP, Direct, may_change, try_direct
 from clean_room_agent.orchestrator.events import PassProgress
@@ -49,7 +49,6 @@ def go_direct(run: Run, at_base: GoalsAtBase, files: Sequence[str]) -> bool:
     direct = Direct(
         goals=Goals(tests=goals, commit=run.progress.goals.commit),
         base=at_base.standard,
-        at_base=at_base.ran,
         places=tuple(target.place.name for target in targets),
         limit=run.limits.solve.direct_tokens,
     )

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from clean_room_agent.artifacts.context import ContextPackage, RefinementRequest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.db.raw.passes import AttemptRow, ValidationRow
-from clean_room_agent.orchestrator.full_tests import unstable_tests
+from clean_room_agent.orchestrator.full_tests import unstable_tests, validation_of
 from clean_room_agent.orchestrator.journal import Pass
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.run_recorder import PassEnd
@@ -117,25 +117,15 @@ def _validation(run: Run, pass_id: str, checked: CheckedAttempt) -> ValidationRo
     judgment = checked.attempt.judgment
     if judgment is None:
         return None
-    tests = judgment.tests
-    return ValidationRow(
-        attempt_id=None,
-        success=checked.attempt.passed,
-        test_output=tests.end.output,
-        lint_output=checked.lint,
-        type_check_output=checked.types,
-        failing_tests=tests.failing,
-        newly_failing=judgment.verdict.newly_failing,
+    row = validation_of(
+        run,
+        judgment.tests,
+        "attempt",
         task_id=pass_id,
-        kind="attempt",
-        command=tests.command,
-        exit_code=tests.end.returncode,
-        timed_out=tests.end.timed_out,
-        tests_run=tests.report.collected,
-        tests_passed=tests.report.passed,
-        duration_ms=tests.end.duration_ms,
-        timestamp=run.recorder.now(),
+        success=checked.attempt.passed,
+        newly_failing=judgment.verdict.newly_failing,
     )
+    return replace(row, lint_output=checked.lint, type_check_output=checked.types)
 
 
 def judge(run: Run, job: StepJob, package: ContextPackage, attempt: Attempt, tests: TestRun) -> Attempt:

@@ -73,14 +73,14 @@ def shown(value: "Any") -> str:
     return text if len(text) <= MAX_TEXT + 50 else text[:MAX_TEXT] + MORE
 
 
-def _text(value: "Any", level: int, room: "list[int]") -> str:
-    if room[0] <= 0 or level > MAX_LEVELS:
+def _text(value: "Any", level: int, left: "list[int]") -> str:
+    if left[0] <= 0 or level > MAX_LEVELS:
         return MORE
     try:
-        text = _plain(value) or _container(value, level, room) or _instance(value, level, room)
+        text = _plain(value) or _container(value, level, left) or _instance(value, level, left)
     except Exception as exc:
         text = "<%s that cannot be shown: %s>" % (_name(type(value)), _name(type(exc)))
-    room[0] -= len(text)
+    left[0] -= len(text)
     return text
 
 
@@ -106,7 +106,7 @@ def _plain(value: "Any") -> str:
     return text
 
 
-def _container(value: "Any", level: int, room: "list[int]") -> str:
+def _container(value: "Any", level: int, left: "list[int]") -> str:
     """A list, tuple, set or dict, or one of a subclass that shows itself as these do, or is of `collections`."""
     kind = type(value)
     own = _attribute(kind, "__repr__")
@@ -117,14 +117,14 @@ def _container(value: "Any", level: int, room: "list[int]") -> str:
         if issubclass(kind, base):
             held: "Any" = base
             items = [
-                _text(item, level + 1, room) for item in itertools.islice(held.__iter__(value), MAX_ITEMS)
+                _text(item, level + 1, left) for item in itertools.islice(held.__iter__(value), MAX_ITEMS)
             ]
             if base in (set, frozenset):
                 items.sort()
             return _framed(kind, base, first, last, items, held.__len__(value))
     if issubclass(kind, dict):
         pairs = [
-            _text(key, level + 1, room) + ": " + _text(item, level + 1, room)
+            _text(key, level + 1, left) + ": " + _text(item, level + 1, left)
             for key, item in itertools.islice(dict.items(value), MAX_ITEMS)
         ]
         return _framed(kind, dict, "{", "}", pairs, dict.__len__(value))
@@ -143,15 +143,15 @@ def _framed(kind: type, base: type, first: str, last: str, items: "list[str]", l
     return text if is_plain else "%s(%s)" % (_name(kind), text)
 
 
-def _instance(value: "Any", level: int, room: "list[int]") -> str:
+def _instance(value: "Any", level: int, left: "list[int]") -> str:
     kind = type(value)
     own = _attribute(kind, "__repr__")
     if issubclass(kind, BaseException):  # not by what an instance says of its class
         args = vars(BaseException)["args"].__get__(value)
-        return "%s(%s)" % (_name(kind), ", ".join(_text(item, level + 1, room) for item in args[:MAX_ITEMS]))
+        return "%s(%s)" % (_name(kind), ", ".join(_text(item, level + 1, left) for item in args[:MAX_ITEMS]))
     fields = dict(itertools.islice(_fields(value), MAX_ITEMS))
     if "_name_" in fields and "_value_" in fields:  # a member of an enumeration
-        return "%s.%s" % (_name(kind), _text(fields["_name_"], level, room).strip("'"))
+        return "%s.%s" % (_name(kind), _text(fields["_name_"], level, left).strip("'"))
     made = type(own) is types.FunctionType and MADE.match(own.__code__.co_filename)
     if not made and own is not object.__repr__ and not _holds_much(value, fields) and may_call():
         try:
@@ -160,7 +160,7 @@ def _instance(value: "Any", level: int, room: "list[int]") -> str:
             pass  # it is shown by its attributes, too
     elif not made and own is not object.__repr__ and not fields:
         return "<%s>" % _name(kind)
-    inner = ", ".join("%s=%s" % (name, _text(item, level + 1, room)) for name, item in fields.items())
+    inner = ", ".join("%s=%s" % (name, _text(item, level + 1, left)) for name, item in fields.items())
     return "%s(%s)" % (_name(kind), inner)
 
 
