@@ -232,7 +232,7 @@ def test_the_prompt_shows_the_goal_the_code_and_what_it_calls() -> None:
 
 
 def test_a_long_prompt_leaves_out_what_matters_least_and_a_long_definition_is_not_asked_for() -> None:
-    wide = Assignment(task="x", observed="value = 1\n" * 900, related="def f(): ...\n" * 100)
+    wide = Assignment(task="x", observed="value = 1\n" * 900)
     request = next(function.requests(PLACE, TEXT, wide))
     assert request.inputs.observed == ""
     assert request.inputs.related == ""

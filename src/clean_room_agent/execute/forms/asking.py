@@ -70,7 +70,7 @@ def form_inputs(
         name=place.name,
         code=code,
         fence=_fence(code),
-        related=joined("\n", _related(parsed, place, assignment)),
+        related=joined("\n", _related(parsed, place)),
         opening="\n".join(row.text for row in _head(visible)),
         language=grammar_of(place.path) or "",
         failed=failed,
@@ -131,8 +131,8 @@ def _fence(code: str) -> str:
     return "`" * (longest + 1)
 
 
-def _related(parsed: Parsed, place: Place, assignment: Assignment) -> Iterator[SourcedText]:
-    """The heads of the definitions of the same file that the place calls, then what is given."""
+def _related(parsed: Parsed, place: Place) -> Iterator[SourcedText]:
+    """The heads of the definitions of the same file that the place calls."""
     node = parsed.node(place)
     called = dict.fromkeys(
         re.split(r"\W", node_text(inner.child_by_field_name("function") or inner))[-1]
@@ -159,5 +159,3 @@ def _related(parsed: Parsed, place: Place, assignment: Assignment) -> Iterator[S
             symbol=one.symbol,
             number=number,
         )
-    if assignment.related:
-        yield sourced(assignment.related, PromptSource.OUTLINE)

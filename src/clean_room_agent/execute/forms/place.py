@@ -44,8 +44,6 @@ class Assignment(Struct, frozen=True, kw_only=True):
     """The tests that fail now; the first ones are told."""
     observed: str = ""
     """What was seen when they ran."""
-    related: str = ""
-    """Signatures of what the place calls in other files."""
 
 
 class Applied(Struct, frozen=True, kw_only=True):
