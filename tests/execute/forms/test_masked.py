@@ -218,6 +218,22 @@ def test_a_part_is_read_whatever_is_around_it(answer: str) -> None:
     assert done.text == TEXT.replace("(len(values) + 1)", "len(values)")
 
 
+@pytest.mark.parametrize(
+    ("answer", "repairs"),
+    [
+        (" len(values) == 0", ()),
+        (" len(values) == 0:", ("end of the line",)),
+        (" len(values) == 0:  # nothing to add", ("end of the line",)),
+        (" if len(values) == 0", ("start of the line",)),
+        ("if len(values) == 0:", ("start of the line", "end of the line")),
+    ],
+)
+def test_what_stands_around_a_part_is_not_written_twice(answer: str, repairs: tuple[str, ...]) -> None:
+    condition = next(mask for mask in all_masks() if (mask.kind, mask.first_line) == ("part", 15))
+    done = masked.apply(PLACE, TEXT, condition, answer)
+    assert done == Applied(text=TEXT.replace("not values", "len(values) == 0"), repairs=repairs)
+
+
 def test_what_stands_there_is_no_candidate_whatever_its_blanks_and_comments() -> None:
     for answer in (
         "        return total / (len(values) + 1)",

@@ -347,15 +347,9 @@ def _readings(parsed: Parsed, mask: Mask, answer: str) -> Iterator[tuple[str, tu
     """The answer as it may be meant, the most literal first."""
     written = answer.replace("\r\n", "\n").rstrip()
     if mask.kind == "part":
-        written = written.strip()
-        if written:
-            yield written, ()
-        if (
-            written.startswith(lead := parsed.piece(parsed.start(mask.first_line), mask.start).strip())
-            and lead
-        ):
-            behind = parsed.piece(mask.end, parsed.end(mask.last_line)).strip()
-            yield written.removeprefix(lead).removesuffix(behind).strip(), ("whole line",)
+        lead = parsed.piece(parsed.start(mask.first_line), mask.start).strip()
+        behind = parsed.piece(mask.end, parsed.end(mask.last_line)).strip()
+        yield from _part_readings(written.strip(), lead, behind)
         return
     if not written.strip():
         if mask.kind != "gap":
@@ -376,6 +370,23 @@ def _readings(parsed: Parsed, mask: Mask, answer: str) -> Iterator[tuple[str, tu
     yield "\n".join((first, *rest)), repairs
     if indent_of(first) != indent:
         yield "\n".join((indent + first.lstrip(), *rest)), (*repairs, "indentation")
+
+
+def _part_readings(written: str, lead: str, behind: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What is written of a line between `lead` and `behind`, as it is, then without what stands there already: models go on
+    to the end of a line (`n == 2:`), and begin it anew (`if n == 2`).
+    """
+    inner = written.removeprefix(lead).lstrip() if lead else written
+    repairs = () if inner == written else ("start of the line",)
+    before, found, comment = inner.rpartition(behind) if behind else ("", "", inner)
+    ended = found and comment.lstrip().startswith(("#", "//"))  # the comment would take in what stands behind
+    if written and not ended:
+        yield written, ()
+    ends = [len(inner) - size for size in range(len(behind), 0, -1) if inner.endswith(behind[:size])]
+    for end in dict.fromkeys((*((len(before),) if ended else ()), *ends)):
+        yield inner[:end].rstrip(), (*repairs, "end of the line")
+    if repairs:
+        yield inner, repairs
 
 
 def _replaced(parsed: Parsed, mask: Mask, written: str) -> str:
