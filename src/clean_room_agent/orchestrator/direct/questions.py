@@ -28,8 +28,12 @@ from clean_room_agent.orchestrator.direct.candidates import Candidate
 from clean_room_agent.orchestrator.direct.goal_results import GoalRun
 from clean_room_agent.orchestrator.direct.route import Answered, Fault, Question
 
-MASKED_AT_A_TIME = 12
-"""Gaps of one place in one round: some ten tokens each."""
+MASKED_AT_A_TIME = 4
+"""Gaps of one place in one round: as many as a server on a small machine answers side by side. The first answers are often
+right: each that is asked for before they are judged is lost time.
+"""
+MASKED_ROUNDS = 3
+"""Rounds of gaps of one place before the next place's turn."""
 WORDED_PLACES = 3
 """Places for which a whole definition is asked for."""
 DRAWS_AT_A_TIME = 3
@@ -102,12 +106,15 @@ class Questions:
         worded = sweeps[:WORDED_PLACES]
         filled = [sweep for sweep in sweeps if self._fills and not sweep.is_stub]
         yield from (sweep.worded(1 + DRAWS_AT_A_TIME) for sweep in sweeps if sweep.is_stub)
-        yield from (sweep.gaps() for sweep in filled)
+        yield from self._gaps(filled)
         yield [question for sweep in worded for question in sweep.worded(1)]
         yield from self._nearer(base, candidates)
         for _ in range(function.MOST_DRAWS):
-            yield from (sweep.gaps() for sweep in filled)
+            yield from self._gaps(filled)
             yield from (sweep.worded(DRAWS_AT_A_TIME) for sweep in worded)
+
+    def _gaps(self, sweeps: Sequence["_Sweep"]) -> Iterator[list[Question]]:
+        return (sweep.gaps() for sweep in sweeps for _ in range(MASKED_ROUNDS))
 
     def _targets_in(self, base: Candidate) -> list[Target]:
         """The places in the tree of a candidate."""
@@ -137,7 +144,7 @@ class Questions:
                 continue
             if self._fills:
                 changed = Target(place=place, text=one.text)
-                yield _Sweep(self._models, changed, self._assignment, candidates, base=one).gaps()
+                yield from self._gaps([_Sweep(self._models, changed, self._assignment, candidates, base=one)])
             yield _Sweep(self._models, target, self._assignment, candidates, base=base, failed=one).worded(1)
 
 
