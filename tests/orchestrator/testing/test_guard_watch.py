@@ -157,6 +157,18 @@ OTHERS: Mapping[str, tuple[str, str]] = {
         "import statistics\nclass Mean:\n    def __call__(self, *args): return 1\nstatistics.mean = Mean()\n",
         "statistics.mean",
     ),
+    "a builtin function for one of Python's modules in C": (
+        "import math\nmath.isclose = max\n",
+        "math.isclose",
+    ),
+    "a builtin class for one of Python's modules in C": (
+        "import math\nmath.fsum = bool\n",
+        "math.fsum",
+    ),
+    "a builtin function for one of Python's modules": (
+        "import statistics\nstatistics.mean = max\n",
+        "statistics.mean",
+    ),
     "a method of a helper": (
         "import tests.other\ntests.other.Other.same = lambda *args: 1\n",
         "tests.other.Other.same",

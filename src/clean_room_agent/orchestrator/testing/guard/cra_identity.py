@@ -178,14 +178,30 @@ def patched() -> "set[tuple[str, str]]":
 
 
 def _foreign_parts(name: str, held: "Any") -> "Iterator[tuple[str, str]]":
-    """The parts of a module of Python's that the code under test made."""
+    """The parts of a module of Python's that the code under test made, or put there in place of another."""
+    in_c = not str(held.get("__file__", "")).endswith(".py")
     for attribute, value in list(held.items()):
-        if _is_foreign(value) and not attribute.endswith("hook"):
+        if (_is_foreign(value) and not attribute.endswith("hook")) or _is_misnamed(
+            name, attribute, value, in_c=in_c
+        ):
             yield name + "." + attribute, origin(value)
         if isinstance(value, type) and value.__module__ == name:
             for inner, part in list(vars(value).items()):
                 if _is_foreign(part):
                     yield name + "." + attribute + "." + inner, origin(part)
+
+
+def _is_misnamed(module: str, attribute: str, value: "Any", *, in_c: bool) -> bool:
+    """Whether it is a builtin under another name, as `math.isclose = max` makes one. Modules in C have no such names;
+    those in Python have them for functions of modules in C, and for classes.
+    """
+    if isinstance(value, type):
+        is_builtin = in_c and value.__module__ == "builtins" and not issubclass(value, BaseException)
+        return is_builtin and value.__name__ != attribute
+    home = getattr(value, "__self__", None) if isinstance(value, types.BuiltinFunctionType) else None
+    if not isinstance(home, types.ModuleType) or home.__name__ == module:
+        return False
+    return (in_c or home.__name__ == "builtins") and value.__name__.strip("_") != attribute.strip("_")
 
 
 def _is_foreign(value: "Any") -> bool:
