@@ -63,6 +63,7 @@ describe('outer', () => {
 REQUIRED = "const { Range, chunked, wide, first } = require('./chunks.js');"
 NODE = "const { test, describe } = require('node:test'); const assert = require('assert');" + REQUIRED + TESTS
 MOCHA = "const test = it; const assert = require('assert');" + REQUIRED + TESTS
+JEST = "const assert = require('assert');" + REQUIRED + TESTS
 TYPED = (
     CODE.replace(
         "constructor(from, to)", "from: number;\n  to: number;\n  constructor(from: number, to: number)"
@@ -82,19 +83,29 @@ VITEST = (
     "import { Range, chunked, wide, first } from './chunks';" + TESTS
 )
 INSTALLED = Path(os.environ.get("CRA_NODE_RUNNERS", "/nowhere"))
-"""A folder that holds `vitest` and `mocha`, each with a `node_modules` of its own."""
+"""A folder that holds `vitest`, `jest` and `mocha`, each with a `node_modules` of its own."""
 
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
 needs = {
     name: pytest.mark.skipif(not (INSTALLED / name).is_dir(), reason=f"needs {name} in CRA_NODE_RUNNERS")
-    for name in ("mocha", "vitest")
+    for name in ("mocha", "vitest", "jest")
 }
 
 
 def traced(tmp_path: Path, which: Runner, goal: str, *, typed: bool = False) -> tuple[GoalTrace, str]:
     """The trace of one goal test beside the two that pass, and the text of the code."""
-    commands = {"node": "node --test", "mocha": "npx mocha chunks.test.js", "vitest": "npx vitest run"}
-    code, tests = {"node": (CODE, NODE), "mocha": (CODE, MOCHA), "vitest": (TYPED, VITEST)}[which]
+    commands = {
+        "node": "node --test",
+        "mocha": "npx mocha chunks.test.js",
+        "vitest": "npx vitest run",
+        "jest": "npx jest",
+    }
+    code, tests = {
+        "node": (CODE, NODE),
+        "mocha": (CODE, MOCHA),
+        "vitest": (TYPED, VITEST),
+        "jest": (CODE, JEST),
+    }[which]
     suffix = "ts" if typed else "js"
     files = {f"chunks.{suffix}": code, f"chunks.test.{suffix}": tests, "package.json": '{"private": true}'}
     runner = runner_in(tmp_path, files, commands[which])
@@ -112,6 +123,7 @@ def traced(tmp_path: Path, which: Runner, goal: str, *, typed: bool = False) -> 
         pytest.param("node", False, marks=needs_node),
         pytest.param("mocha", False, marks=needs["mocha"]),
         pytest.param("vitest", True, marks=needs["vitest"]),
+        pytest.param("jest", False, marks=needs["jest"]),
     ],
 )
 def test_lines_are_those_of_the_source_and_suspected_by_the_passing_tests(
@@ -137,6 +149,7 @@ def test_lines_are_those_of_the_source_and_suspected_by_the_passing_tests(
         pytest.param("node", False, "exports.first", marks=needs_node),
         pytest.param("mocha", False, "exports.first", marks=needs["mocha"]),
         pytest.param("vitest", True, "first", marks=needs["vitest"]),
+        pytest.param("jest", False, "exports.first", marks=needs["jest"]),
     ],
 )
 def test_what_the_error_came_through_is_first(which: Runner, typed: bool, name: str, tmp_path: Path) -> None:
