@@ -16,14 +16,14 @@ from clean_room_agent.artifacts.goals import (
 )
 from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.errors import UsageError
-from clean_room_agent.execute.goals.confirming import Wanted
+from clean_room_agent.execute.goals.confirming import Observation, Wanted
 from clean_room_agent.execute.goals.new_tests import NewTest
 from clean_room_agent.execute.goals.python_tests import names_bound, test_name
 from clean_room_agent.json_values import to_plain
 from clean_room_agent.orchestrator.goal_runs import GoalRuns
 from clean_room_agent.orchestrator.journal import as_text
 from clean_room_agent.orchestrator.run import Run, names_file
-from clean_room_agent.orchestrator.stated_goals import Found, StatedGoals, compile_statement
+from clean_room_agent.orchestrator.stated_goals import Case, Found, StatedGoals, compile_statement
 from clean_room_agent.orchestrator.testing.results import TestRun
 
 FEW = 10
@@ -35,6 +35,7 @@ ENVIRONMENT = re.compile(
     r"No module named '(?P<module>[\w.]+)'|fixture '(?P<fixture>\w+)' not found"
     r"|cannot import name '(?P<name>\w+)'|Cannot find (?:module|package) '(?P<package>[^']+)'"
 )
+CHECK_HINT = "give `assert CALL == VALUE`, in JavaScript `CALL === VALUE`, or `sh:COMMAND`"
 HELP = "nothing shows yet when the task is done; --check 'assert …' would"
 
 
@@ -146,28 +147,39 @@ def _add_check(stated: StatedGoals, runs: GoalRuns, check: str) -> None:
         code = f"assert {code}"
     case = stated.statement(code)
     if isinstance(case, str):
-        raise UsageError(f"--check {check!r}: {case}", hint="give `assert CALL == VALUE`, or `sh:COMMAND`")
-    one, home = case, stated.home_now(case.home)
-    wanted = Wanted(text="")
-    test = NewTest(
-        name=test_name(_left_side(one.claim.call), wanted, names_bound(home.text)),
-        call=_left_side(one.claim.call),
-        wanted=wanted,
-        imports=one.imports,
-        statement=one.claim.call,
-    )
-    observation = runs.statement(home, one.looked)
-    if not observation.problem and not observation.raised:
+        script = stated.script_statement(check.strip())
+        if script is None:
+            raise UsageError(
+                f"--check {check!r}: {case}", hint="give `assert CALL == VALUE`, or `sh:COMMAND`"
+            )
+        case = script
+    home = stated.home_now(case.home)
+    observation = runs.statement(home, case.looked)
+    if not observation.problem and _holds(case, observation):
         raise UsageError(
             f"--check {check!r}: it does not fail now", hint="give what fails until the task is done"
+        )
+    if home.style is not None:
+        test = stated.script_check(case, home, check.strip(), observation)
+    else:
+        wanted, call = Wanted(text=""), _left_side(case.claim.call)
+        test = NewTest(
+            name=test_name(call, wanted, names_bound(home.text)),
+            call=call,
+            wanted=wanted,
+            imports=case.imports,
+            statement=case.claim.call,
         )
     checked = None if observation.problem else runs.checked(home, [test], {test.name: observation})
     if checked is None:
         why = observation.problem or observation.described()
-        raise UsageError(
-            f"--check {check!r}: it cannot be run as a test: {why}", hint="give `assert CALL == VALUE`"
-        )
+        raise UsageError(f"--check {check!r}: it cannot be run as a test: {why}", hint=CHECK_HINT)
     stated.take({test.name: GoalSource.GIVEN}, checked, {test.name: observation})
+
+
+def _holds(case: Case, observation: Observation) -> bool:
+    """Whether a statement raises nothing, or a call gives the value that it is compared with."""
+    return not observation.raised and (not case.claim.values or "equal" in observation.matches[0])
 
 
 def _left_side(code: str) -> str:

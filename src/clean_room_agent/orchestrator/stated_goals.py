@@ -32,7 +32,7 @@ from clean_room_agent.execute.goals.resolving import (
     resolve,
     without_imports,
 )
-from clean_room_agent.execute.goals.script_tests import title
+from clean_room_agent.execute.goals.script_tests import assert_import, needs_assert, title
 from clean_room_agent.llm.transport import Sampling
 from clean_room_agent.orchestrator.goal_runs import Checked, GoalRuns, Home
 from clean_room_agent.orchestrator.run import Run, names_file
@@ -233,10 +233,41 @@ class StatedGoals:
         try:
             used = free_names_of(compile_statement(known.text))
         except SyntaxError as error:
-            return f"it is no statement of Python: {error.msg}"
+            return f"it is no statement of Python, nor one of JavaScript about what the repository defines: {error.msg}"
         if not used & known.names.keys():
             return "it names nothing that the repository defines once"
         return self._cases(known, (Claim(call=known.text),))[0]
+
+    def script_statement(self, code: str) -> Case | None:
+        """A statement of the user's in JavaScript as a case: a comparison by its sides, another as a function that is called;
+        None if it names nothing that a file of JavaScript or TypeScript defines once.
+        """
+        called = tuple(dict.fromkeys((*names_in(code, SCRIPT), *_words(code))))
+        found = [one for one in self._run.context.definitions(lookups(called)) if one.path.endswith(SCRIPTS)]
+        known = resolve(code, called, found, SCRIPT)
+        claim = Claim(call=as_function(known.text))
+        if (sides := SCRIPT.comparison(known.text)) is not None:
+            claim = Claim(call=sides[0], values=(StatedValue(text=sides[1], role="wanted"),))
+        case = next(iter(self._cases(known, (claim,))), None)
+        style = None if case is None else case.home.style
+        if case is None or style is None or claim.values or not needs_assert(code, case.home.text):
+            return case
+        return replace(case, imports=(assert_import(style), *case.imports))
+
+    def script_check(self, case: Case, home: Home, code: str, seen: Observation) -> NewTest:
+        """The test of a statement in JavaScript, given what came of it."""
+        values = case.claim.values
+        wanted = Wanted(text=values[0].text if values else "")
+        call = case.claim.call if values else code
+        return NewTest(
+            name=title(call, wanted, home.text),
+            call=call,
+            wanted=wanted,
+            imports=case.imports,
+            iterated=seen.iterated,
+            awaited=seen.awaited,
+            statement="" if values else code,
+        )
 
     # Parts
 
@@ -437,6 +468,12 @@ def compile_statement(code: str) -> "ast.Module":
         return ast.parse(code)
     except ValueError as error:
         raise SyntaxError(str(error)) from error
+
+
+def as_function(code: str) -> str:
+    """The JavaScript as one expression."""
+    awaits = re.search(r"(?<![.\w])await ", code) is not None
+    return f"({'async ' if awaits else ''}() => {{ {code}\n}})()"
 
 
 def _in_order(call: str, names: set[str]) -> list[str]:

@@ -17,6 +17,8 @@ from clean_room_agent.execute.goals.new_tests import Looked, NewTest, Placed
 
 PROBE = "cra looks at calls"
 SEEN_FILE = "goal-values.json"
+ASSERT = re.compile(r"(?<![\w$.:/'\"])assert(?![\w$/'\"])")
+"""The name, which is no part of a module's."""
 IMPORT = re.compile(
     r"^(?:import\b(?P<bound>[^'\"]*?)(?:\bfrom\s*)?['\"](?P<esm>[^'\"]+)['\"];?|(?:const|let|var)\s+(?P<names>[^=]+?)\s*=\s*"
     r"(?:await\s+import|require)\(\s*['\"](?P<cjs>[^'\"]+)['\"]\s*\)[^\n]*)$",
@@ -140,12 +142,22 @@ def place(text: str, tests: Sequence[NewTest], style: Style) -> Placed:
     """The file with the tests added at its end, each at the top level."""
     codes = [test_code(one, style) for one in tests]
     needed = [each for one in tests for each in one.imports]
-    if style.asserts == "assert" and not re.search(r"\bassert\b", text):
-        needed.insert(0, _bring("assert", "node:assert/strict", style, default=True))
+    if style.asserts == "assert" and needs_assert("assert", text):
+        needed.insert(0, assert_import(style))
     placed = with_imports(text, needed, style)
     for code in codes:
         placed = _appended(placed, code)
     return Placed(text=placed, names=tuple(one.name for one in tests), codes=tuple(codes))
+
+
+def needs_assert(code: str, text: str) -> bool:
+    """Whether the code uses `assert`, and the file of tests does not have it."""
+    return bool(ASSERT.search(code)) and not ASSERT.search(text)
+
+
+def assert_import(style: Style) -> str:
+    """The statement that imports Node's `assert`."""
+    return _bring("assert", "node:assert/strict", style, default=True)
 
 
 def test_code(test: NewTest, style: Style) -> str:
@@ -196,11 +208,9 @@ def _assertion(value: str, call: str, wanted: Wanted, test: NewTest, style: Styl
 
 def title(call: str, wanted: Wanted, taken: str) -> str:
     """The title of a test, which stands nowhere in the text `taken`."""
-    short = re.sub(
-        r"[^\w \[\](){}.,:=>+*/'\"-]+",
-        " ",
-        f"{call} {'throws' if wanted.relation == 'raises' else 'gives'} {wanted.text}",
-    )
+    verb = "throws" if wanted.relation == "raises" else "gives"
+    told = f"{call} {verb} {wanted.text}" if wanted.text else call
+    short = re.sub(r"[^\w \[\](){}.,:=>+*/'\"-]+", " ", told)
     name = " ".join(short.split())[:100].strip()
     number, unique = 2, name
     while unique in taken:
