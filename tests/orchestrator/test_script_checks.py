@@ -1,4 +1,4 @@
-"""Statements in JavaScript that a user gives to judge a task by: they become tests, which Node runs for real."""
+"""Statements and examples in JavaScript that say how a task is judged become tests, which Node runs for real."""
 
 import shutil
 from pathlib import Path
@@ -76,3 +76,24 @@ def test_a_statement_that_shows_nothing_is_refused(scripts: Project, check: str,
     told = scripts.solve_scripted({}, "--check", check)
     assert (told.code, told.recorded.attempts) == (2, ())
     assert why in told.err
+
+
+@needs_node
+def test_an_example_of_what_the_task_names_that_fails_becomes_a_test(tmp_path: Path) -> None:
+    documented = (
+        "/** Shares.\n * @example\n * parts(9, 3) // => [3, 3, 3]\n * parts(10, 3) // => [4, 3, 3]\n */\n"
+    )
+    project = make_project(
+        tmp_path,
+        {"till/parts.js": documented + PARTS, "tests/parts.test.js": TESTS},
+        {"till/parts.js": documented + RIGHT},
+        task="`parts` loses cents",
+        test_command="node --test tests/",
+    )
+    told = project.solve_scripted({})
+    assert told.code == 0, told.err
+    assert "parts(10, 3) gives [4, 3, 3]" in told.out
+    assert (
+        "assert.deepStrictEqual(parts(10, 3), [4, 3, 3]);"
+        in project.branch_file("tests/parts.test.js").decode()
+    )

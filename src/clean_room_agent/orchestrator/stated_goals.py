@@ -139,16 +139,19 @@ class StatedGoals:
 
     def _examples(self, definitions: Sequence[NamedDefinition]) -> list[Case]:
         """The examples in the documentation of these definitions."""
+        from clean_room_agent.execute.goals.examples import (
+            documented_claims,
+            script_claims,
+        )  # few tasks need it
+
         cases: list[Case] = []
         for one in definitions:
-            if one.path.endswith(".py") and ">>>" in one.doc and "." not in one.name:
-                from clean_room_agent.execute.goals.examples import documented_claims  # few tasks need it
-
-                known = Known(text="", names={one.name: one}, language=PYTHON)
-                usable = [
-                    claim for claim in documented_claims(one.doc) if known.usable(claim.call, claim.setup)
-                ]
-                cases += self._cases(known, usable)
+            python = one.path.endswith(".py")
+            if "." in one.name or not (python or one.path.endswith(SCRIPTS)):
+                continue
+            known = Known(text="", names={one.name: one}, language=PYTHON if python else SCRIPT)
+            claims = documented_claims(one.doc) if python else script_claims(one.doc)
+            cases += self._cases(known, [claim for claim in claims if known.usable(claim.call, claim.setup)])
         return cases[:MAX_EXAMPLES]
 
     def ask(self, seen: Sequence[Seen], mentioned: Sequence[NamedDefinition]) -> None:
