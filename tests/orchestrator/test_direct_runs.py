@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from testing.runs.solving import make_project
+from testing.runs.solving import MENDED_MONEY, TILL, make_project
 
 DIRECT = {"route": "auto"}
 
@@ -38,3 +38,19 @@ def test_each_candidate_is_shown_with_what_its_goal_tests_gave(tmp_path: Path) -
     assert "applied_and_passed" in told.recorded.outcomes
     shown = till.run_here("show", "@/direct/change")[1]
     assert "attempt 1: tests failed: tests.test_money.MoneyTest.test_split_keeps_every_cent: 3" in shown
+
+
+def test_a_candidate_that_breaks_a_documented_example_is_not_accepted(tmp_path: Path) -> None:
+    documented = {
+        path: str(text).replace("person.", "person.\n\n    >>> split(1, 1)\n    [1]\n    ")
+        for path, text in TILL.items()
+    }
+    mended = MENDED_MONEY.replace("person.", "person.\n\n    >>> split(1, 1)\n    [1]\n    ")
+    till = make_project(tmp_path, documented, {"till/money.py": mended})
+    wrong = "```python\ndef split(cents, people):\n    return [cents - 2, 2][:people]\n```"
+    wrong = wrong.replace("[cents - 2, 2][:people]", "[3, 3, 3] if cents == 9 else [cents + people - 3]")
+    told = till.solve_scripted({"Write one definition anew": [wrong]}, solve=DIRECT)
+    assert told.code == 0, told.err
+    shown = till.run_here("show", "@/direct/change")[1]
+    assert "the documented example split(1, 1) gives [-1], not [1] as before" in shown
+    assert till.run_here("replay", "@")[0] == 0

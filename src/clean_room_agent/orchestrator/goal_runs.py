@@ -124,13 +124,13 @@ class GoalRuns:
             found.append(import_of(one, home.path, home.text, self._text(one.path), home.style))
         return tuple(filter(None, found))
 
-    def look(self, home: Home, calls: Sequence[Looked]) -> tuple[Observation, ...]:
-        """What each of the calls gives at the base; each has a problem if they cannot be run."""
+    def look(self, home: Home, calls: Sequence[Looked], *, at: str = "") -> tuple[Observation, ...]:
+        """What each of the calls gives at the base, or at another commit; each has a problem if they cannot be run."""
         if home.style is not None:
             text, name = script_tests.with_probe(home.text, calls, home.style), script_tests.PROBE
         else:
             text, name = with_probe(home.text, calls, unittest=home.unittest)
-        commit = self._commit({home.path: text}, "Look at calls")
+        commit = self._commit({home.path: text}, "Look at calls", at=at)
         if not commit:
             return tuple(Observation(problem="the file of tests cannot be written") for _ in calls)
         tests = self._run_named(commit, home, (name,))
@@ -196,12 +196,12 @@ class GoalRuns:
     def _is_run(self, path: str) -> bool:
         return path in self._ran or (not self._baseline.report.named and path in self._tree.paths)
 
-    def _commit(self, texts: Mapping[str, str], message: str, *, keep_as: str = "") -> str:
-        files = self._tree.encode(texts)
+    def _commit(self, texts: Mapping[str, str], message: str, *, keep_as: str = "", at: str = "") -> str:
+        commits = self._run.commits
+        files = (commits.tree(at) if at else self._tree).encode(texts)
         if not isinstance(files, dict):
             return ""
-        commits = self._run.commits
-        return commits.commit(files, message, keep_as=keep_as, parent=commits.base)
+        return commits.commit(files, message, keep_as=keep_as, parent=at or commits.base)
 
     def _run_named(self, commit: str, home: Home, names: Sequence[str]) -> TestRun:
         """A run of the tests; of all of them, where the command for some is unknown."""

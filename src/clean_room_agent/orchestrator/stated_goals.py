@@ -117,8 +117,8 @@ class StatedGoals:
         known, called = self._read(self._words)
         known, missing = self._with_missing(known, called)
         cases = self._cases(known, read_report(known.text, known.language, known.usable), missing)
-        examples = self._examples(mentioned)
-        looked = self._looked((*cases, *examples))
+        examples = self.examples(mentioned)
+        looked = self.looked((*cases, *examples))
         seen = tuple(one for one in looked if one.case not in examples)
         for one in seen:
             gives = one.observation.problem or one.observation.described()
@@ -137,19 +137,23 @@ class StatedGoals:
             ]
         return seen
 
-    def _examples(self, definitions: Sequence[NamedDefinition]) -> list[Case]:
-        """The examples in the documentation of these definitions."""
+    def examples(
+        self, definitions: Sequence[NamedDefinition], owners: Sequence[NamedDefinition] = ()
+    ) -> list[Case]:
+        """The examples in the documentation of these definitions; of methods, those whose classes are among `owners`."""
         from clean_room_agent.execute.goals.examples import (
             documented_claims,
             script_claims,
         )  # few tasks need it
 
         cases: list[Case] = []
+        known_names = {(one.path, one.name): one for one in (*definitions, *owners) if "." not in one.name}
         for one in definitions:
             python = one.path.endswith(".py")
-            if "." in one.name or not (python or one.path.endswith(SCRIPTS)):
+            own = known_names.get((one.path, one.name.partition(".")[0]))
+            if own is None or not (python or one.path.endswith(SCRIPTS)):
                 continue
-            known = Known(text="", names={one.name: one}, language=PYTHON if python else SCRIPT)
+            known = Known(text="", names={own.name: own}, language=PYTHON if python else SCRIPT)
             claims = documented_claims(one.doc) if python else script_claims(one.doc)
             cases += self._cases(known, [claim for claim in claims if known.usable(claim.call, claim.setup)])
         return cases[:MAX_EXAMPLES]
@@ -368,7 +372,8 @@ class StatedGoals:
         found = resolve(self._words, new, definitions, known.language).names
         return {**known.names, **found}
 
-    def _looked(self, cases: Sequence[Case]) -> tuple[Seen, ...]:
+    def looked(self, cases: Sequence[Case]) -> tuple[Seen, ...]:
+        """What each of the calls gives at the base."""
         seen: list[Seen] = []
         by_home: dict[str, list[Case]] = {}
         for case in cases:
@@ -446,10 +451,10 @@ class StatedGoals:
             known, _ = self._read(said.call)
             if not known.usable(known.text, ()):
                 return False
-            looked = self._looked(self._cases(known, (Claim(call=known.text, values=(value,)),)))
+            looked = self.looked(self._cases(known, (Claim(call=known.text, values=(value,)),)))
         else:
             case = replace(seen.case, claim=replace(seen.case.claim, values=(value,)))
-            looked = self._looked([case])
+            looked = self.looked([case])
         return self.add(_wishes(source, looked))
 
 

@@ -35,6 +35,8 @@ class Candidate(Struct, frozen=True, kw_only=True):
     commit: str = ""
     diff: str = ""
     goals: GoalRun | None = None
+    broken: str = ""
+    """The documented example that it breaks though its goal tests are green; "" for none."""
     judgment: Judgment | None = None
     """Of the step's tests, for one whose goal tests are all green."""
 

@@ -20,6 +20,7 @@ from clean_room_agent.db.raw.passes import AttemptRow, ValidationRow
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.direct.candidates import Candidate, choose, likeliest_first
+from clean_room_agent.orchestrator.direct.examples import HeldExamples, broken_example
 from clean_room_agent.orchestrator.direct.goal_results import run_goals
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.full_tests import unstable_tests, validation_of
@@ -92,6 +93,8 @@ class Direct(Struct, frozen=True, kw_only=True):
     """The step's tests at the head."""
     places: tuple[str, ...]
     """The definitions that it asks about, for people: names without their files."""
+    held: tuple[HeldExamples, ...] = ()
+    """Documented examples of the places, which a candidate must not break."""
     limit: int
     """Answer tokens that it may take, with those that are read at a tenth."""
 
@@ -277,6 +280,9 @@ class _Route:
 
     def _with_suite(self, one: Candidate) -> Candidate:
         run, before = self._run, self._direct.base
+        broken = broken_example(run, before, self._direct.held, one.commit)
+        if broken:
+            return replace(one, broken=broken)
         name = f"attempts/{PART}/{STEP}/{one.number}"
         commit = run.commits.keep(one.commit, name)
         tests = run.worktrees.run_step_at((commit,))[0]
@@ -352,7 +358,7 @@ class _Route:
 
     def _lost(self) -> str:
         tried = [one for one in self._candidates if one.goals is not None]
-        green = sum(one.judgment is not None for one in tried)
+        green = sum(one.judgment is not None or bool(one.broken) for one in tried)
         if green:
             return f"{len(tried)} candidates, {green} with green goal tests, each of which breaks others"
         return f"{len(tried)} candidates, none with green goal tests"
@@ -369,6 +375,8 @@ def _outcome(one: Candidate) -> tuple[AttemptOutcome, str]:
             return AttemptOutcome.APPLIED_AND_PASSED, ""
         timed_out = one.judgment.tests.end.timed_out
         return AttemptOutcome.TIMED_OUT if timed_out else AttemptOutcome.TESTS_FAILED, verdict.reason
+    if one.broken:
+        return AttemptOutcome.TESTS_FAILED, one.broken
     if one.goals is not None:
         said = "; ".join(f"{name}: {what}" for name, what in one.goals.said) or "the goal tests are green"
         return AttemptOutcome.TESTS_FAILED, said

@@ -9,6 +9,7 @@ from clean_room_agent.artifacts.names import implement_pass
 from clean_room_agent.db.raw.passes import DecisionRow
 from clean_room_agent.execute.forms.place import Assignment, place_of
 from clean_room_agent.execute.goal_places import observed_text, rank_places
+from clean_room_agent.orchestrator.direct.examples import held_examples
 from clean_room_agent.orchestrator.direct.goal_results import GoalsAtBase
 from clean_room_agent.orchestrator.direct.questions import Questions, Target
 from clean_room_agent.orchestrator.direct.route import PART, STEP, Direct, may_change, try_direct
@@ -46,7 +47,9 @@ def go_direct(run: Run, at_base: GoalsAtBase, files: Sequence[str]) -> bool:
         return run.commits.tree(commit).texts((path,))[0].get(path, "")
 
     questions = Questions(run.models, targets, assignment, at_base.ran, text, fills=fills)
+    places = [(target.place.path, target.place.name) for target in targets]
     direct = Direct(
+        held=held_examples(run, at_base.standard, places, goals),
         goals=Goals(tests=goals, commit=run.progress.goals.commit),
         base=at_base.standard,
         places=tuple(target.place.name for target in targets),
