@@ -1,8 +1,4 @@
-"""What `cra init` finds in a repository and at a model server."""
-
-import json
-import os
-from pathlib import Path
+"""What `cra init` finds at a model server."""
 
 import pytest
 from testing.servers.ollama_server import OllamaServer
@@ -11,7 +7,6 @@ from testing.servers.openai_server import Kind, OpenAiServer
 from clean_room_agent.app.discovery import (
     Wanted,
     find_server,
-    find_test_command,
     find_window,
     ollama_url,
     suggest_models,
@@ -19,73 +14,6 @@ from clean_room_agent.app.discovery import (
 )
 from clean_room_agent.errors import ModelError
 from clean_room_agent.llm.transport import ServedModel
-
-UNIT = "import unittest\n\n\nclass T(unittest.TestCase):\n    pass\n"
-NPM = json.dumps({"scripts": {"test": "vitest run"}})
-
-REPOSITORIES = {
-    "pytest by its table": ({"pyproject.toml": "[tool.pytest.ini_options]\n"}, "python3 -m pytest -q"),
-    "pytest by its file": ({"pytest.ini": "[pytest]\n"}, "python3 -m pytest -q"),
-    "pytest by setup.cfg": ({"setup.cfg": "[tool:pytest]\n"}, "python3 -m pytest -q"),
-    "pytest by an import": ({"tests/test_a.py": "import pytest\n"}, "python3 -m pytest -q"),
-    "pytest by bare functions": ({"tests/test_a.py": "def test_a():\n    pass\n"}, "python3 -m pytest -q"),
-    "pytest beside unittest": (
-        {"tests/test_a.py": UNIT, "tests/test_b.py": "import pytest\n"},
-        "python3 -m pytest -q",
-    ),
-    "unittest": ({"tests/test_a.py": UNIT}, "python3 -m unittest -v"),
-    "an environment in the tree": (
-        {"pytest.ini": "", ".venv/bin/python": ""},
-        ".venv/bin/python -m pytest -q",
-    ),
-    "npm": ({"package.json": NPM}, "npm test"),
-    "pnpm": ({"package.json": NPM, "pnpm-lock.yaml": ""}, "pnpm test"),
-    "yarn": ({"package.json": NPM, "yarn.lock": ""}, "yarn test"),
-    "npm's placeholder": (
-        {"package.json": json.dumps({"scripts": {"test": 'echo "Error: no test specified" && exit 1'}})},
-        None,
-    ),
-    "a package.json that is none": ({"package.json": "[1"}, None),
-    "make test": ({"Makefile": "all:\n\ntest: all\n\tsh t.sh\n"}, "make test"),
-    "make check": ({"Makefile": "check:\n\tsh t.sh\n"}, "make check"),
-    "a Makefile without": ({"Makefile": "all:\n"}, None),
-    "nothing": ({"README": "hello"}, None),
-    "a broken pyproject": ({"pyproject.toml": "[tool.pytest", "Makefile": "test:\n"}, "make test"),
-}
-
-
-@pytest.mark.parametrize(
-    "name", ["pyproject.toml", "setup.cfg", "package.json", "Makefile", "tests/test_a.py"]
-)
-@pytest.mark.parametrize("goal", ["/proc/self/mem", "/dev/zero", "fifo"])
-def test_links_and_devices_tell_nothing(name: str, goal: str, tmp_path: Path) -> None:
-    path = tmp_path / name
-    path.parent.mkdir(exist_ok=True)
-    if goal == "fifo":
-        os.mkfifo(path)
-    else:
-        path.symlink_to(goal)
-    assert find_test_command(tmp_path) is None
-
-
-def test_a_folder_of_tests_elsewhere_tells_nothing(tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (elsewhere / "test_a.py").write_text("import pytest\n")
-    (tmp_path / "repo").mkdir()
-    (tmp_path / "repo" / "tests").symlink_to(elsewhere)
-    assert find_test_command(tmp_path / "repo") is None
-
-
-@pytest.mark.parametrize("name", REPOSITORIES)
-def test_the_test_command_is_the_one_that_the_files_tell_of(name: str, tmp_path: Path) -> None:
-    files, expected = REPOSITORIES[name]
-    for path, text in files.items():
-        target = tmp_path / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text)
-    assert find_test_command(tmp_path) == expected
-
 
 MODELS = {
     ("coder:3b", "thinker:4b"): ("coder:3b", "thinker:4b"),
@@ -150,19 +78,6 @@ def test_a_server_of_openais_api_is_found_with_what_it_needs_and_the_window_that
 def test_of_two_failures_the_one_of_the_named_protocol_is_told() -> None:
     with OllamaServer([]) as server, pytest.raises(ModelError, match="does not speak OpenAI's protocol"):
         find_server(Wanted(base_url=server.base_url, provider="openai"))
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("pyproject.toml", "tool = 1\n"), ("pyproject.toml", "x = " + "9" * 5000), ("package.json", "[1]"), ("package.json", "[" * 99_999),
-        ("package.json", '{"scripts": 1}'), ("package.json", '{"scripts": {"test": 1}}'),
-    ],
-    ids=range(6),
-)  # fmt: skip
-def test_a_project_file_of_another_shape_tells_nothing(name: str, text: str, tmp_path: Path) -> None:
-    (tmp_path / name).write_text(text)
-    assert find_test_command(tmp_path) is None
 
 
 @pytest.mark.parametrize(

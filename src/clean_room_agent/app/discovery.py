@@ -1,18 +1,13 @@
-"""Discovers how a repository runs its tests and what the model server offers, for `cra init`."""
+"""Discovers which model server there is and what it offers, for `cra init`."""
 
-import json
-import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
 
-from clean_room_agent import safe_open
 from clean_room_agent.app.model_server import open_server
-from clean_room_agent.config import load_toml
 from clean_room_agent.errors import ConfigError, ModelError
 from clean_room_agent.llm.config import ModelsConfig, Provider
 from clean_room_agent.llm.transport import ModelServer, ServedModel
@@ -36,12 +31,6 @@ NEEDED_BY: dict[str, dict[str, Any]] = {
 }
 """Settings of `[models]` that a server needs, by the name with which its self-description begins."""
 USUAL_WINDOW = 32_768
-LOCKS = (("pnpm-lock.yaml", "pnpm test"), ("yarn.lock", "yarn test"), ("package.json", "npm test"))
-MAKE_TARGET = re.compile(r"^(test|check):", re.MULTILINE)
-LOOKED_AT = 40
-"""Test files that are read to see which framework they use."""
-MAX_BYTES = 1 << 20
-"""Bytes that are read of one file."""
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
@@ -70,23 +59,6 @@ class FoundServer(Struct, frozen=True, kw_only=True):
     def open(self) -> ModelServer:
         """Open a connection to it."""
         return _open(self.models_table)
-
-
-def find_test_command(top: Path) -> str | None:
-    """The command that runs the repository's tests, judging by its files; None if they don't show it."""
-    python = next(
-        (f"{name}/bin/python" for name in (".venv", "venv") if (top / name / "bin/python").exists()),
-        "python3",
-    )
-    if _uses_pytest(top):
-        return f"{python} -m pytest -q"
-    if _uses_unittest(top):
-        return f"{python} -m unittest -v"
-    if _has_npm_test(top):
-        return next(command for name, command in LOCKS if (top / name).exists())
-    makefile = top / "Makefile"
-    found = MAKE_TARGET.search(_text(makefile))
-    return f"make {found[1]}" if found else None
 
 
 def find_server(wanted: Wanted) -> FoundServer:
@@ -186,53 +158,3 @@ def suggest_models(models: tuple[ServedModel, ...]) -> tuple[str, str] | None:
     coding = next((tag for tag in tags if "coder" in tag or "code" in tag), tags[0])
     reasoning = next((tag for tag in tags if tag != coding and "code" not in tag), coding)
     return coding, reasoning
-
-
-def _uses_pytest(top: Path) -> bool:
-    if (top / "pytest.ini").exists() or (top / "conftest.py").exists():
-        return True
-    try:
-        data = load_toml(_text(top / "pyproject.toml"))
-    except (ValueError, RecursionError):
-        data = {}
-    tools = data.get("tool")
-    if isinstance(tools, dict) and "pytest" in tools:
-        return True
-    if "[tool:pytest]" in _text(top / "setup.cfg"):
-        return True
-    tests = _python_tests(top)
-    return any("import pytest" in _text(path) for path in tests) or (
-        bool(tests) and not any("unittest" in _text(path) for path in tests)
-    )
-
-
-def _uses_unittest(top: Path) -> bool:
-    return any("unittest" in _text(path) for path in _python_tests(top))
-
-
-def _python_tests(top: Path) -> list[Path]:
-    found = [
-        path
-        for folder in (top / "tests", top / "test", top)
-        if folder.is_dir() and not folder.is_symlink()
-        for path in sorted(folder.glob("test*.py"))
-    ]
-    return [path for path in found if safe_open.is_file(path.parent, path.name)][:LOOKED_AT]
-
-
-def _has_npm_test(top: Path) -> bool:
-    try:
-        data = json.loads(_text(top / "package.json"))
-    except (ValueError, RecursionError):
-        return False
-    scripts = data.get("scripts") if isinstance(data, dict) else None
-    test = scripts.get("test") if isinstance(scripts, dict) else None
-    return isinstance(test, str) and "no test specified" not in test
-
-
-def _text(path: Path) -> str:
-    """The beginning of the regular file at `path`; "" if there is none."""
-    try:
-        return safe_open.read_bytes(path.parent, path.name, max_bytes=MAX_BYTES).decode("utf-8", "replace")
-    except OSError:
-        return ""

@@ -9,14 +9,21 @@ from msgspec import Struct
 
 from clean_room_agent.app import discovery
 from clean_room_agent.app.config_file import render_config
+from clean_room_agent.app.repository_tests import find_test_commands
 from clean_room_agent.errors import ModelError, UsageError
 from clean_room_agent.file_contents import atomic_write
+from clean_room_agent.git.repository import list_files
 from clean_room_agent.llm.config import CLOUD, Provider, is_cloud_tag
 from clean_room_agent.orchestrator.config import SandboxMode
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, working_bubblewrap
 from clean_room_agent.trust import trust
 from clean_room_agent.workspace import Workspace
 
+NO_TESTS = """\
+no tests were found here, and without any nothing shows that a task is done; --test-command may name
+- the tests, if they have unusual names
+- any command that fails where something is wrong: a build, a type checker, a script
+- python3 -m pytest -q, once there is a first test in tests/test_first.py; until then, with accept = "untested" in [testing]"""
 RESERVE = 4
 """A quarter of the window is kept for task, framing and answer."""
 
@@ -127,7 +134,7 @@ def gather(workspace: Workspace, given: Given, answers: Answers) -> dict[str, di
     window = answers.settle("--context-window", "window in tokens", given.context_window, found_window)
     reserved = given.reserved_tokens if given.reserved_tokens is not None else (window or 0) // RESERVE
     tests = answers.settle(
-        "--test-command", "test command", given.test_command, discovery.find_test_command(workspace.repo)
+        "--test-command", "test command", given.test_command, _find_tests(workspace, given, answers)
     )
     if answers.missing:
         remedy = "give" if server else "start the model server, or name it with --base-url, or give"
@@ -146,6 +153,21 @@ def gather(workspace: Workspace, given: Given, answers: Answers) -> dict[str, di
         "testing": {"test_command": tests},
         "sandbox": {"mode": _sandbox(given.sandbox, answers)},
     }
+
+
+def _find_tests(workspace: Workspace, given: Given, answers: Answers) -> str | None:
+    """The command that the repository's files show; what else they show, or that they show none, is printed."""
+    if given.test_command is not None:
+        return None
+    found = find_test_commands(workspace.repo, list_files(workspace.repo))
+    if not found:
+        answers.tell(NO_TESTS)
+        return None
+    first, *others = found
+    if others:
+        more = ", ".join(others)
+        answers.tell(f"also found: {more} (--test-command takes another, or several joined by &&)")
+    return first
 
 
 def _tell_server(server: discovery.FoundServer, answers: Answers) -> None:
