@@ -10,7 +10,7 @@ from msgspec import Struct
 from clean_room_agent.app import discovery
 from clean_room_agent.app.config_file import render_config
 from clean_room_agent.app.repository_tests import find_test_commands
-from clean_room_agent.errors import ModelError, UsageError
+from clean_room_agent.errors import ModelError, ModelNotFound, UsageError
 from clean_room_agent.file_contents import atomic_write
 from clean_room_agent.git.repository import list_files
 from clean_room_agent.llm.config import CLOUD, Provider, is_cloud_tag
@@ -111,6 +111,7 @@ def gather(workspace: Workspace, given: Given, answers: Answers) -> dict[str, di
 
     Raises:
         UsageError: something was neither given nor discovered; the message names all of it with its flags.
+        ModelNotFound: the server lacks a model that was given.
     """
     server: discovery.FoundServer | None = None
     try:
@@ -130,6 +131,8 @@ def gather(workspace: Workspace, given: Given, answers: Answers) -> dict[str, di
     tags = tuple(tag for tag in (coding, reasoning) if tag)
     for tag in (coding, reasoning):
         _refuse_forwarded(tag or "", server)
+    if server:
+        _require_given(server, given)
     found_window = discovery.find_window(server, tags) if server and tags else None
     window = answers.settle("--context-window", "window in tokens", given.context_window, found_window)
     reserved = given.reserved_tokens if given.reserved_tokens is not None else (window or 0) // RESERVE
@@ -194,6 +197,21 @@ def _refuse_forwarded(tag: str, server: discovery.FoundServer | None) -> None:
             hint="choose a model that runs on this machine; for this one, write the configuration by hand "
             "(`cra init --print` shows it), with allow_remote = true in [models]",
         )
+
+
+def _require_given(server: discovery.FoundServer, given: Given) -> None:
+    """Check that the server has the models that flags or the user's file name.
+
+    Raises:
+        ModelNotFound: it lacks one.
+    """
+    for tag in dict.fromkeys(filter(None, (given.coding, given.reasoning))):
+        try:
+            server.open().show(tag)
+        except ModelNotFound:
+            raise
+        except ModelError:
+            continue  # it does not say
 
 
 def _sandbox(given: SandboxMode | None, answers: Answers) -> SandboxMode:
