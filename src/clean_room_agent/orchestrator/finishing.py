@@ -38,11 +38,12 @@ from clean_room_agent.orchestrator.testing.deciding import Deciding
 from clean_room_agent.orchestrator.testing.gate import (
     UNTESTED,
     FinalVerdict,
+    ends_as_before,
     judge_final,
     judge_restored,
     newly_failing,
 )
-from clean_room_agent.orchestrator.testing.results import TestRun, upgrade_test_run
+from clean_room_agent.orchestrator.testing.results import TestRun, exit_without_failure, upgrade_test_run
 from clean_room_agent.paths import is_ci, is_test_configuration, is_test_module, is_test_path
 
 Kind = Literal["test", "test support", "test configuration", "CI"]
@@ -319,6 +320,8 @@ def _judge(run: Run, baseline: TestRun, given: PlanGiven) -> _Judged:
     if replaced:
         reason = f"the result replaces what the tests judge by: {'; '.join(replaced[:3])}"
         verdict = replace(verdict, complete=False, reason=reason)
+    if verdict.complete and ends_as_before(baseline, final):
+        run.recorder.note(f"the test command {exit_without_failure(final)}; it did so before the change, too")
     note_tests(run, final, "final", success=verdict.complete, newly_failing=verdict.newly_failing)
     _note_touched(run, touched, verdict)
     judged = _Judged(final=final, verdict=verdict, touched=touched)

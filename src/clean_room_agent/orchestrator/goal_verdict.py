@@ -17,7 +17,7 @@ from clean_room_agent.artifacts.evidence import FailingTest, file_part, is_of_fi
 from clean_room_agent.artifacts.goals import COMMAND_MARK, GoalOutcome, Goals, GoalSource, GoalTest
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.orchestrator.testing.gate import HOLDER, is_in, tests_below
-from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.testing.results import TestRun, missed_threshold
 
 MAX_RED = 20
 """Red tests of the repository that are kept as evidence: a task need not be about them."""
@@ -46,10 +46,12 @@ class CommandRun(Struct, frozen=True, kw_only=True):
 
 
 def repository_goals(baseline: TestRun) -> Goals:
-    """The red tests of the base; where no test is red and the command fails, the command itself."""
+    """The red tests of the base; where no test is red and the command fails, the command itself, unless it fails because too
+    little is covered by tests, which says nothing about the task.
+    """
     red = sorted(baseline.red())
     tests = tuple(_of_repository(baseline, name) for name in red)
-    if not red and baseline.end.returncode != 0:
+    if not red and baseline.end.returncode != 0 and not missed_threshold(baseline):
         command = f"{COMMAND_MARK} {baseline.command}"
         got = f"exit {baseline.end.returncode}"
         tests = (GoalTest(name=command, source=GoalSource.REPOSITORY, command=baseline.command, got=got),)

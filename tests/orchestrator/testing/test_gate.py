@@ -228,6 +228,35 @@ def test_an_exit_code_that_no_test_explains_fails() -> None:
     assert judge_step(pytest_run(returncode=2, a="passed"), pytest_run(returncode=2, a="passed")).passed
 
 
+def below(
+    run: TestRun, line: str = "ERROR: Coverage failure: total of 43 is less than fail-under=95"
+) -> TestRun:
+    """The run, at whose end too little was covered."""
+    return replace(run, end=replace(run.end, returncode=1, excerpt=f"..\n{line}\n1 passed"))
+
+
+@pytest.mark.parametrize("accept", ["all-pass", "no-new-failures"])
+def test_a_command_that_fails_as_before_though_no_test_does_keeps_nothing_from_being_complete(
+    accept: Accept,
+) -> None:
+    green, red = pytest_run(a="passed", b="passed"), pytest_run(a="failed", b="passed")
+    assert judge_final(below(green), below(green), accept).complete
+    assert judge_final(below(red), below(green), accept).complete
+    assert judge_final(
+        pytest_run(returncode=3, a="passed"), pytest_run(returncode=3, a="passed"), accept
+    ).complete
+
+
+def test_a_command_that_fails_otherwise_than_before_is_told_with_its_reason() -> None:
+    green = pytest_run(a="passed")
+    assert not judge_final(pytest_run(returncode=2, a="passed"), below(green), "all-pass").complete
+    assert not judge_final(pytest_run(a="failed"), below(green), "all-pass").complete
+    verdict = judge_final(green, below(green), "all-pass")
+    said = "the command exits with 1 though no test fails: ERROR: Coverage failure: total of 43 is less than fail-under=95"
+    assert (verdict.complete, verdict.reason) == (False, said)
+    assert judge_step(green, below(green)).reason == f"{said} (0 before)"
+
+
 def test_a_run_in_which_everything_was_skipped_completes_nothing() -> None:
     skipped = pytest_run(a="skipped")
     assert not judge_final(skipped, skipped, "all-pass").complete

@@ -1,3 +1,5 @@
+import pytest
+
 from clean_room_agent.artifacts.evidence import FailingTest, StackFrame
 from clean_room_agent.orchestrator.testing.failure_reports import MAX_LINES, error_lines, frames_of
 from clean_room_agent.orchestrator.testing.results import (
@@ -7,6 +9,7 @@ from clean_room_agent.orchestrator.testing.results import (
     CommandEnd,
     TestRun,
     evidence_of,
+    missed_threshold,
 )
 
 CHAINED = """Traceback (most recent call last):
@@ -82,3 +85,21 @@ def test_an_unread_runner_gives_the_lines_that_speak_of_errors() -> None:
         "one",
         "two",
     )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ERROR: Coverage failure: total of 43 is less than fail-under=95",
+        "FAIL Required test coverage of 95% not reached. Total coverage: 42.86%",
+        'Jest: "global" coverage threshold for lines (95%) not met: 50%',
+        "ERROR: Coverage for lines (50%) does not meet global threshold (95%)",
+        "Error: 57.14% line coverage does not meet threshold of 95%.",
+    ],
+)
+def test_a_coverage_that_is_too_low_is_known_by_its_line(line: str) -> None:
+    def ended(code: int) -> TestRun:
+        return TestRun(command="t", end=CommandEnd(returncode=code, excerpt=f"1 passed\n  {line}\nbye"))
+
+    assert missed_threshold(ended(1)) == line
+    assert not missed_threshold(ended(0))

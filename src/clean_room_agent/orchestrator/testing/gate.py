@@ -33,7 +33,7 @@ from msgspec import Struct
 
 from clean_room_agent.artifacts.evidence import UNLOADED, files_meant, group_of, is_of_file
 from clean_room_agent.orchestrator.config import Accept
-from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.testing.results import TestRun, exit_without_failure, missed_threshold
 from clean_room_agent.orchestrator.testing.test_commands import newly_replaced
 
 SHOWN_NAMES = 5
@@ -140,8 +140,8 @@ def judge_final(
     goals: Collection[str] = (),
     kept: bool = False,
 ) -> FinalVerdict:
-    """Whether the result is complete by the rule that `[testing].accept` names. all-pass: the command exits 0, no test
-    fails, and each that passed at the baseline passes. no-new-failures: nothing fails that did not fail at the
+    """Whether the result is complete by the rule that `[testing].accept` names. all-pass: the command exits 0, or as
+    at the baseline though no test failed there (a threshold of coverage), no test fails, and each that passed at the baseline passes. no-new-failures: nothing fails that did not fail at the
     baseline, and at least as many tests ran. untested: no run had a test; if one had, as all-pass. Failures of only
     flaky tests, and the exit code that they cause, do not count, but the reason names them. For a runner that cannot be
     read, exit 0 decides. `goals` are red tests that were added to show that the task is done: they do not count here, nor does
@@ -301,9 +301,19 @@ def _by_exit_code(before: TestRun, after: TestRun) -> StepVerdict:
 
 def _unexplained(before: TestRun, after: TestRun) -> str:
     """A command that fails now although no test does, because of something else that it runs; "" otherwise."""
-    if before.end.returncode == 0 and after.end.returncode != 0 and not after.red():
-        return f"the command exits with {after.end.returncode} though no test failed (0 before)"
-    return ""
+    told = exit_without_failure(after) if before.end.returncode == 0 else ""
+    return f"the command {told} (0 before)" if told else ""
+
+
+def ends_as_before(baseline: TestRun, final: TestRun) -> bool:
+    """Whether the command fails though no test does, and did so at the baseline, too: there with the same exit code, or, beside
+    red tests, because of a coverage that is too low.
+    """
+    if not exit_without_failure(final):
+        return False
+    if exit_without_failure(baseline):
+        return final.end.returncode == baseline.end.returncode
+    return bool(missed_threshold(baseline) and missed_threshold(final))
 
 
 def _lost(before: TestRun, after: TestRun, planned: Collection[str]) -> str:
@@ -319,8 +329,9 @@ def _lost(before: TestRun, after: TestRun, planned: Collection[str]) -> str:
 def _all_pass_fault(baseline: TestRun, final: TestRun, red: frozenset[str], planned: Collection[str]) -> str:
     if red:
         return f"failing: {_some(sorted(red))}"
-    if final.end.returncode != 0 and not final.red():
-        return f"the command exits with {final.end.returncode} though no test failed"
+    told = exit_without_failure(final)
+    if told and not ends_as_before(baseline, final):
+        return f"the command {told}"
     if final.report.passed == 0:
         return "no test passed: all were skipped, or expected to fail"
     return _hidden(baseline, final) or _lost(baseline, final, planned)

@@ -158,6 +158,10 @@ def merge(pairs: Iterable[tuple[str, Outcome]]) -> dict[str, Outcome]:
 MAX_TESTS = 50
 MAX_MESSAGES = 60
 MAX_FRAMES = 60
+THRESHOLD = re.compile(
+    r"coverage failure|required (?:test )?coverage|coverage\b.*\bthreshold\b", re.IGNORECASE
+)
+"""What tools say of a coverage that is too low."""
 TELLING = re.compile(r"error|fail|assert|exception|panic|cannot find|not found", re.IGNORECASE)
 
 
@@ -191,3 +195,20 @@ def telling_lines(output: str) -> list[str]:
     """The lines of `output` about errors, in order: the last `MAX_MESSAGES`, or its last 20 lines if there are none."""
     lines = [line.strip() for line in output.split("\n") if line.strip()]
     return [line for line in lines if TELLING.search(line)][-MAX_MESSAGES:] or lines[-20:]
+
+
+def missed_threshold(run: TestRun) -> str:
+    """The line of the output that says that too little is covered by tests; "" if there is none, or the command succeeds."""
+    if run.end.returncode == 0:
+        return ""
+    lines = (line.strip() for line in run.end.excerpt.split("\n"))
+    return next((line for line in lines if THRESHOLD.search(line)), "")
+
+
+def exit_without_failure(run: TestRun) -> str:
+    """How the command ends although no test fails, with the line of its output that says why; "" for any other end."""
+    report = run.report
+    if run.end.returncode == 0 or run.red() or not report.whole or report.runner == "unknown" or run.is_empty:
+        return ""
+    line = missed_threshold(run) or next(reversed(telling_lines(run.end.excerpt)), "")
+    return f"exits with {run.end.returncode} though no test fails" + (f": {line}" if line else "")
