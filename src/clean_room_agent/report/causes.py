@@ -53,7 +53,7 @@ ADVICE: Mapping[Cause, str] = {
     + WRITE_THE_PLAN,
     Cause.TESTS_RED: "`{show} --tests` has what they said; tell the model what it misses: "
     "`cra solve --resume {run} --hint TEXT`",
-    Cause.TESTS_TIMEOUT: "raise timeout in [testing], or give a quicker step_test_command",
+    Cause.TESTS_TIMEOUT: "raise timeout in [testing], or give a quicker step_test_command, or one that does not watch for changes",
     Cause.NOTHING_IN_SCOPE: "name files or functions in the task; `cra retrieve TASK` shows what is found",
 }
 BY_CODE: Mapping[str, str] = {

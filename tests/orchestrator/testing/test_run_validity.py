@@ -161,6 +161,7 @@ def test_a_command_that_hangs_before_any_edit_is_no_standard(run: Runner) -> Non
     assert str(caught.value).startswith(
         "[testing] test_command did not end within 0.3 s, before anything was changed"
     )
+    assert caught.value.hint.startswith("is it a watch mode")
     assert caught.value.hint.endswith(
         "raise timeout in [testing] above that, or let step_test_command judge by a part of them"
     )

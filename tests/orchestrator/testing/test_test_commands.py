@@ -202,6 +202,38 @@ def test_the_user_s_hash_seed_stays(tmp_path: Path) -> None:
     assert env["PYTHONHASHSEED"] == "7"
 
 
+def test_ci_is_set_unless_the_user_set_it(tmp_path: Path) -> None:
+    def value(once: bool, inherited: dict[str, str]) -> str | None:
+        env = test_commands.test_environment(inherited, tmp_path, tmp_path / "user", REPORT, once=once)
+        return env.get("CI")
+
+    assert (value(True, {}), value(True, {"CI": ""}), value(True, {"CI": "false"})) == ("1", "", "false")
+    assert value(False, {}) is None
+
+
+@pytest.mark.parametrize(
+    ("command", "package", "expected"),
+    [
+        ("npm test", None, True),
+        ("cd web && pnpm run test:unit", None, True),
+        ("node_modules/.bin/vitest", None, True),
+        ("make test", "package.json", True),
+        ("make test", "web/package.json", True),
+        ("make test", None, False),
+        ("python3 -m pytest -q", "package.json", False),
+        ("python3 -m unittest -v", "package.json", False),
+        ("python3 -m pytest -q && npm test", None, True),
+    ],
+)
+def test_runners_of_javascript_may_wait_for_changes(
+    command: str, package: str | None, expected: bool, tmp_path: Path
+) -> None:
+    if package:
+        (tmp_path / package).parent.mkdir(exist_ok=True)
+        (tmp_path / package).write_text("{}")
+    assert test_commands.may_watch(command, tmp_path) is expected
+
+
 def test_import_roots_are_the_worktree_s_and_come_first(trees: tuple[Path, Path]) -> None:
     user, worktree = trees
     (worktree / "lib").mkdir()

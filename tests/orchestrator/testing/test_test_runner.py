@@ -62,6 +62,17 @@ def test_another_command_runs_where_tests_do_and_tells_its_code_and_words(runner
     assert runner.run_apart("sleep 30")[0] == 124
 
 
+def test_a_script_that_watches_unless_ci_is_set_ends_and_that_is_told(runner: TestRunner) -> None:
+    watch = 'npm() { [ -n "$CI" ] || sleep 60; echo "CI=$CI"; }; npm test'
+    runner.config = TestingConfig(test_command=watch, timeout=20)
+    runner.inherited = {name: value for name, value in os.environ.items() if name != "CI"}
+    assert runner.run_all("baseline").end.output == "CI=1\n"
+    assert "CI=1 is set for the tests" in runner.notes[0]
+    runner.inherited = {**runner.inherited, "CI": "mine"}
+    assert runner.run_all("baseline").end.output == "CI=mine\n"
+    assert runner.notes == ()
+
+
 def told_by(*pieces: bytes) -> list[int]:
     told: list[int] = []
     reader = PercentReader(told.append)

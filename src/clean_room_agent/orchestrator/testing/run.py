@@ -139,7 +139,8 @@ def require_judging(tests: TestRun, config: TestingConfig, key: str, *, sandboxe
         quicker = "" if key == "step_test_command" else ", or let step_test_command judge by a part of them"
         raise ConfigError(
             f"[testing] {key} did not end within {config.timeout:g} s, before anything was changed: {tests.command!r}",
-            hint=f"time it by itself and raise timeout in [testing] above that{quicker}",
+            hint="is it a watch mode, which waits for changes? then give the command that runs the tests once; else time it by "
+            f"itself and raise timeout in [testing] above that{quicker}",
         )
     if tests.is_empty and config.accept != "untested":
         raise ConfigError(

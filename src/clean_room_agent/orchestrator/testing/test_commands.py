@@ -21,6 +21,11 @@ SEPARATORS = frozenset({"{", "}", "!", "if", "then", "elif", "else", "while", "u
 """Words after which a simple command begins."""
 NODE_TESTS = re.compile(r"\bnode\b[^&|;\n\"]*\s--test(?![\w-])")
 PACKAGE_SCRIPT = re.compile(r"\b(?:npm|yarn|pnpm|bun)\b")
+SCRIPTED = re.compile(
+    r"\b(?:npm|npx|pnpm|yarn|bunx?|node|deno|jest|vitest|mocha|ava|react-scripts|vue-cli-service|ng|nx|turbo|lerna)\b"
+)
+"""A program of JavaScript in a command."""
+PYTHON_TESTS = re.compile(r"\b(?:py\.test|pytest|tox|nox)\b|-m unittest\b|\bmanage\.py test\b")
 SHELL_WORD = re.compile(
     r"(?P<comment>#[^\n]*)|(?P<operator>\n|[;&|()]+)|(?P<space>[^\S\n]+)"
     r"|(?P<word>(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.|[^\s;&|()'\"\\])+)|(?P<unclosed>.)",
@@ -107,6 +112,16 @@ def runs_node_tests(command: str, package: str) -> bool:
     """
     texts = (command, package) if PACKAGE_SCRIPT.search(command) else (command,)
     return any(NODE_TESTS.search(text) and "--test-reporter" not in text for text in texts)
+
+
+def may_watch(command: str, root: Path) -> bool:
+    """Whether the command, run in `root`, may start a runner of JavaScript: many of these wait for changes, without an end,
+    unless the variable CI is set. Python's runners do not, and with CI some skip tests and print differences in full.
+    """
+    if SCRIPTED.search(command):
+        return True
+    packages = (root / "package.json", *root.glob("*/package.json"))
+    return not PYTHON_TESTS.search(command) and any(package.is_file() for package in packages)
 
 
 class ShellWord(Struct, frozen=True, kw_only=True):
@@ -318,6 +333,7 @@ def test_environment(
     node_tests: bool = False,  # noqa: PT028 - no test
     traced: bool = False,  # noqa: PT028
     observed: str = "",  # noqa: PT028
+    once: bool = False,  # noqa: PT028
 ) -> dict[str, str]:
     """The environment for tests in `worktree`, a copy of `repo_top`, made from `inherited`.
 
@@ -325,7 +341,8 @@ def test_environment(
     `report`; jest, vitest and mocha leave theirs beside it, and, with `node_tests`, Node's own runner; `traced` has what the tests depend on recorded, `observed` (JSON)
     the functions that they run; PATH and VIRTUAL_ENV that point into the user's tree point into the worktree where the same is there; no
     bytecode is written (a retry within a second could be taken for the attempt before it); hashes of strings are the
-    same in each run unless the user set otherwise, so that messages are.
+    same in each run unless the user set otherwise, so that messages are; with `once`, CI is set likewise, so that no runner
+    waits for changes.
     """
     env = {name: value for name, value in inherited.items() if not name.startswith(DROPPED)}
     roots = import_roots(inherited, worktree, repo_top)
@@ -341,6 +358,8 @@ def test_environment(
     env["NODE_OPTIONS"] = " ".join(filter(None, (env.get("NODE_OPTIONS", ""), *_node_options(node_tests))))
     env["PYTHONDONTWRITEBYTECODE"] = "1"
     env.setdefault("PYTHONHASHSEED", "0")
+    if once:
+        env.setdefault("CI", "1")
     if "PATH" in env:
         env["PATH"] = ":".join(_moved(entry, worktree, repo_top) for entry in env["PATH"].split(":"))
     if "VIRTUAL_ENV" in env:

@@ -18,7 +18,7 @@ from clean_room_agent.orchestrator.testing.ignored_folders import Copies, copy_i
 from clean_room_agent.orchestrator.testing.output import normalise
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.run import rerun_command, run_tests
-from clean_room_agent.orchestrator.testing.test_commands import runs_node_tests, test_environment
+from clean_room_agent.orchestrator.testing.test_commands import may_watch, runs_node_tests, test_environment
 
 if TYPE_CHECKING:  # only a run that has a sandbox pays for it
     from clean_room_agent.sandbox.bubblewrap import Sandbox
@@ -47,6 +47,9 @@ class PercentReader:
 
 
 BASELINE = "baseline"
+CI_NOTE = (
+    "CI=1 is set for the tests, so that their runner does not wait for changes; a CI of your own is kept"
+)
 MAX_PACKAGE = 1_000_000
 """Bytes of package.json that are read."""
 
@@ -148,6 +151,12 @@ class TestRunner(Struct, kw_only=True):
     def commands(self) -> tuple[str, ...]:
         """The commands that judge."""
         return tuple(filter(None, (self.config.test_command, self.config.step_test_command)))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know about how the commands run."""
+        sets_ci = "CI" not in self.inherited and any(may_watch(one, self.root) for one in self.commands)
+        return (CI_NOTE,) if sets_ci else ()
 
     @property
     def step_is_full(self) -> bool:
@@ -275,6 +284,7 @@ class TestRunner(Struct, kw_only=True):
             node_tests=runs_node_tests(command, package),
             traced=traced,
             observed="" if asked is None else asked(str(stands_at)),
+            once=may_watch(command, self.root),
         )
 
 

@@ -347,7 +347,7 @@ class WorktreePool:
             sandbox=sandbox_setup.sandbox,
             timed=self._timed,
         )
-        return runner, tuple(notes)
+        return runner, (*notes, *runner.notes)
 
     def _remove(self, worktree: Worktree, report: Path) -> None:
         with self._interrupts.closing():
