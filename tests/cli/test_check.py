@@ -249,6 +249,7 @@ def test_a_module_that_tests_lack_is_named_with_a_remedy(till: Project) -> None:
         ("no-such-program", 60.0, "cannot be started"),
         ("sleep 30", 1.0, "did not end within 1 s"),
         ("python3 -m unittest discover -p none.py", 60.0, "finds no tests"),
+        ("echo hi", 60.0, "exits with 0, and no test is seen to run: hi"),
     ],
 )
 def test_tests_that_cannot_judge_say_what_to_set(

@@ -4,6 +4,7 @@ import os
 import re
 from pathlib import Path
 
+from testing.repositories import git, write
 from testing.runs.solving import MENDED_MONEY, Project, edit, make_project
 
 from clean_room_agent.execute.implement import IMPLEMENT
@@ -112,3 +113,15 @@ def test_a_test_command_that_cannot_be_started_is_said_before_a_model_is_asked(t
     assert told.recorded.ending[1].startswith(message)
     assert told.recorded.calls == ()
     assert told.recorded.tests("baseline").exit_code == 127
+
+
+def test_a_generated_file_that_the_copy_lacks_is_said_before_a_model_is_asked(till: Project) -> None:
+    """`tests/orchestrator/testing/test_missing_modules.py` has other modules that are missing."""
+    write(till.top, {".gitignore": "_version.py\n", "till/__init__.py": "from till._version import v\n"})
+    git(till.top, "add", "-A")
+    write(till.top, {"till/_version.py": "v = 1\n"})
+    told = till.solve_scripted({})
+    assert (told.code, told.traces, told.recorded.calls) == (2, {}, ())
+    assert "no test can be imported: ModuleNotFoundError: No module named 'till._version'" in told.err
+    assert "(till/__init__.py, line 1)" in told.err
+    assert "put into .worktreeinclude, a line each: till/_version.py" in told.err

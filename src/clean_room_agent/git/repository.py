@@ -254,6 +254,20 @@ def list_files(top: Path) -> tuple[str, ...]:
     return tuple(sorted(path for path in set(_list_paths(top)[0]) if _is_regular(top, path)))
 
 
+def list_ignored(top: Path, suffixes: tuple[str, ...]) -> tuple[str, ...]:
+    """The regular files that git ignores and whose names end in one of `suffixes`, outside of generated folders, sorted."""
+    wanted = [f":(top,glob)**/*{suffix}" for suffix in suffixes]
+    passed_over = [
+        f":(top,exclude,glob)**/{name}/**" for name in ("node_modules", ".venv", "venv", "__pycache__")
+    ]
+    which = ("-z", "--others", "--ignored", "--exclude-standard", "--", *wanted, *passed_over)
+    listed = names(git("--no-literal-pathspecs", "ls-files", *which, cwd=top))
+    if not listed:
+        return ()
+    kept, _ = split_generated(str(top), names(git("ls-files", "-z", "--cached", cwd=top)), listed)
+    return tuple(sorted(path for path in set(kept) if _is_regular(top, path)))
+
+
 def list_others(top: Path) -> dict[str, str]:
     """What git lists that is not for edits, by path: a link, a submodule (any other repository), a file that git converts."""
     listing = list_work_tree(top)

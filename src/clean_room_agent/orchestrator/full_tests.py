@@ -7,6 +7,7 @@ from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.db.raw.passes import ValidationKind, ValidationRow
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.orchestrator.run import Run
+from clean_room_agent.orchestrator.testing.missing_modules import require_imports
 from clean_room_agent.orchestrator.testing.python_reports import read_test_log
 from clean_room_agent.orchestrator.testing.results import RED, TestRun, upgrade_test_run
 from clean_room_agent.orchestrator.testing.run import has_started, passed_again, require_judging, unstable
@@ -16,8 +17,8 @@ def run_baseline(run: Run) -> TestRun:
     """Run the full tests before any edit; what fails here is evidence, and the standard for all that follows.
 
     Raises:
-        ConfigError: a test command cannot be started, does not finish in time or finds no tests, so that nothing could
-            be judged.
+        ConfigError: a test command cannot be started, does not finish in time or finds no tests, or no test can be imported for
+            want of what no edit can make good, so that nothing could be judged.
     """
     runner, task_id = run.tests, run.task.task_id
     sandboxed = runner.sandbox is not None
@@ -27,6 +28,7 @@ def run_baseline(run: Run) -> TestRun:
         found = _completed(run, runner.run_all("baseline"), further)
         try:
             require_judging(found, runner.config, "test_command", sandboxed=sandboxed)
+            require_imports(found, runner.tree.repo_top, "test_command", run.task.description)
         except ConfigError:
             note_tests(run, found, "baseline", success=False)
             raise

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from clean_room_agent.artifacts.evidence import FailingTest, StackFrame, files_meant, is_of_file
 from clean_room_agent.artifacts.names import quoted
-from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.testing.results import RED, TestRun
 
 ERROR = re.compile(
     r"^(?:E\s+|\[?\w* ?error\]?:? +)?(?P<error>(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Exit|Warning|Interrupt)(?::.*)?)$",
@@ -29,6 +29,11 @@ PLACE = re.compile(
 )
 """Where a parser stopped."""
 UNPARSED = re.compile(r"\b(?:SyntaxError|IndentationError|TabError)\b")
+ABSENT = re.compile(
+    r"No module named '(?P<module>[\w.]+)'|cannot import name '(?P<name>\w+)' from '(?P<package>[\w.]+)'"
+    r"|(?:Cannot find (?:module|package)|Failed to resolve import|Does the file exist\W+) ?['\"](?P<script>[^'\"\n]+)"
+)
+"""What is said of a module that is not there."""
 FOREIGN = re.compile(r"(?:^|/)(?:site-packages|node_modules)/")
 MAX_ERROR = 300
 MAX_FILES = 3
@@ -57,6 +62,25 @@ def broken_import(before: TestRun, after: TestRun, newly_failing: Sequence[str])
     return (
         _in_words(error, FailingTest(name="", path=frame.path, line=frame.line), after, []) if error else ""
     )
+
+
+def nothing_loads(run: TestRun) -> tuple[str, str, int]:
+    """Of a run in which no test ran as no file of tests could be imported: the first error, and its file and line (0: unknown).
+    Empty for any other run.
+    """
+    outcomes, excerpt = run.report.outcomes, run.end.excerpt
+    if outcomes and all(outcome in RED and is_of_file(name) for name, outcome in outcomes.items()):
+        failing = next(iter(run.failing), FailingTest(name=next(iter(outcomes))))
+        error = _error_or_absence(failing.message) or _error_or_absence(excerpt)
+        return error or "a file of tests cannot be loaded", *_place(error, failing, run)
+    is_broken = not outcomes and not run.end.timed_out and run.end.returncode != 0
+    error = _error_or_absence(excerpt) if is_broken else ""
+    return (error, *_place(error, FailingTest(name=""), run)) if ABSENT.search(error) else ("", "", 0)
+
+
+def _error_or_absence(text: str) -> str:
+    absent = (line for line in text.split("\n") if ABSENT.search(line))
+    return _error(text) or " ".join(next(absent, "").split())[:MAX_ERROR]
 
 
 def _error(text: str) -> str:
