@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testing.repositories import init_repository, write
+from testing.repositories import git, init_repository, write
 from testing.servers.ollama_server import OllamaServer
 from testing.servers.openai_server import OpenAiServer
 
-from clean_room_agent.app.new_config import Given, gather, given_values, trust_workspace
+from clean_room_agent.app.new_config import Given, gather, given_values, offer_ignored, trust_workspace
 from clean_room_agent.errors import ModelNotFound, UsageError
+from clean_room_agent.git.repository import open_repository
+from clean_room_agent.git.worktree import included_files
 from clean_room_agent.workspace import Workspace
 
 NOWHERE = "http://127.0.0.1:1"
@@ -54,9 +56,8 @@ def test_there_must_be_a_folder_to_trust(tmp_path: Path) -> None:
 class Consent:
     """Whoever takes what was found, and keeps what is told."""
 
-    asks = False
-
-    def __init__(self) -> None:
+    def __init__(self, *, asks: bool = False) -> None:
+        self.asks = asks
         self.missing: list[str] = []
         self.found_more = False
         self.told: list[str] = []
@@ -97,6 +98,30 @@ def test_where_there_are_no_tests_it_is_told_what_can_be_done(tmp_path: Path) ->
     told = "\n".join(answers.told)
     assert "no tests were found here" in told
     assert 'accept = "untested"' in told
+
+
+GENERATED = {
+    ".gitignore": "_v.py\nmade*\n",
+    "p/__init__.py": "from ._v import v\n",
+    "p/_v.py": "v = 1\n",
+    "a.js": "require('./made [1].js')\n",
+    "made [1].js": "",
+}
+
+
+def test_ignored_files_that_code_imports_are_offered_to_a_person_alone(tmp_path: Path) -> None:
+    write(init_repository(tmp_path), GENERATED)
+    workspace, answers, include = Workspace(repo=tmp_path), Consent(), tmp_path / ".worktreeinclude"
+    offer_ignored(workspace, answers)
+    assert not include.exists()
+    assert "put into .worktreeinclude, a line each: made [1].js, p/_v.py" in answers.told[-1]
+    include.write_text("mine")
+    offer_ignored(workspace, Consent(asks=True))
+    offer_ignored(workspace, Consent(asks=True))
+    assert include.read_text() == "mine\n/made \\[1\\].js\n/p/_v.py\n"
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-qm", "Begin")
+    assert included_files(open_repository(tmp_path)) == ("made [1].js", "p/_v.py")
 
 
 @pytest.mark.parametrize("kind", [OllamaServer, OpenAiServer])

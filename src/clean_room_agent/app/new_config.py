@@ -1,6 +1,7 @@
 """Gathers the values of a new configuration (from flags, discovery and the user), and writes the file."""
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -13,8 +14,10 @@ from clean_room_agent.app.repository_tests import find_test_commands
 from clean_room_agent.errors import ModelError, ModelNotFound, UsageError
 from clean_room_agent.file_contents import atomic_write
 from clean_room_agent.git.repository import list_files
+from clean_room_agent.git.worktree import INCLUDE_FILE
 from clean_room_agent.llm.config import CLOUD, Provider, is_cloud_tag
 from clean_room_agent.orchestrator.config import SandboxMode
+from clean_room_agent.orchestrator.testing.missing_modules import ignored_imports, include_remedy
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, working_bubblewrap
 from clean_room_agent.trust import trust
 from clean_room_agent.workspace import Workspace
@@ -24,6 +27,8 @@ no tests were found here, and without any nothing shows that a task is done; --t
 - the tests, if they have unusual names
 - any command that fails where something is wrong: a build, a type checker, a script
 - python3 -m pytest -q, once there is a first test in tests/test_first.py; until then, with accept = "untested" in [testing]"""
+PATTERN_SIGNS = re.compile(r"[\\*?\[\]]| \Z")
+"""What has a meaning in a pattern of .gitignore."""
 RESERVE = 4
 """A quarter of the window is kept for task, framing and answer."""
 
@@ -234,6 +239,25 @@ def _unseen(wanted: discovery.Wanted) -> dict[str, Any]:
     usual = next(url for known, url in discovery.USUAL_PLACES if known == provider)
     table = {"provider": provider, "base_url": wanted.base_url or usual}
     return table | ({"api_key_env": wanted.api_key_env} if wanted.api_key_env else {})
+
+
+def offer_ignored(workspace: Workspace, answers: Answers) -> None:
+    """Name the ignored files that code imports, which tests lack; a person at the terminal may have them written into
+    `.worktreeinclude`.
+    """
+    needed = ignored_imports(workspace.repo)
+    if not needed:
+        return
+    file = workspace.repo / INCLUDE_FILE
+    named = f"name {', '.join(needed)} in {INCLUDE_FILE}: git ignores them, code here imports them, and tests would lack them"
+    if not answers.asks or file.is_symlink() or not answers.agrees(named):
+        answers.tell(include_remedy(needed))
+        return
+    old = file.read_text(encoding="utf-8", errors="surrogateescape") if file.exists() else ""
+    lines = "".join("/" + PATTERN_SIGNS.sub(r"\\\g<0>", path) + "\n" for path in needed)
+    begin = old if not old or old.endswith("\n") else f"{old}\n"
+    atomic_write(file, (begin + lines).encode("utf-8", "surrogateescape"))
+    answers.tell(f"{file}: {len(needed)} added")
 
 
 def write_config(

@@ -8,7 +8,7 @@ import click
 
 from clean_room_agent.app import discovery, wiring
 from clean_room_agent.app.config_file import render_config
-from clean_room_agent.app.new_config import gather, given_values, trust_workspace, write_config
+from clean_room_agent.app.new_config import gather, given_values, offer_ignored, trust_workspace, write_config
 from clean_room_agent.app.settings import read_user_config, user_config_file
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.views.init import Answers, try_tests
@@ -102,6 +102,7 @@ def command(
     output.answer(f"wrote {workspace.config}")
     if below:
         output.answer(f"values from {user_config_file()} are in it as comments, since they apply anyway")
+    offer_ignored(workspace, answers)
     if answers.asks and click.confirm("run the tests once, as a run would?", default=True, err=True):
         try_tests(workspace)
     output.answer('next: cra check, cra check --tests, then cra solve "what to change"')

@@ -254,16 +254,21 @@ def list_files(top: Path) -> tuple[str, ...]:
     return tuple(sorted(path for path in set(_list_paths(top)[0]) if _is_regular(top, path)))
 
 
-def list_ignored(top: Path, suffixes: tuple[str, ...]) -> tuple[str, ...]:
-    """The regular files that git ignores and whose names end in one of `suffixes`, outside of generated folders, sorted."""
+def list_ignored(top: Path, suffixes: tuple[str, ...], *, besides: str) -> tuple[str, ...]:
+    """The regular files that git ignores and whose names end in one of `suffixes`, outside of generated folders, sorted; without
+    those that the patterns in the file `besides` match, if there is one.
+    """
     wanted = [f":(top,glob)**/*{suffix}" for suffix in suffixes]
-    passed_over = [
+    skipped = [
         f":(top,exclude,glob)**/{name}/**" for name in ("node_modules", ".venv", "venv", "__pycache__")
     ]
-    which = ("-z", "--others", "--ignored", "--exclude-standard", "--", *wanted, *passed_over)
-    listed = names(git("--no-literal-pathspecs", "ls-files", *which, cwd=top))
+    others = ("--no-literal-pathspecs", "ls-files", "-z", "--others", "--ignored")
+    listed = names(git(*others, "--exclude-standard", "--", *wanted, *skipped, cwd=top))
     if not listed:
         return ()
+    if (top / besides).is_file():
+        known = set(names(git(*others, f"--exclude-from={besides}", "--", *wanted, *skipped, cwd=top)))
+        listed = tuple(path for path in listed if path not in known)
     kept, _ = split_generated(str(top), names(git("ls-files", "-z", "--cached", cwd=top)), listed)
     return tuple(sorted(path for path in set(kept) if _is_regular(top, path)))
 

@@ -17,7 +17,7 @@ from clean_room_agent.git.repository import list_files, list_ignored
 from clean_room_agent.git.worktree import INCLUDE_FILE
 from clean_room_agent.orchestrator.testing.broken_imports import ABSENT, nothing_loads
 from clean_room_agent.orchestrator.testing.results import TestRun
-from clean_room_agent.paths import is_secret_name, is_test_path, matches_glob
+from clean_room_agent.paths import is_secret_name, is_test_path
 
 PYTHON = (".py", ".so")
 SCRIPTS = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json", ".node")
@@ -51,13 +51,8 @@ def ignored_imports(top: Path) -> tuple[str, ...]:
     """The ignored files below `top` that code which git does not ignore imports, and that `.worktreeinclude` does not name;
     sorted, and none that may hold secrets.
     """
-    included = _text(top, INCLUDE_FILE).splitlines()
-    patterns = tuple(line.strip() for line in included if line.strip() and not line.startswith(("#", "!")))
-    ignored = {
-        path
-        for path in list_ignored(top, (*PYTHON, *SCRIPTS))
-        if not is_secret_name(path) and not matches_glob(path, patterns)
-    }
+    listed = list_ignored(top, (*PYTHON, *SCRIPTS), besides=INCLUDE_FILE)
+    ignored = {path for path in listed if not is_secret_name(path)}
     if not ignored:
         return ()
     stems = re.compile("|".join(sorted({re.escape(module_name(path)) for path in ignored})))
