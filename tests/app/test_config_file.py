@@ -1,4 +1,4 @@
-"""The configuration that `cra init` writes: every key, each with its comment, and it loads again."""
+"""The configuration that `cra init` writes: what is needed, with comments; and that with every key. Both load again."""
 
 import tomllib
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clean_room_agent.app.config_file import render_config
+from clean_room_agent.app.config_file import render_config, render_whole_config
 from clean_room_agent.app.settings import TABLES, Overrides, Settings, load_settings
 from clean_room_agent.config import ConfigSlice, keys_of, load_slice
 from clean_room_agent.errors import ConfigError, UsageError
@@ -67,14 +67,14 @@ def test_a_free_table_may_hold_tables(extra: dict[str, Any], tmp_path: Path) -> 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_every_key_stands_in_the_file_even_where_it_has_no_value(table: str) -> None:
-    text = render_config(VALUES)
+    text = render_whole_config()
     missing = [key for key in keys(TABLES[table]) if key not in text]
     assert not missing
 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_every_key_has_its_comment(table: str) -> None:
-    text = " ".join(render_config(VALUES).replace("\n#", " ").split())
+    text = " ".join(render_whole_config().replace("\n#", " ").split())
     for key, about in keys_of(TABLES[table]).items():
         described = about.description
         assert described, f"[{table}] {key} has no description"
@@ -82,11 +82,37 @@ def test_every_key_has_its_comment(table: str) -> None:
 
 
 def test_a_file_without_any_value_is_still_toml() -> None:
-    assert set(tomllib.loads(render_config({}))) == set(TABLES)
+    assert set(tomllib.loads(render_whole_config())) == set(TABLES)
+    assert set(tomllib.loads(render_config({}))) == {"models", "budget", "solve", "testing"}
+
+
+def test_only_what_is_required_or_differs_is_written() -> None:
+    given = {
+        **VALUES,
+        "models": {**VALUES["models"], "provider": "ollama", "parallel": 3, "temperature": {"coding": 0.0}},
+        "sandbox": {"mode": "bwrap"},
+        "worktree": {"link": [".venv", "venv", "node_modules"]},
+    }
+    assert tomllib.loads(render_config(given)) == {
+        **VALUES,
+        "models": {**VALUES["models"], "parallel": 3},
+        "sandbox": {"mode": "bwrap"},
+    }
+    text = render_config(given)
+    assert next(line for line in text.splitlines() if "parallel" in line).partition("# ")[2]
+
+
+def test_a_default_is_written_where_the_user_s_own_file_has_another_value() -> None:
+    given = {**VALUES, "models": {**VALUES["models"], "parallel": 2, "retries": 5}}
+    below = {"models": {"parallel": 7, "retries": 5, "coding": "coder:3b"}}
+    text = render_config(given, below)
+    written = tomllib.loads(text)["models"]
+    assert (written["parallel"], "retries" in written, "coding" in written) == (2, False, False)
+    assert '# coding = "coder:3b"' in text
 
 
 def test_an_unknown_key_names_the_one_that_was_meant(written: Path) -> None:
-    written.write_text(written.read_text().replace("\nparallel =", "\nparalel ="))
+    written.write_text(written.read_text().replace("\n[models]", "\n[models]\nparalel = 2"))
     with pytest.raises(ConfigError) as caught:
         load(written)
     assert "[models] paralel: unknown key (did you mean 'parallel'?)" in caught.value.message

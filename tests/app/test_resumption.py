@@ -123,6 +123,16 @@ def test_what_is_configured_differently_is_told_in_words() -> None:
     assert changes_since(then, now, source="config.toml") == ("[solve] max_attempts: was 3, is 5",)
 
 
+def test_a_default_that_is_written_out_is_no_difference() -> None:
+    then, now = (
+        {"solve": {"samples": 1}},
+        {"edit": {}, "worktree": {"link": [".venv", "venv", "node_modules"]}},
+    )
+    assert changes_since(then, now, source="config.toml") == ()
+    now = {"solve": {"samples": 4}}
+    assert changes_since({}, now, source="config.toml") == ("[solve] samples: was 1, is 4",)
+
+
 def test_another_test_command_cannot_judge_what_is_done() -> None:
     then, now = {"testing": {"test_command": "pytest"}}, {"testing": {"test_command": "tox"}}
     with pytest.raises(ConfigError, match=r"test_command was 'pytest' when the run began and is 'tox' now"):

@@ -26,7 +26,7 @@ Source = Literal["default", "user", "repository", "not set"]
 CONFIG_HINT = "let XDG_CONFIG_HOME name a folder that can be written"
 USER_HEADER = """\
 # For all repositories of this user; what a repository's own .clean_room/config.toml overrides it.
-# `cra init --print` shows every key with its comment.
+# `cra config` shows every key with what it is for.
 """
 
 
@@ -259,9 +259,10 @@ def edited(text: str, tables: list[str], name: str, value: Any) -> str:
         document: Any = tomlkit.parse(text)
         wanted = parse_toml(text)
         at, plain = document, wanted
+        is_new = False
         for table in tables:
             if table not in at:
-                at[table] = tomlkit.table()
+                at[table], is_new = tomlkit.table(), True
             at, plain = at[table], plain.setdefault(table, {})
         after: str | None
         if value is None:
@@ -274,7 +275,9 @@ def edited(text: str, tables: list[str], name: str, value: Any) -> str:
             after = None if was_there else _over_comment(text, ".".join(tables), name, line)
             if after is None:
                 at[name] = value
-                after = document.as_string()
+                if is_new:
+                    at.add(tomlkit.nl())
+                after = document.as_string().rstrip("\n") + "\n" if is_new else document.as_string()
         assert after is not None
         after.encode()
         found = parse_toml(after)

@@ -7,11 +7,13 @@ from typing import Any
 
 from msgspec import structs
 
-from clean_room_agent.app.settings import Overrides
+from clean_room_agent.app.config_values import plain_value
+from clean_room_agent.app.settings import TABLES, Overrides
 from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence
 from clean_room_agent.artifacts.names import relative_pass, short_id
 from clean_room_agent.artifacts.outcomes import WHOLE, EventKind, RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan, PartPlan
+from clean_room_agent.config import keys_of
 from clean_room_agent.db.raw.runs import OrchestratorRunRow, get_orchestrator_run, list_events
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import ConfigError, UsageError
@@ -112,7 +114,14 @@ def changes_since(then: Mapping[str, Any], now: Mapping[str, Any], *, source: st
 
 
 def _flat(config: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
-    return {
+    """The values by table and key, with the defaults of those that are not set."""
+    defaults = {
+        (table, key.name): plain_value(key.default)
+        for table, kind in TABLES.items()
+        for key in keys_of(kind).values()
+        if key.table is None
+    }
+    return defaults | {
         (table, key): value
         for table, values in config.items()
         for key, value in (values.items() if isinstance(values, dict) else [("", values)])

@@ -23,7 +23,7 @@ A value comes from the repository's .clean_room/config.toml, else from your own 
 provides nothing but the server's key, in the variable that models.api_key_env names.
 
 \b
-cra config                                    every value, and where it comes from
+cra config                                    every value, where it comes from, and what it is for
 cra config get models.coding
 cra config set models.coding qwen2.5-coder:7b
 cra config set --user models.base_url http://127.0.0.1:8080
@@ -41,7 +41,7 @@ user_option = click.option("--user", is_flag=True, help="In your own file, for a
 def command(context: click.Context, repo: Path, as_json: bool) -> int:
     """The command."""
     if context.invoked_subcommand is None:
-        return show(list_values(workspace_or_none(repo)), as_json=as_json, sources=True)
+        return show(list_values(workspace_or_none(repo)), as_json=as_json, sources=True, described=True)
     return 0
 
 

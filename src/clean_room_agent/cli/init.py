@@ -1,4 +1,4 @@
-"""`cra init`: find the model server and the tests, and write a complete, commented configuration."""
+"""`cra init`: find the model server and the tests, and write a commented configuration with what the repository needs."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import get_args
 import click
 
 from clean_room_agent.app import discovery, wiring
-from clean_room_agent.app.config_file import render_config
+from clean_room_agent.app.config_file import render_whole_config
 from clean_room_agent.app.new_config import gather, given_values, offer_ignored, trust_workspace, write_config
 from clean_room_agent.app.settings import read_user_config, user_config_file
 from clean_room_agent.cli import options, output
@@ -76,7 +76,7 @@ def command(
 ) -> int:
     """Write .clean_room/config.toml for REPO (the current folder by default)."""
     if print_only:
-        output.answer(render_config({}))
+        output.answer(render_whole_config())
         return 0
     if trust:
         return _trust(Workspace(repo=find_top((path or repo).absolute())))
@@ -101,7 +101,9 @@ def command(
     write_config(workspace, values, below)
     output.answer(f"wrote {workspace.config}")
     if below:
-        output.answer(f"values from {user_config_file()} are in it as comments, since they apply anyway")
+        output.answer(
+            f"values from {user_config_file()} are not in it, or as comments, since they apply anyway"
+        )
     offer_ignored(workspace, answers)
     if answers.asks and click.confirm("run the tests once, as a run would?", default=True, err=True):
         try_tests(workspace)

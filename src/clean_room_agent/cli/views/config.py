@@ -37,11 +37,14 @@ def as_object(values: tuple[ConfiguredValue, ...]) -> dict[str, Any]:
     return {each.key: {"value": each.value, "source": each.source} for each in values}
 
 
-def show(values: tuple[ConfiguredValue, ...], *, as_json: bool, sources: bool) -> int:
-    """Print values, with the source of each if `sources`; returns the exit code."""
+def show(
+    values: tuple[ConfiguredValue, ...], *, as_json: bool, sources: bool, described: bool = False
+) -> int:
+    """Print values, with the source of each if `sources`, and below it what it is for if `described`; returns the exit code."""
     if as_json:
         output.answer_json(as_object(values))
         return 0
+    from rich.padding import Padding
     from rich.text import Text
 
     with paged() as console:
@@ -58,6 +61,8 @@ def show(values: tuple[ConfiguredValue, ...], *, as_json: bool, sources: bool) -
                 )
                 line.append(note, style=COLOURS[each.source])
             console.print(line, highlight=False, soft_wrap=True)
+            if described and each.description:
+                console.print(Padding(Text(each.description, style="dim"), (0, 0, 0, 4), expand=False))
     return 0
 
 
