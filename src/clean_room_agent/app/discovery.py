@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from clean_room_agent.app.model_server import open_server
-from clean_room_agent.errors import ConfigError, ModelError
+from clean_room_agent.errors import ConfigError, ModelError, ModelNotFound
 from clean_room_agent.llm.config import ModelsConfig, Provider
 from clean_room_agent.llm.transport import ModelServer, ServedModel
 
@@ -91,6 +91,20 @@ def find_server(wanted: Wanted) -> FoundServer:
                 models=models,
             )
     raise failed[0]
+
+
+def require_model(server: FoundServer, tag: str) -> None:
+    """Check that the server has the model, unless it does not say.
+
+    Raises:
+        ModelNotFound: it lacks it.
+    """
+    try:
+        server.open().show(tag)
+    except ModelNotFound:
+        raise
+    except ModelError:
+        pass
 
 
 def find_window(server: FoundServer, tags: tuple[str, ...]) -> int | None:

@@ -8,10 +8,11 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from clean_room_agent import safe_open
 from clean_room_agent.app import discovery
 from clean_room_agent.app.config_file import render_config
 from clean_room_agent.app.repository_tests import find_test_commands
-from clean_room_agent.errors import ModelError, ModelNotFound, UsageError
+from clean_room_agent.errors import ModelError, UsageError
 from clean_room_agent.file_contents import atomic_write
 from clean_room_agent.git.repository import list_files
 from clean_room_agent.git.worktree import INCLUDE_FILE
@@ -136,8 +137,8 @@ def gather(workspace: Workspace, given: Given, answers: Answers) -> dict[str, di
     tags = tuple(tag for tag in (coding, reasoning) if tag)
     for tag in (coding, reasoning):
         _refuse_forwarded(tag or "", server)
-    if server:
-        _require_given(server, given)
+        if server and tag and tag in {given.coding, given.reasoning}:
+            discovery.require_model(server, tag)
     found_window = discovery.find_window(server, tags) if server and tags else None
     window = answers.settle("--context-window", "window in tokens", given.context_window, found_window)
     reserved = given.reserved_tokens if given.reserved_tokens is not None else (window or 0) // RESERVE
@@ -204,21 +205,6 @@ def _refuse_forwarded(tag: str, server: discovery.FoundServer | None) -> None:
         )
 
 
-def _require_given(server: discovery.FoundServer, given: Given) -> None:
-    """Check that the server has the models that flags or the user's file name.
-
-    Raises:
-        ModelNotFound: it lacks one.
-    """
-    for tag in dict.fromkeys(filter(None, (given.coding, given.reasoning))):
-        try:
-            server.open().show(tag)
-        except ModelNotFound:
-            raise
-        except ModelError:
-            continue  # it does not say
-
-
 def _sandbox(given: SandboxMode | None, answers: Answers) -> SandboxMode:
     """The given mode; else "bwrap" if bubblewrap works; else "none" if the user agrees; else "auto", which decides at
     each run.
@@ -253,10 +239,10 @@ def offer_ignored(workspace: Workspace, answers: Answers) -> None:
     if not answers.asks or file.is_symlink() or not answers.agrees(named):
         answers.tell(include_remedy(needed))
         return
-    old = file.read_text(encoding="utf-8", errors="surrogateescape") if file.exists() else ""
+    old = safe_open.read_bytes(workspace.repo, INCLUDE_FILE) if file.exists() else b""
     lines = "".join("/" + PATTERN_SIGNS.sub(r"\\\g<0>", path) + "\n" for path in needed)
-    begin = old if not old or old.endswith("\n") else f"{old}\n"
-    atomic_write(file, (begin + lines).encode("utf-8", "surrogateescape"))
+    begin = old if not old or old.endswith(b"\n") else old + b"\n"
+    atomic_write(file, begin + os.fsencode(lines))
     answers.tell(f"{file}: {len(needed)} added")
 
 

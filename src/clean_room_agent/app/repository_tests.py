@@ -191,7 +191,7 @@ def _hatch_script(files: _Files) -> str:
         own = load_toml(files.text("hatch.toml"))
     except (ValueError, RecursionError):
         own = {}
-    environments = as_object((as_object(files.tools.get("hatch")) | own).get("envs"))
+    environments = as_object({**as_object(files.tools.get("hatch")), **own}.get("envs"))
     for name, table in sorted(environments.items(), key=lambda entry: entry[0] != "default"):
         if "test" in as_object(as_object(table).get("scripts")):
             return "hatch run test" if name == "default" else f"hatch run {name}:test"

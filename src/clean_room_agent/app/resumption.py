@@ -7,7 +7,6 @@ from typing import Any
 
 from msgspec import structs
 
-from clean_room_agent.app.config_values import plain_value
 from clean_room_agent.app.settings import TABLES, Overrides
 from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence
 from clean_room_agent.artifacts.names import relative_pass, short_id
@@ -116,7 +115,7 @@ def changes_since(then: Mapping[str, Any], now: Mapping[str, Any], *, source: st
 def _flat(config: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
     """The values by table and key, with the defaults of those that are not set."""
     defaults = {
-        (table, key.name): plain_value(key.default)
+        (table, key.name): json.loads(json.dumps(key.default, default=str))
         for table, kind in TABLES.items()
         for key in keys_of(kind).values()
         if key.table is None

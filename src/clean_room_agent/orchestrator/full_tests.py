@@ -7,7 +7,6 @@ from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.db.raw.passes import ValidationKind, ValidationRow
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.orchestrator.run import Run
-from clean_room_agent.orchestrator.testing.missing_modules import require_imports
 from clean_room_agent.orchestrator.testing.python_reports import read_test_log
 from clean_room_agent.orchestrator.testing.results import RED, TestRun, upgrade_test_run
 from clean_room_agent.orchestrator.testing.run import has_started, passed_again, require_judging, unstable
@@ -28,7 +27,10 @@ def run_baseline(run: Run) -> TestRun:
         found = _completed(run, runner.run_all("baseline"), further)
         try:
             require_judging(found, runner.config, "test_command", sandboxed=sandboxed)
-            require_imports(found, runner.tree.repo_top, "test_command", run.task.description)
+            if not found.green() and found.end.returncode != 0:
+                from clean_room_agent.orchestrator.testing.missing_modules import require_imports
+
+                require_imports(found, runner.tree.repo_top, "test_command", run.task.description)
         except ConfigError:
             note_tests(run, found, "baseline", success=False)
             raise
