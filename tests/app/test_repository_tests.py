@@ -81,6 +81,8 @@ REPOSITORIES: dict[str, tuple[Mapping[str, str], str | None]] = {
     "tox in pyproject.toml": ({"pyproject.toml": "[tool.tox]\n"}, "tox -q"),
     "npm": ({"package.json": package()}, "npm test"),
     "npm with a mark at the beginning": ({"package.json": "\ufeff" + package()}, "npm test"),
+    "pixi": ({**TESTS, "pixi.lock": ""}, "pixi run pytest -q"),
+    "a table after a mark": ({"pyproject.toml": "\ufeff[tool.pytest]\n"}, PYTEST),
     "npm's other script": (
         {"package.json": json.dumps({"scripts": {"test:unit": "jest"}})},
         "npm run test:unit",

@@ -122,6 +122,6 @@ def test_a_generated_file_that_the_copy_lacks_is_said_before_a_model_is_asked(ti
     write(till.top, {"till/_version.py": "v = 1\n"})
     told = till.solve_scripted({})
     assert (told.code, told.traces, told.recorded.calls) == (2, {}, ())
-    assert "no test can be imported: ModuleNotFoundError: No module named 'till._version'" in told.err
+    assert "nothing can be imported: ModuleNotFoundError: No module named 'till._version'" in told.err
     assert "(till/__init__.py, line 1)" in told.err
     assert "put into .worktreeinclude, a line each: till/_version.py" in told.err

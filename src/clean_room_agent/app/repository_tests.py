@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from clean_room_agent import safe_open
-from clean_room_agent.config import load_toml
+from clean_room_agent.config import BYTE_ORDER_MARK, load_toml
 from clean_room_agent.indexer.imports.jsonc import as_object, as_text, read_object
 from clean_room_agent.paths import is_named_test
 
@@ -22,6 +22,7 @@ PACKAGERS = (
     ("pdm.lock", "pdm"),
     ("Pipfile.lock", "pipenv"),
     ("Pipfile", "pipenv"),
+    ("pixi.lock", "pixi"),
 )
 """What tells that an environment outside the tree is entered by `TOOL run`: a file, or a table of the tool."""
 LOCKS = (
@@ -76,7 +77,7 @@ class _Files:
             data = safe_open.read_bytes(self.top, path, max_bytes=MAX_BYTES)
         except OSError:
             return ""
-        return data.decode("utf-8", "replace")
+        return data.decode("utf-8", "replace").removeprefix(BYTE_ORDER_MARK)
 
     def first(self, names: Sequence[str]) -> str:
         """The first of these files in the top folder that there is; "" for none."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from testing.repositories import init_repository, make_repository, write
 
 from clean_room_agent.artifacts.evidence import FailingTest, StackFrame
@@ -106,7 +107,7 @@ def test_a_generated_file_that_no_test_can_do_without_ends_the_run(top: Path) ->
         require_imports(
             run_of(VERSION, "p/__init__.py", "tests/test_a.py"), top, "test_command", "p is wrong"
         )
-    assert caught.value.message.endswith(f"no test can be imported: {VERSION} (p/__init__.py, line 3)")
+    assert caught.value.message.endswith(f"nothing can be imported: {VERSION} (p/__init__.py, line 3)")
     assert caught.value.hint.endswith("put into .worktreeinclude, a line each: p/_version.py")
 
 
@@ -130,7 +131,7 @@ def test_only_what_no_edit_can_make_good_ends_the_run(
     found = missing_modules(run_of(message, frame), top, task)
     assert found is not None
     assert found.is_outside is is_outside
-    assert found.text == f"no test can be imported: {message} ({frame}, line 3)"
+    assert found.text == f"nothing can be imported: {message} ({frame}, line 3)"
 
 
 def test_a_conftest_that_cannot_be_imported_counts(top: Path) -> None:
@@ -142,6 +143,17 @@ def test_a_conftest_that_cannot_be_imported_counts(top: Path) -> None:
     assert found.is_outside
 
 
+def test_tests_that_import_by_themselves_and_skipped_ones_change_nothing(top: Path) -> None:
+    write(top, {"p/_version.py": "v = 1\n"})
+    alone = run_of(VERSION, "p/__init__.py", named="tests/test_a.py::test_a")
+    beside = run_of(VERSION, "p/__init__.py")
+    skipped: dict[str, Outcome] = {**beside.report.outcomes, "tests/test_b.py::test_b": "skipped"}
+    for run in (alone, replace(beside, report=replace(beside.report, outcomes=skipped))):
+        found = missing_modules(run, top)
+        assert found is not None
+        assert found.is_outside
+
+
 def test_where_a_test_ran_nothing_is_said(top: Path) -> None:
     assert missing_modules(run_of(VERSION, "p/__init__.py", passed=True), top) is None
-    assert missing_modules(run_of(VERSION, named="tests/test_a.py::test_a"), top) is None
+    assert missing_modules(run_of("assert 1 == 2", named="tests/test_a.py::test_a"), top) is None

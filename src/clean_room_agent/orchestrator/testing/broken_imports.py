@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from clean_room_agent.artifacts.evidence import FailingTest, StackFrame, files_meant, is_of_file
 from clean_room_agent.artifacts.names import quoted
-from clean_room_agent.orchestrator.testing.results import RED, TestRun
+from clean_room_agent.orchestrator.testing.results import TestRun
 
 ERROR = re.compile(
     r"^(?:E\s+|\[?\w* ?error\]?:? +)?(?P<error>(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Exit|Warning|Interrupt)(?::.*)?)$",
@@ -65,14 +65,21 @@ def broken_import(before: TestRun, after: TestRun, newly_failing: Sequence[str])
 
 
 def nothing_loads(run: TestRun) -> tuple[str, str, int]:
-    """Of a run in which no test ran as no file of tests could be imported: the first error, and its file and line (0: unknown).
-    Empty for any other run.
+    """Of a run in which no test passed or failed by itself, as no file of tests could be imported or each test lacked a module: the
+    first error, and its file and line (0: unknown). Empty for any other run.
     """
     outcomes, excerpt = run.report.outcomes, run.end.excerpt
-    if outcomes and all(outcome in RED and is_of_file(name) for name, outcome in outcomes.items()):
-        failing = next(iter(run.failing), FailingTest(name=next(iter(outcomes))))
+    red = run.red()
+    lacking = bool(run.failing) and all(ABSENT.search(test.message) for test in run.failing)
+    if (
+        red
+        and (lacking or all(map(is_of_file, red)))
+        and not run.green()
+        and (run.report.named or not run.report.passed)
+    ):
+        failing = next(iter(run.failing), FailingTest(name=min(red)))
         error = _error_or_absence(failing.message) or _error_or_absence(excerpt)
-        return error or "a file of tests cannot be loaded", *_place(error, failing, run)
+        return error or f"{failing.name} cannot be loaded", *_place(error, failing, run)
     is_broken = not outcomes and not run.end.timed_out and run.end.returncode != 0
     error = _error_or_absence(excerpt) if is_broken else ""
     return (error, *_place(error, FailingTest(name=""), run)) if ABSENT.search(error) else ("", "", 0)

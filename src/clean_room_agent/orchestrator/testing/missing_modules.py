@@ -75,7 +75,7 @@ def missing_modules(run: TestRun, top: Path, task: str = "") -> MissingModules |
     if not error:
         return None
     place = f" ({path}, line {line})" if path and line else f" ({path})" if path else ""
-    text = f"no test can be imported: {error}{place}"
+    text = f"nothing can be imported: {error}{place}"
     missing = ABSENT.search(error)
     ignored = ignored_imports(top) if missing is not None else ()
     words = set(re.findall(r"\w+", missing[0])) if missing is not None else set()

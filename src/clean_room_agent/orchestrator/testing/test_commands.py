@@ -35,7 +35,7 @@ ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 RUNNERS = frozenset({"pytest", "py.test", "nosetests", "nose2", "trial", "stestr", "green"})
 """Programs that are next to the interpreter that they run in."""
-STARTERS = frozenset({"uv", "poetry", "pdm", "pipenv", "hatch", "rye"})
+STARTERS = frozenset({"uv", "poetry", "pdm", "pipenv", "hatch", "rye", "pixi"})
 """Programs that start another with `run`."""
 ANY_PYTHON = '"$(command -v python || command -v python3)"'
 FAULT_CODE = 3
