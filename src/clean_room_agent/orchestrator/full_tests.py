@@ -20,17 +20,12 @@ def run_baseline(run: Run) -> TestRun:
             want of what no edit can make good, so that nothing could be judged.
     """
     runner, task_id = run.tests, run.task.task_id
-    sandboxed = runner.sandbox is not None
     further: list[TestRun] = []
     entry = run.journal.entry(task_id, "baseline", TestRun, upgrade=upgrade_test_run)
     if entry.value is None:
         found = _completed(run, runner.run_all("baseline"), further)
         try:
-            require_judging(found, runner.config, "test_command", sandboxed=sandboxed)
-            if not found.green() and found.end.returncode != 0:
-                from clean_room_agent.orchestrator.testing.missing_modules import require_imports
-
-                require_imports(found, runner.tree.repo_top, "test_command", run.task.description)
+            _require_standard(run, found, "test_command")
         except ConfigError:
             note_tests(run, found, "baseline", success=False)
             raise
@@ -51,11 +46,25 @@ def run_baseline(run: Run) -> TestRun:
             found = _completed(run, runner.run_step(), further)
             for one in further:
                 note_tests(run, one, "recheck", success=one.report.whole)
-            require_judging(found, runner.config, "step_test_command", sandboxed=sandboxed)
+            _require_standard(run, found, "step_test_command")
             quick.keep(found)
         standard = quick.value or tests
     run.progress.at_base = run.progress.accepted = standard
     return tests
+
+
+def _require_standard(run: Run, found: TestRun, key: str) -> None:
+    """Check that a run of the base, of the command `key`, can be the standard for what follows.
+
+    Raises:
+        ConfigError: as `run_baseline`.
+    """
+    runner = run.tests
+    require_judging(found, runner.config, key, sandboxed=runner.sandbox is not None)
+    if not found.green() and found.end.returncode != 0:
+        from clean_room_agent.orchestrator.testing.missing_modules import require_imports
+
+        require_imports(found, runner.tree.repo_top, key, run.task.description)
 
 
 def _completed(run: Run, found: TestRun, further: list[TestRun]) -> TestRun:
