@@ -70,7 +70,7 @@ class OpenAiServer(OllamaServer):
         fills: Fills = "",
         batch: int = 2048,
     ) -> None:
-        """`adapters`: files that llama-server has loaded, in order; `failing`: the statuses with which it first answers the question for them; `registers`: whether vLLM takes new ones; `counts`: whether it counts prompts, of the kinds that can; `usage`: whether it counts tokens; `says_done`: whether a stream ends with [DONE]; `key`: which one it wants; `slots`: how many requests llama-server says it answers at a time; `spared`: where it says how many tokens of a prompt it had from the one before; `batch`: tokens that llama-server reads at a time, and at most around a gap."""
+        """`adapters`: files that llama-server has loaded, in order; `failing`: the statuses with which it first answers the question for them, 0 for no answer; `registers`: whether vLLM takes new ones; `counts`: whether it counts prompts, of the kinds that can; `usage`: whether it counts tokens; `says_done`: whether a stream ends with [DONE]; `key`: which one it wants; `slots`: how many requests llama-server says it answers at a time; `spared`: where it says how many tokens of a prompt it had from the one before; `batch`: tokens that llama-server reads at a time, and at most around a gap."""
         super().__init__(script, models=models, logprobs=logprobs, fills=fills)
         self.batch = batch
         self.kind = kind
@@ -114,6 +114,9 @@ class _OpenAiHandler(_Handler):
             listed = [{"id": n, "path": path, "scale": 0.0} for n, path in enumerate(owner.adapters)]
             if self.path.startswith("/lora-adapters") and owner.failing:
                 status = owner.failing.pop(0)
+                if not status:
+                    self.connection.recv(1)  # until the client has gone
+                    return
                 self._json(status, {"error": {"code": status, "message": "Loading", "type": "unavailable"}})
                 return
             if self.path.startswith("/lora-adapters"):

@@ -1,9 +1,12 @@
 """What `cra init` finds at a model server."""
 
+import socket
+
 import pytest
 from testing.servers.ollama_server import OllamaServer
 from testing.servers.openai_server import Kind, OpenAiServer
 
+from clean_room_agent.app import discovery
 from clean_room_agent.app.discovery import (
     Wanted,
     find_server,
@@ -12,8 +15,9 @@ from clean_room_agent.app.discovery import (
     suggest_models,
     with_scheme,
 )
-from clean_room_agent.errors import ModelError
+from clean_room_agent.errors import ModelError, ServerBusy
 from clean_room_agent.llm.transport import ServedModel
+from clean_room_agent.llm.transports import http
 
 MODELS = {
     ("coder:3b", "thinker:4b"): ("coder:3b", "thinker:4b"),
@@ -111,3 +115,13 @@ def test_the_server_that_the_variable_names_comes_first() -> None:
 def test_a_variable_that_names_another_machine_is_said_where_nobody_else_answers() -> None:
     with pytest.raises(ModelError, match=r"OLLAMA_HOST: .* is not this machine"):
         find_server(Wanted(ollama_host="192.0.2.1", provider="ollama"))
+
+
+def test_of_servers_that_fail_the_busy_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "INFO_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        places = (("ollama", "http://127.0.0.1:1"), ("openai", url))
+        monkeypatch.setattr(discovery, "USUAL_PLACES", places)
+        with pytest.raises(ServerBusy, match=f"{url} is busy: /v1/models was not answered within 0.2 s"):
+            find_server(Wanted())

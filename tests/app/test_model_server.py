@@ -6,14 +6,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testing.client.model_client import models_config
+from testing.client.model_client import budget_config, models_config
 from testing.patience import PATIENCE, wait_until
 from testing.runs.solving import Project, make_project
 from testing.servers.ollama_script import ChatCall
 from testing.servers.ollama_server import OllamaServer
+from testing.servers.openai_server import OpenAiServer
 
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.model_server import RECORDED_MODELS, connect, first_model, loading, open_server
+from clean_room_agent.app.model_server import (
+    RECORDED_MODELS,
+    connect,
+    first_model,
+    loading,
+    open_server,
+    require_all,
+)
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.app.wiring import router_of
 from clean_room_agent.artifacts.outcomes import TimeKind
@@ -21,6 +29,7 @@ from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import TimeSpanRow, find_task, list_time_spans
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.llm.config import ModelsConfig, Provider
+from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.orchestrator.spending import TimeLog
 from clean_room_agent.workspace import Workspace
 
@@ -47,6 +56,13 @@ def test_the_demo_s_recording_is_no_server() -> None:
 @pytest.mark.parametrize("provider", ["ollama", "openai"])
 def test_a_server_is_spoken_to_by_the_configured_protocol(provider: Provider) -> None:
     assert connect(models_config("http://127.0.0.1:1", provider=provider)).provider == provider
+
+
+def test_a_run_is_not_refused_by_a_server_that_is_busy() -> None:
+    with OpenAiServer([], failing=[503], adapters=("b.gguf",)) as server:
+        config = models_config(server.base_url, provider="openai", coding="coder:3b+b")
+        require_all(connect(config), ModelRouter(config, budget_config()))
+        assert not server.failing
 
 
 @pytest.fixture

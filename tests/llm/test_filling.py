@@ -131,8 +131,9 @@ def test_a_later_command_remembers_it_and_records_what_shows_it() -> None:
 
 def test_a_busy_server_is_not_taken_for_one_that_cannot() -> None:
     busy = RawAnswer(request_body="{}", error=ServerBusy("full"))
+    config = models_config(timeouts={"first_byte": 0.1})
     with pytest.raises(ServerBusy):
-        model_client(ScriptedTransport([busy]), MemorySink()).can_fill(pass_id="t:p")
+        model_client(ScriptedTransport([busy]), MemorySink(), config=config).can_fill(pass_id="t:p")
 
 
 def test_a_recording_answers_gaps_and_whether_they_can_be_filled() -> None:

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from clean_room_agent.app.model_server import open_server
-from clean_room_agent.errors import ConfigError, ModelError, ModelNotFound
+from clean_room_agent.errors import ConfigError, ModelError, ModelNotFound, ServerBusy
 from clean_room_agent.llm.config import ModelsConfig, Provider
 from clean_room_agent.llm.transport import ModelServer, ServedModel
 
@@ -65,6 +65,7 @@ def find_server(wanted: Wanted) -> FoundServer:
     """The first model server that answers, with its models: at the given address, else at the usual ones of this machine.
 
     Raises:
+        ServerBusy: a server is there, but has no time.
         ModelError: nothing answers, or not as a model server would; of several failures, the first.
         ConfigError: the given address is invalid or another machine's.
     """
@@ -90,7 +91,7 @@ def find_server(wanted: Wanted) -> FoundServer:
                 version=version,
                 models=models,
             )
-    raise failed[0]
+    raise next((error for error in failed if isinstance(error, ServerBusy)), failed[0])
 
 
 def require_model(server: FoundServer, tag: str) -> None:

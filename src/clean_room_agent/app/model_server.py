@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.artifacts.outcomes import TimeKind
-from clean_room_agent.errors import ConfigError, ForwardingServer, ModelError
+from clean_room_agent.errors import ConfigError, ForwardingServer, ModelError, ServerBusy
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.probes import small_window_error
 from clean_room_agent.llm.router import ModelConfig, ModelRouter
@@ -64,7 +64,7 @@ def model_on(server: ModelServer, tag: str, models: ModelsConfig) -> ModelDetail
 
 def require_all(server: ModelServer, router: ModelRouter) -> None:
     """Check that the server has every configured model and gives it the configured window. No model is asked, so it
-    takes milliseconds.
+    takes milliseconds; of a server that is busy, the first question finds this out, since it waits.
 
     Raises:
         ModelNotFound: it lacks one.
@@ -72,10 +72,11 @@ def require_all(server: ModelServer, router: ModelRouter) -> None:
         ForwardingServer: it would forward prompts to another machine, which the configuration does not allow.
         ModelError: it cannot be asked.
     """
-    for tag in router.tags():
-        served, window = model_on(server, tag, router.models).served, router.window_of(tag)
-        if served is not None and window is not None and served < window:
-            raise small_window_error(served, tag, window)
+    with contextlib.suppress(ServerBusy):
+        for tag in router.tags():
+            served, window = model_on(server, tag, router.models).served, router.window_of(tag)
+            if served is not None and window is not None and served < window:
+                raise small_window_error(served, tag, window)
 
 
 def connect(config: ModelsConfig, *, key: str = "") -> ModelServer:

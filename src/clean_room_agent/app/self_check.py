@@ -16,6 +16,7 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.model_server import model_on, open_server
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.artifacts.context import Role
+from clean_room_agent.artifacts.model_calls import CallWatcher, unwatched
 from clean_room_agent.artifacts.names import new_task_id
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.errors import CraError, ModelError, TruncatingServer, UsageError
@@ -120,9 +121,9 @@ def as_object(line: Line) -> dict[str, object]:
     }
 
 
-def run_checks(path: Path) -> Iterator[Line]:
+def run_checks(path: Path, watch: CallWatcher = unwatched) -> Iterator[Line]:
     """The lines, in the order in which a run would need their subjects; checks that depend on a failed one are left
-    out.
+    out. `watch` is told of calls to models.
     """
     yield from local_checks(path)
     try:
@@ -130,7 +131,7 @@ def run_checks(path: Path) -> Iterator[Line]:
         settings = _settings(workspace)
     except CraError:
         return  # one of the lines said so
-    yield from _models(workspace, settings)
+    yield from _models(workspace, settings, watch)
 
 
 def local_checks(path: Path) -> Iterator[Line]:
@@ -307,7 +308,7 @@ def _local(settings: Settings) -> str:
     return f"yes: {settings.models.base_url} is this machine"
 
 
-def _models(workspace: Workspace, settings: Settings) -> Iterator[Line]:
+def _models(workspace: Workspace, settings: Settings, watch: CallWatcher) -> Iterator[Line]:
     server: ModelServer | None = None
 
     def greet() -> str:
@@ -336,7 +337,7 @@ def _models(workspace: Workspace, settings: Settings) -> Iterator[Line]:
     if missing:
         return
     task_id = new_task_id()
-    with wiring.open_services(workspace, settings, task_id) as services:
+    with wiring.open_services(workspace, settings, task_id, watch=watch) as services:
 
         def probe(role: Role) -> str:
             found = services.models.probe(role, pass_id=task_id)

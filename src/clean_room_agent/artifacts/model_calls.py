@@ -225,7 +225,14 @@ class CallUnreadable(Struct, frozen=True, kw_only=True):
     fault: str
 
 
-CallEvent = CallStarted | CallProgress | CallFinished | CallUnreadable
+class ServerAwaited(Struct, frozen=True, kw_only=True):
+    """The server is busy, and will be asked again until it has time."""
+
+    said: str
+    """What is known about it, with its address."""
+
+
+CallEvent = CallStarted | CallProgress | CallFinished | CallUnreadable | ServerAwaited
 CallWatcher = Callable[[CallEvent], None]
 """Called from any thread; it must not raise."""
 

@@ -17,6 +17,7 @@ from clean_room_agent.app.self_check import (
     try_sandbox,
 )
 from clean_room_agent.app.settings import Overrides, load_settings
+from clean_room_agent.artifacts.model_calls import CallEvent, ServerAwaited
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.output import fitted
 from clean_room_agent.errors import UsageError
@@ -61,7 +62,12 @@ def _asked_for(repo: Path, *, sandbox: bool, tests: bool, record: bool, thorough
         return try_sandbox()
     if tests:
         return suite_checks(repo)
-    return record_checks(repo, thorough=thorough) if record else run_checks(repo)
+    return record_checks(repo, thorough=thorough) if record else run_checks(repo, _say_busy)
+
+
+def _say_busy(event: CallEvent) -> None:
+    if isinstance(event, ServerAwaited):
+        output.aside(f"note: {event.said}; waiting for it")
 
 
 def _repair(workspace: Workspace, *, as_json: bool) -> int:

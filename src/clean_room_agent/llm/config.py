@@ -92,7 +92,10 @@ class Timeouts(ConfigSlice, frozen=True, kw_only=True):
 
     connect: Annotated[float, Meta(gt=0, description="until the server accepts the connection")] = 5.0
     first_byte: Annotated[
-        float, Meta(gt=0, description="until the answer begins: queue, loading, reading the prompt")
+        float,
+        Meta(
+            gt=0, description="until the answer begins: queue, loading, reading the prompt; for a busy server"
+        ),
     ] = 600.0
     idle: Annotated[float, Meta(gt=0, description="between two pieces of an answer")] = 120.0
     total: Annotated[float, Meta(gt=0, description="for a whole answer")] = 1800.0
@@ -124,7 +127,7 @@ class ModelsConfig(ConfigSlice, frozen=True, kw_only=True):
     ] = 2
     retries: Annotated[
         int,
-        Meta(ge=0, description="after a refused connection, a full queue or a break before the first token"),
+        Meta(ge=0, description="after a refused connection or a break before the first token"),
     ] = 3
     verdict_schema: Annotated[
         bool,

@@ -5,6 +5,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,6 +23,7 @@ from clean_room_agent.artifacts.model_calls import (
     CallStarted,
     CallWatcher,
     ModelCall,
+    ServerAwaited,
     unwatched,
 )
 from clean_room_agent.artifacts.prompt_sources import SourcedText, plain_text
@@ -52,6 +54,7 @@ from clean_room_agent.llm.transport import (
     prompt_hash,
 )
 
+AskedT = TypeVar("AskedT")
 BACKOFF_SECONDS = 0.5
 BACKOFF_MAX_SECONDS = 10.0
 DOUBTFUL = 3
@@ -187,8 +190,8 @@ class RequestSender:
             estimated=request_tokens("", text, model),
         )
         there = replace(site, call_type=PROBE_NAME, item=model.tag)
-        # If no server answers at all, say so at once.
-        done = self._settle(question, there, passing=(ServerBusy,))
+        # If no server answers at all, say so at once; but a busy one is waited for.
+        done = self._settle(question, there, retries=0)
         found = read_probe(done.raw, model, text)
         if found.proven:
             self._probed.add((model.tag, model.window))
@@ -203,7 +206,7 @@ class RequestSender:
             WindowExceeded: it is smaller than configured.
             ModelError: the server cannot be asked.
         """
-        served = self._transport.window(model.tag)
+        served = self._patiently(lambda: self._transport.window(model.tag))
         if served is not None and served < model.window:
             raise small_window_error(served, model.tag, model.window)
         return served
@@ -267,18 +270,55 @@ class RequestSender:
         question: Question,
         site: CallSite,
         *,
-        passing: tuple[type[ModelError], ...] = (ServerUnreachable, ServerBusy),
+        retries: int | None = None,
     ) -> Exchanged:
-        """The last try's outcome, error or not; errors of the `passing` kinds are waited for."""
+        """The last try's outcome, error or not, after the waits that its error is worth; `retries` replaces the configured
+        ones.
+        """
+        wait = self._waits(self._config.retries if retries is None else retries)
         sent = 0
         while True:
             raw, call_id, latency_ms = self._once(question, site)
             sent += 1
-            if not isinstance(raw.error, passing) or sent > self._config.retries:
+            if raw.error is None or not wait(raw.error):
                 return Exchanged(raw=raw, call_id=call_id, latency_ms=latency_ms, sent=sent)
+
+    def _patiently(self, ask: Callable[[], AskedT]) -> AskedT:
+        """What `ask` finds out, as soon as the server is not too busy to say.
+
+        Raises:
+            ModelError: that of the last try.
+        """
+        wait = self._waits(0)
+        while True:
+            try:
+                return ask()
+            except ServerBusy as error:
+                if not wait(error):
+                    raise
+
+    def _waits(self, retries: int) -> Callable[[ModelError], bool]:
+        """Waits after an error, longer each time, and says whether to try again: so many times where nobody answers, and
+        where the server is busy, for about as long as for an answer. How often depends on no clock, so that a replay tries
+        as often.
+        """
+        tries, waited = 0, 0.0
+
+        def wait(error: ModelError) -> bool:
+            nonlocal tries, waited
+            seconds = min(BACKOFF_SECONDS * 2**tries, BACKOFF_MAX_SECONDS)
+            tries, waited = tries + 1, waited + seconds
+            patience = self._config.timeouts.first_byte
+            busy = isinstance(error, ServerBusy) and waited <= patience
+            if not (busy or (isinstance(error, ServerUnreachable) and tries <= retries)):
+                return False
+            if busy and tries == 1:
+                self._watch(ServerAwaited(said=error.message))
             if self._transport.live:
-                wait = min(BACKOFF_SECONDS * 2 ** (sent - 1), BACKOFF_MAX_SECONDS)
-                self._timing.sleep(wait * (0.5 + self._timing.jitter() / 2))
+                self._timing.sleep(seconds * (0.5 + self._timing.jitter() / 2))
+            return True
+
+        return wait
 
     def _once(
         self, question: Question, site: CallSite, known: ModelCall | None = None

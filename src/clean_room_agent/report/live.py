@@ -15,7 +15,13 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.status import Status
 from rich.text import Text
 
-from clean_room_agent.artifacts.model_calls import CallFinished, CallProgress, CallStarted, CallUnreadable
+from clean_room_agent.artifacts.model_calls import (
+    CallFinished,
+    CallProgress,
+    CallStarted,
+    CallUnreadable,
+    ServerAwaited,
+)
 from clean_room_agent.artifacts.names import model_name
 from clean_room_agent.git.generated import generated_words
 from clean_room_agent.json_values import to_plain
@@ -111,7 +117,13 @@ class LiveLine:
                 self._hear(event.number)
             case CallFinished():
                 self._calls.pop(event.number, None)
-            case CallUnreadable() | events.RunStarted() | events.Note() | events.RunFinished():
+            case (
+                CallUnreadable()
+                | ServerAwaited()
+                | events.RunStarted()
+                | events.Note()
+                | events.RunFinished()
+            ):
                 pass
 
     def _do(self, what: str, *, expected: float = 0.0) -> None:
@@ -202,6 +214,8 @@ class TerminalView:
                     self._print(line)
             case events.Note():
                 self._print(Text(f"note: {event.text}", style="yellow"))
+            case ServerAwaited():
+                self._print(Text(f"note: {event.said}; waiting for it", style="yellow"))
             case events.TestsFinished() if event.what:
                 self._print(tests_line(event))
             case events.PassFinished():

@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 from testing.patience import PATIENCE
 
-from clean_room_agent.errors import ModelError, ServerTimeout, ServerUnreachable
+from clean_room_agent.errors import ModelError, ServerBusy, ServerTimeout
 from clean_room_agent.llm.config import Timeouts
 from clean_room_agent.llm.transports.connections import Deadline, LoadRequest, LoopbackTransport, within
 from clean_room_agent.llm.transports.http import HttpServer
@@ -80,7 +80,7 @@ def door(kind: str, timeouts: Timeouts) -> Iterator[tuple[HttpServer, Target]]:
 
 @pytest.mark.parametrize("kind", DRIPS)
 def test_a_small_question_ends(kind: str) -> None:
-    late = pytest.raises(ServerUnreachable, match=r"was not answered within 0\.3 s")
+    late = pytest.raises(ServerBusy, match=r"was not answered within 0\.3 s")
     with door(kind, Timeouts()) as (asked, target), late:
         asked.tell("GET", "/", target, seconds=0.3)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from testing.client.model_client import models_config
 from tests.llm.transports.test_ollama import mocked, request
 
-from clean_room_agent.errors import ServerFailed, ServerUnreachable
+from clean_room_agent.errors import ServerBusy, ServerFailed
 from clean_room_agent.llm.transports import http
 from clean_room_agent.llm.transports.http import LineSplitter, LineTooLongError
 from clean_room_agent.llm.transports.ollama import OllamaTransport
@@ -94,6 +94,6 @@ def test_a_small_question_has_a_deadline_however_slowly_the_answer_drips() -> No
     config = models_config()
     transport = httpx.MockTransport(lambda _: httpx.Response(200, content=drip()))
     client = httpx.Client(base_url=config.base_url, transport=transport)
-    with pytest.raises(ServerUnreachable, match="within 15 s"):
+    with pytest.raises(ServerBusy, match="within 15 s"):
         OllamaTransport(config, client, timer=lambda: now[0]).version()
     assert now[0] < http.INFO_SECONDS + 2

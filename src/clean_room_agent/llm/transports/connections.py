@@ -30,6 +30,8 @@ class Deadline:
 
     def __init__(self) -> None:
         self.passed = False
+        self.connected = False
+        """Whether the server took the connection."""
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
         self._timer: threading.Timer | None = None
@@ -37,6 +39,7 @@ class Deadline:
     def trace(self, event: str, info: Mapping[str, Any]) -> None:
         """Note the connection; for use as the exchange's `trace` extension."""
         if event == CONNECTED:
+            self.connected = True
             with self._lock:
                 self._socket = info["return_value"].get_extra_info("socket")
             if self.passed:

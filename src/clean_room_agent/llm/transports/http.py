@@ -266,6 +266,7 @@ class HttpServer:
 
         Raises:
             ServerUnreachable: nobody answers.
+            ServerBusy: nothing came within `seconds`.
         """
         if file is None:
             status, said = self._small(method, path, target, seconds, cut, json=payload)
@@ -286,7 +287,8 @@ class HttpServer:
         """Status and content of an answer that arrives within `seconds`, uncompressed and of bounded size.
 
         Raises:
-            ModelError: it does not, or the server cannot be reached.
+            ServerBusy: the server took the connection, but did not answer in time.
+            ModelError: it cannot be reached, or sends what no server should.
         """
         deadline = self._timer() + seconds
         body = bytearray()
@@ -309,13 +311,14 @@ class HttpServer:
                     if len(body) > MAX_SMALL_BYTES:
                         raise server_errors.not_the_protocol(target, f"the answer to {path} did not end")
                     if self._timer() > deadline:
-                        raise server_errors.refused_connection(
-                            target, f"{path} was not answered within {seconds:g} s"
-                        )
+                        raise server_errors.busy(target, f"{path} was not answered within {seconds:g} s")
                 return response.status_code, bytes(body)
         except httpx.TransportError as exc:
-            late = f"{path} was not answered within {seconds:g} s" if limit.passed else ""
-            raise server_errors.refused_connection(target, late or str(exc) or type(exc).__name__) from exc
+            late = f"{path} was not answered within {seconds:g} s"
+            if limit.connected and (limit.passed or isinstance(exc, httpx.TimeoutException)):
+                raise server_errors.busy(target, late) from exc
+            said = late if limit.passed else str(exc) or type(exc).__name__
+            raise server_errors.refused_connection(target, said) from exc
 
     def _read(
         self, response: httpx.Response, receiver: Receiver, target: Target, deadline: float

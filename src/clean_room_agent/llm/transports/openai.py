@@ -23,7 +23,7 @@ from clean_room_agent.llm.token_estimator import estimate
 from clean_room_agent.llm.transport import ChatRequest, Gap, ModelDetails, ModelLoad, RawAnswer, ServedModel
 from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.connections import ForwardGuard, Forwarding, open_client
-from clean_room_agent.llm.transports.http import Count, HttpServer, ReplyT
+from clean_room_agent.llm.transports.http import Count, HttpServer
 from clean_room_agent.llm.transports.loaded_adapters import MARK, AdapterList, LoraTags
 from clean_room_agent.llm.transports.openai_answer import Collected
 from clean_room_agent.llm.transports.server_errors import OPENAI, Target
@@ -151,10 +151,10 @@ class OpenAiTransport:
         """
         self._models()
         if "vllm" in self._owners:
-            found = self._maybe("/version", _Version)
+            found = self._http.ask_if_there("/version", _Version, self._target(""))
             return f"vLLM {found.version}" if found else "vLLM"
         if "llamacpp" in self._owners:
-            props = self._maybe("/props", _Props)
+            props = self._http.ask_if_there("/props", _Props, self._target(""))
             return f"llama-server {props.build_info}".strip() if props else "llama-server"
         if self._owners == {"me"}:
             return "llama-cpp-python"
@@ -175,7 +175,7 @@ class OpenAiTransport:
 
     def slots(self) -> int | None:
         """How many requests llama-server answers at a time; None from another server."""
-        props = self._maybe("/props", _Props)
+        props = self._http.ask_if_there("/props", _Props, self._target(""))
         return props.total_slots if props else None
 
     def show(self, tag: str) -> ModelDetails:
@@ -200,7 +200,7 @@ class OpenAiTransport:
             if studio is not None:
                 served, trained = studio.loaded_context_length, studio.max_context_length
         if served is None:
-            props = self._maybe("/props", _Props)
+            props = self._http.ask_if_there("/props", _Props, self._target(""))
             served = props.default_generation_settings.n_ctx if props else None
         return ModelDetails(tag=tag, context_length=trained, capabilities=(), served=served or None)
 
@@ -216,7 +216,7 @@ class OpenAiTransport:
 
     def _studio(self) -> list[_Served]:
         """The models as LM Studio's own API lists them; none from another server."""
-        found = self._maybe("/api/v0/models", _Models)
+        found = self._http.ask_if_there("/api/v0/models", _Models, self._target(""))
         return found.data if found else []
 
     def _destination(self, tag: str) -> str:
@@ -227,13 +227,6 @@ class OpenAiTransport:
         except (ModelNotFound, ServerFailed):
             return ""
         return said.destination(tag)
-
-    def _maybe(self, path: str, kind: type[ReplyT]) -> ReplyT | None:
-        """The answer of a path that only some servers have."""
-        try:
-            return self._http.ask("GET", path, kind, self._target(""))
-        except ModelError:
-            return None
 
     def _adapters(self, tag: str) -> tuple[str, AdapterList] | None:
         """The tag's model as llama-server lists it, and its adapters; in router mode it lists a model for each adapter."""

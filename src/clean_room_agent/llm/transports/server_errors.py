@@ -168,6 +168,15 @@ def broken_off(target: Target, reason: str, *, begun: bool) -> ModelError:
     )
 
 
+def busy(target: Target, said: str) -> ServerBusy:
+    """The error for a server that is there, but has no time."""
+    return ServerBusy(
+        f"{target.server} is busy: {said}",
+        hint="another program may be asking it: wait for its other work to end, lower parallel in [models], or "
+        f"{target.dialect.queue}",
+    )
+
+
 def late(target: Target, key: str, seconds: float) -> ServerTimeout:
     """The error for a deadline of `[models.timeouts]` that has passed; `key` names it."""
     what = {
@@ -230,10 +239,7 @@ def _plain(target: Target, status: int, message: str, known: tuple[str, ...]) ->
     if status in {404, 405} or 300 <= status < 400:
         return not_the_protocol(target, f"status {status}: {said}")
     if status in {429, 503} or "server busy" in message:
-        return ServerBusy(
-            f"{target.server} is busy: {said}",
-            hint=f"wait for its other work to end, lower parallel in [models], or {dialect.queue}",
-        )
+        return busy(target, said)
     if status in {401, 403}:
         hint = dialect.forbidden
     elif "unexpectedly stopped" in message or "failed to load" in message or "memory" in message:
