@@ -56,7 +56,8 @@ def test_an_object_is_found_among_prose_fences_and_thinking(text: str) -> None:
     ("text", "kind", "fault"),
     [
         ("", "empty", "the answer is empty"),
-        ("<think>hm</think>", "empty", "the answer is empty"),
+        ("<think>hm</think>", "empty", "nothing follows them"),
+        (f"<think>perhaps {GOOD}", "empty", "nothing follows them"),
         ("I cannot do that.", "not_json", "no JSON object"),
         ('{"summary": "s", "steps": [1,', "not_json", "line 1, column"),
         ("[1, 2]", "not_json", "no JSON object"),
@@ -217,7 +218,59 @@ def test_a_repair_may_be_held_to_the_words_and_names_them() -> None:
 
 def test_a_text_that_only_opens_thinking_is_read_in_one_pass() -> None:
     text = "<think>" * 100_000  # a search from each of them to the end would take minutes
+    assert isinstance(TextAnswer(str).read(text), BadAnswer)
+    assert TextAnswer(str).read(f"a{text}") == f"a{text}"
+
+
+THOUGHTS = {
+    "qwen": ("<think>", "</think>"),
+    "mistral": ("[THINK]", "[/THINK]"),
+    "gemma": ("<|channel>thought\n", "<channel|>"),
+    "cohere": ("<|START_THINKING|>", "<|END_THINKING|>"),
+    "gpt-oss": (
+        "<|channel|>analysis<|message|>",
+        "<|end|><|start|>assistant<|channel|>final<|message|>",
+    ),
+    "gpt-oss, a form": (
+        "<|channel|>analysis<|message|>",
+        "<|end|><|start|>assistant<|channel|>final <|constrain|>json<|message|>",
+    ),
+    "gpt-oss, no channel": ("<|channel|>commentary<|message|>", "<|end|><|start|>assistant<|message|>"),
+}
+
+
+@pytest.mark.parametrize("opened", [True, False])
+@pytest.mark.parametrize("name", THOUGHTS)
+def test_only_what_follows_the_thoughts_is_read(name: str, opened: bool) -> None:
+    opening, closing = THOUGHTS[name] if opened else ("", THOUGHTS[name][1])
+    draft = '{"summary": "draft", "steps": []}'
+    plan = READER.read(f"{opening}Maybe {draft}? No.{closing}{GOOD}<|return|>")
+    assert plan == READER.read(GOOD)
+    thought = f"{opening}Okay, no, wait.{closing}"
+    assert YES_OR_NO.read(f"{thought}Yes") == Choice(word="yes")
+    likely = tuple(TokenChoice(token=token, top=((token, -0.1),)) for token in (thought, "Yes"))
+    weighed = YES_OR_NO.read(f"{thought}Yes", likely)
+    assert isinstance(weighed, Choice)
+    assert weighed.word == "yes"
+    assert weighed.confidence == pytest.approx(1)
+    unsure = tuple(TokenChoice(token=token, top=((token, -0.1),)) for token in ("no", "Yes"))
+    assert YES_OR_NO.read(f"{thought}Yes", unsure) == Choice(word="yes")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"summary": "cut at </think>", "steps": []}',
+        'MARK = "</think>"\n',
+        "CUT = re.compile(r'<think>.*?'\n'</think>')\n",
+        "Done: `</think>` is removed.\n",
+        "```python\nMARK = re.compile(\n    </think>\n)\n```\n",
+        '<edit file="a.html">\n<search>\n<b>\n</search>\n<replacement>\n</think>\n</replacement>\n</edit>\n',
+    ],
+)
+def test_a_mark_that_an_answer_quotes_is_text(text: str) -> None:
     assert TextAnswer(str).read(text) == text
+    assert TextAnswer(str).read(f"Hm.\n</think>{text}") == text
 
 
 def test_free_text_reaches_its_function_without_thinking_and_otherwise_unchanged() -> None:

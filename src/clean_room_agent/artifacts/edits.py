@@ -6,6 +6,9 @@ from typing import Literal
 from msgspec import Struct
 
 EditKind = Literal["edit", "symbol", "insert", "create", "delete"]
+CONTENTS = ("search", "replacement")
+BLOCKS = ("edit", "insert", "create", "delete")
+"""Tags of the format in which a model writes edits; each block but a search and replacement may hold text itself."""
 InsertPlace = Literal["", "after", "before", "in"]
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Generic, Literal, Protocol, T
 
 from msgspec import Struct
 
+from clean_room_agent.artifacts.edits import BLOCKS, CONTENTS
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, sourced
 from clean_room_agent.llm.answer_rules import JsonSchema, strict_schema
 
@@ -31,7 +32,31 @@ MAX_FAULTS = 5
 AnswerT = TypeVar("AnswerT")
 AnswerT_co = TypeVar("AnswerT_co", covariant=True)
 ModelT = TypeVar("ModelT", bound="BaseModel")
-_THINKING = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
+_THOUGHTS = (
+    (r"<think>", r"</think>"),
+    (r"<thinking>", r"</thinking>"),
+    (r"<thought>", r"</thought>"),
+    (r"<reasoning>", r"</reasoning>"),
+    (r"<seed:think>", r"</seed:think>"),
+    (r"\[THINK\]", r"\[/THINK\]"),
+    ("\u25c1think\u25b7", "\u25c1/think\u25b7"),
+    (r"<\|START_THINKING\|>", r"<\|END_THINKING\|>"),
+    (r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>"),
+    (r"<\|channel>\s*thought", r"<channel\|>"),
+    (
+        r"(?:<\|start\|>\s*assistant\s*)?<\|channel\|>\s*(?:analysis|commentary)",
+        r"<\|channel\|>\s*final\b[^<\n]*(?:<\|constrain\|>[^<\n]*)?<\|message\|>|<\|start\|>\s*assistant\s*<\|message\|>",
+    ),
+)
+"""How models' templates open and close thoughts; the last is gpt-oss's, whose answer is a channel of its own."""
+_OPENED = re.compile(rf"\s*(?:{'|'.join(opening for opening, _ in _THOUGHTS)})", re.IGNORECASE)
+_CLOSED = re.compile("|".join(closing for _, closing in _THOUGHTS), re.IGNORECASE)
+_LEFT_OVER = re.compile(r"(?:\s*<\|(?:end|return|call|im_end|eot_id|endoftext)\|>)+\s*\Z")
+"""Marks of an answer's end that some servers leave in it."""
+_BLOCK_TAG = re.compile(rf"^[ \t]*<(/?)(?:{'|'.join((*CONTENTS, *BLOCKS))})\b[^>\n]*?(/?)>", re.MULTILINE)
+_FENCE = re.compile(r"(?:^[ \t]*|[>\]])(?:`{3,}|~{3,})", re.MULTILINE)
+MAX_MARKS = 50
+"""Of closed thoughts that are looked at, from the last on."""
 _DECORATION = " \t\r\n\"'`*_.,:;!-([{\u2581\u0120\u010a"
 """What may surround the word in a token; the last three are how some vocabularies write blank and line end."""
 YES, NO = "yes", "no"
@@ -131,10 +156,10 @@ class JsonAnswer(Struct, Generic[ModelT], frozen=True):
         """The first object that fits the model, or the faults of the first object if none does."""
         shown = visible(text)
         if not shown:
-            return BadAnswer(kind="empty", fault="the answer is empty")
+            return BadAnswer(kind="empty", fault=_why_empty(text))
         first_fault: BadAnswer | None = None
-        for candidate in _objects(shown):
-            value = self._validate(candidate)
+        for start, end in _objects(shown):
+            value = self._validate(shown[start:end])
             if not isinstance(value, BadAnswer):
                 return value
             first_fault = first_fault or value
@@ -194,13 +219,13 @@ class OneWord(Struct, frozen=True):
 
     def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> Choice | BadAnswer:
         """The word of the first token that is not white space, else of the text."""
-        weighed = _weigh(tokens, self.words)
+        weighed = _weigh(_tokens_from(tokens, text, answer_span(text)[0]), self.words)
         if weighed is not None:
             return weighed
         shown = visible(text)
         listed = f"{', '.join(self.words[:-1])} or {self.words[-1]}"
         if not shown:
-            return BadAnswer(kind="empty", fault=f"the answer is empty; answer {listed}")
+            return BadAnswer(kind="empty", fault=f"{_why_empty(text)}; answer {listed}")
         any_word = "|".join(self.words)
         leading = re.match(rf"[\W_]*({any_word})\b", shown, re.IGNORECASE)
         found = [leading[1]] if leading else re.findall(rf"\b({any_word})\b", shown, re.IGNORECASE)
@@ -226,31 +251,80 @@ class TextAnswer(Struct, Generic[AnswerT], frozen=True):
     repair_words: ClassVar[str] = ""
 
     def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT | BadAnswer:  # noqa: ARG002 - AnswerReader's signature
-        """Apply the function to the text without a leading block of thinking."""
+        """Apply the function to the text behind the thoughts."""
         if not visible(text):
-            return BadAnswer(kind="empty", fault="the answer is empty")
-        return self.parse(_after_thinking(text))
+            return BadAnswer(kind="empty", fault=_why_empty(text))
+        start, end = answer_span(text)
+        return self.parse(text[start:end])
 
 
 def visible(text: str) -> str:
-    """Strip a leading block of thinking, and surrounding white space."""
-    return _after_thinking(text).strip().removeprefix("\ufeff")
+    """The answer without thoughts, and without surrounding white space."""
+    start, end = answer_span(text)
+    return text[start:end].strip().removeprefix("\ufeff").strip()
 
 
 def thinks(text: str, thinking: str) -> bool:
     """Whether an answer begins with thinking, apart or in its text."""
-    return bool(thinking.strip()) or text.lstrip().startswith("<think>")
+    return bool(thinking.strip()) or _OPENED.match(text) is not None
 
 
-def _after_thinking(text: str) -> str:
-    thinking = _THINKING.match(
-        text
-    )  # at the beginning alone: a search would read to the end from each word that opens one
-    return text[thinking.end() :] if thinking else text
+def answer_span(text: str) -> tuple[int, int]:
+    """Where the answer in a model's text begins and ends, as character offsets: behind the last mark that closes a thought,
+    whether or not one opened it (a template may have written that), and before left-over marks of its end. A text that
+    opens a thought and never closes it holds no answer.
+
+    Marks inside of what an answer may quote are text: in an edit, a JSON string, a code block, or quotes.
+    """
+    left_over = _LEFT_OVER.search(text, max(0, len(text) - 200))
+    end = left_over.start() if left_over else len(text)
+    closed = list(_CLOSED.finditer(text, 0, end))[-MAX_MARKS:]
+    objects = list(_objects(text[:end])) if closed else []
+    for mark in reversed(closed):
+        if not _is_quoted(text[:end], mark.start(), mark.end(), objects):
+            return mark.end(), end
+    return (end if _OPENED.match(text) else 0), end
 
 
-def _objects(text: str) -> Iterator[str]:
-    """Yield the outermost JSON objects of the text, as written; stops after looking at `MAX_BRACES`."""
+def _is_quoted(text: str, start: int, end: int, objects: list[tuple[int, int]]) -> bool:
+    """Whether the mark between the offsets stands in a block or a string of the text."""
+    if any(begin < start < close for begin, close in objects):
+        return True
+    depth, rest = 0, text[end:]
+    for tag in _BLOCK_TAG.finditer(rest):
+        depth += 0 if tag[2] else -1 if tag[1] else 1
+        if depth < 0:
+            return True
+    fences = (len(_FENCE.findall(text, 0, start)), len(_FENCE.findall(rest)))
+    if all(count % 2 for count in fences):
+        return True
+    before = text[text.rfind("\n", 0, start) + 1 : start]
+    after = rest.partition("\n")[0]
+    return any(before.count(quote) % 2 and quote in after for quote in '"`') or (
+        before.endswith("'") and after.startswith("'")
+    )
+
+
+def _why_empty(text: str) -> str:
+    return "the answer has only thoughts: nothing follows them" if text.strip() else "the answer is empty"
+
+
+def _tokens_from(tokens: tuple[TokenChoice, ...], text: str, start: int) -> tuple[TokenChoice, ...]:
+    """The tokens of the text from the offset on; none if it cannot be told which these are."""
+    if not start:
+        return tokens
+    place = 0
+    for index, choice in enumerate(tokens):
+        if place >= start:
+            return tokens[index:]
+        if not text.startswith(choice.token, place):
+            break
+        place += len(choice.token)
+    return ()
+
+
+def _objects(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the outermost JSON objects of the text begin and end; stops after looking at `MAX_BRACES`."""
     decoder = json.JSONDecoder()
     start = text.find("{")
     for _ in range(MAX_BRACES):
@@ -261,7 +335,7 @@ def _objects(text: str) -> Iterator[str]:
         except (ValueError, RecursionError):
             end = start + 1
         else:
-            yield text[start:end]
+            yield start, end
         start = text.find("{", end)
 
 

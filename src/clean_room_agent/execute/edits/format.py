@@ -21,6 +21,8 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
+from clean_room_agent.artifacts.edits import BLOCKS, CONTENTS
+
 TAG = re.compile(
     r"<(?:/(?P<closing>edit|insert|search|replacement|create|delete)\s*"
     r"|(?P<content>search|replacement)\s*"
@@ -38,8 +40,6 @@ MAX_CHANGES = 8
 """Pairs of search and replacement in one block."""
 NAME_CHARS = 120
 PATH_CHARS = 240
-CONTENTS = ("search", "replacement")
-BLOCKS = ("edit", "insert", "create", "delete")
 TAGS = (*CONTENTS, *BLOCKS, *(f"/{name}" for name in (*CONTENTS, *BLOCKS)))
 """What no line of a content begins with, after its "<"."""
 FORMS = f"""\

@@ -22,9 +22,9 @@ from msgspec.structs import replace
 
 from clean_room_agent.artifacts.edits import InsertPlace, PatchEdit
 from clean_room_agent.execute.edits.format import Tag, find_tags, partners, unfence
+from clean_room_agent.llm.answers import answer_span
 
 FaultKind = Literal["empty", "truncated", "format"]
-THINKING = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
 UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 BLOCKS = "<edit>, <insert>, <create> or <delete>"
 PLACES: tuple[InsertPlace, ...] = ("after", "before", "in")
@@ -123,10 +123,8 @@ def parse_edits(text: str) -> tuple[PatchEdit, ...] | ParseFault:
 def _normalised(text: str) -> str:
     r"""`text` with `\n` line ends and blanked thinking; line numbers stay those of the answer."""
     body = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    thinking = THINKING.match(body)
-    if thinking is not None:
-        body = "\n" * thinking.group().count("\n") + body[thinking.end() :]
-    return body
+    start, end = answer_span(body)
+    return "\n" * body.count("\n", 0, start) + body[start:end]
 
 
 def _blocks(text: str, tags: tuple[Tag, ...]) -> tuple[_Block, ...]:
