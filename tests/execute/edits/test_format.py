@@ -87,13 +87,28 @@ def test_a_tag_is_tight_where_nothing_but_blanks_and_fences_stand_before_it() ->
     assert [tag.tight for tag in tags] == [True, True, False]
 
 
+DOCUMENTED = '"""Read it so:\n\n```python\nx = 1\n```\n"""\nx = 1'
+HEREDOC = "cat <<EOF >Readme.\n```\nx\n```\nEOF."
+
+
 @pytest.mark.parametrize(
     ("path", "texts", "bare"),
     [
         ("a.py", (FENCED, "~~~\ny\n~~~"), ("x = 1", "y")),
         ("a.py", (FENCED, ""), ("x = 1", "")),
         ("a.py", (FENCED, "y = 2"), (FENCED, "y = 2")),
-        ("a.py", ("```\nx = 1",), ("```\nx = 1",)),
+        ("a.py", ('```python title="a.py"\nx = 1\n```',), ("x = 1",)),
+        ("a.py", ("```src/a.py:3-4\nx = 1\n```", "~~~ {.python}\ny\n~~~"), ("x = 1", "y")),
+        ("a.py", ("```\nx = 1",), ("x = 1",)),
+        ("a.py", ("x = 1\n```",), ("x = 1",)),
+        ("a.py", ("```\nx = 1", "```\nx = 2"), ("```\nx = 1", "```\nx = 2")),
+        ("a.py", ("Here is the file:\n\n```python\nx = 1\n```",), ("x = 1",)),
+        ("a.yaml", ("```yaml\nx: 1\n```\n\nIt sets **x**.\n",), ("x: 1",)),
+        ("a.py", ("Here it is:\n```python\nx = 1\n",), ("x = 1",)),
+        ("a.py", (DOCUMENTED,), (DOCUMENTED,)),
+        ("a.sh", (HEREDOC,), (HEREDOC,)),
+        ("a.py", ("<![CDATA[\nx = 1\n]]>",), ("x = 1",)),
+        ("a.xml", ("<![CDATA[\nx = 1\n]]>",), ("<![CDATA[\nx = 1\n]]>",)),
         ("a.py", ("````\n```\n````",), ("```",)),
         ("README.md", (FENCED,), (FENCED,)),
         ("a.py", ("", ""), ("", "")),

@@ -31,8 +31,14 @@ TAG = re.compile(
 ATTRIBUTE = re.compile(r"(\w+)\s*=\s*(?:\"([^\"\n]*)\"|'([^'\n]*)')")
 BLANKS = re.compile(r"[ \t]*")
 CLOSING = re.compile(r"</(?:search|replacement|create|insert|edit)[ \t]*>[ \t]*")
-FENCE_LINE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[\w.+#-]*[ \t]*\Z")
-OPENING = re.compile(r"[ \t]*(`{3,}|~{3,})[\w.+#-]*[ \t]*\Z")
+FENCE_LINE = re.compile(r"[ \t]*(?P<mark>`{3,}|~{3,})(?P<info>[^`\n]*)\Z")
+"""The first line of a block of code, whose info string may be anything (a language, a title, a path), or its last one."""
+SENTENCE = re.compile(r"[-#>*_\s]*[^\W\d_][^={};]*[.:!?)*_`]\s*\Z")
+IN_TEXT = re.compile("\"\"\"|'''|<<|/\\*")
+"""What begins a text of several lines in code, where a fence may be part of it."""
+CDATA = re.compile(r"\s*<!\[CDATA\[[ \t]*\n?(.*?)\n?[ \t]*\]\]>\s*\Z", re.DOTALL)
+MARKUP_SUFFIXES = frozenset({".xml", ".xsd", ".xsl", ".svg", ".html", ".htm", ".xhtml", ".vue", ".plist"})
+"""Files in which CDATA is code."""
 PROSE_SUFFIXES = frozenset({".md", ".markdown", ".mdx", ".rst", ".txt", ".qmd", ".rmd", ".adoc"})
 """Files in which a fence is text of its own: nothing is taken off there."""
 MAX_BLOCKS = 16
@@ -199,13 +205,16 @@ def _is_gap(text: str) -> bool:
 
 
 def unfence(path: str, texts: tuple[str, ...]) -> tuple[str, ...]:
-    """`texts`, each without the fence around it, if every one that is not empty has one; else unchanged.
+    """`texts`, each without the fence or CDATA around it, if every one that is not empty has one; else unchanged.
 
-    A fence that only the search text or only the replacement has is part of the code.
+    A fence that only the search text or only the replacement has is part of the code. A text that is alone (a file, a
+    definition) may have sentences around the fence, or only one half of it.
     """
     if is_prose(path) or not any(texts):
         return texts
-    bare = tuple(_without_fence(text) if text else "" for text in texts)
+    cdata = PurePosixPath(path).suffix.lower() not in MARKUP_SUFFIXES
+    alone = len(texts) == 1
+    bare = tuple(_without_fence(text, alone=alone, cdata=cdata) if text else "" for text in texts)
     return texts if any(text is None for text in bare) else tuple(text or "" for text in bare)
 
 
@@ -214,15 +223,37 @@ def is_prose(path: str) -> bool:
     return PurePosixPath(path).suffix.lower() in PROSE_SUFFIXES
 
 
-def _without_fence(text: str) -> str | None:
+def _without_fence(text: str, *, alone: bool, cdata: bool) -> str | None:
+    inside = CDATA.match(text) if cdata else None
+    if inside is not None:
+        return inside[1]
     lines = text.strip("\n").split("\n")
-    opening = OPENING.match(lines[0])
-    if opening is None or len(lines) < 2:
+    marks = [(index, match) for index, line in enumerate(lines) if (match := FENCE_LINE.match(line))]
+    if not marks:
         return None
-    mark, closing = opening[1], lines[-1].strip()
-    if set(closing) != {mark[0]} or len(closing) < len(mark):
+    (first, opening), (last, closing) = marks[0], marks[-1]
+    if (first, last) == (0, len(lines) - 1) and last and _closes(closing, opening):
+        return "\n".join(lines[1:-1])
+    return _block_among_sentences(lines, marks) if alone else None
+
+
+def _block_among_sentences(lines: list[str], marks: list[tuple[int, re.Match[str]]]) -> str | None:
+    """The block of code that the lines hold, with nothing around it but sentences; one of its fences may be missing."""
+    (first, opening), (last, closing) = marks[0], marks[-1]
+    if len(marks) > 2 or (len(marks) == 2 and not _closes(closing, opening)):
         return None
-    return "\n".join(lines[1:-1])
+    if len(marks) == 1:
+        if first == len(lines) - 1 and not opening["info"].strip():
+            return "\n".join(lines[:-1])
+        last = len(lines)
+    around = [line for line in (*lines[:first], *lines[last + 1 :]) if line.strip()]
+    if not all(SENTENCE.match(line) and not IN_TEXT.search(line) for line in around):
+        return None
+    return "\n".join(lines[first + 1 : last])
+
+
+def _closes(closing: re.Match[str], opening: re.Match[str]) -> bool:
+    return not closing["info"].strip() and closing["mark"].startswith(opening["mark"])
 
 
 class Editable(Struct, frozen=True, kw_only=True):
