@@ -1,6 +1,7 @@
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from testing.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.artifacts.context import ContextPackage
@@ -104,6 +105,78 @@ def test_all_stand_or_none() -> None:
     assert applied.texts == {}
     assert applied.result.files_modified == ()
     assert applied.result.error_info == "edit 2 (a.py): NO_MATCH"
+
+
+@pytest.mark.parametrize(
+    "repeated",
+    [
+        edit("    return Box()", "    return 1"),
+        symbol("main", "def main():\n    return 1"),
+        PatchEdit(
+            kind="insert",
+            file_path="a.py",
+            symbol="main",
+            place="after",
+            replacement="def f():\n    return 1",
+        ),
+        create("new.py", "x = 1\n"),
+        delete("old.py"),
+    ],
+)
+def test_the_same_edit_twice_is_made_once(repeated: PatchEdit) -> None:
+    twice = apply(repeated, replace(repeated, answer_line=9))
+    assert codes(twice) == ["APPLIED", "ALREADY_APPLIED"]
+    assert twice.texts == apply(repeated).texts
+
+
+def test_two_different_edits_of_one_place_are_refused() -> None:
+    assert codes(
+        apply(edit("    return Box()", "    return 1"), edit("    return Box()", "    return 2"))
+    ) == [
+        "APPLIED",
+        "OVERLAP",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        (symbol("main", "def main():\n    return 1 &lt; 2 and 3 &gt; 2"), "    return 1 < 2 and 3 > 2\n"),
+        (edit("    return Box()", "    return 6 &amp; 3"), "    return 6 & 3\n"),
+        (edit("    return Box()", "    return &#39;&amp;lt;&#39;"), "    return '&lt;'\n"),
+        (edit("    return Box()", "    return '&lt;'"), "    return '&lt;'\n"),
+        (create("new.py", "x = &quot;a&quot;\n"), 'x = "a"\n'),
+    ],
+)
+def test_entities_are_replaced_where_only_that_can_be_meant(written: PatchEdit, text: str) -> None:
+    assert text_of(apply(written), written.file_path).endswith(text)
+
+
+def test_entities_in_a_search_text_and_in_scripts_are_replaced() -> None:
+    files = {"a.js": "function less(a, b) {\n  return a < b;\n}\n"}
+    rules = EditRules(targets=(TargetFile(path="a.js"),))
+    shown = package(shown_file("a.js", files["a.js"]))
+    change = edit("  return a &lt; b;", "  return a &lt; b &amp;&amp; b &gt; 0;", "a.js")
+    after = apply_edits((change,), files, shown, rules)
+    assert text_of(after, "a.js") == files["a.js"].replace("a < b;", "a < b && b > 0;")
+    change = edit("  return a < b;", "  return a &lt; b &amp;&amp; b;", "a.js")
+    after = apply_edits((change,), files, shown, rules)
+    assert text_of(after, "a.js") == files["a.js"].replace("a < b;", "a < b && b;")
+
+
+def test_entities_of_a_file_that_has_some_are_its_own() -> None:
+    files = {"a.py": "X = '&lt;'\n"}
+    rules = EditRules(targets=(TargetFile(path="a.py"),))
+    refused = apply_edits(
+        (edit("X = '<'", "X = '&amp;'"),), files, package(shown_file("a.py", files["a.py"])), rules
+    )
+    assert codes(refused) == ["NO_MATCH"]
+
+
+def test_a_refused_text_with_entities_is_told_about_them() -> None:
+    (report,) = apply(edit("nowhere &lt; at all", "y")).result.reports
+    assert report.code is EditCode.NO_MATCH
+    assert report.detail.endswith("write <, > and & themselves, not &lt;, &gt; and &amp;")
 
 
 def test_no_edits_are_no_success() -> None:

@@ -11,7 +11,7 @@ from clean_room_agent.execute.forms.place import SAME, Assignment, Place
 from clean_room_agent.orchestrator.direct.candidates import Candidate
 from clean_room_agent.orchestrator.direct.goal_results import GoalRun
 from clean_room_agent.orchestrator.direct.questions import MASKED_AT_A_TIME, MASKED_ROUNDS, Questions, Target
-from clean_room_agent.orchestrator.direct.route import Question
+from clean_room_agent.orchestrator.direct.route import Answered, Question
 
 TEXT = """\
 def total(values):
@@ -122,3 +122,11 @@ def test_a_line_that_the_model_would_leave_comes_last_from_then_on() -> None:
 
     first = items(next(rounds([], TOTAL)))[0].partition("masked ")[2].rpartition(" ")[0].rpartition(" ")[0]
     assert places_of(first, [], SAME)[-1] > places_of(first, [], "it does not parse")[-1]
+
+
+def test_entities_in_an_answer_are_replaced_where_it_fits_only_so() -> None:
+    (asked,) = (one for one in next(rounds([], TOTAL, fills=False)) if one.item.endswith("function 0"))
+    written = TEXT.split("\n\n\n", maxsplit=1)[0].replace("result = 1", "result = 0 &lt; 1")
+    made = asked.write(Answered(text=f"```python\n{written}\n```", call_id=1))
+    assert isinstance(made, str)
+    assert "result = 0 < 1\n" in made

@@ -15,7 +15,7 @@ from clean_room_agent.execute.edits.definitions import (
     shown_ranges,
     symbol_spans,
 )
-from clean_room_agent.execute.edits.format import holds_tags, holds_unpaired_tags
+from clean_room_agent.execute.edits.format import holds_tags, holds_unpaired_tags, unescaped
 from clean_room_agent.execute.edits.rules import (
     EditRules,
     Refusal,
@@ -36,7 +36,9 @@ from clean_room_agent.execute.edits.search_replace import (
     units_of,
 )
 from clean_room_agent.execute.edits.static_checks import name_fault, syntax_fault
+from clean_room_agent.syntax import grammar_of, parses_cleanly
 
+ENTITIES = "write <, > and & themselves, not &lt;, &gt; and &amp;"
 OUTSIDE_SHOWN = "the place is outside what was shown of this file, which is not a target of this step"
 UNSHIFTED_TIERS = frozenset({1, 2, 3, 4})
 
@@ -79,8 +81,47 @@ def apply_edits(
 
     `files` holds the text (as `textfile.decode` gives it) of each existing, editable file that the edits name
     (`paths_named`). After a refusal the remaining edits are still judged, as if the refused one had not been there, so
-    that one report tells all.
+    that one report tells all. HTML entities (`&lt;`) are replaced where only that makes the answer fit.
     """
+    applied = _applied(edits, files, package, rules)
+    plain = tuple(_without_entities(edit, files.get(edit.file_path, "")) for edit in edits)
+    if plain == edits or _is_clean(applied):
+        return applied
+    instead = _applied(plain, files, package, rules)
+    if _is_clean(instead) or (instead.result.success and not applied.result.success):
+        return instead
+    return _with_entities_named(applied, edits, plain)
+
+
+def _without_entities(edit: PatchEdit, text: str) -> PatchEdit:
+    return replace(edit, search=unescaped(edit.search, text), replacement=unescaped(edit.replacement, text))
+
+
+def _is_clean(applied: Applied) -> bool:
+    """Whether the answer fits, and all that it leads to can be parsed."""
+    return applied.result.success and all(
+        parses_cleanly(text.encode("utf-8", "replace"), path)
+        for path, text in applied.texts.items()
+        if text is not None and grammar_of(path) is not None
+    )
+
+
+def _with_entities_named(
+    applied: Applied, edits: tuple[PatchEdit, ...], plain: tuple[PatchEdit, ...]
+) -> Applied:
+    """The judgment, where what was refused says that it has entities."""
+    reports = tuple(
+        report
+        if report.code.accepted or edit == bare
+        else replace(report, detail="; ".join(filter(None, (report.detail, ENTITIES))))
+        for report, edit, bare in zip(applied.result.reports, edits, plain, strict=True)
+    )
+    return replace(applied, result=replace(applied.result, reports=reports))
+
+
+def _applied(
+    edits: tuple[PatchEdit, ...], files: Mapping[str, str], package: ContextPackage, rules: EditRules
+) -> Applied:
     gone = frozenset(edit.file_path for edit in edits if edit.kind == "delete")
     edited = _EditedTexts(files=files, package=package, rules=rules, gone=gone)
     reports = [edited.judge(index, edit) for index, edit in enumerate(edits)]
@@ -106,6 +147,7 @@ class _EditedTexts:
         """`gone` are the files that the answer deletes: if one stays, none of its edits counts."""
         self._gone = gone
         self._made: set[str] = set()
+        self._done: set[PatchEdit] = set()
         self._originals = dict(files)
         self._package = package
         self._rules = rules
@@ -113,7 +155,18 @@ class _EditedTexts:
         self._tags_shown = any(holds_tags(item.text) for item in package.items)
 
     def judge(self, index: int, edit: PatchEdit) -> EditReport:
-        """The result of one edit; an accepted one is applied to the edited texts."""
+        """The result of one edit; an accepted one is applied to the edited texts, once where it is repeated."""
+        same = replace(edit, answer_line=0)
+        if same in self._done:
+            return EditReport(
+                index=index, file_path=edit.file_path, kind=edit.kind, code=EditCode.ALREADY_APPLIED
+            )
+        report = self._judged(index, edit)
+        if report.code is EditCode.APPLIED:
+            self._done.add(same)
+        return report
+
+    def _judged(self, index: int, edit: PatchEdit) -> EditReport:
         file = self._file(edit.file_path)
         if file.text is not None and edit.kind in {"edit", "symbol", "insert"}:
             search, replacement = units_of(file.text, edit.search, edit.replacement)

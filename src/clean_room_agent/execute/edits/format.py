@@ -15,6 +15,7 @@ one state however long a content grows.
     line-1 ::= "\n" | [^/ceidrs\n] rest | "/" line-2 | "s" line-3 | ...        ... and goes on as no tag does
 """
 
+import html
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
@@ -23,12 +24,21 @@ from msgspec import Struct
 
 from clean_room_agent.artifacts.edits import BLOCKS, CONTENTS
 
+ODD_QUOTES = "\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a\u2032\u2033`"
+QUOTE = rf"[\"'{ODD_QUOTES}]"
+VALUE = (
+    r"\"(?P<double>[^\"\n]*)\"|'(?P<quoted>[^'\n]*)'"
+    rf"|{QUOTE}(?P<odd>[^\"'{ODD_QUOTES}<>\n]*){QUOTE}|(?P<bare>[^\s\"'{ODD_QUOTES}<>={{}}/]+(?:/[^\s\"'{ODD_QUOTES}<>={{}}/]+)*)"
+)
+"""Of an attribute: in quotes of any kind, or without blanks in it and without quotes."""
+_ANY_VALUE = re.sub(r"\?P<\w+>", "?:", VALUE)
 TAG = re.compile(
     r"<(?:/(?P<closing>edit|insert|search|replacement|create|delete)\s*"
     r"|(?P<content>search|replacement)\s*"
-    r"|(?P<block>edit|insert|create|delete)(?P<attributes>(?:\s+\w+\s*=\s*(?:\"[^\"\n]*\"|'[^'\n]*'))*)\s*(?P<single>/?))>"
+    rf"|(?P<block>edit|insert|create|delete)(?P<attributes>(?:\s+\w+\s*=\s*(?:{_ANY_VALUE}))*)\s*(?P<single>/?))>"
 )
-ATTRIBUTE = re.compile(r"(\w+)\s*=\s*(?:\"([^\"\n]*)\"|'([^'\n]*)')")
+ATTRIBUTE = re.compile(rf"(?P<name>\w+)\s*=\s*(?:{VALUE})")
+ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|#0*39|#0*34|#[xX]0*2[27]);")
 BLANKS = re.compile(r"[ \t]*")
 CLOSING = re.compile(r"</(?:search|replacement|create|insert|edit)[ \t]*>[ \t]*")
 FENCE_LINE = re.compile(r"[ \t]*(?P<mark>`{3,}|~{3,})(?P<info>[^`\n]*)\Z")
@@ -186,7 +196,8 @@ def _skip_blanks(line: str, position: int) -> int:
 
 def _tag(match: re.Match[str], *, offset: int, line: int, tight: bool) -> Tag:
     attributes = tuple(
-        (name, double or single) for name, double, single in ATTRIBUTE.findall(match["attributes"] or "")
+        (one["name"], one["double"] or one["quoted"] or one["odd"] or one["bare"] or "")
+        for one in ATTRIBUTE.finditer(match["attributes"] or "")
     )
     return Tag(
         name=match["closing"] or match["content"] or match["block"],
@@ -216,6 +227,11 @@ def unfence(path: str, texts: tuple[str, ...]) -> tuple[str, ...]:
     alone = len(texts) == 1
     bare = tuple(_without_fence(text, alone=alone, cdata=cdata) if text else "" for text in texts)
     return texts if any(text is None for text in bare) else tuple(text or "" for text in bare)
+
+
+def unescaped(text: str, file_text: str) -> str:
+    """The text with its HTML entities replaced, unless the file has any itself."""
+    return text if ENTITY.search(file_text) else ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
 
 
 def is_prose(path: str) -> bool:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clean_room_agent.execute.edits.definitions import definitions
+from clean_room_agent.execute.edits.format import unescaped
 from clean_room_agent.execute.forms import function, lines, masked
 from clean_room_agent.execute.forms.function import FormRequest
 from clean_room_agent.execute.forms.masked import MaskedRequest
@@ -23,6 +24,7 @@ from clean_room_agent.execute.forms.place import (
     line_at,
     shown,
 )
+from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.direct.candidates import Candidate
 from clean_room_agent.orchestrator.direct.goal_results import GoalRun
@@ -243,8 +245,13 @@ class _Sweep:
             )
 
         def write(answer: Answered) -> str | Fault:
-            read = request.prompt.answer.read(answer.text)
-            return _text(self._form.apply(target.place, target.text, read))
+            plain = unescaped(answer.text, target.text)
+            read, reread = map(request.prompt.answer.read, (answer.text, plain))
+            made = self._form.apply(target.place, target.text, read)
+            if isinstance(made, Refused) and plain != answer.text and not isinstance(reread, BadAnswer):
+                again = self._form.apply(target.place, target.text, reread)
+                made = again if isinstance(again, Applied) else made
+            return _text(made)
 
         return self._question(item, send, write)
 
