@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 from testing.runs.solving import Project
 from testing.sandboxes import installed, on_disk
+from testing.servers.ollama_script import Answer
 from testing.servers.ollama_server import OllamaServer
 from testing.servers.openai_server import Kind, OpenAiServer
 from tests.cli.conftest import Knowing
@@ -94,6 +95,15 @@ def test_a_model_that_does_not_keep_to_the_shape_is_told_of(till: Project) -> No
         told = till.cra("check")
     assert told.code == 3
     assert lines(told.out)["structured answers"] == "FAIL"
+
+
+def test_a_model_that_thinks_although_it_is_told_not_to_is_told_of(till: Project) -> None:
+    with OllamaServer(lambda _: Answer(thinking="Seven, or is it?")) as server:
+        till.configure(server.base_url)
+        told = till.cra("check")
+    assert told.code == 3
+    assert "went into thinking, and no answer followed" in " ".join(told.out.split())
+    assert "--reasoning-budget 0" in told.out
 
 
 def test_a_test_command_whose_program_is_missing_is_named(till: Project) -> None:

@@ -56,8 +56,8 @@ def test_an_object_is_found_among_prose_fences_and_thinking(text: str) -> None:
     ("text", "kind", "fault"),
     [
         ("", "empty", "the answer is empty"),
-        ("<think>hm</think>", "empty", "nothing follows them"),
-        (f"<think>perhaps {GOOD}", "empty", "nothing follows them"),
+        ("<think>hm</think>", "empty", "went into thinking"),
+        (f"<think>perhaps {GOOD}", "empty", "went into thinking"),
         ("I cannot do that.", "not_json", "no JSON object"),
         ('{"summary": "s", "steps": [1,', "not_json", "line 1, column"),
         ("[1, 2]", "not_json", "no JSON object"),

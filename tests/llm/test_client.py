@@ -26,6 +26,7 @@ from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.answer_rules import at_most
 from clean_room_agent.llm.answers import YES_OR_NO
 from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.router import Window
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer, Sampling
 
@@ -357,3 +358,27 @@ def test_whoever_watches_is_told_of_each_call_and_of_answers_of_no_use() -> None
     assert isinstance(unreadable, CallUnreadable)
     assert unreadable.call_id == 1
     assert "JSON" in unreadable.fault
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind", "fault"),
+    [
+        (
+            RawAnswer(request_body="{}", thinking="Hm.", completion_tokens=9),
+            "empty",
+            "all 9 tokens of the answer",
+        ),
+        (RawAnswer(request_body="{}", thinking="Hm.", finish="length"), "truncated", "the whole answer"),
+        (RawAnswer(request_body="{}", text="<think>Hm."), "empty", "the whole answer"),
+        (RawAnswer(request_body="{}", text="Hm.</think>\n"), "empty", "the whole answer"),
+    ],
+)
+@pytest.mark.parametrize("prompt", [SHOUT, COLOUR, RELEVANT])
+def test_an_answer_of_thoughts_alone_is_said_to_be_that(
+    raw: RawAnswer, kind: str, fault: str, prompt: Prompt[Note, object]
+) -> None:
+    client = model_client(ScriptedTransport([raw]), MemorySink())
+    reply = client.ask(prompt, SKY, pass_id="t:p", repair=False)
+    assert reply.bad is not None
+    assert reply.bad.kind == kind
+    assert reply.bad.fault.startswith(f"{fault} went into thinking, and no answer followed")

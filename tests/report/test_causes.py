@@ -84,6 +84,13 @@ def test_a_spent_budget_is_the_cause_whatever_else_was_counted() -> None:
     )
 
 
+def test_a_model_that_only_thinks_is_not_called_weak() -> None:
+    ending = explain(causes(("implement", Cause.THINKING, 4, 4)), TASK)
+    assert ending.lines == ("4 of 4 answers to implement went into thinking alone",)
+    assert "--reasoning-budget 0" in ending.advice
+    assert not ending.weak
+
+
 def test_nothing_counted_is_nothing_said() -> None:
     assert explain(Causes(), TASK, reason="2 parts are not done").sentences() == ()
 

@@ -25,7 +25,14 @@ from clean_room_agent.git.command import git
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree, remove_worktree
 from clean_room_agent.llm.answer_rules import MAX_NUMBER, bounds
-from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice, JsonAnswer
+from clean_room_agent.llm.answers import (
+    NO_THINKING,
+    THINKING_ONLY,
+    YES_NO_TOKENS,
+    YES_OR_NO,
+    Choice,
+    JsonAnswer,
+)
 from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.transport import ModelServer
@@ -219,6 +226,7 @@ def _structured(services: wiring.Services, task_id: str) -> str:
     reply = services.models.ask(CHECK_PROMPT, CheckInputs(number=7), pass_id=task_id)
     if reply.value is None:
         fault = reply.bad.fault if reply.bad else ""
+        _require_answer("reasoning", fault)
         raise ModelError(
             f"the reasoning model's answer cannot be read: {fault}: {reply.text.strip()[:80]!r}",
             hint="use an instruction-tuned model, or another schema_dialect in [models] if the server has several",
@@ -226,10 +234,16 @@ def _structured(services: wiring.Services, task_id: str) -> str:
     return "the reasoning model answers in the required format"
 
 
+def _require_answer(which: str, fault: str) -> None:
+    if THINKING_ONLY in fault:
+        raise ModelError(f"the {which} model: {fault}", hint=NO_THINKING)
+
+
 def _verdicts(services: wiring.Services, task_id: str) -> str:
     """Ask for a yes, to see whether the answer comes with token probabilities."""
     reply = services.models.ask(VERDICT_PROMPT, CheckInputs(number=7), pass_id=task_id, repair=False)
     if reply.value is None:
+        _require_answer("judging", reply.bad.fault if reply.bad else "")
         return f"the judging model says neither yes nor no to an easy question: {reply.text.strip()[:40]!r}"
     if reply.value.confidence is None:
         return "yes and no are read from the word: the server gives no token probabilities"

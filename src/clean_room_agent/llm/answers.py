@@ -55,6 +55,13 @@ _LEFT_OVER = re.compile(r"(?:\s*<\|(?:end|return|call|im_end|eot_id|endoftext)\|
 """Marks of an answer's end that some servers leave in it."""
 _BLOCK_TAG = re.compile(rf"^[ \t]*<(/?)(?:{'|'.join((*CONTENTS, *BLOCKS))})\b[^>\n]*?(/?)>", re.MULTILINE)
 _FENCE = re.compile(r"(?:^[ \t]*|[>\]])(?:`{3,}|~{3,})", re.MULTILINE)
+THINKING_ONLY = "went into thinking, and no answer followed"
+"""What the fault of an answer says that is thoughts alone."""
+NO_THINKING = (
+    'switch thinking off: at llama-server --reasoning-budget 0, for gpt-oss reasoning_effort = "low" in '
+    "[models.extra_body], elsewhere an instruct variant of the model; if it thinks little, raise [models.max_tokens]"
+)
+"""What to do about it: requests ask for no thinking already, but not every template and server listens."""
 MAX_MARKS = 50
 """Of closed thoughts that are looked at, from the last on."""
 _DECORATION = " \t\r\n\"'`*_.,:;!-([{\u2581\u0120\u010a"
@@ -305,8 +312,13 @@ def _is_quoted(text: str, start: int, end: int, objects: list[tuple[int, int]]) 
     )
 
 
+def thinking_only(tokens: int | None) -> str:
+    """The fault of an answer that is thoughts alone."""
+    return f"{'the whole answer' if not tokens else f'all {tokens} tokens of the answer'} {THINKING_ONLY}"
+
+
 def _why_empty(text: str) -> str:
-    return "the answer has only thoughts: nothing follows them" if text.strip() else "the answer is empty"
+    return thinking_only(None) if text.strip() else "the answer is empty"
 
 
 def _tokens_from(tokens: tuple[TokenChoice, ...], text: str, start: int) -> tuple[TokenChoice, ...]:

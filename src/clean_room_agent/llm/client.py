@@ -26,9 +26,12 @@ from clean_room_agent.llm.answers import (
     VERDICT_SCHEMA_TOKENS,
     AnswerT,
     BadAnswer,
+    BadKind,
     Choice,
     repair_prompt,
+    thinking_only,
     thinks,
+    visible,
 )
 from clean_room_agent.llm.probes import ABOUT_NOTHING, PROBE_NAME, BiasStore, ProofStore, WindowProbe
 from clean_room_agent.llm.prompt import InputsT, Prompt, Shape
@@ -144,7 +147,7 @@ class ModelClient:
             and thinks(first.raw.text, first.raw.thinking)
             and longer > question.max_tokens
         ):
-            fault = f"thinking took the {question.max_tokens} tokens of the answer"
+            fault = thinking_only(question.max_tokens)
             self._note_unreadable(first.call_id, BadAnswer(kind="truncated", fault=fault))
             cut, question = first, replace(question, max_tokens=longer)
             first = self._sender.exchange(question, site)
@@ -498,6 +501,9 @@ def _read(
         return BadAnswer(kind="repeated", fault=describe_repetition(raw.text or raw.thinking)), ""
     if raw.finish == "copied":
         return BadAnswer(kind="copied", fault=COPIED), ""
+    if thinks(raw.text, raw.thinking) and not visible(raw.text):
+        kind: BadKind = "truncated" if raw.finish == "length" else "empty"
+        return BadAnswer(kind=kind, fault=thinking_only(raw.completion_tokens)), ""
     if raw.finish == "length" and not prompt.answer.reads_cut_answers:
         cut = f"the answer was cut off after {question.max_tokens} tokens"
         return BadAnswer(kind="truncated", fault=cut), ""

@@ -7,6 +7,7 @@ from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.raw.failure_causes import Cause, CauseCount, Causes, count_causes
 from clean_room_agent.db.rows import Connection
+from clean_room_agent.llm.answers import NO_THINKING
 from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.report.summary import Ending
 from clean_room_agent.report.trace import RunTrace
@@ -44,6 +45,7 @@ ADVICE: Mapping[Cause, str] = {
     "else try a larger model",
     Cause.RUNAWAY: "a [models.temperature] above 0 can help, and a larger model does",
     Cause.UNREADABLE: "`{show} --response` has the answers; a larger model keeps to the format",
+    Cause.THINKING: NO_THINKING,
     Cause.EXAMPLE: "say more in the task, so that the model has more to go by than the example; or try a larger model",
     Cause.SERVER_TIMEOUT: "raise [models.timeouts], or lower parallel in [models]",
     Cause.SERVER: "the server's own log says more; `cra check` tries it",

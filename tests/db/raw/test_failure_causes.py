@@ -12,7 +12,7 @@ from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.db.raw import calls, passes
 from clean_room_agent.db.raw.failure_causes import Cause, CauseCount, count_causes
 from clean_room_agent.execute.plan_prompts import META_PLAN
-from clean_room_agent.llm.answers import BadAnswer
+from clean_room_agent.llm.answers import BadAnswer, thinking_only
 
 PROBE = "window_probe"
 
@@ -52,6 +52,8 @@ def counted(conn: sqlite3.Connection, task: str = TASK) -> dict[tuple[str, Cause
         ("stop", AnswerReading.UNREADABLE, "parts: Field required", Cause.UNREADABLE),
         ("repeated", AnswerReading.UNREADABLE, "the answer repeated itself and was stopped", Cause.RUNAWAY),
         ("stop", AnswerReading.UNREADABLE, fault_of_a_copy(), Cause.EXAMPLE),
+        ("stop", AnswerReading.UNREADABLE, thinking_only(7), Cause.THINKING),
+        ("length", AnswerReading.UNREADABLE, thinking_only(None), Cause.THINKING),
         ("error:DegenerateOutput", None, "", Cause.RUNAWAY),
         ("error:ServerTimeout", None, "", Cause.SERVER_TIMEOUT),
         ("error:ServerFailed", None, "", Cause.SERVER),

@@ -85,7 +85,20 @@ def test_a_request_says_everything_that_the_server_would_guess_wrong() -> None:
         "repeat_penalty": 1.0,
         "repetition_penalty": 1.0,
         "chat_template_kwargs": {"enable_thinking": False},
+        "thinking_budget_tokens": 0,
     }
+
+
+@pytest.mark.parametrize(
+    ("kind", "extra"),
+    [("vllm", {}), ("llama-server", {"chat_template_kwargs": {"enable_thinking": True}})],
+)
+def test_thoughts_have_a_budget_where_they_are_not_wanted_and_the_server_knows_one(
+    kind: Kind, extra: dict[str, object]
+) -> None:
+    with OpenAiServer(["hi"], kind=kind) as server:
+        connect(models_config(server.base_url, provider="openai", extra_body=extra)).send(request())
+    assert "thinking_budget_tokens" not in server.requests[0]
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,8 @@ FROM retrieval_llm_calls
 """
 COPIED = "the answer copies the example"
 """The beginning of the fault of an answer that copied the prompt's example."""
+THINKING = "went into thinking, and no answer followed"
+"""What the fault of an answer says that is thoughts alone."""
 COPYING = f"""
 SELECT DISTINCT model FROM retrieval_llm_calls WHERE {OF_TASK} AND task_id <> ?
     AND id IN (SELECT call_id FROM call_readings WHERE fault LIKE ?) ORDER BY model

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from clean_room_agent.db.raw.calls import COPIED
+from clean_room_agent.db.raw.calls import COPIED, THINKING
 from clean_room_agent.db.rows import OF_TASK, Connection, task_range
 
 
@@ -16,6 +16,7 @@ class Cause(StrEnum):
     LIMIT = "ran to its limit"
     RUNAWAY = "repeated itself and was stopped"
     UNREADABLE = "could not be read"
+    THINKING = "went into thinking alone"
     EXAMPLE = "copied the prompt's example"
     SERVER_TIMEOUT = "timed out"
     SERVER = "failed because of the server"
@@ -28,7 +29,9 @@ class Cause(StrEnum):
 
     @property
     def is_of_model(self) -> bool:
-        """Whether the model's answer itself was the cause, whatever server, repository and tests do."""
+        """Whether the model's answer itself was the cause, whatever server, repository and tests do. Thinking is switched off
+        at the server.
+        """
         return self in {Cause.LIMIT, Cause.RUNAWAY, Cause.UNREADABLE, Cause.EXAMPLE, Cause.NO_EDITS}
 
 
@@ -123,6 +126,8 @@ def _cause_of_call(finish: str, reading: str, fault: str) -> Cause | None:
         return None
     if fault.startswith(COPIED):
         return Cause.EXAMPLE
+    if THINKING in fault:
+        return Cause.THINKING
     return ENDS.get(finish, Cause.UNREADABLE)
 
 

@@ -34,6 +34,8 @@ SAFE_BEFORE, SAFE_AFTER = 350, 100
 """Tokens around a gap, by their upper estimate, that fit the batch of any llama-server in use (512)."""
 TEMPLATE_KWARGS = {"enable_thinking": False}
 """Switches thinking off, in the way that chat templates know."""
+NO_THOUGHTS = {"thinking_budget_tokens": 0}
+"""The same for llama-server, which ends a thought itself where the template does not listen."""
 
 
 class _Meta(Struct, frozen=True, kw_only=True):
@@ -111,6 +113,8 @@ class OpenAiTransport:
             if request.gap is not None:
                 path, encoded = self._filling(request, request.gap)
             encoded |= {"model": self._lora.model(request.model.tag), **self._lora.fields(request.model.tag)}
+            if "llamacpp" in self._owners and path != INFILL and self._template_kwargs == TEMPLATE_KWARGS:
+                encoded = NO_THOUGHTS | encoded
         except ModelError as refused:
             return RawAnswer(request_body=json.dumps(encoded, separators=(",", ":")), error=refused)
         body = json.dumps(encoded, separators=(",", ":"))
