@@ -382,3 +382,11 @@ def test_an_answer_of_thoughts_alone_is_said_to_be_that(
     assert reply.bad is not None
     assert reply.bad.kind == kind
     assert reply.bad.fault.startswith(f"{fault} went into thinking, and no answer followed")
+
+
+def test_an_answer_that_calls_a_tool_is_asked_for_again_as_text() -> None:
+    called = RawAnswer(request_body="{}", text="[...]", finish="tool_call")
+    client, transport, sink = setup(called, "blue")
+    assert client.ask(SHOUT, SKY, pass_id="t:p").value == "BLUE"
+    assert "the model answered with a tool call" in transport.requests[1].prompt
+    assert sink.readings[0][1] == "unreadable"

@@ -314,7 +314,9 @@ def _is_quoted(text: str, start: int, end: int, objects: list[tuple[int, int]]) 
 
 def thinking_only(tokens: int | None) -> str:
     """The fault of an answer that is thoughts alone."""
-    return f"{'the whole answer' if not tokens else f'all {tokens} tokens of the answer'} {THINKING_ONLY}"
+    return (
+        f"{'the whole answer' if (tokens or 0) < 2 else f'all {tokens} tokens of the answer'} {THINKING_ONLY}"
+    )
 
 
 def _why_empty(text: str) -> str:

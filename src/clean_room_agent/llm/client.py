@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 EXAMPLE_LEFT_OUT = "(left out here: answer about the task below)"
 """Stands for a prompt's example once the model has copied one in the task."""
+TOOL_CALL = "the model answered with a tool call, and there are no tools; write the answer as text"
 WARM_TOP_K = 40
 WARM_TOP_P = 0.95
 """Bounds on the draw where the configured temperature is above 0."""
@@ -58,7 +59,7 @@ class Reply(Struct, Generic[AnswerT], frozen=True, kw_only=True):
     """The recorded call that gave `value` or `bad`."""
     text: str
     finish: str
-    """`stop`, `length`, `repeated` or `copied`."""
+    """As `Finish`."""
     prompt_tokens: int | None
     completion_tokens: int | None
     latency_ms: int
@@ -501,6 +502,8 @@ def _read(
         return BadAnswer(kind="repeated", fault=describe_repetition(raw.text or raw.thinking)), ""
     if raw.finish == "copied":
         return BadAnswer(kind="copied", fault=COPIED), ""
+    if raw.finish == "tool_call":
+        return BadAnswer(kind="format", fault=TOOL_CALL), ""
     if thinks(raw.text, raw.thinking) and not visible(raw.text):
         kind: BadKind = "truncated" if raw.finish == "length" else "empty"
         return BadAnswer(kind=kind, fault=thinking_only(raw.completion_tokens)), ""

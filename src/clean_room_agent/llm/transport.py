@@ -15,9 +15,9 @@ from clean_room_agent.llm.answer_rules import JsonSchema
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.router import ModelConfig
 
-Finish = Literal["stop", "length", "repeated", "copied"]
-"""How an answer ended: by itself, at its limit, or closed because it repeated itself or what it was shown, or copied the
-prompt's example.
+Finish = Literal["stop", "length", "repeated", "copied", "tool_call"]
+"""How an answer ended: by itself, at its limit, closed because it repeated itself or what it was shown or copied the
+prompt's example, or with the call of a tool, though there are none.
 """
 
 

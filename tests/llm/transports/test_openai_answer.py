@@ -3,11 +3,13 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from testing.client.model_client import models_config
 
 from clean_room_agent.artifacts.model_calls import CallIdentity
+from clean_room_agent.errors import ServerFailed
 from clean_room_agent.llm.router import ModelConfig
 from clean_room_agent.llm.transport import ChatRequest, Sampling
 from clean_room_agent.llm.transports.openai import OpenAiTransport
@@ -103,3 +105,91 @@ def test_a_probability_that_is_not_given_is_left_out() -> None:
     stream = f"data: {json.dumps({'choices': [choice]})}\n\n".encode()
     answer = mocked(lambda _: httpx.Response(200, content=stream)).send(request())
     assert answer.tokens[0].top == (("Yes", -0.1),)
+
+
+def _piece(content: str, finish: str | None = None) -> str:
+    return json.dumps({"choices": [{"delta": {"content": content}, "finish_reason": finish}]})
+
+
+END = f"data: {_piece('', 'stop')}\n\ndata: [DONE]\n\n"
+HALVES = [_piece("\ud83d"), _piece("\ude00")]
+
+
+@pytest.mark.parametrize(
+    ("stream", "text"),
+    [
+        (f"data:\n\ndata\n\ndata: {_piece('hi')}\n\n", "hi"),
+        (f"\ufeffdata: {_piece('hi')}\n\n", "hi"),
+        (f": ping\nevent: message\nid: 1\nretry: 5\ndata: {_piece('hi')}\n\n", "hi"),
+        (f"data: {_piece('h')}\n\nextra: x\nextra\ndata: {_piece('i')}\n\n", "hi"),
+        ("data: " + _piece("hi").replace(",", ",\ndata: ") + "\n\n", "hi"),
+        (f"data: {HALVES[0]}\n\ndata: {HALVES[1]}\n\n", "\U0001f600"),
+        (f"data: {HALVES[0]}\n\ndata: {_piece('b')}\n\n", "\ufffdb"),
+        (f"data: {_piece('b')}\n\ndata: {HALVES[1]}\n\n", "b\ufffd"),
+    ],
+)
+def test_lawful_frames_are_read(stream: str, text: str) -> None:
+    answer = mocked(lambda _: httpx.Response(200, content=(stream + END).encode())).send(request())
+    assert (answer.text, answer.error) == (text, None)
+
+
+def test_bytes_of_a_character_in_two_pieces_are_put_together() -> None:
+    pieces = [
+        b'data: {"choices":[{"delta":{"content":"' + half + b'"}}]}\n\n'
+        for half in (b"\xf0\x9f", b"\x98\x80")
+    ]
+    answer = mocked(lambda _: httpx.Response(200, content=b"".join(pieces) + END.encode())).send(request())
+    assert (answer.text, answer.error) == ("\U0001f600", None)
+
+
+@pytest.mark.parametrize(
+    ("stream", "said", "kept"),
+    [
+        (
+            f'data: {_piece("hi")}\n\nevent: error\ndata: {{"message": "boom"}}\n\ndata: [DONE]\n\n',
+            "boom",
+            "hi",
+        ),
+        ("event: error\ndata: out of memory\n\n", "out of memory", ""),
+        ('data: {"message": "boom", "code": 500}\n\ndata: [DONE]\n\n', "boom", ""),
+        ("data: [DONE]\n\n", "its end marker came alone", ""),
+        (f'data: {_piece("hi")}\n\ndata: {{"choices": [\n\ndata: [DONE]\n\n', "does not speak", "hi"),
+        ("data: tick\n\n" + END, "does not speak", ""),
+    ],
+)
+def test_a_stream_that_fails_says_why(stream: str, said: str, kept: str) -> None:
+    answer = mocked(lambda _: httpx.Response(200, content=stream.encode())).send(request())
+    assert answer.error is not None
+    assert said in answer.error.message
+    assert answer.text == kept
+
+
+@pytest.mark.parametrize(
+    ("reason", "finish"),
+    [
+        *[(reason, "stop") for reason in ("eos", "eos_token", "end_turn", "STOP", "a new one")],
+        *[(reason, "length") for reason in ("max_tokens", "length", "MAX_TOKENS")],
+        *[(reason, "tool_call") for reason in ("tool_calls", "function_call")],
+    ],
+)
+def test_reasons_of_any_server_are_understood(reason: str, finish: str) -> None:
+    stream = f"data: {_piece('hi', reason)}\n\ndata: [DONE]\n\n".encode()
+    answer = mocked(lambda _: httpx.Response(200, content=stream)).send(request())
+    assert (answer.text, answer.finish, answer.error) == ("hi", finish, None)
+
+
+@pytest.mark.parametrize(("content", "reason"), [("hi", "content_filter"), ("", "a new one")])
+def test_an_answer_of_no_use_fails_with_its_reason(content: str, reason: str) -> None:
+    stream = f"data: {_piece(content, reason)}\n\n".encode()
+    answer = mocked(lambda _: httpx.Response(200, content=stream)).send(request())
+    assert isinstance(answer.error, ServerFailed)
+    assert reason in answer.error.message
+
+
+@pytest.mark.parametrize("reason", ["tool_calls", "stop"])
+def test_calls_of_tools_are_kept_for_the_record(reason: str) -> None:
+    call = {"index": 0, "function": {"name": "edit", "arguments": '{"a": 1}'}}
+    choice = {"delta": {"content": None, "tool_calls": [call]}, "finish_reason": reason}
+    stream = f"data: {json.dumps({'choices': [choice]})}\n\n".encode()
+    answer = mocked(lambda _: httpx.Response(200, content=stream)).send(request())
+    assert (json.loads(answer.text), answer.finish) == ([call], "tool_call")

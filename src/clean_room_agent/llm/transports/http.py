@@ -2,8 +2,10 @@
 of any server's dialect. Import it only when a server is about to be asked.
 """
 
+import json
+import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Protocol, TypeVar
 
@@ -11,7 +13,7 @@ import httpx
 from msgspec import Meta
 
 from clean_room_agent.errors import ModelError
-from clean_room_agent.json_values import from_json
+from clean_room_agent.json_values import from_json, from_plain
 from clean_room_agent.llm.answer_rules import CopyGuard, RepetitionGuard
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.config import Timeouts
@@ -34,15 +36,28 @@ Count = Annotated[int, Meta(ge=0, lt=2**53)]
 ReplyT = TypeVar("ReplyT")
 
 
+ENDINGS: Mapping[str, Finish] = {
+    **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete"), "stop"),
+    **dict.fromkeys(("length", "max_tokens", "max_length", "model_length"), "length"),
+    **dict.fromkeys(("tool_calls", "tool_call", "tool_use", "function_call"), "tool_call"),
+}
+"""How an answer ended, by the words of servers."""
+FAILURES = frozenset({"abort", "cancelled", "canceled", "content_filter", "error", "load", "unload"})
+"""Reasons that make an answer of no use, whatever came of it."""
+BOM = b"\xef\xbb\xbf"
+_LONE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+
+
 class LineTooLongError(ValueError):
     """A line grew beyond `MAX_LINE_BYTES`."""
 
 
 class LineSplitter:
-    """Assembles lines from chunks. Lines have no line end; blank ones are left out."""
+    """Assembles lines from chunks. Lines have no line end; blank ones, and a byte order mark, are left out."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
+        self._first = True
         self._held = 0
 
     def feed(self, data: bytes) -> list[bytes]:
@@ -72,6 +87,8 @@ class LineSplitter:
 
     def _take(self) -> bytes:
         line = b"".join(self._parts)
+        if self._first:
+            line, self._first = line.removeprefix(BOM), False
         self._parts.clear()
         self._held = 0
         return line
@@ -111,16 +128,17 @@ class AnswerPieces:
         self._guards = (RepetitionGuard(request.shown), RepetitionGuard())
         self._copies = CopyGuard(request.opening)
         self._heard = request.heard
+        self._calls = False
 
     @property
     def text(self) -> str:
         """The answer so far."""
-        return "".join(self._texts[0])
+        return whole_characters("".join(self._texts[0]))
 
     @property
     def thinking(self) -> str:
         """What the model thought so far."""
-        return "".join(self._texts[1])
+        return whole_characters("".join(self._texts[1]))
 
     @property
     def begun(self) -> bool:
@@ -136,8 +154,13 @@ class AnswerPieces:
     def _repeated(self) -> bool:
         return any(guard.tripped for guard in self._guards)
 
-    def add(self, text: str | None, thinking: str | None) -> None:
-        """Append the pieces that are not empty, and notify whoever follows the call."""
+    def add(self, text: str | None, thinking: str | None, calls: list[Any] | None = None) -> None:
+        """Append the pieces that are not empty, and notify whoever follows the call. Calls of tools are kept as JSON, for
+        the record.
+        """
+        if calls:
+            self._calls = True
+            text = (text or "") + json.dumps(calls)
         for piece, kept, guard in zip((text, thinking), self._texts, self._guards, strict=True):
             if piece:
                 kept.append(piece)
@@ -146,12 +169,41 @@ class AnswerPieces:
         self._copies.feed(text or "")
 
     def finish(self, reason: str) -> Finish:
-        """How the answer ended, given the server's reason ("" if it was stopped before)."""
+        """How the answer ended, given the server's reason ("" if it was stopped before), which may be one that nobody knows."""
         if self._copies.tripped:
             return "copied"
         if self._repeated and reason != "stop":
             return "repeated"
-        return "length" if reason == "length" else "stop"
+        return "tool_call" if self._calls else ENDINGS.get(reason.lower(), "stop")
+
+    def failed(self, reason: str) -> bool:
+        """Whether the server's reason means that the answer is of no use: an unknown one behind a text does not."""
+        return reason.lower() in FAILURES or (reason.lower() not in ENDINGS and not self.begun)
+
+
+def read_piece(line: bytes, kind: type[ReplyT]) -> ReplyT:
+    """The piece of an answer in the line. Halves of a character, which some servers put into two pieces, are kept as lone
+    surrogates, for `whole_characters`.
+
+    Raises:
+        ValueError: it is no `kind`.
+    """
+    try:
+        return from_json(line, kind)
+    except ValueError:
+        try:
+            plain = json.loads(line.decode("utf-8", "surrogateescape"), strict=False)
+        except RecursionError as exc:
+            raise ValueError(str(exc)) from exc
+        return from_plain(plain, kind)
+
+
+def whole_characters(text: str) -> str:
+    """The text with halves of characters, of UTF-16 or UTF-8, put together; a half that stays alone is U+FFFD."""
+    if text.isascii():
+        return text
+    paired = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return _LONE.sub("\ufffd", paired).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 class HttpServer:

@@ -12,7 +12,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from clean_room_agent.errors import ModelError
-from clean_room_agent.json_values import from_json
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.router import ModelConfig
@@ -33,7 +32,7 @@ from clean_room_agent.llm.transports.connections import (
     LoadRequest,
     open_client,
 )
-from clean_room_agent.llm.transports.http import AnswerPieces, Count, HttpServer, ReplyT
+from clean_room_agent.llm.transports.http import AnswerPieces, Count, HttpServer, ReplyT, read_piece
 from clean_room_agent.llm.transports.server_errors import OLLAMA, Target
 
 LIKELY_TOKENS = 20
@@ -55,6 +54,7 @@ class _Token(_Likely, frozen=True, kw_only=True):
 class _Message(Struct, frozen=True, kw_only=True):
     content: str | None = None
     thinking: str | None = None
+    tool_calls: list[Any] | None = None
 
 
 class _ChatLine(Forwarding, frozen=True, kw_only=True):
@@ -128,7 +128,7 @@ class _Collected:
     def take(self, line: bytes) -> ModelError | None:
         """Add one line of the stream; return the error that it reports."""
         try:
-            parsed = from_json(line, _ChatLine)
+            parsed = read_piece(line, _ChatLine)
         except ValueError:
             return server_errors.not_the_protocol(
                 self._target, f"it sent {line[:200].decode('utf-8', 'replace')!r}"
@@ -139,7 +139,7 @@ class _Collected:
         if elsewhere is not None:
             return elsewhere
         self._add(parsed)
-        if self._ended and self.done_reason not in {"stop", "length"}:
+        if self._ended and self._pieces.failed(self.done_reason or "stop"):
             return server_errors.ended_early(self._target, self.done_reason)
         return None
 
@@ -173,7 +173,7 @@ class _Collected:
 
     def _add(self, line: _ChatLine) -> None:
         said = line.message or _Message()
-        self._pieces.add(said.content or line.response, said.thinking)
+        self._pieces.add(said.content or line.response, said.thinking, said.tool_calls)
         if not said.thinking:
             self._pieces.tokens.extend(_as_choice(token) for token in line.logprobs or ())
         if line.done:

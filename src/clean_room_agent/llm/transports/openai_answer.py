@@ -1,5 +1,6 @@
 """Reads an answer of OpenAI's chat API as it arrives: events of a stream, or one object."""
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -7,15 +8,17 @@ import httpx
 from msgspec import Struct
 
 from clean_room_agent.errors import ModelError
-from clean_room_agent.json_values import from_json
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer, Refusal
 from clean_room_agent.llm.transports import server_errors
-from clean_room_agent.llm.transports.http import AnswerPieces, Count
+from clean_room_agent.llm.transports.http import AnswerPieces, Count, read_piece, whole_characters
 from clean_room_agent.llm.transports.server_errors import Target
 
 END = b"[DONE]"
-ENDINGS = ("stop", "length")
+FIELDS = frozenset({b"data", b"error", b"event", b"id", b"retry", b""})
+"""Of server-sent events, and what older llama-server adds; a comment has no name."""
+MAX_HELD = 100
+"""Lines of one event's data."""
 
 
 class _Likely(Struct, frozen=True, kw_only=True):
@@ -44,6 +47,7 @@ class _Message(Struct, frozen=True, kw_only=True):
     content: str | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
+    tool_calls: list[Any] | None = None
 
 
 class _Choice(Struct, frozen=True, kw_only=True):
@@ -79,6 +83,9 @@ class _Chunk(Struct, frozen=True, kw_only=True):
     usage: _Usage | None = None
     timings: _Timings | None = None
     error: Any = None
+    message: Any = None
+    """This and the next are the error in a piece that has nothing else."""
+    detail: Any = None
     content: str | None = None
     """With the fields below: a piece of what llama-server fills in."""
     stop: bool = False
@@ -105,6 +112,9 @@ class Collected:
         self._known = known
         self._streaming = streaming
         self._lines: list[bytes] = []
+        """Of one object that is not complete."""
+        self._event = b""
+        self._chunks = 0
         self._pieces = AnswerPieces(request)
         self.reason = ""
         self.done = False
@@ -128,16 +138,30 @@ class Collected:
             self._lines.append(line)
             return None
         name, colon, value = line.strip().partition(b":")
-        if not colon or name not in {b"data", b"error", b"event", b"id", b"retry", b""}:
-            return self._foreign(line)
-        if name == b"error":  # older llama-server: an event's field of its own
+        if name not in FIELDS or not (colon or name == b"data"):
+            return None if self._chunks else self._foreign(line)
+        if name == b"event":
+            self._event = value.strip()
+        if name == b"error" or (name == b"data" and self._event == b"error" and value.strip()):
             return self.refused(httpx.codes.OK, value.decode("utf-8", "replace"))
-        if name != b"data":
-            return None
-        if value.strip() == END:
+        return self._take_data(value.strip()) if name == b"data" and value.strip() else None
+
+    def _take_data(self, value: bytes) -> ModelError | None:
+        """Add a line of data; an object may stand on several."""
+        if value == END:
             self.done = True
-            return None
-        return self._add(value)
+            return self.end()
+        self._lines.append(value)
+        held = b"\n".join(self._lines)
+        try:
+            chunk = read_piece(held, _Chunk)
+        except ValueError:
+            if held.startswith(b"{") and len(self._lines) < MAX_HELD and not _is_json(held):
+                return None
+            return self._foreign(held)
+        self._lines.clear()
+        self._event = b""
+        return self._add(chunk, held)
 
     def refused(self, status: int, body: str) -> ModelError:
         """The error that the server reports instead of an answer, or within one (status 200)."""
@@ -146,14 +170,19 @@ class Collected:
         return error
 
     def end(self) -> ModelError | None:
-        """The error for an answer that ended without a reason."""
-        if self._lines:
-            return self._add(b"\n".join(self._lines))
-        if self.complete:
+        """The error for an answer that ended without a reason, or before anything came."""
+        held = b"\n".join(self._lines)
+        if held and self._streaming:
+            return self._foreign(held)
+        if held:
+            try:
+                return self._add(read_piece(held, _Chunk), held)
+            except ValueError:
+                return self._foreign(held)
+        if self.complete and self._chunks:
             return None
-        return server_errors.broken_off(
-            self._target, "the stream ended before its end marker", begun=self.begun
-        )
+        said = "its end marker came alone" if self.complete else "the stream ended before its end marker"
+        return server_errors.broken_off(self._target, said, begun=self.begun)
 
     def as_answer(self, body: str, error: ModelError | None) -> RawAnswer:
         """Everything that arrived, with the error if there was one."""
@@ -172,25 +201,23 @@ class Collected:
             refusal=self.refusal,
         )
 
-    def _add(self, text: bytes) -> ModelError | None:
-        try:
-            chunk = from_json(text, _Chunk)
-        except ValueError:
-            return self._foreign(text)
-        if chunk.error is not None or chunk.object == "error":
+    def _add(self, chunk: _Chunk, text: bytes) -> ModelError | None:
+        self._chunks += 1
+        alone = not chunk.choices and (chunk.message is not None or chunk.detail is not None)
+        if chunk.error is not None or chunk.object == "error" or alone:
             return self.refused(httpx.codes.OK, text.decode("utf-8", "replace"))
         self.usage = chunk.usage or self.usage
         self.timings = chunk.timings or self.timings
         for choice in chunk.choices[:1]:
             message = choice.delta or choice.message or _Message()
             thought = message.reasoning_content or message.reasoning
-            self._pieces.add(message.content or choice.text, thought)
+            self._pieces.add(message.content or choice.text, thought, message.tool_calls)
             self.done = self.done or self._pieces.tripped
             if choice.logprobs is not None and not (thought and not message.content):
                 self._pieces.tokens.extend(choice.logprobs.choices())
             self.reason = choice.finish_reason or self.reason
         self._add_filled(chunk)
-        if self.reason and self.reason not in ENDINGS:
+        if self.reason and self._pieces.failed(self.reason):
             return server_errors.ended_early(self._target, self.reason)
         return None
 
@@ -211,11 +238,19 @@ class Collected:
         )
 
 
+def _is_json(text: bytes) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def _as_choice(token: _Token) -> TokenChoice:
     return TokenChoice(
-        token=token.token,
+        token=whole_characters(token.token),
         top=tuple(
-            (likely.token, likely.logprob)
+            (whole_characters(likely.token), likely.logprob)
             for likely in token.top_logprobs or ()
             if likely.logprob is not None
         ),
