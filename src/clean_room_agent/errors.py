@@ -15,6 +15,7 @@
     |  |- DegenerateOutput        3   the stream ended without an end (repetition guard)
     |  |- TruncatingServer        3   the server cuts over-long prompts instead of refusing them
     |  |- ForwardingServer        3   the server would send prompts on to another machine
+    |  |- CallInterrupted       130   Ctrl-C, while a model answered
     |  `- WindowExceeded          3   a prompt does not fit the window of the model that would read it
     |- ReplayMismatch             1   a replayed run asked something that was not recorded
     |- IndexingError              1   a file could not be indexed
@@ -139,6 +140,12 @@ class TruncatingServer(ModelError):
 
 class ForwardingServer(ModelError):
     """The server forwards a model's prompts to another machine, which is not allowed."""
+
+
+class CallInterrupted(ModelError):
+    """The user stopped the program while a model answered; what had come by then is recorded."""
+
+    exit_code = 130
 
 
 class WindowExceeded(ModelError):

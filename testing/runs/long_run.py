@@ -16,6 +16,7 @@ from msgspec import Struct
 from clean_room_agent.artifacts.names import relative_pass
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.calls import list_calls
+from clean_room_agent.db.raw.failure_causes import INTERRUPTED
 from clean_room_agent.db.raw.passes import (
     list_attempts,
     list_decisions,
@@ -242,7 +243,7 @@ def story_of(project: Project, run: OrchestratorRunRow) -> Story:
                     row.answer.response,
                 )
                 for row in list_calls(conn, run.task_id)
-                if row.site.call_type != "window_probe"
+                if row.site.call_type != "window_probe" and row.ending.finish != INTERRUPTED
             ),
         )
 

@@ -1,5 +1,7 @@
 """The way of a question to the server, over real connections and by a script."""
 
+import json
+
 import pytest
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import (
@@ -15,11 +17,14 @@ from testing.servers.ollama_script import Answer, busy
 from testing.servers.ollama_server import OllamaServer
 from testing.servers.openai_server import OpenAiServer
 
-from clean_room_agent.artifacts.model_calls import CallEvent, CallFinished, ServerAwaited
+from clean_room_agent.app import model_server
+from clean_room_agent.artifacts.model_calls import CallEvent, CallFinished, CallProgress, ServerAwaited
 from clean_room_agent.errors import ServerBusy, ServerUnreachable, WindowExceeded
+from clean_room_agent.llm.config import Provider
 from clean_room_agent.llm.transport import RawAnswer
 from clean_room_agent.llm.transports import http, openai
 from clean_room_agent.llm.transports.ollama import connect
+from clean_room_agent.llm.transports.replay import RecordThenLive
 
 SKY = Note(text="sky")
 
@@ -132,3 +137,28 @@ def test_a_recorded_call_has_the_sources_of_its_prompt() -> None:
     asked = SHOUT.render(SKY)
     assert (call.request.prompt, call.request.spans) == (asked, asked.spans)
     assert type(call.request.prompt) is str
+
+
+@pytest.mark.parametrize("provider", ["ollama", "openai"])
+def test_a_call_that_ctrl_c_interrupts_is_recorded_with_what_had_come(provider: Provider) -> None:
+    pieces = 0
+
+    def press(event: CallEvent) -> None:
+        nonlocal pieces
+        pieces += isinstance(event, CallProgress) and len(sink.asked()) == 0
+        if pieces == 3:
+            raise KeyboardInterrupt
+
+    sink = MemorySink()
+    answer = Answer(text="one two three four", piece_chars=4)
+    with (OllamaServer if provider == "ollama" else OpenAiServer)([answer, "again"]) as server:
+        config = models_config(server.base_url, provider=provider)
+        asked = model_server.connect(config)
+        # The probe, which is refused, gives no pieces.
+        with pytest.raises(KeyboardInterrupt):
+            model_client(asked, sink, config=config, watch=press).ask(SHOUT, SKY, pass_id="t:p")
+        (call,) = sink.asked()
+        assert (call.answer.response, call.ending.finish) == ("one two thre", "error:CallInterrupted")
+        assert json.loads(call.request.request_body)
+        resumed = model_client(RecordThenLive(sink.calls, asked), MemorySink(), config=config)
+        assert resumed.ask(SHOUT, SKY, pass_id="t:p").value == "AGAIN"

@@ -27,7 +27,7 @@ from clean_room_agent.artifacts.model_calls import (
     unwatched,
 )
 from clean_room_agent.artifacts.prompt_sources import SourcedText, plain_text
-from clean_room_agent.errors import ModelError, ServerBusy, ServerUnreachable, WindowExceeded
+from clean_room_agent.errors import CallInterrupted, ModelError, ServerBusy, ServerUnreachable, WindowExceeded
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.probes import (
     PROBE_NAME,
@@ -106,7 +106,9 @@ class Exchanged(Struct, frozen=True, kw_only=True):
 
 
 class RequestSender:
-    """Sends questions, at most `[models].parallel` at a time, and records each request before its answer is used."""
+    """Sends questions, at most `[models].parallel` at a time, and records each request before its answer is used; one that
+    Ctrl-C interrupts is recorded before that takes effect.
+    """
 
     def __init__(
         self,
@@ -348,7 +350,10 @@ class RequestSender:
         with self._slots:
             self._watch(_started(number, question, site))
             timestamp, start = self._timing.clock(), self._timing.timer()
-            raw = way.send(request)
+            try:
+                raw = way.send(request)
+            except KeyboardInterrupt:
+                raw = RawAnswer(request_body="", error=CallInterrupted("interrupted"))
             latency_ms = round((self._timing.timer() - start) * 1000)
         if raw.error is None and way.live and site.call_type != PROBE_NAME:
             raw = replace(raw, error=cut_error(question.system, question.text, raw, question.model))
@@ -363,6 +368,8 @@ class RequestSender:
         call = _recorded(site, question, request, raw, cost, provider=self._transport.provider)
         call_id = self._sink.record(call)
         self._watch(_finished(number, call_id, call))
+        if isinstance(raw.error, CallInterrupted) and raw.replayed_from is None:
+            raise KeyboardInterrupt
         return raw, call_id, latency_ms
 
     def _next_attempt(self, site: CallSite) -> CallSite:

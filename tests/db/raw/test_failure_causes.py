@@ -67,6 +67,11 @@ def test_each_answer_of_no_use_has_one_cause(
     assert counted(conn) == {("meta_plan", cause): (1, 2)}
 
 
+def test_an_interrupted_answer_is_nobodys_failure(conn: sqlite3.Connection) -> None:
+    asked(conn, None, finish="error:CallInterrupted")
+    assert counted(conn) == {}
+
+
 def test_what_was_read_is_of_use_also_where_it_was_cut(conn: sqlite3.Connection) -> None:
     asked(conn, AnswerReading.PARSED, finish="length", prompt="scope_judgment")
     asked(conn, AnswerReading.REPAIRED)

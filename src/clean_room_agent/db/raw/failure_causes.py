@@ -60,6 +60,8 @@ FAILURES = {
     "error:ServerTimeout": Cause.SERVER_TIMEOUT,
 }
 """By the end of a call; every other error is the server's."""
+INTERRUPTED = "error:CallInterrupted"
+"""The end of a call that the user's Ctrl-C stopped, which is nobody's failure."""
 ENDS = {"repeated": Cause.RUNAWAY, "length": Cause.LIMIT}
 """How a call with an unreadable answer ended."""
 OUTCOMES = {
@@ -120,6 +122,8 @@ def _of_calls(conn: Connection, task_id: str, probe: str, totals: Counter[str]) 
 
 
 def _cause_of_call(finish: str, reading: str, fault: str) -> Cause | None:
+    if finish == INTERRUPTED:
+        return None
     if finish.startswith("error:"):
         return FAILURES.get(finish, Cause.SERVER)
     if reading != "unreadable":

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Protocol, TypeVar
 import httpx
 from msgspec import Meta
 
-from clean_room_agent.errors import ModelError
+from clean_room_agent.errors import CallInterrupted, ModelError
 from clean_room_agent.json_values import from_json, from_plain
 from clean_room_agent.llm.answer_rules import CopyGuard, RepetitionGuard
 from clean_room_agent.llm.answers import TokenChoice
@@ -224,7 +224,13 @@ class HttpServer:
         self._timer = timer
 
     def stream(self, path: str, body: str, receiver: Receiver, target: Target) -> ModelError | None:
-        """Fill `receiver` with the answer to a POST of `body`; return the error that ended it."""
+        """Fill `receiver` with the answer to a POST of `body`; return the error that ended it, of which Ctrl-C is one."""
+        try:
+            return self._exchange(path, body, receiver, target)
+        except KeyboardInterrupt:
+            return CallInterrupted("interrupted")
+
+    def _exchange(self, path: str, body: str, receiver: Receiver, target: Target) -> ModelError | None:
         limits = self._timeouts
         first = min(limits.first_byte, limits.total)
         # httpcore looks the read limit up when it begins to read the body, so it can be changed after the headers.
