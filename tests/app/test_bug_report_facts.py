@@ -1,8 +1,11 @@
 """Facts for a bug report, without secrets."""
 
+from pathlib import Path
+
 import pytest
 
-from clean_room_agent.app.bug_report_facts import HIDDEN, OUR_NAME, without_named
+from clean_room_agent.app.bug_report_facts import HIDDEN, OUR_NAME, named_secrets, without_named
+from clean_room_agent.workspace import Workspace
 
 
 def test_what_has_a_secret_s_name_is_hidden_at_any_depth() -> None:
@@ -37,3 +40,15 @@ def test_an_empty_secret_says_so() -> None:
 )
 def test_names_of_the_program_s_own_words_are_told(name: str, known: bool) -> None:
     assert bool(OUR_NAME.fullmatch(name)) == known
+
+
+def test_the_keys_of_all_servers_are_known_as_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    workspace = Workspace(repo=tmp_path)
+    workspace.create()
+    workspace.config.write_text(
+        '[models]\napi_key_env = "ONE"\n[models.servers.coding]\nbase_url = "http://127.0.0.1:2"\napi_key_env = "TWO"\n'
+    )
+    assert named_secrets(workspace, {"ONE": "1", "TWO": "2", "THREE": "3"}) == ("1", "2")

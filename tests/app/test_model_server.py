@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testing.client.model_client import budget_config, models_config
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import RELEVANT, SHOUT, Note, budget_config, model_client, models_config
 from testing.patience import PATIENCE, wait_until
 from testing.runs.solving import Project, make_project
 from testing.servers.ollama_script import ChatCall
@@ -28,6 +29,7 @@ from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import TimeSpanRow, find_task, list_time_spans
 from clean_room_agent.errors import ConfigError
+from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.config import ModelsConfig, Provider
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.orchestrator.spending import TimeLog
@@ -63,6 +65,35 @@ def test_a_run_is_not_refused_by_a_server_that_is_busy() -> None:
         config = models_config(server.base_url, provider="openai", coding="coder:3b+b")
         require_all(connect(config), ModelRouter(config, budget_config()))
         assert not server.failing
+
+
+def test_each_model_is_asked_at_the_server_of_its_role(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CODER_KEY", "sk-secret")
+    sink = MemorySink()
+    with (
+        OllamaServer(["yes"], models=["thinker:4b"]) as thinker,
+        OpenAiServer(["hi", "ho"], models=["coder:3b", "lora"], key="sk-secret", slots=3) as coder,
+    ):
+        own = {"base_url": coder.base_url, "provider": "openai", "api_key_env": "CODER_KEY"}
+        config = models_config(
+            thinker.base_url, servers={"coding": own}, overrides={"implement": "lora"}, logprobs=False
+        )
+        server = open_server(config)
+        client = model_client(server, sink, config=config)
+        assert client.ask(SHOUT, Note(text="a"), pass_id="t:p").value == "HI"
+        verdict = client.ask(RELEVANT, Note(text="a"), pass_id="t:p").value
+        assert isinstance(verdict, Choice)
+        assert verdict.word == "yes"
+        assert client.ask(SHOUT, Note(text="b"), pass_id="t:p", tag="lora").value == "HO"
+        assert [model.tag for model in server.list_models()] == ["coder:3b", "lora", "thinker:4b"]
+        assert (server.window("lora"), server.window("thinker:4b"), server.slots()) == (4096, None, 3)
+        assert server.version() == "llama-server b1-0, version 0.15.0"
+    assert [(call.model.tag, call.model.provider) for call in sink.asked()] == [
+        ("coder:3b", "openai"),
+        ("thinker:4b", "ollama"),
+        ("lora", "openai"),
+    ]
+    assert "sk-secret" not in str(sink.calls)
 
 
 @pytest.fixture

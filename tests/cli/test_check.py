@@ -71,6 +71,25 @@ def test_without_a_server_the_code_is_3_with_a_remedy(till: Project) -> None:
     assert failed[0]["remedy"]
 
 
+def test_the_server_of_a_role_is_checked_too(till: Project, answers: Knowing) -> None:
+    with (
+        OllamaServer(answers, models=["thinker:4b"]) as thinker,
+        OllamaServer(answers, models=["coder:3b"]) as coder,
+    ):
+        till.configure(thinker.base_url, models={"servers": {"coding": {"base_url": coder.base_url}}})
+        told = till.cra("check", "--json")
+        models = till.cra("models")
+    found = json.loads(told.out)["checks"]
+    assert [line["text"] for line in found if not line["ok"]] == []
+    assert [line["text"].partition(",")[0] for line in found if line["name"] == "model server"] == [
+        coder.base_url,
+        thinker.base_url,
+    ]
+    assert f"{coder.base_url} and {thinker.base_url}" in " ".join(models.out.split())
+    down = till.cra("check")
+    assert (down.code, down.out.count("no model server answers")) == (3, 2)
+
+
 def test_a_model_that_the_server_lacks_is_named(till: Project, answers: Knowing) -> None:
     with OllamaServer(answers, models=["thinker:4b"]) as server:
         till.configure(server.base_url)

@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+from testing.client.model_client import models_config
 
 from clean_room_agent.config import keys_of, load_slice
 from clean_room_agent.errors import ConfigError
@@ -146,3 +147,56 @@ def test_a_model_that_runs_in_ollamas_cloud_is_refused_unless_allowed(key: str, 
 @pytest.mark.parametrize("tag", ["cloud:3b", "cloudy", "word-cloudy:7b", "cloud/word:3b"])
 def test_a_name_that_only_speaks_of_clouds_is_a_model_like_any_other(tag: str) -> None:
     assert load_models(coding=tag).coding == tag
+
+
+TWO = {"coding": {"base_url": "http://127.0.0.1:2/", "provider": "openai", "api_key_env": "CODER_KEY"}}
+
+
+def test_a_role_may_have_a_server_of_its_own() -> None:
+    models = models_config(servers=TWO, api_key_env="KEY", grammar=True)
+    coding, reasoning = models.each_server()
+    assert (coding.base_url, coding.provider, coding.api_key_env) == (
+        "http://127.0.0.1:2",
+        "openai",
+        "CODER_KEY",
+    )
+    assert (reasoning.base_url, reasoning.provider, reasoning.api_key_env) == (
+        models.base_url,
+        "ollama",
+        "KEY",
+    )
+    assert (coding.grammar, models.for_role("classifier")) == (True, reasoning)
+    assert models.at("thinker:4b", "coding") == reasoning
+    assert models.at("another", "coding") == coding
+
+
+def test_the_key_of_one_server_goes_to_no_other() -> None:
+    models = models_config(servers={"coding": {"base_url": "http://127.0.0.1:2"}}, api_key_env="KEY")
+    assert models.for_role("coding").api_key_env is None
+
+
+@pytest.mark.parametrize(
+    ("servers", "said"),
+    [
+        (
+            {"coding": {"base_url": "http://10.0.0.1:2"}},
+            r"\[models.servers.coding\] base_url: .* is not this machine",
+        ),
+        (
+            {"reasoning": {"base_url": "nowhere"}},
+            r"\[models.servers.reasoning\] base_url: .* is not the address",
+        ),
+        (
+            {"coding": {"base_url": "http://127.0.0.1:2", "api_key_env": "sk-1"}},
+            r"\[models.servers.coding\] api_key_env is not the name",
+        ),
+    ],
+)
+def test_the_servers_of_roles_are_checked_as_the_first_one(servers: dict[str, object], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        models_config(servers=servers)
+
+
+def test_one_name_for_models_on_two_servers_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"the model m would be asked for at .*:2 and at "):
+        models_config(coding="m", reasoning="m", servers=TWO)

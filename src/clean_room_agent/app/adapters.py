@@ -111,7 +111,8 @@ class OpenAdapters(Struct, frozen=True, kw_only=True):
         """The prompt, answered by this model whatever the configuration says."""
         from clean_room_agent.training.evaluation import Arm
 
-        models = structs.replace(self.settings.models, overrides={prompt.name: tag})
+        own = self.settings.models.for_role(prompt.role)
+        models = structs.replace(own, overrides={prompt.name: tag})
         router = ModelRouter(models, self.settings.budget)
         sink = RecordSink(self.record, Meter(), router)
         client = ModelClient(router, transport, sink, utc_now, proofs=RecordedProofs(self.record))
@@ -128,7 +129,7 @@ class OpenAdapters(Struct, frozen=True, kw_only=True):
         from clean_room_agent.training.convert import convert_adapter
         from clean_room_agent.training.serving import Host
 
-        models = self.settings.models
+        models = self.settings.models.for_role(self.prompt(adapter).role)
         with contextlib.closing(open_bar("handing it to the server")) as bar:
             host = Host(
                 models=models,
@@ -205,7 +206,7 @@ def evaluate(
         metrics = edit_metrics(stack, prompts, (parts.workspace.repo, *clones))
         materials = [material_of(folder, prompt, metrics.get(prompt.name)) for prompt in prompts]
         served = parts.serve(row, base_gguf, open_bar, warn)
-        transport = open_server(parts.settings.models)
+        transport = open_server(parts.settings.models.for_role(prompts[0].role))
         first, *others = (
             Asked(
                 prompt=prompt,
@@ -252,7 +253,7 @@ def deploy(
         parts.settings.require("models", "budget")
         served = parts.serve(row, base_gguf, open_bar, warn)
         if evaluation is not None and reason is None:
-            arm = parts.arm(prompt, served.tag, open_server(parts.settings.models))
+            arm = parts.arm(prompt, served.tag, open_server(parts.settings.models.for_role(prompt.role)))
             material = material_of(parts.dataset(row, dataset), prompt)
             require_same_answers(prompt, material, arm, evaluation, task_id=new_task_id())
         changed = parts.deployer.deploy(

@@ -109,9 +109,11 @@ def named_secrets(workspace: Workspace, environment: Mapping[str, str]) -> tuple
     found = []
     for path in (workspace.config, user_config_file()):
         with suppress(ConfigError):
-            models = read_toml(path).get("models")
-            name = models.get("api_key_env") if isinstance(models, dict) else None
-            found.append(environment.get(name, "") if isinstance(name, str) else "")
+            tables = [read_toml(path).get("models")]
+            servers = tables[0].get("servers") if isinstance(tables[0], dict) else None
+            tables += servers.values() if isinstance(servers, dict) else ()
+            names = [table.get("api_key_env") for table in tables if isinstance(table, dict)]
+            found += [environment.get(name, "") for name in names if isinstance(name, str)]
     return tuple(value for value in found if value)
 
 

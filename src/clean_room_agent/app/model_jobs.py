@@ -11,9 +11,9 @@ from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.wiring import router_of
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.errors import CraError
-from clean_room_agent.llm.config import ModelsConfig
+from clean_room_agent.llm.config import ROLES, ModelsConfig
 from clean_room_agent.llm.probes import small_window_error
-from clean_room_agent.llm.router import ROLES, ModelRouter
+from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import ModelDetails, ModelServer
 
 PURPOSES: dict[Role, str] = {
@@ -103,12 +103,12 @@ def look_at_models(settings: Settings) -> ModelsView:
     for job in jobs:
         users[job.tag] = (*users.get(job.tag, ()), job.name)
     return ModelsView(
-        base_url=models.base_url,
-        provider=models.provider,
+        base_url=" and ".join(one.base_url for one in models.each_server()),
+        provider=" and ".join(dict.fromkeys(one.provider for one in models.each_server())),
         version=version,
         fault=fault,
-        shape=_shape(models),
-        probabilities=_probabilities(models),
+        shape=_shape(models.for_role("coding")),
+        probabilities=_probabilities(models.for_role("classifier")),
         jobs=jobs,
         offered=() if fault else tuple(
             Offered(

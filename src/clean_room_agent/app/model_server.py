@@ -8,12 +8,20 @@ import threading
 from collections.abc import Iterator
 
 from clean_room_agent.app.clock import utc_now
+from clean_room_agent.artifacts.context import Role
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.errors import ConfigError, ForwardingServer, ModelError, ServerBusy
-from clean_room_agent.llm.config import ModelsConfig
+from clean_room_agent.llm.config import NO_SERVERS, ROLES, ModelsConfig
 from clean_room_agent.llm.probes import small_window_error
 from clean_room_agent.llm.router import ModelConfig, ModelRouter
-from clean_room_agent.llm.transport import ModelDetails, ModelLoad, ModelServer
+from clean_room_agent.llm.transport import (
+    ChatRequest,
+    ModelDetails,
+    ModelLoad,
+    ModelServer,
+    RawAnswer,
+    ServedModel,
+)
 from clean_room_agent.orchestrator.spending import TimeLog
 
 RECORDED_MODELS = {"coding": "recorded-coder", "reasoning": "recorded-reasoner"}
@@ -33,6 +41,8 @@ def open_server(models: ModelsConfig) -> ModelServer:
             "to ask a model of yours: cra init --force",
         )
 
+    if models.servers != NO_SERVERS:
+        return ServerOfEachModel(models)
     name = models.api_key_env
     if name is None:
         return connect(models)
@@ -43,6 +53,90 @@ def open_server(models: ModelsConfig) -> ModelServer:
             hint=f"set {name} to the server's key, or remove api_key_env from [models] if it needs none",
         )
     return connect(models, key=key)
+
+
+class ServerOfEachModel:
+    """The servers of the roles as one: each model is asked at the server of its role, and one of `[models.overrides]` at
+    that of its prompt's role.
+    """
+
+    live = True
+
+    def __init__(self, models: ModelsConfig) -> None:
+        roles = {models.server_of(role): role for role in ROLES}
+        opened = {own: open_server(models.for_role(role)) for own, role in roles.items()}
+        self._all = tuple(opened.values())
+        self._of_role = {role: opened[models.server_of(role)] for role in ROLES}
+        self._of_model = {
+            tag: self._of_role[role] for tag, role in (*_overriding(models), *_roles_of_models(models))
+        }
+        self.provider = models.provider
+
+    def send(self, request: ChatRequest) -> RawAnswer:
+        """The outcome of one request."""
+        return self._of(request.model.tag, request.model.role).send(request)
+
+    def window(self, tag: str) -> int | None:
+        """The window that its server gives the model."""
+        return self._of(tag).window(tag)
+
+    def count(self, tag: str, system: str, prompt: str) -> int | None:
+        """The tokens of a request, as the model's server counts them."""
+        return self._of(tag).count(tag, system, prompt)
+
+    def digest(self, tag: str) -> str | None:
+        """The digest of the model's files."""
+        return self._of(tag).digest(tag)
+
+    def version(self) -> str:
+        """What each of them is.
+
+        Raises:
+            ModelError: one cannot be asked.
+        """
+        return ", ".join(server.version() for server in self._all)
+
+    def list_models(self) -> tuple[ServedModel, ...]:
+        """What the servers have together, by tag.
+
+        Raises:
+            ModelError: one cannot be asked.
+        """
+        found = {model.tag: model for server in self._all for model in server.list_models()}
+        return tuple(found[tag] for tag in sorted(found))
+
+    def slots(self) -> int | None:
+        """How many requests the one with the fewest slots answers at a time."""
+        return min((known for server in self._all if (known := server.slots())), default=None)
+
+    def loading(self, model: ModelConfig) -> ModelLoad | None:
+        """A request to load the model."""
+        return self._of(model.tag, model.role).loading(model)
+
+    def show(self, tag: str) -> ModelDetails:
+        """One model.
+
+        Raises:
+            ModelError: its server does not have it, or cannot be asked.
+        """
+        return self._of(tag).show(tag)
+
+    def _of(self, tag: str, role: Role = "reasoning") -> ModelServer:
+        return self._of_model.get(tag) or self._of_role[role]
+
+
+def _roles_of_models(models: ModelsConfig) -> Iterator[tuple[str, Role]]:
+    for role in ROLES:
+        for tag in (models.tag_of(role), *models.escalation.of(role)):
+            yield tag, role
+
+
+def _overriding(models: ModelsConfig) -> Iterator[tuple[str, Role]]:
+    """The models of overrides, each with the role of its prompt; a stage only judges."""
+    from clean_room_agent.app.prompts import role_of
+
+    for name, tag in sorted(models.overrides.items()):
+        yield tag, role_of(name) or "classifier"
 
 
 def model_on(server: ModelServer, tag: str, models: ModelsConfig) -> ModelDetails:

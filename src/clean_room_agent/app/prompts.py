@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from clean_room_agent.artifacts.context import Role
 from clean_room_agent.enrichment.prompt import ENRICHMENT
 from clean_room_agent.execute.decomposed_adjustment_prompts import (
     ADJUSTMENT_FINALIZE,
@@ -79,6 +80,11 @@ Answers with edits are bounded by the code that they may edit (`answer_bound` in
 | prompt | role | answers with | longest answer, tokens | title |
 |---|---|---|---|---|
 """
+
+
+def role_of(name: str) -> Role | None:
+    """The role of the prompt of that name; None if there is none."""
+    return next((prompt.role for prompt in PROMPTS if prompt.name == name), None)
 
 
 def adapter_map() -> str:

@@ -244,6 +244,7 @@ def _header(
 
 def _prompts_go_to(models: ModelsConfig) -> str:
     """Where prompts may go beyond this machine; "" for nowhere."""
-    if not is_loopback(models.base_url):
-        return host_of(models.base_url)
+    remote = [one.base_url for one in models.each_server() if not is_loopback(one.base_url)]
+    if remote:
+        return " and ".join(dict.fromkeys(map(host_of, remote)))
     return "this machine's server, and wherever it forwards them" if models.allow_remote else ""

@@ -35,7 +35,6 @@ from clean_room_agent.llm.answers import (
 )
 from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.llm.prompt import Prompt
-from clean_room_agent.llm.transport import ModelServer
 from clean_room_agent.orchestrator.config import SandboxMode
 from clean_room_agent.orchestrator.testing.test_commands import program_of
 from clean_room_agent.orchestrator.testing.worktrees import NO_SANDBOX
@@ -316,25 +315,22 @@ def _shell(workspace: Workspace, *words: str) -> proc.Completed:
 
 
 def _local(settings: Settings) -> str:
+    places = " and ".join(one.base_url for one in settings.models.each_server())
     if settings.models.allow_remote:
-        where = f"to {settings.models.base_url}, and wherever that forwards them"
+        where = f"to {places}, and wherever that forwards them"
         return f"no: prompts may leave this machine, {where} (allow_remote = true)"
-    return f"yes: {settings.models.base_url} is this machine"
+    return f"yes: {places} is this machine"
 
 
 def _models(workspace: Workspace, settings: Settings, watch: CallWatcher) -> Iterator[Line]:
-    server: ModelServer | None = None
-
-    def greet() -> str:
-        nonlocal server
-        server = open_server(settings.models)
-        return f"{settings.models.base_url}, {server.version()}"
-
-    line = _attempt("model server", greet)
-    yield line
-    if server is None or not line.ok:
+    there = True
+    for one in settings.models.each_server():
+        line = _attempt("model server", lambda one=one: f"{one.base_url}, {open_server(one).version()}")  # type: ignore[misc]
+        yield line
+        there = there and line.ok
+    if not there:
         return
-    asked: ModelServer = server
+    asked = open_server(settings.models)
 
     def describe(tag: str) -> str:
         details = model_on(asked, tag, settings.models)

@@ -41,6 +41,7 @@ def train_adapter(
     Raises:
         UsageError: there is no such dataset.
     """
+    from clean_room_agent.app.prompts import role_of
     from clean_room_agent.training.plan import plan_of
     from clean_room_agent.training.serving import tag_for
     from clean_room_agent.training.train import job_for, train
@@ -54,6 +55,7 @@ def train_adapter(
         stored = record.write(get_training_plan, row.training_plan_id)
         assert stored is not None
         plan = plan_of(stored)
+        provider = settings.models.for_role(role_of(plan.target) or "reasoning").provider
         top = private_folder(workspace.adapters)
         with held_version(top, plan.target, lambda: _versions(record, plan.target)) as version:
             folder = (place or top / f"{plan.target}-v{version}").absolute()
@@ -65,7 +67,7 @@ def train_adapter(
                 job_for(plan, Path(row.dataset_path), base, work, machine, **more),
                 folder,
                 machine,
-                model_tag=tag_for(settings.models.provider, plan.base_model, plan.target, version),
+                model_tag=tag_for(provider, plan.base_model, plan.target, version),
                 resume=resume,
                 progress=lambda done, total, loss: bar.show(done, total, f"  loss {loss:.3f}"),
             )

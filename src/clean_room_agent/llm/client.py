@@ -367,7 +367,9 @@ class ModelClient:
     def _is_held(self, question: Question) -> bool:
         """Whether the server holds the answer to its form, so that no example has to show it."""
         shape = question.shape
-        return shape.schema is not None or bool(shape.grammar and self._router.models.grammar)
+        return shape.schema is not None or bool(
+            shape.grammar and self._router.models.at(question.model.tag, question.model.role).grammar
+        )
 
     def _copiers_of(self, pass_id: str) -> set[str]:
         """Tags of models that have copied an example, in this pass or an earlier one, and would do so again.

@@ -31,6 +31,7 @@ OWN_FIELDS = frozenset(
     )
 )
 """Fields of a request that `[models.extra_body]` must leave alone."""
+ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
 CLOUD = "Ollama's cloud"
 """What a forwarding server is said to send prompts to where it names no machine."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -101,6 +102,38 @@ class Timeouts(ConfigSlice, frozen=True, kw_only=True):
     total: Annotated[float, Meta(gt=0, description="for a whole answer")] = 1800.0
 
 
+SchemaDialect = Literal["json_schema", "json_object", "structured_outputs"]
+
+
+class ServerConfig(ConfigSlice, frozen=True, kw_only=True):
+    """The server of one role; what is not set is as in `[models]`, but for the key, which goes to no other server."""
+
+    base_url: Annotated[str, Meta(description="the role's own model server")]
+    provider: Annotated[Provider | None, Meta(description="default: as [models]")] = None
+    api_key_env: Annotated[
+        str | None, Meta(description="the NAME of the variable that holds its key; default: no key")
+    ] = None
+    schema_dialect: Annotated[SchemaDialect | None, Meta(description="default: as [models]")] = None
+    grammar: Annotated[bool | None, Meta(description="default: as [models]")] = None
+    logprobs: Annotated[bool | None, Meta(description="default: as [models]")] = None
+    streaming: Annotated[bool | None, Meta(description="default: as [models]")] = None
+
+
+class Servers(PerRole[ServerConfig | None], frozen=True, kw_only=True):
+    """`[models.servers]`."""
+
+    coding: Annotated[ServerConfig | None, Meta(description="where coding has a server of its own")] = None
+    reasoning: Annotated[ServerConfig | None, Meta(description="where reasoning has a server of its own")] = (
+        None
+    )
+    classifier: Annotated[
+        ServerConfig | None, Meta(description="default: that of reasoning, unless it has a model of its own")
+    ] = None
+
+
+NO_SERVERS = Servers()
+
+
 class ModelsConfig(ConfigSlice, frozen=True, kw_only=True):
     """`[models]`."""
 
@@ -113,6 +146,7 @@ class ModelsConfig(ConfigSlice, frozen=True, kw_only=True):
     classifier: Annotated[
         NonEmpty | None, Meta(description="yes/no judgments; default: the reasoning model")
     ] = None
+    servers: Annotated[Servers, Meta(description="by role")] = field(default_factory=Servers)
     overrides: Annotated[dict[str, str], Meta(description="another model for one prompt or stage")] = field(
         default_factory=dict
     )
@@ -156,7 +190,7 @@ class ModelsConfig(ConfigSlice, frozen=True, kw_only=True):
         bool, Meta(description="true accepts a server that silently truncates long prompts")
     ] = False
     schema_dialect: Annotated[
-        Literal["json_schema", "json_object", "structured_outputs"],
+        SchemaDialect,
         Meta(
             description="openai: how the format of answers is enforced; llama-cpp-python supports json_object, vLLM all"
         ),
@@ -201,6 +235,7 @@ class ModelsConfig(ConfigSlice, frozen=True, kw_only=True):
         structs.force_setattr(self, "base_url", self.base_url.rstrip("/"))
         if not self.allow_remote:
             self._require_local()
+        self._require_one_server_for_each_model()
 
     def _require_local(self) -> None:
         for tag in self.tags():
@@ -215,9 +250,55 @@ class ModelsConfig(ConfigSlice, frozen=True, kw_only=True):
                 hint="use a server on 127.0.0.1, or set allow_remote = true in [models]",
             )
 
+    def _require_one_server_for_each_model(self) -> None:
+        at: dict[str, str] = {}
+        for role in ROLES:
+            try:
+                url = self.for_role(role).base_url
+            except ConfigError as error:
+                said = error.message.replace("[models]", f"[models.servers.{role}]", 1)
+                raise ConfigError(said, hint=error.hint) from error
+            for tag in (self.tag_of(role), *self.escalation.of(role)):
+                if at.setdefault(tag, url) != url:
+                    raise ConfigError(
+                        f"[models.servers] the model {tag} would be asked for at {at[tag]} and at {url}",
+                        hint="give one of them another name there (llama-server: --alias, vLLM: --served-model-name)",
+                    )
+
+    def tag_of(self, role: Role) -> str:
+        """The role's model."""
+        return {"coding": self.coding, "classifier": self.classifier or self.reasoning}.get(
+            role, self.reasoning
+        )
+
+    def server_of(self, role: Role) -> ServerConfig | None:
+        """The role's own server; None where it is that of `[models]`."""
+        if role == "classifier" and self.classifier is None and self.servers.classifier is None:
+            role = "reasoning"
+        return self.servers.of(role)
+
+    def for_role(self, role: Role) -> "ModelsConfig":
+        """The configuration with the role's server as the only one."""
+        own = self.server_of(role)
+        if own is None:
+            return self if self.servers == NO_SERVERS else structs.replace(self, servers=NO_SERVERS)
+        given = {name: value for name, value in structs.asdict(own).items() if value is not None}
+        return structs.replace(self, servers=NO_SERVERS, **({"api_key_env": None} | given))
+
+    def at(self, tag: str, role: Role) -> "ModelsConfig":
+        """The configuration of the server at which a prompt of this role asks the model: that of the model's own role, if it
+        has one.
+        """
+        own = (one for one in ROLES if tag in {self.tag_of(one), *self.escalation.of(one)})
+        return self.for_role(next(own, role))
+
+    def each_server(self) -> "tuple[ModelsConfig, ...]":
+        """The configuration for each server, in the order of the roles."""
+        return tuple({self.server_of(role): self.for_role(role) for role in ROLES}.values())
+
     def tags(self) -> tuple[str, ...]:
         """Every model that is named, without duplicates."""
-        roles = (self.coding, self.reasoning, self.classifier or self.reasoning)
+        roles = tuple(map(self.tag_of, ROLES))
         stronger = (*self.escalation.coding, *self.escalation.reasoning, *self.escalation.classifier)
         return tuple(dict.fromkeys((*roles, *self.overrides.values(), *stronger)))
 

@@ -165,7 +165,7 @@ class RequestSender:
         if digest is None:
             return None
         return BiasKey(
-            base_url=self._config.base_url,
+            base_url=self._config.at(question.model.tag, question.model.role).base_url,
             model=question.model.tag,
             model_digest=digest,
             prompt=prompt,
@@ -219,8 +219,8 @@ class RequestSender:
         if digest is None:
             return None
         return ProbedServer(
-            provider=self._transport.provider,
-            base_url=self._config.base_url,
+            provider=model.provider,
+            base_url=self._config.at(model.tag, model.role).base_url,
             model=model.tag,
             model_digest=digest,
             window=model.window,
@@ -365,7 +365,8 @@ class RequestSender:
             latency_ms=latency_ms,
             timestamp=timestamp,
         )
-        call = _recorded(site, question, request, raw, cost, provider=self._transport.provider)
+        provider = question.model.provider if self._transport.live else self._transport.provider
+        call = _recorded(site, question, request, raw, cost, provider=provider)
         call_id = self._sink.record(call)
         self._watch(_finished(number, call_id, call))
         if isinstance(raw.error, CallInterrupted) and raw.replayed_from is None:

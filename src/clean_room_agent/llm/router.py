@@ -6,11 +6,10 @@ from msgspec import Struct
 
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.errors import ConfigError
-from clean_room_agent.llm.config import BudgetConfig, ModelsConfig, RoleBudget
+from clean_room_agent.llm.config import ROLES, BudgetConfig, ModelsConfig, RoleBudget
 from clean_room_agent.llm.token_estimator import InitialEstimator, TokenEstimator
 
 START = InitialEstimator()
-ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
 
 
 class Window(Struct, frozen=True, kw_only=True):
@@ -56,7 +55,7 @@ class ModelRouter:
         self._start = InitialEstimator(factor=models.token_factor)
         self._windows: dict[str, tuple[int, str]] = {}
         for role in ROLES:
-            for tag in (self._role_tag(role), *self.escalation(role)):
+            for tag in (self._models.tag_of(role), *self.escalation(role)):
                 self._pin_window(tag, role, f"role {role}")
 
     @property
@@ -71,13 +70,18 @@ class ModelRouter:
             ConfigError: the override's model is used elsewhere with another window.
         """
         overrides = self._models.overrides
-        tag = tag or overrides.get(name) or (overrides.get(stage) if stage else None) or self._role_tag(role)
+        tag = (
+            tag
+            or overrides.get(name)
+            or (overrides.get(stage) if stage else None)
+            or self._models.tag_of(role)
+        )
         self._pin_window(tag, role, f"prompt {name}")
         budget = self._role_budget(role)
         return ModelConfig(
             tag=tag,
             role=role,
-            provider=self._models.provider,
+            provider=self._models.at(tag, role).provider,
             window=budget.context_window,
             reserved=budget.reserved_tokens,
             temperature=self._models.temperature.of(role),
@@ -104,12 +108,12 @@ class ModelRouter:
 
     def tags(self) -> tuple[str, ...]:
         """Every model that the configuration names, sorted."""
-        named = {self._role_tag(role) for role in ROLES} | set(self._models.overrides.values())
+        named = {self._models.tag_of(role) for role in ROLES} | set(self._models.overrides.values())
         return tuple(sorted(named.union(*(self.escalation(role) for role in ROLES))))
 
     def count(self, text: str, role: Role) -> int:
         """Tokens of the text for the role's model, erring on the high side."""
-        return self.estimator(self._role_tag(role)).count(text)
+        return self.estimator(self._models.tag_of(role)).count(text)
 
     def check(self, prompts: Iterable[tuple[str, Role]], stages: Iterable[str]) -> None:
         """Check that every override names a prompt or a stage, and that no model gets two windows.
@@ -127,13 +131,6 @@ class ModelRouter:
                 )
         for name, role in known:
             self.resolve(role, name)
-
-    def _role_tag(self, role: Role) -> str:
-        if role == "coding":
-            return self._models.coding
-        if role == "classifier" and self._models.classifier is not None:
-            return self._models.classifier
-        return self._models.reasoning
 
     def _role_budget(self, role: Role) -> RoleBudget:
         if role == "classifier" and self._budget.classifier is None and self._models.classifier is None:

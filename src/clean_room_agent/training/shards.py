@@ -89,7 +89,7 @@ class Making(Struct, frozen=True, kw_only=True):
             "models": {
                 name: value
                 for name, value in to_plain(config.models).items()
-                if name not in {"base_url", "timeouts", "parallel", "api_key_env"}
+                if name not in {"base_url", "servers", "timeouts", "parallel", "api_key_env"}
             },
             "budget": to_plain(config.budget),
             "stages": config.stages,
