@@ -84,6 +84,7 @@ def test_an_edit_is_read_with_its_line() -> None:
         SIMPLE.replace('"src/a.py"', "'src/a.py'"),
         SIMPLE.replace('"src/a.py"', '"./src/a.py"'),
         SIMPLE.replace('"src/a.py"', "src/a.py"),
+        SIMPLE.replace("file=", "path="),
         SIMPLE.replace('"src/a.py"', "\u201csrc/a.py\u201d"),
         SIMPLE.replace('"src/a.py"', "\u201esrc/a.py\u201c"),
         SIMPLE.replace('"src/a.py"', "\u2018src/a.py'"),

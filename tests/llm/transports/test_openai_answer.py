@@ -142,6 +142,23 @@ def test_bytes_of_a_character_in_two_pieces_are_put_together() -> None:
     assert (answer.text, answer.error) == ("\U0001f600", None)
 
 
+def test_one_object_in_place_of_a_stream_is_read() -> None:
+    whole = {"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]}
+    for error, text in ((None, "hi"), ({"message": "boom"}, "")):
+        content = json.dumps({"error": error} if error else whole, indent=1).encode()
+        answer = mocked(lambda _, content=content: httpx.Response(200, content=content)).send(request())  # type: ignore[misc]
+        assert answer.text == text
+        assert (answer.error is None) == (error is None)
+        assert answer.error is None or "boom" in answer.error.message
+
+
+def test_a_piece_without_choices_is_read() -> None:
+    counts = '{"choices": null, "usage": {"prompt_tokens": 3}}'
+    stream = f"data: {_piece('hi', 'stop')}\n\ndata: {counts}\n\ndata: [DONE]\n\n".encode()
+    answer = mocked(lambda _: httpx.Response(200, content=stream)).send(request())
+    assert (answer.text, answer.prompt_tokens, answer.error) == ("hi", 3, None)
+
+
 @pytest.mark.parametrize(
     ("stream", "said", "kept"),
     [

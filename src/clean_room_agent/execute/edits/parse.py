@@ -27,6 +27,8 @@ from clean_room_agent.llm.answers import answer_span
 FaultKind = Literal["empty", "truncated", "format"]
 UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 BLOCKS = "<edit>, <insert>, <create> or <delete>"
+FILE = ("file", "path", "filename")
+"""The attribute that names the file, and what models write in its place."""
 PLACES: tuple[InsertPlace, ...] = ("after", "before", "in")
 
 
@@ -202,7 +204,7 @@ def _edits(blocks: tuple[_Block, ...]) -> tuple[PatchEdit, ...] | ParseFault:
     edits: list[PatchEdit] = []
     for block in blocks:
         line = block.tag.line
-        path = block.tag.attribute("file").removeprefix("./")
+        path = next(filter(None, map(block.tag.attribute, FILE)), "").removeprefix("./")
         if not path:
             return ParseFault(
                 kind="format", fault=f'line {line}: <{block.tag.name}> needs file="..."', line=line

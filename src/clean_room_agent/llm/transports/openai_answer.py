@@ -79,7 +79,7 @@ class _Chunk(Struct, frozen=True, kw_only=True):
     """A piece of a stream, or a complete answer; servers report errors under one of two names."""
 
     object: str = ""
-    choices: tuple[_Choice, ...] = ()
+    choices: tuple[_Choice, ...] | None = None
     usage: _Usage | None = None
     timings: _Timings | None = None
     error: Any = None
@@ -133,7 +133,9 @@ class Collected:
         return self.done or bool(self.reason)
 
     def take(self, line: bytes) -> ModelError | None:
-        """Add one line; return the error that it reports."""
+        """Add one line; return the error that it reports. A server may answer with one object though a stream was asked for."""
+        if self._streaming and not self._chunks and not self._lines and line.lstrip().startswith(b"{"):
+            self._streaming = False
         if not self._streaming:
             self._lines.append(line)
             return None
@@ -208,7 +210,7 @@ class Collected:
             return self.refused(httpx.codes.OK, text.decode("utf-8", "replace"))
         self.usage = chunk.usage or self.usage
         self.timings = chunk.timings or self.timings
-        for choice in chunk.choices[:1]:
+        for choice in (chunk.choices or ())[:1]:
             message = choice.delta or choice.message or _Message()
             thought = message.reasoning_content or message.reasoning
             self._pieces.add(message.content or choice.text, thought, message.tool_calls)
