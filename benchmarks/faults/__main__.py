@@ -32,6 +32,7 @@ PARTS = (
     "full_disk",
     "applies",
     "fuzz",
+    "fuzz_index",
     "tampering",
     "leftovers",
     "writers",

@@ -20,7 +20,9 @@ SUFFIXES = {
 MAX_PARSED_BYTES = 1_000_000
 """A tree takes up to 140 times its source in memory, so larger files are only indexed as text."""
 SMALL_BYTES = 40_000
-"""Up to this size nothing can go wrong: even quadratic time is less than half a second."""
+"""Up to this size hardly anything can go wrong: even quadratic time is less than half a second. (Some kilobytes of `/*/*` as
+Python take many seconds, in the parser's last step, which cannot be cancelled.)
+"""
 FREE_STEPS = 1_000
 STEPS_PER_KILOBYTE = 40
 """The parser reports 6 to 14 times per kilobyte of usual code, 33 times for a list of one-digit numbers."""

@@ -13,7 +13,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FrameType
 from typing import Literal
@@ -34,6 +34,7 @@ WORKERS = 2
 SHOWN = 40
 
 Kind = Literal["exception", "slow", "promise"]
+MakeTargets = Callable[[Path], tuple[Target, ...]]
 
 
 class StuckError(BaseException):
@@ -62,8 +63,8 @@ class Case(Struct, frozen=True, kw_only=True):
 class Services:
     """All targets; `folder` is for files that must exist to be read."""
 
-    def __init__(self, folder: Path) -> None:
-        self.targets = make_targets(folder)
+    def __init__(self, folder: Path, make: MakeTargets = make_targets) -> None:
+        self.targets = make(folder)
 
     def case(self, number: int) -> Case:
         """The input of this number: always the same."""
@@ -88,37 +89,42 @@ class Services:
 
 
 def run(effort: Effort, work: Path) -> tuple[Figure, ...]:
-    """The figures of all inputs; each kind of finding is told on standard error with a number to try it again."""
-    times = TIMES[effort]
+    """The figures of all inputs."""
+    what = "fuzzed answers, plans, paths, configurations, reports, source files"
+    return figures(TIMES[effort], work, make_targets, what=what, target="0 in 1,000,000")
+
+
+def figures(times: int, work: Path, make: MakeTargets, *, what: str, target: str) -> tuple[Figure, ...]:
+    """Of so many inputs; each kind of finding is told on standard error with a number to try it again."""
     findings = []
-    for finding in fuzz(range(times), work):
+    for finding in fuzz(range(times), work, make):
         # At once: a long run that is stopped has still said what it found.
         print(finding, file=sys.stderr, flush=True)
         findings.append(finding)
     report(findings)
     counts = Counter(finding.kind for finding in findings)
     names: dict[Kind, str] = {
-        "exception": "fuzzed answers, plans, paths, configurations: uncaught exceptions",
-        "promise": "fuzzed inputs: promises broken (all or none, paths refused, round trips)",
-        "slow": "fuzzed inputs: slower than 1 s",
+        "exception": f"{what}: uncaught exceptions",
+        "promise": f"{what}: promises broken",
+        "slow": f"{what}: slower than 1 s",
     }
     return tuple(
-        Figure(name=name, tried=times, found=counts[kind], target="0 in 1,000,000", met=not counts[kind])
+        Figure(name=name, tried=times, found=counts[kind], target=target, met=not counts[kind])
         for kind, name in names.items()
     )
 
 
-def fuzz(numbers: range, work: Path) -> Iterable[Finding]:
+def fuzz(numbers: range, work: Path, make: MakeTargets = make_targets) -> Iterable[Finding]:
     """The findings of the inputs of these numbers, in some order."""
     portions = [numbers[at : at + PORTION] for at in range(0, len(numbers), PORTION)]
     if len(portions) < 2 * WORKERS:
-        services = Services(work)
+        services = Services(work, make)
         for number in numbers:
             if (finding := services.try_one(number)) is not None:
                 yield finding
         return
     context = multiprocessing.get_context("spawn")
-    with context.Pool(WORKERS, initializer=_prepare, initargs=(work,)) as pool:
+    with context.Pool(WORKERS, initializer=_prepare, initargs=(work, make)) as pool:
         for done, found in enumerate(pool.imap_unordered(_portion, portions), 1):
             if done % 200 == 0:
                 print(f"{done * PORTION:,} of {len(numbers):,}", file=sys.stderr)
@@ -139,10 +145,10 @@ _desk: list[Services] = []
 """Of a worker process."""
 
 
-def _prepare(work: Path) -> None:
+def _prepare(work: Path, make: MakeTargets) -> None:
     folder = work / f"worker-{os.getpid()}"
     folder.mkdir(parents=True)
-    _desk.append(Services(folder))
+    _desk.append(Services(folder, make))
 
 
 def _portion(numbers: range) -> list[Finding]:
@@ -181,10 +187,10 @@ def _stuck(_number: int, _frame: FrameType | None) -> None:
     raise StuckError
 
 
-def main() -> None:
+def main(make: MakeTargets = make_targets) -> None:
     """Shows the inputs of the given numbers and what they raise."""
     with tempfile.TemporaryDirectory() as folder:
-        services = Services(Path(folder))
+        services = Services(Path(folder), make)
         for number in map(int, sys.argv[1:]):
             case = services.case(number)
             print(f"{number}: {case.target.name}, {len(case.text)} characters: {case.text[:2000]!r}")

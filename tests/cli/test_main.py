@@ -43,6 +43,17 @@ def test_a_solve_begins_without_what_only_its_questions_need() -> None:
     )
 
 
+def test_a_pipe_that_breaks_inside_a_command_is_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(**_: object) -> int:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr("clean_room_agent.cli.demo.command.callback", broken)
+    assert run(["demo"]) == 1
+    assert "a process that this one talks to has ended" in capsys.readouterr().err
+
+
 def test_help_names_every_command_with_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--help"]) == 0
     shown = capsys.readouterr().out

@@ -1,16 +1,23 @@
-"""A short run of the fuzzer that `python -m benchmarks.faults fuzz` runs for long."""
+"""Short runs of the fuzzers that `python -m benchmarks.faults fuzz fuzz_index` runs for long."""
 
 from pathlib import Path
 
 import pytest
-from testing.faults import fuzz
+from testing.faults import fuzz, fuzz_index
 from testing.faults.fuzz_targets import Broken, Target
 
 SHORT = 1_500
+FEW = 300
 
 
 def test_no_fuzzed_input_raises_breaks_a_promise_or_takes_long(tmp_path: Path) -> None:
     findings = list(fuzz.fuzz(range(SHORT), tmp_path))
+    fuzz.report(findings)
+    assert findings == []
+
+
+def test_no_docstring_comment_or_head_of_a_file_ends_its_reader(tmp_path: Path) -> None:
+    findings = list(fuzz.fuzz(range(FEW), tmp_path, fuzz_index.make_targets))
     fuzz.report(findings)
     assert findings == []
 

@@ -80,7 +80,15 @@ def test_jsdoc_tags_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Does it.", "Note:\n    not a field", "Title\n=====\n\nprose", "Args:", "a: b\n:c"]
+    "text",
+    [
+        ":param x: y\n:  : odd",
+        "Does it.",
+        "Note:\n    not a field",
+        "Title\n=====\n\nprose",
+        "Args:",
+        "a: b\n:c",
+    ],
 )
 def test_prose_is_plain(text: str) -> None:
     assert read_docstring(text, is_jsdoc=False) == ("plain", None)

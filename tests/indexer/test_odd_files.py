@@ -111,6 +111,21 @@ def test_syntax_errors_are_marked_and_the_rest_is_there(tmp_path: Path) -> None:
     assert {row[1] for row in dump_of(top)["symbols"]} >= {"f", "ok"}
 
 
+def test_a_file_that_a_reader_breaks_on_is_in_the_index_as_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(text: str) -> tuple[str, bool]:
+        raise IndexError(f"no {text}")
+
+    monkeypatch.setattr("clean_room_agent.indexer.extract.classify", broken)
+    top = make_repository(tmp_path / "r", {"a.py": "# odd\ndef f(): pass\n", "b.py": "def g(): pass\n"})
+    summary = index(top)
+    assert paths(top) == {"a.py", "b.py"}
+    assert {row[1] for row in dump_of(top)["symbols"]} == {"g"}
+    ((path, why),) = summary.unparsed
+    assert (path, why.partition(" (")[0]) == ("a.py", "a bug in cra: IndexError: no odd")
+
+
 def test_an_error_that_stands_at_no_node_is_told_with_a_line(tmp_path: Path) -> None:
     lines = 'class Box:\n    """One."""\n\n    def open(self) -> int:\n        return x\n\n``    def close(self):\n        return None\n'
     (tmp_path / "a.py").write_text(lines)

@@ -57,6 +57,46 @@ def test_a_worker_that_is_killed_is_an_error() -> None:
         list(pool.messages("done"))
 
 
+def test_the_file_that_a_worker_died_of_is_named() -> None:
+    def read(_: Channel) -> None:
+        workers.note_reading("a longer name.py")
+        workers.note_reading("b.py")
+        os.abort()
+
+    with (
+        WorkerPool(1, tasks=0, body=read) as pool,
+        pytest.raises(IndexingError, match=r"was killed \(SIGABRT\) while it read b\.py$"),
+    ):
+        list(pool.messages("done"))
+
+
+def test_what_is_told_to_a_worker_that_has_ended_hides_no_error() -> None:
+    def fail(_: Channel) -> None:
+        raise LookupError("x")
+
+    with WorkerPool(1, tasks=0, body=fail) as pool:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+        pool.tell("more" * 100_000)
+        with pytest.raises(LookupError, match="x"):
+            list(pool.messages("done"))
+
+
+class _UnsendableError(Exception):
+    def __init__(self, path: str, line: int) -> None:
+        super().__init__(f"{path}:{line}")
+
+
+def test_an_error_that_cannot_be_sent_is_told_in_words() -> None:
+    def fail(_: Channel) -> None:
+        raise _UnsendableError("a.py", 1)
+
+    with (
+        WorkerPool(1, tasks=0, body=fail) as pool,
+        pytest.raises(RuntimeError, match=r"_UnsendableError: a\.py:1"),
+    ):
+        list(pool.messages("done"))
+
+
 def test_no_worker_outlives_the_block() -> None:
     def tell_and_wait(channel: Channel) -> None:
         channel.send(os.getpid())

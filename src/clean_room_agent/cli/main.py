@@ -91,6 +91,15 @@ class LazyGroup(click.Group):
         """Read `help COMMAND` as `COMMAND --help`."""
         return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command. A pipe that breaks inside it is an error like any other: click would end in silence, as if nobody
+        read the output, which never raises this (`streams.Output`).
+        """
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as exc:
+            raise RuntimeError("a process that this one talks to has ended") from exc
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:

@@ -113,7 +113,7 @@ READERS: Mapping[DocFormat, Callable[[str], DocFields | None]] = {
 def _parsed(content: str, parse: Callable[[str], docstring_parser.Docstring]) -> DocFields | None:
     try:
         found = parse(content)
-    except docstring_parser.ParseError:
+    except Exception:  # noqa: BLE001 - the library's parsers raise of everything on text that only looks like fields
         return None
     fields = _empty()
     for one in found.params:

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import traceback
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -22,6 +23,7 @@ from clean_room_agent.indexer.nesting import Nested, nest
 from clean_room_agent.indexer.references import reading
 from clean_room_agent.indexer.references.ecmascript import reading as ecmascript
 from clean_room_agent.indexer.search_rows import read_search_file
+from clean_room_agent.indexer.workers import note_reading
 from clean_room_agent.json_values import to_json
 from clean_room_agent.safe_open import NOT_A_FILE, open_file
 
@@ -68,6 +70,7 @@ def extract(root: Path, path: str, *, max_bytes: int) -> FileFacts | SkippedStam
     Source code that cannot be decoded is a failure; any other file that cannot is assumed to be binary and skipped.
     """
     grammar = syntax.grammar_of(path)
+    note_reading(path)
     try:
         with open_file(root, path) as file:
             status = os.fstat(file.fileno())
@@ -87,20 +90,39 @@ def extract(root: Path, path: str, *, max_bytes: int) -> FileFacts | SkippedStam
         if b"\0" in data or file_contents.is_pointer(data):
             return skipped._replace(reason=str(exc))
         return Failed(path, f"cannot be decoded: {exc}")
-    source = text.encode()
+    read = NewFile(
+        path=path,
+        language=language_of(path),
+        content_hash=hashlib.sha256(data).hexdigest(),
+        size_bytes=len(data),
+        mtime_ns=status.st_mtime_ns,
+        inode=status.st_ino,
+        parse_error=None,
+    )
+    return _facts_or_text(read, text.encode(), grammar)
+
+
+def _facts_or_text(file: NewFile, source: bytes, grammar: str | None) -> FileFacts:
+    """What stands in a file; of one that our readers break on, the text alone, with a note."""
+    try:
+        return _facts(file, source, grammar)
+    except Exception as exc:  # noqa: BLE001 - whatever they make of one file, the index has it and all others
+        return _facts(file._replace(parse_error=f"{NOT_PARSED}{_bug(exc)}"), source, None)
+
+
+def _bug(exc: Exception) -> str:
+    """The fault of a reader, in one line."""
+    frame = traceback.extract_tb(exc.__traceback__)[-1]
+    return f"a bug in cra: {type(exc).__name__}: {exc} ({Path(frame.filename).name}:{frame.lineno})"
+
+
+def _facts(file: NewFile, source: bytes, grammar: str | None) -> FileFacts:
+    """What stands in a file; without a grammar, it is text. An error that is already noted is kept."""
     parsed, nested, names, parse_error = _parse(source, grammar)
     comments = _comments(parsed.comments, nested)
     docs = _docstrings(parsed.module_doc, nested, is_jsdoc=grammar not in {None, "python"})
     return FileFacts(
-        file=NewFile(
-            path=path,
-            language=language_of(path),
-            content_hash=hashlib.sha256(data).hexdigest(),
-            size_bytes=len(data),
-            mtime_ns=status.st_mtime_ns,
-            inode=status.st_ino,
-            parse_error=parse_error,
-        ),
+        file=file._replace(parse_error=file.parse_error or parse_error),
         symbols=[
             SymbolFacts(one.name, name, kind, one.start_line, one.end_line, one.signature, parent)
             for one, parent, name, kind in zip(*nested, strict=True)
@@ -109,7 +131,7 @@ def extract(root: Path, path: str, *, max_bytes: int) -> FileFacts | SkippedStam
         comments=comments,
         names=names,
         search=read_search_file(
-            path,
+            file.path,
             source,
             nested,
             docstrings=[doc[1] for doc in docs],

@@ -15,6 +15,7 @@ from clean_room_agent.indexer.imports.python import SUFFIXES, ModuleRef, PythonM
 from clean_room_agent.indexer.references.evaluation_cache import Evaluations
 from clean_room_agent.indexer.references.interface import FileNames, Interface, changed_names, parse_interface
 from clean_room_agent.indexer.references.resolve import resolve_file
+from clean_room_agent.indexer.workers import note_reading
 from clean_room_agent.indexer.write import Changes, Resolution
 from clean_room_agent.safe_open import read_bytes
 
@@ -67,6 +68,7 @@ class StoredWorld:
 
     def resolve(self, path: str, stored: StoredNames) -> Resolution:
         """Resolve one file into rows."""
+        note_reading(path)
         file_id = self._ids[path]
         if stored.interface is None or stored.uses is None:
             return Resolution(

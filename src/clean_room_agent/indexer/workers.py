@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import gc
+import mmap
 import os
 import pickle
 import select
@@ -25,6 +26,17 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 KEPT_BYTES = 1 << 30
 """More than a worker ever frees at once."""
 LENGTH_BYTES = 8
+NOTE_BYTES = 8192
+"""More than the longest path has."""
+NOTES: list[tuple[mmap.mmap, int]] = []
+"""In a worker: the memory that it shares with its parent, and where its note begins in it."""
+
+
+def note_reading(path: str) -> None:
+    """In a worker, remember which file is read, for the parent to tell if that is this process's end."""
+    for memory, start in NOTES:
+        data = os.fsencode(path)[: NOTE_BYTES - LENGTH_BYTES]
+        memory[start : start + LENGTH_BYTES + len(data)] = len(data).to_bytes(LENGTH_BYTES) + data
 
 
 class Channel:
@@ -58,11 +70,12 @@ class WorkerPool:
         self._children: dict[int, int] = {}
         """Process id by the descriptor of its messages."""
         self._inboxes: list[int] = []
+        self._notes = mmap.mmap(-1, size * NOTE_BYTES)
         task_end, task_start = os.pipe()
         os.write(task_start, b"".join(number.to_bytes(TASK_BYTES) for number in range(min(tasks, MAX_TASKS))))
         os.close(task_start)
-        for _ in range(size):
-            self._fork(tasks, task_end, body)
+        for number in range(size):
+            self._fork(tasks, task_end, number * NOTE_BYTES, body)
         os.close(task_end)
 
     def __enter__(self) -> Self:
@@ -75,25 +88,29 @@ class WorkerPool:
         for inbox in self._inboxes:
             os.close(inbox)
         for outbox, child in self._children.items():
-            os.waitpid(child, 0)
+            if child:
+                os.waitpid(child, 0)
             os.close(outbox)
 
     def kill(self) -> None:
         """Kill the workers; whoever is reading their messages sees the end of the stream."""
-        for child in self._children.values():
+        for child in filter(None, self._children.values()):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
 
     def tell(self, message: object) -> None:
-        """Send a message to every worker, as the result of its next `wait`."""
+        """Send a message to every worker, as the result of its next `wait`; one that has ended does not get it, and `messages`
+        says why it ended.
+        """
         for inbox in self._inboxes:
-            _write(inbox, message)
+            with contextlib.suppress(BrokenPipeError):
+                _write(inbox, message)
 
     def messages(self, last: object) -> Iterator[Any]:
         """Yield the workers' messages as they come, until each worker has sent `last`.
 
         Raises:
-            IndexingError: a worker was killed.
+            IndexingError: a worker was killed; the message names the file that it was reading.
             Exception: whatever a worker's body raised.
         """
         talking = set(self._children)
@@ -102,10 +119,7 @@ class WorkerPool:
                 try:
                     message = _read(outbox)
                 except EOFError as exc:
-                    raise IndexingError(
-                        "a process that read files was killed",
-                        hint="it may have run out of memory: leave large files out with [index] max_file_bytes",
-                    ) from exc
+                    raise self._ended(outbox) from exc
                 if isinstance(message, _Raised):
                     raise message.error
                 if message == last:
@@ -113,12 +127,30 @@ class WorkerPool:
                 else:
                     yield message
 
-    def _fork(self, tasks: int, task_end: int, body: Callable[[Channel], None]) -> None:
+    def _ended(self, outbox: int) -> IndexingError:
+        """The error for the worker of these messages, which has ended without its last one."""
+        place = list(self._children).index(outbox)
+        _, status = os.waitpid(self._children[outbox], 0)
+        self._children[outbox] = 0
+        self._notes.seek(place * NOTE_BYTES)
+        path = os.fsdecode(self._notes.read(int.from_bytes(self._notes.read(LENGTH_BYTES))))
+        code = os.waitstatus_to_exitcode(status)
+        how = f"was killed ({signal.Signals(-code).name})" if code < 0 else f"ended with exit code {code}"
+        if code == -signal.SIGKILL:
+            hint = "it may have run out of memory: leave large files out with [index] max_file_bytes"
+        else:
+            hint = "this is a bug in cra; until it is fixed, leave the file out: list it in .git/info/exclude if git does not track it, or set [index] max_file_bytes below its size"
+        return IndexingError(
+            f"a process that read files {how}" + (f" while it read {path}" if path else ""), hint=hint
+        )
+
+    def _fork(self, tasks: int, task_end: int, note: int, body: Callable[[Channel], None]) -> None:
         inbox_end, inbox = os.pipe()
         outbox, outbox_start = os.pipe()
         parent = os.getpid()
         child = os.fork()
         if child == 0:
+            NOTES[:] = [(self._notes, note)]
             _live(parent, tasks, (task_end, inbox_end, outbox_start), body)
         os.close(inbox_end)
         os.close(outbox_start)
@@ -152,9 +184,20 @@ def _live(parent: int, tasks: int, ends: tuple[int, int, int], body: Callable[[C
     except Exception as error:  # noqa: BLE001 - it is the parent's to raise
         error.add_note(traceback.format_exc())
         with contextlib.suppress(OSError):
-            channel.send(_Raised(error))
+            channel.send(_Raised(_portable(error)))
     finally:
         os._exit(code)
+
+
+def _portable(error: Exception) -> Exception:
+    """The error, or one that says the same where it cannot be sent to the parent."""
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+    except Exception:  # noqa: BLE001 - whatever its class does there
+        told = RuntimeError(f"{type(error).__name__}: {error}")
+        told.__notes__ = error.__notes__
+        return told
+    return error
 
 
 def _die_with(parent: int) -> None:
