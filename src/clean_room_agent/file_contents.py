@@ -4,6 +4,7 @@ that leaves the old content or the new, never half of it, after a crash or a pow
 
 import contextlib
 import errno
+import hashlib
 import os
 import re
 import stat
@@ -25,6 +26,8 @@ BOMS = (
 DECLARED = rb"(?m)^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)"
 POINTER = b"version https://git-lfs.github.com/spec/"
 NO_FOLDER_SYNC = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF})
+IDENT = re.compile(rb"\$Id:[^$\r\n]*\$")
+"""What git writes for `$Id$` in files with the attribute `ident`."""
 MAX_GIVEN_BYTES = 64_000_000
 """The largest file named by the user that is read: a plan, a manifest."""
 
@@ -54,6 +57,13 @@ class TextFile(Struct, frozen=True, kw_only=True):
             raise NotTextError(
                 f"{exc.object[exc.start]!r} does not exist in the file's encoding {self.encoding}"
             ) from exc
+
+
+def content_hash(data: bytes) -> str:
+    """The hex SHA-256 of what git would store of a text: line ends and expanded `$Id$`s, which a checkout may change but no line
+    of code depends on, do not count. Other conversions (filters, encodings) do.
+    """
+    return hashlib.sha256(IDENT.sub(b"$Id$", data.replace(b"\r\n", b"\n"))).hexdigest()
 
 
 def is_pointer(data: bytes) -> bool:

@@ -237,11 +237,15 @@ def test_apply_leaves_a_file_alone_that_was_changed_meanwhile(till: Project) -> 
 
 
 def test_what_a_repository_may_have_is_no_hindrance_and_stays_as_it_is(tmp_path: Path) -> None:
-    """A strange name, an executable file, a submodule, a detached head, hooks, a locked index, strange files."""
+    """A strange name, line ends that a checkout changes, an executable file, a submodule, a detached head, hooks, a locked index, strange files."""
     top = repositories.make_repository(tmp_path / "my till, 'größer' & 100%", TILL)
     library = repositories.make_repository(tmp_path / "library", {"lib.py": "X = 1\n"})
     git(top, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(library), "vendor/library")
     (top / "till/money.py").chmod(0o755)
+    (top / ".gitattributes").write_text(
+        "*.py text eol=crlf ident\n"
+    )  # which a checkout follows, and the tree does not
+    git(top, "add", ".gitattributes")
     git(top, "commit", "-q", "-a", "-m", "Add a library; make a file executable")
     git(top, "checkout", "-q", "--detach")
     mark = tmp_path / "ran"

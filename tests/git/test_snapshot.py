@@ -259,6 +259,7 @@ def test_filter_drivers_never_run_and_their_files_are_left_out(tmp_path: Path) -
     }
     assert taken.dirty_tracked == ("y.py",)
     assert taken.converted == ("x.bin",)
+    assert set(taken.unlike_the_tree()) == {"x.bin", "new.bin", "z.txt"}
     assert check_out(top, taken, tmp_path / "wt")["x.bin"] == b"pointer"
     of_machine = open_repository(make_repository(tmp_path / "plain", {"a.py": ""})).named.filters
     assert open_repository(top).named.filters == tuple(sorted({*of_machine, "a=b", "lock"}))

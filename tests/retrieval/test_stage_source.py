@@ -1,4 +1,3 @@
-import hashlib
 import itertools
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +7,7 @@ from tests.retrieval.shop import SHOP, large_module
 from tests.retrieval.world import World
 
 from clean_room_agent.errors import RepositoryError
+from clean_room_agent.file_contents import content_hash
 from clean_room_agent.retrieval.pieces import Definition
 from clean_room_agent.retrieval.stage_source import (
     MAX_SAME_NAME,
@@ -23,7 +23,7 @@ Make = Callable[..., World]
 
 def read(root: Path, path: str, data: bytes) -> FileText | NotEditable:
     (root / path).write_bytes(data)
-    return ContextFiles(root).read(path, hashlib.sha256(data).hexdigest())
+    return ContextFiles(root).read(path, content_hash(data))
 
 
 def test_lines_have_no_line_ends_and_spans_have_them(tmp_path: Path) -> None:
@@ -31,6 +31,19 @@ def test_lines_have_no_line_ends_and_spans_have_them(tmp_path: Path) -> None:
     assert isinstance(text, FileText)
     assert text.lines == ("one", "two", "three")
     assert text.span(2, 3) == "two\nthree\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "changed"), [(b"a\nb\n", b"a\r\nb\r\n"), (b"# $Id$\n", b"# $Id: 0123abc $\n")]
+)
+def test_what_a_checkout_changes_is_the_text_that_was_indexed(
+    tmp_path: Path, data: bytes, changed: bytes
+) -> None:
+    for indexed, shown in ((data, changed), (changed, data)):
+        (tmp_path / "a.py").write_bytes(shown)
+        found = ContextFiles(tmp_path).read("a.py", content_hash(indexed))
+        assert isinstance(found, FileText)
+        assert found.content_hash == content_hash(data)
 
 
 def test_an_empty_file_has_no_lines(tmp_path: Path) -> None:
@@ -48,7 +61,7 @@ def test_a_link_that_leads_out_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "inside").mkdir()
     (tmp_path / "outside.py").write_text("x")
     (tmp_path / "inside/link.py").symlink_to(tmp_path / "outside.py")
-    found = ContextFiles(tmp_path / "inside").read("link.py", hashlib.sha256(b"x").hexdigest())
+    found = ContextFiles(tmp_path / "inside").read("link.py", content_hash(b"x"))
     assert isinstance(found, NotEditable)
 
 

@@ -2,14 +2,13 @@
 it.
 """
 
-import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
 from msgspec import Struct
 
 from clean_room_agent.db.curated.files import DependencyRow, FileRow
-from clean_room_agent.file_contents import NotTextError, decode
+from clean_room_agent.file_contents import NotTextError, content_hash, decode
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.safe_open import read_bytes
 
@@ -56,7 +55,7 @@ def read_facts(kb: KnowledgeBase, root: Path, path: str) -> FileFacts | None:
     """The facts of the file at `path`; None where it is not indexed, or has changed since."""
     file = kb.get_file_by_path(path)
     data = _bytes_of(root, path)
-    if file is None or data is None or hashlib.sha256(data).hexdigest() != file.content_hash:
+    if file is None or data is None or content_hash(data) != file.content_hash:
         return None
     try:
         text, unreadable = decode(data).text, ""

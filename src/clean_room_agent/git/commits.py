@@ -194,6 +194,11 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     generated: tuple[Generated, ...] = ()
     encoded: tuple[str, ...] = ()
 
+    def unlike_the_tree(self) -> tuple[str, ...]:
+        """The paths whose text in a checkout may be another one than in the user's tree; line ends are no difference."""
+        paths = (*(path for path, _ in self.excluded), *self.converted)
+        return tuple(path for path in paths if path not in self.encoded)
+
 
 class _Taken(Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...]

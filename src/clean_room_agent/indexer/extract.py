@@ -1,6 +1,5 @@
 """Extracts everything that the index stores about one file, as plain tuples that are cheap to pickle."""
 
-import hashlib
 import os
 import traceback
 from collections.abc import Iterable
@@ -93,7 +92,7 @@ def extract(root: Path, path: str, *, max_bytes: int) -> FileFacts | SkippedStam
     read = NewFile(
         path=path,
         language=language_of(path),
-        content_hash=hashlib.sha256(data).hexdigest(),
+        content_hash=file_contents.content_hash(data),
         size_bytes=len(data),
         mtime_ns=status.st_mtime_ns,
         inode=status.st_ino,

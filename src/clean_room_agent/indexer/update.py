@@ -4,7 +4,6 @@ Modules that are needed only to parse files are imported late: most runs find no
 """
 
 import contextlib
-import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ from clean_room_agent.db.curated import files, names
 from clean_room_agent.db.curated.files import SkippedStamp
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import IndexingError
-from clean_room_agent.file_contents import MAX_TEXT_BYTES
+from clean_room_agent.file_contents import MAX_TEXT_BYTES, content_hash
 from clean_room_agent.indexer.index_run import MAX_BYTES_KEY, Failed, Outcome, failure
 from clean_room_agent.indexer.scan import Scan, scan
 from clean_room_agent.safe_open import open_file
@@ -161,9 +160,7 @@ def _is_same(conn: Connection, root: Path, path: str) -> bool:
     try:
         with open_file(root, path) as file:
             status = os.fstat(file.fileno())
-            same = status.st_size == known.size_bytes and (
-                hashlib.file_digest(file, "sha256").hexdigest() == known.content_hash
-            )
+            same = status.st_size == known.size_bytes and content_hash(file.read()) == known.content_hash
     except OSError:
         return False
     if same:

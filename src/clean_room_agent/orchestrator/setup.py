@@ -95,12 +95,7 @@ def _assemble(parts: RunParts, taken: Snapshot) -> Run:
             journal,
             commits,
             runner,
-            # The index describes the user's tree: the worktree lacks what the snapshot leaves out, and has other line ends.
-            unlike=tuple(
-                path
-                for path in (*(path for path, _ in taken.excluded), *taken.reshaped)
-                if path not in taken.encoded
-            ),
+            unlike=taken.unlike_the_tree(),  # which is what the index describes
         ),
         models=parts.models.client,
         journal=journal,

@@ -2,7 +2,6 @@
 pieces.
 """
 
-import hashlib
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -13,7 +12,7 @@ from msgspec.structs import replace
 from clean_room_agent.db.curated.files import FileRow
 from clean_room_agent.db.curated.symbols import SymbolRow
 from clean_room_agent.errors import GitError, RepositoryError
-from clean_room_agent.file_contents import NotTextError, decode
+from clean_room_agent.file_contents import NotTextError, content_hash, decode
 from clean_room_agent.git.worktree import REMOVED
 from clean_room_agent.paths import is_secret_name
 from clean_room_agent.query.knowledge import KnowledgeBase
@@ -94,7 +93,7 @@ class ContextFiles:
                     reason="it is not a file of the repository: it is a link, or a link leads to it",
                 )
             raise RepositoryError(f"cannot read {path}: {exc}", hint=REFRESH) from exc
-        digest = hashlib.sha256(data).hexdigest()
+        digest = content_hash(data)
         if digest != indexed_hash:
             raise RepositoryError(f"{path} changed after it was indexed", hint=REFRESH)
         try:

@@ -15,7 +15,7 @@ CREATE TABLE files (
     repo_id INTEGER NOT NULL REFERENCES repos(id) ON DELETE CASCADE,
     path TEXT NOT NULL,             -- relative to the root, with forward slashes
     language TEXT NOT NULL,         -- python, javascript, typescript, or the name of another kind of text
-    content_hash TEXT NOT NULL,     -- hex SHA-256 of the file's bytes
+    content_hash TEXT NOT NULL,     -- hex SHA-256 of the file's bytes, apart from line ends and `$Id$`
     size_bytes INTEGER NOT NULL,
     mtime_ns INTEGER NOT NULL DEFAULT 0,  -- with size and inode: whether the file can be known unchanged unread
     inode INTEGER NOT NULL DEFAULT 0,
