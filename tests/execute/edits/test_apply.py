@@ -557,3 +557,11 @@ def test_a_file_may_become_a_folder_in_one_answer() -> None:
     )
     applied = apply_edits(edits, {"a": "text\n"}, package(), rules)
     assert applied.texts == {"a": None, "a/b.py": "b = 1\n"}
+
+
+def test_an_edit_keeps_the_characters_of_the_file_that_look_like_what_was_typed() -> None:
+    text = "def f():\n    # it\u2019s a\u00a0note\n    return 1\n"
+    change = edit("# it's a note\nreturn 1", "# it's a note\nreturn 2")
+    done = apply_edits((change,), {"a.py": text}, package(shown_file("a.py", text)), RULES)
+    assert done.texts == {"a.py": text.replace("1", "2")}
+    assert done.result.reports[0].tier == 8

@@ -63,3 +63,19 @@ def test_a_large_file_is_compared_quickly() -> None:
     text = "".join(f"    value_{number} = compute({number % 7})\n" for number in range(20_000))
     near = nearest(text, "\n".join(f"    value_{number} = compute(9)" for number in range(500, 530)))
     assert near is not None
+
+
+def test_a_difference_that_nobody_can_see_is_named() -> None:
+    edit = PatchEdit(
+        kind="edit", file_path="a.py", search="    \u0430 = 1\n    b = 3", replacement="    a = 2"
+    )
+    text = "def f():\n    a = 1\n    b = 2\n"
+    result = apply_edits((edit,), {"a.py": text}, package(shown_file("a.py", text)), RULES).result
+    assert describe(result) == snapshot("""\
+Edit 1 (a.py): NO_MATCH. The search text does not stand in the file. Copy it from the file, character for character.
+Detail: the nearest text begins at line 2 and first differs at line 2, where the search text has '    \u0430 = 1': there, the file has U+0061 (LATIN SMALL LETTER A), and the search text U+0430 (CYRILLIC SMALL LETTER A)
+The nearest text that really stands there:
+|     a = 1
+|     b = 2
+Nothing was applied: the files are as shown. Give all edits again.\
+""")

@@ -13,6 +13,7 @@ from clean_room_agent.execute.edits.search_replace import (
     line_of,
     reindented,
     units_of,
+    with_own_characters,
 )
 
 TEXT = """\
@@ -253,3 +254,42 @@ def test_an_answer_takes_the_units_of_its_files_indentation_where_they_are_clear
     file: str, texts: tuple[str, ...], expected: tuple[str, ...]
 ) -> None:
     assert units_of(file, *texts) == expected
+
+
+@pytest.mark.parametrize(
+    ("file", "typed"),
+    [
+        ("# it\u2019s \u201cso\u201d", '# it\'s "so"'),
+        ("# a\u2013b \u2014 c\u2011d", "# a-b - c-d"),
+        ("# a\u00a0b\u2009c\u3000d", "# a b c d"),
+        ("# cafe\u0301", "# caf\u00e9"),
+        ("# caf\u00e9", "# cafe\u0301"),
+        ("# \u26a0\ufe0f care\u00adful\u200b", "# \u26a0 careful"),
+        ("# it's", "# it\u2019s"),
+    ],
+)
+def test_characters_that_look_alike_are_found_and_stay(file: str, typed: str) -> None:
+    text = f"def f():\n    {file}\n    return 1\n"
+    match = find(text, f"{typed}\nreturn 1")
+    assert (match.tier, lines_of(match, text)) == (8, [2])
+    old = text[match.hits[0].start : match.hits[0].end]
+    new = with_own_characters(old, f"{typed}\nreturn 1", f"{typed}, too\n\nx = '\u2014'\nreturn 2")
+    assert new == f"{file}, too\n\nx = '\u2014'\nreturn 2"
+
+
+def test_characters_that_look_alike_matter_where_both_stand() -> None:
+    text = "a = '\u2013'\nb = '-'\n"
+    assert (find(text, "'-'").tier, lines_of(find(text, "'-'"), text)) == (2, [2])
+    assert len(find("x\u2013y\nx\u2014y\n", "x-y").hits) == 2
+
+
+@pytest.mark.parametrize("search", ["cafe", "af\u00e9", "\u200b", "x = 1"])
+def test_no_letter_and_no_word_is_cut_where_look_alikes_are_one(search: str) -> None:
+    assert find("caf\u00e9 \u2013 cafe\u0301s\n", search).hits == ()
+
+
+@given(st.text("ab e\u0301\u00e9\u00a0\u2013-'\u2019\n", max_size=12), st.text("ab\u00e9- '\n", max_size=12))
+def test_look_alikes_stand_at_whole_characters(text: str, search: str) -> None:
+    for hit in find(text, search).hits:
+        assert 0 <= hit.start <= hit.end <= len(text)
+        with_own_characters(text[hit.start : hit.end], search, search + "\nmore")

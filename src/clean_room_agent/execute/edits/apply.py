@@ -27,6 +27,7 @@ from clean_room_agent.execute.edits.rules import (
     refuse_path,
 )
 from clean_room_agent.execute.edits.search_replace import (
+    LOOK_ALIKE_TIER,
     Hit,
     Match,
     Splice,
@@ -34,6 +35,7 @@ from clean_room_agent.execute.edits.search_replace import (
     fitted,
     line_of,
     units_of,
+    with_own_characters,
 )
 from clean_room_agent.execute.edits.static_checks import name_fault, syntax_fault
 from clean_room_agent.syntax import grammar_of, parses_cleanly
@@ -287,8 +289,10 @@ class _EditedTexts:
             return self._unmatched(report, edit, file, whole=whole)
         if len(match.hits) > 1:
             return _ambiguous(report, file.text, match)
-        hit = match.hits[0]
-        shifted = hit.shift.applied(edit.replacement)
+        hit, replacement = match.hits[0], edit.replacement
+        if match.tier >= LOOK_ALIKE_TIER:
+            replacement = with_own_characters(file.text[hit.start : hit.end], edit.search, replacement)
+        shifted = hit.shift.applied(replacement)
         if shifted is None:
             detail = (
                 "the search text is indented too far, and the replacement cannot be moved left by as much"
@@ -323,7 +327,7 @@ class _EditedTexts:
             return replace(
                 report, code=EditCode.ELISION, detail=f"the search text leaves something out: {line}"
             )
-        from clean_room_agent.execute.edits.feedback import nearest
+        from clean_room_agent.execute.edits.feedback import nearest, unseen_difference
 
         near = nearest(file.text, edit.search)
         if near is None:
@@ -333,6 +337,7 @@ class _EditedTexts:
         detail = f"the nearest text begins at line {near.line}"
         if near.differing_line:
             detail += f" and first differs at line {near.differing_line}, where the search text has {near.expected!r}"
+            detail += unseen_difference(near)
         return replace(report, code=EditCode.NO_MATCH, detail=detail, nearest=near.text)
 
     def _locate_symbol(self, report: EditReport, edit: PatchEdit, file: _File) -> _Found | EditReport:

@@ -4,7 +4,9 @@ not found, and says that none of the edits was applied.
 
 import difflib
 import re
+import unicodedata
 from collections import Counter
+from itertools import zip_longest
 
 from msgspec import Struct
 
@@ -119,6 +121,28 @@ def nearest(text: str, search: str) -> Nearest | None:
         differing_line=0 if differing is None else best + 1 + min(differing, size - 1),
         expected="" if differing is None else wanted[differing],
     )
+
+
+def unseen_difference(near: Nearest) -> str:
+    """By their names, the characters at which the two lines first differ, if one of them is not of ASCII and may look like the
+    other; else "".
+    """
+    real = near.text.split("\n")[near.differing_line - near.line].strip()
+    wanted = near.expected.strip()
+    for has, seeks in zip_longest(real, wanted, fillvalue=""):
+        if has != seeks:
+            return (
+                ""
+                if (has + seeks).isascii()
+                else f": there, the file has {_name(has)}, and the search text {_name(seeks)}"
+            )
+    return ""
+
+
+def _name(character: str) -> str:
+    if not character:
+        return "the line's end"
+    return f"U+{ord(character):04X} ({unicodedata.name(character, 'no name')})"
 
 
 def _candidates(lines: list[str], wanted: list[str], size: int) -> list[int]:

@@ -1,10 +1,12 @@
 """Finds the search text of an edit in its file, and replaces it, keeping line endings and the lines around it.
 
-Of six tiers, the first that matches at all decides:
+Of eight tiers, the first that matches at all decides:
 
     1, 2  exactly, inside the symbols that the context showed; in the file
     3, 4  the same two scopes, with line ends and trailing white space normalised
     5, 6  the same two scopes, also with one constant shift of indentation
+    7, 8  as all of these, with characters that look alike taken for the same: typographic quotes and dashes, kinds of blanks,
+          composed and decomposed letters, what cannot be seen
 
 Example: a file whose second line ends in two blanks (..), and of which the context showed no symbol.
 
@@ -20,13 +22,29 @@ Whether it matched exactly once is for the caller to check. Other files are neve
 there is no approximate matching.
 """
 
-from bisect import bisect_right
+import difflib
+import unicodedata
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
+from itertools import zip_longest
 from math import gcd
 
 from msgspec import Struct
 
 FINDERS_PER_SCOPE = 2
+MOST_COMPARED = 4_000_000
+"""Pairs of characters of two lines."""
+LOOK_ALIKE_TIER = 7
+"""The first tier that takes look-alikes for the same."""
+LOOK_ALIKES = {
+    **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u02bc\uff07", "'"),
+    **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\uff02", '"'),
+    **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d", "-"),
+    **dict.fromkeys("\u00a0\u202f\u205f\u3000", " "),
+    **dict.fromkeys(map(chr, range(0x2000, 0x200B)), " "),
+    **dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufe0e\ufe0f\ufeff", ""),
+}
+"""Of characters that cannot be told from another one, that one; of those that cannot be seen, nothing."""
 MOST_PLACES = 1_000
 """If there are more, the rest is not looked for."""
 MOST_LOOKS = 8
@@ -77,7 +95,12 @@ def find(
     """
     if not search.strip():
         return Match()
-    finders: tuple[Callable[[str, str], tuple[Hit, ...]], ...] = (find_exact, find_normalised, find_shifted)
+    finders: tuple[Callable[[str, str], tuple[Hit, ...]], ...] = (
+        find_exact,
+        find_normalised,
+        find_shifted,
+        find_look_alikes,
+    )
     for order, finder in enumerate(finders):
         hits = finder(text, search)
         inside = tuple(
@@ -85,7 +108,7 @@ def find(
         )
         chosen = inside or (hits if whole_file else ())
         if (
-            finder is not find_shifted
+            finder in {find_exact, find_normalised}
             and len(chosen) == 1
             and _needs_shift(text, chosen[0], search, replacement)
         ):
@@ -165,6 +188,78 @@ def _same_lines(lines: list[str], first: int, wanted: list[str], shift: Shift) -
     return len(wanted)
 
 
+class _Folded:
+    """A text in which look-alikes are the same characters, and the way back to its own ones."""
+
+    def __init__(self, text: str) -> None:
+        self.own = text
+        pieces = [
+            character
+            if character.isascii()
+            else LOOK_ALIKES.get(character, unicodedata.normalize("NFD", character))
+            for character in text
+        ]
+        self.text = "".join(pieces)
+        self.starts = [0]
+        """Where each character of the own text begins in the folded one, and its end."""
+        for piece in pieces:
+            self.starts.append(self.starts[-1] + len(piece))
+
+    def back(self, offset: int, *, last: bool = False) -> int | None:
+        """The offset in the own text, the first or last one that it can be; None within one of its characters."""
+        at = bisect_right(self.starts, offset) - 1 if last else bisect_left(self.starts, offset)
+        return at if self.starts[at] == offset else None
+
+
+def find_look_alikes(text: str, search: str) -> tuple[Hit, ...]:
+    """As the first of the other finders that finds something, with characters that look alike taken for the same."""
+    if text.isascii() and search.isascii():
+        return ()
+    folded, wanted = _Folded(text), _Folded(search).text
+    if (folded.text == text and wanted == search) or not wanted.strip():
+        return ()
+    for finder in (find_exact, find_normalised, find_shifted):
+        hits = []
+        for hit in finder(folded.text, wanted):
+            start, end = folded.back(hit.start), folded.back(hit.end, last=True)
+            if start is not None and end is not None:
+                hits.append(Hit(start=start, end=end, shift=hit.shift))
+        if hits:
+            return tuple(hits)
+    return ()
+
+
+def with_own_characters(old: str, search: str, replacement: str) -> str:
+    """The replacement of `old`, which looks like `search`, with the characters of `old` in all that it leaves as it is."""
+    theirs, ours, new = (text.split("\n") for text in (search, old, replacement))
+    pairs = dict(enumerate(zip_longest(theirs, ours, fillvalue="")))
+    made = []
+    for kind, first, last, start, end in difflib.SequenceMatcher(
+        a=theirs, b=new, autojunk=False
+    ).get_opcodes():
+        for number in range(start, end):
+            at = first + number - start
+            line, same = new[number], pairs.get(at) if kind != "insert" and at < last else None
+            body = line.strip()
+            own = body if same is None else _own_in_line(same[1].strip(), same[0].strip(), body)
+            made.append(line.replace(body, own, 1) if body else line)
+    return "\n".join(made)
+
+
+def _own_in_line(old: str, search: str, new: str) -> str:
+    ours, theirs = _Folded(old), _Folded(search)
+    if ours.text != theirs.text or len(search) * len(new) > MOST_COMPARED:
+        return new
+    made, done = "", 0
+    for block in difflib.SequenceMatcher(a=search, b=new, autojunk=False).get_matching_blocks():
+        start = ours.back(theirs.starts[block.a])
+        end = ours.back(theirs.starts[block.a + block.size], last=True)
+        kept = new[block.b : block.b + block.size] if start is None or end is None else old[start:end]
+        made += new[done : block.b] + (kept if block.size else "")
+        done = block.b + block.size
+    return made
+
+
 def line_of(text: str, offset: int) -> int:
     """The 1-based line of the character at `offset`."""
     return text.count("\n", 0, offset) + 1
@@ -202,7 +297,7 @@ def _splits_word(text: str, offset: int) -> bool:
 
 
 def _is_word(character: str) -> bool:
-    return character.isalnum() or character == "_"
+    return character.isalnum() or character == "_" or unicodedata.combining(character) > 0
 
 
 def _line_starts(lines: list[str]) -> list[int]:
