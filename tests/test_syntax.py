@@ -4,8 +4,8 @@ import pytest
 
 from clean_room_agent import syntax
 
-WORTH_BREAKING_OFF = syntax.SMALL_BYTES + 1
-"""Bytes: smaller sources are parsed to their end."""
+WORTH_BREAKING_OFF = 40_000
+"""Bytes of nonsense that are not parsed to their end."""
 
 
 @pytest.mark.parametrize(

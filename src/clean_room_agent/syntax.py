@@ -19,10 +19,6 @@ SUFFIXES = {
 }
 MAX_PARSED_BYTES = 1_000_000
 """A tree takes up to 140 times its source in memory, so larger files are only indexed as text."""
-SMALL_BYTES = 40_000
-"""Up to this size hardly anything can go wrong: even quadratic time is less than half a second. (Some kilobytes of `/*/*` as
-Python take many seconds, in the parser's last step, which cannot be cancelled.)
-"""
 FREE_STEPS = 1_000
 STEPS_PER_KILOBYTE = 40
 """The parser reports 6 to 14 times per kilobyte of usual code, 33 times for a list of one-digit numbers."""
@@ -78,11 +74,10 @@ def parse(source: bytes, grammar: str) -> Tree:
 
     Raises:
         ParseGivenUp: the grammar cannot make sense of the source in a bounded number of steps, as with text that is not
-            code. Whether it does depends only on the source.
+            code. Whether it does depends only on the source. (Some kilobytes of `/*/*` as Python take seconds all the same, in the
+            parser's last step, which cannot be cancelled.)
     """
     parser = Parser(language(grammar))
-    if len(source) <= SMALL_BYTES:
-        return parser.parse(source)
     steps = _Steps(most=FREE_STEPS + len(source) * STEPS_PER_KILOBYTE // 1000)
     try:
         # A parse of given bytes cannot be cancelled, one that asks for its bytes can.

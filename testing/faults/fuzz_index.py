@@ -85,9 +85,9 @@ HEAD_WORDS = (
 def make_targets(folder: Path) -> tuple[Target, ...]:
     """The readers of an index. `folder` holds the files that must exist to be read."""
     return (
-        Target(name="docstrings", weight=5, seeds=DOCSTRINGS, words=DOC_WORDS, longest=50_000, read=partial(_docstring, folder)),
-        Target(name="comments", weight=2, seeds=COMMENTS, words=COMMENT_WORDS, longest=50_000, read=partial(_comment, folder)),
-        Target(name="heads of files", weight=3, seeds=HEADS, words=HEAD_WORDS, longest=50_000, read=partial(_file, folder)),
+        Target(name="docstrings", weight=5, seeds=DOCSTRINGS, words=DOC_WORDS, longest=8_000, read=partial(_docstring, folder)),
+        Target(name="comments", weight=2, seeds=COMMENTS, words=COMMENT_WORDS, longest=8_000, read=partial(_comment, folder)),
+        Target(name="heads of files", weight=3, seeds=HEADS, words=HEAD_WORDS, longest=8_000, read=partial(_file, folder)),
     )  # fmt: skip
 
 
