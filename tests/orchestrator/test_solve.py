@@ -1,5 +1,6 @@
 """The order of passes, on a project in memory."""
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -205,3 +206,34 @@ def test_a_resumed_run_does_nothing_twice(project: MemoryProject) -> None:
     assert again.asked == []
     assert again.runner.commands_run == []
     assert (second.result.status, second.result_commit) == (RunStatus.COMPLETE, first.result_commit)
+
+
+def renaming(lost_with: str = "never") -> Callable[[Mapping[str, str]], dict[str, Outcome]]:
+    """Tests with parameters that are other ones each time; a file with these words loses one of them."""
+    numbers = itertools.count()
+
+    def tests(files: Mapping[str, str]) -> dict[str, Outcome]:
+        red: Outcome = "passed" if files["a.py"] == "a = 1\n" else "failed"
+        fewer = lost_with in files["a.py"]
+        kept: dict[str, Outcome] = {f"t.py::kept[{next(numbers)}]": "passed" for _ in range(2 - fewer)}
+        return {**kept, "t.py::kept[b]": "passed", f"t.py::goal[{next(numbers)}]": red}
+
+    return tests
+
+
+def test_a_name_that_the_unchanged_tree_does_not_repeat_cannot_be_missed(tmp_path: Path) -> None:
+    with memory_project(tmp_path, FILES, renaming()) as project:
+        end, passes = solved(project, right, PlanGiven(single=part_plan(step("s1", "a.py"))))
+        said = [detail for kind, detail in project.events() if kind == "note"]
+    assert (end.result.status, passes) == (RunStatus.COMPLETE, ["impl:p1:s1"])
+    assert [(one.name, one.green) for one in end.result.evidence] == [("t.py::goal[~1]", True)]
+    assert "their names change from run to run, so they are only counted: t.py::goal, t.py::kept" in said
+
+
+def test_a_test_that_an_edit_takes_away_is_missed_whatever_its_name(tmp_path: Path) -> None:
+    with memory_project(tmp_path, FILES, renaming("= 1")) as project:
+        end, _ = solved(
+            project, right, PlanGiven(single=part_plan(step("s1", "a.py"))), solve={"max_attempts": 1}
+        )
+    assert end.result.status is RunStatus.FAILED
+    assert "newly failing: t.py::kept[~2]" in end.result.reason

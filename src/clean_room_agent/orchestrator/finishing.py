@@ -23,7 +23,7 @@ from clean_room_agent.git.history import ChangedPath
 from clean_room_agent.json_values import to_plain
 from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.events import RunFinished
-from clean_room_agent.orchestrator.full_tests import note_tests, unstable_tests
+from clean_room_agent.orchestrator.full_tests import note_tests, settle_names, unstable_tests
 from clean_room_agent.orchestrator.goal_verdict import (
     CommandRun,
     changed_goals,
@@ -288,7 +288,8 @@ def _judge(run: Run, baseline: TestRun, given: PlanGiven) -> _Judged:
     of the goal tests.
     """
     commits, runner, goals = run.commits, run.tests, run.progress.goals
-    final, before = _final_tests(run, baseline), _before(run)
+    baseline, before = runner.names.of(baseline), _before(run)
+    final = runner.names.of(_final_tests(run, baseline))
     changed = commits.changed(before, commits.head)
     touched = touched_files(
         commits.tree(before),
@@ -312,6 +313,8 @@ def _judge(run: Run, baseline: TestRun, given: PlanGiven) -> _Judged:
         kept=kept,
     )
     verdict = judge()
+    if not verdict.complete and settle_names(run, baseline, final, unchanged=before, changed=commits.head):
+        return _judge(run, baseline, given)
     if verdict.newly_failing:
         found = unstable_tests(run, final, verdict.newly_failing, commits.head)
         if found:

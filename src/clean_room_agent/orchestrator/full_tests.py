@@ -2,14 +2,24 @@
 
 from functools import partial
 
+from msgspec.structs import replace
+
 from clean_room_agent.artifacts.evidence import is_bare, is_of_file
 from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.db.raw.passes import ValidationKind, ValidationRow
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.testing.python_reports import read_test_log
-from clean_room_agent.orchestrator.testing.results import RED, TestRun, upgrade_test_run
-from clean_room_agent.orchestrator.testing.run import has_started, passed_again, require_judging, unstable
+from clean_room_agent.orchestrator.testing.results import RED, TestRun, has_replaced, upgrade_test_run
+from clean_room_agent.orchestrator.testing.run import (
+    MAX_NAMES,
+    has_started,
+    passed_again,
+    require_judging,
+    unstable,
+)
+
+RUNS_FOR_NAMES = 2
 
 
 def run_baseline(run: Run) -> TestRun:
@@ -116,6 +126,37 @@ def note_tests(
     run.recorder.validation(
         validation_of(run, tests, kind, task_id=task_id, success=success, newly_failing=newly_failing)
     )
+
+
+def settle_names(run: Run, before: TestRun, after: TestRun, *, unchanged: str, changed: str) -> bool:
+    """Whether tests of `before`, a run of the commit `unchanged`, are missing in `after`, one of `changed`, only because that tree
+    itself names them in another way each time. Then they are numbered in all runs from now on, and in the run's progress, and
+    the user is told. The tree is tested again at most `RUNS_FOR_NAMES` times. The worktree is at `changed` afterwards.
+    """
+    runner, progress = run.tests, run.progress
+    if progress.runs_for_names >= RUNS_FOR_NAMES or not has_replaced(before, after):
+        return False
+    progress.runs_for_names += 1
+    runner.checkout(unchanged)
+    again = runner.run_again(before, "unchanged")
+    runner.checkout(changed)
+    found = runner.names.learn(before, again)
+    note_tests(run, again, "recheck", success=bool(found))
+    if not found:
+        return False
+    run.recorder.note(
+        f"their names change from run to run, so they are only counted: {', '.join(found[:MAX_NAMES])}"
+    )
+    numbered = runner.names.numbers(before)
+    goals = progress.goals
+    progress.goals = replace(
+        goals,
+        tests=tuple(replace(goal, name=numbered.get(goal.name) or goal.name) for goal in goals.tests),
+    )
+    progress.at_base, progress.accepted = (
+        None if one is None else runner.names.of(one) for one in (progress.at_base, progress.accepted)
+    )
+    return True
 
 
 def unstable_tests(run: Run, tests: TestRun, names: tuple[str, ...], commit: str) -> tuple[str, ...]:

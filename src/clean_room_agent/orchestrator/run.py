@@ -227,6 +227,8 @@ class Progress(Struct, kw_only=True):
     """The files that a plan of the user's names."""
     deciding: Deciding | None = None
     """The snapshot's, once they were asked for."""
+    runs_for_names: int = 0
+    """How often an unchanged tree was tested again to find out which names of tests change."""
 
     def stopped(self) -> bool:
         """Whether no further pass may begin."""

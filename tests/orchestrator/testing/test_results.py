@@ -1,15 +1,20 @@
 import pytest
+from testing.runs.memory_run import pytest_run
 
 from clean_room_agent.artifacts.evidence import FailingTest, StackFrame
 from clean_room_agent.orchestrator.testing.failure_reports import MAX_LINES, error_lines, frames_of
+from clean_room_agent.orchestrator.testing.gate import judge_step
 from clean_room_agent.orchestrator.testing.results import (
     MAX_FRAMES,
     MAX_MESSAGES,
     MAX_TESTS,
+    ChangingNames,
     CommandEnd,
     TestRun,
     evidence_of,
     missed_threshold,
+    function_of_numbered,
+    has_replaced,
 )
 
 CHAINED = """Traceback (most recent call last):
@@ -103,3 +108,51 @@ def test_a_coverage_that_is_too_low_is_known_by_its_line(line: str) -> None:
 
     assert missed_threshold(ended(1)) == line
     assert not missed_threshold(ended(0))
+def test_of_names_that_change_the_number_of_results_counts() -> None:
+    names = ChangingNames()
+    first = pytest_run({"t.py::f[a]": "passed", "t.py::f[17]": "failed", "t.py::f[23]": "passed"})
+    again = pytest_run({"t.py::f[a]": "passed", "t.py::f[4]": "passed", "t.py::f[86]": "failed"})
+    assert names.learn(first, again) == ("t.py::f",)
+    numbered = {"t.py::f[a]": "passed", "t.py::f[~1]": "passed", "t.py::f[~2]": "failed"}
+    for run in (first, again, names.of(first)):
+        assert names.of(run).report.outcomes == numbered
+    fixed = names.of(pytest_run({"t.py::f[a]": "passed", "t.py::f[5]": "passed", "t.py::f[6]": "passed"}))
+    assert judge_step(names.of(first), fixed).passed
+    fewer = names.of(pytest_run({"t.py::f[a]": "passed", "t.py::f[5]": "failed"}))
+    assert judge_step(names.of(first), fewer).newly_failing == ("t.py::f[~1]",)
+
+
+def test_a_number_of_results_that_changes_is_the_least() -> None:
+    names = ChangingNames()
+    first = pytest_run({f"t.py::f[{number}]": "passed" for number in (1, 2, 3)})
+    assert names.learn(first, pytest_run({"t.py::f[4]": "passed"})) == ("t.py::f",)
+    assert set(names.of(first).report.outcomes) == {"t.py::f[~1]"}
+    assert judge_step(names.of(first), names.of(pytest_run({"t.py::f[9]": "passed"}))).passed
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "group", "number"),
+    [
+        ("m.C.test_17", "m.C.test_4", "m.C", "m.C.~1"),
+        ("a.test.js > on 17:00", "a.test.js > on 17:01", "a.test.js", "a.test.js > ~1"),
+        ("t.py::C::test_x17", "t.py::C::test_x4", "t.py::C", "t.py::C::~1"),
+    ],
+)
+def test_a_name_without_parameters_is_counted_in_its_class_or_suite(
+    one: str, other: str, group: str, number: str
+) -> None:
+    names = ChangingNames()
+    assert names.learn(pytest_run({one: "passed"}), pytest_run({other: "passed"})) == (group,)
+    assert dict(names.of(pytest_run({one: "passed"})).report.outcomes) == {number: "passed"}
+    assert function_of_numbered(number) == ""
+    assert function_of_numbered("t.py::f[~1]") == "t.py::f"
+    assert function_of_numbered(one) == one
+
+
+def test_only_what_has_others_in_its_place_is_looked_at_again() -> None:
+    before = pytest_run({"t.py::f[1]": "passed", "t.py::g": "passed"})
+    assert has_replaced(before, pytest_run({"t.py::f[2]": "passed", "t.py::g": "passed"}))
+    assert not has_replaced(before, pytest_run({"t.py::f[1]": "passed"}))
+    assert not has_replaced(
+        before, pytest_run({"t.py::f[1]": "passed", "t.py::g": "failed", "u.py::h": "passed"})
+    )

@@ -23,7 +23,7 @@ from clean_room_agent.orchestrator.direct.candidates import Candidate, choose, l
 from clean_room_agent.orchestrator.direct.examples import HeldExamples, broken_example
 from clean_room_agent.orchestrator.direct.goal_results import run_goals
 from clean_room_agent.orchestrator.events import PassProgress
-from clean_room_agent.orchestrator.full_tests import unstable_tests, validation_of
+from clean_room_agent.orchestrator.full_tests import settle_names, unstable_tests, validation_of
 from clean_room_agent.orchestrator.journal import Entry, Pass
 from clean_room_agent.orchestrator.run import Run, StepDone
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
@@ -279,7 +279,7 @@ class _Route:
         return [by_number.get(one.number, one) for one in placed]
 
     def _with_suite(self, one: Candidate) -> Candidate:
-        run, before = self._run, self._direct.base
+        run, before = self._run, self._run.tests.names.of(self._direct.base)
         broken = broken_example(run, before, self._direct.held, one.commit)
         if broken:
             return replace(one, broken=broken)
@@ -288,6 +288,11 @@ class _Route:
         tests = run.worktrees.run_step_at((commit,))[0]
         accept = run.tests.config.accept
         verdict = judge_step(before, tests, accept)
+        if not verdict.passed and settle_names(
+            run, before, tests, unchanged=run.commits.head, changed=commit
+        ):
+            before, tests = run.tests.names.of(before), run.tests.names.of(tests)
+            verdict = judge_step(before, tests, accept)
         if verdict.newly_failing:
             unstable = unstable_tests(run, tests, verdict.newly_failing, commit)
             if unstable:

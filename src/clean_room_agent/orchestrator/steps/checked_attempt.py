@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from clean_room_agent.artifacts.context import ContextPackage, RefinementRequest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.db.raw.passes import AttemptRow, ValidationRow
-from clean_room_agent.orchestrator.full_tests import unstable_tests, validation_of
+from clean_room_agent.orchestrator.full_tests import settle_names, unstable_tests, validation_of
 from clean_room_agent.orchestrator.journal import Pass
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.run_recorder import PassEnd
@@ -132,7 +132,7 @@ def judge(run: Run, job: StepJob, package: ContextPackage, attempt: Attempt, tes
     """The attempt, which had to be tested, with the tests' judgment."""
     before, accept = run.progress.accepted, run.tests.config.accept
     assert before is not None, "the baseline runs before the first step"
-    commit = attempt.change.commit
+    commit, tests = attempt.change.commit, run.tests.names.of(tests)
     base = run.progress.at_base or before
     changed = run.commits.changed(run.commits.head, commit)
     planned = tuple(one.path for one in changed if one.status == "D" or is_test_path(one.path))
@@ -144,6 +144,8 @@ def judge(run: Run, job: StepJob, package: ContextPackage, attempt: Attempt, tes
     )
     gate = partial(judge_step, before, tests, accept, planned=planned, files=files, base=base)
     verdict = gate()
+    if not verdict.passed and settle_names(run, before, tests, unchanged=run.commits.head, changed=commit):
+        return judge(run, job, package, attempt, tests)
     if verdict.newly_failing:
         unstable = unstable_tests(run, tests, verdict.newly_failing, commit)
         if unstable:

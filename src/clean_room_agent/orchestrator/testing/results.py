@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, ClassVar, Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame, is_of_file
 from clean_room_agent.orchestrator.testing.deciding import NO_TRACE, Trace
 from clean_room_agent.orchestrator.testing.test_commands import Watched
 
@@ -15,6 +16,9 @@ Runner = Literal["pytest", "unittest", "mocha", "jest", "vitest", "node", "unkno
 
 RED: frozenset[Outcome] = frozenset({"failed", "error"})
 EXCERPT_BOUND = 20_000
+NUMBER_MARK = "~"
+LAST_MARK = re.compile(r"(?s)(.*)( > |::|\.)(.*)")
+"""A test's name up to its last part, the mark before that, and that."""
 SEVERITY: tuple[Outcome, ...] = ("passed", "skipped", "xfailed", "failed", "error")
 """If one name has several results, the last in this order counts."""
 
@@ -153,6 +157,101 @@ def merge(pairs: Iterable[tuple[str, Outcome]]) -> dict[str, Outcome]:
     for name, outcome in pairs:
         found[name] = worst((outcome, found.get(name, outcome)))
     return dict(sorted(found.items()))
+
+
+class ChangingNames(Struct, kw_only=True):
+    """The names of tests that the unchanged tree gives only once: with a random number, a date, an id. By such a name no test can be
+    missed; these tests of one function, or of one class or suite, are numbered instead, those that passed first:
+
+        one run                 the next one             both count as
+        t.py::f[a]  passed      t.py::f[a]  passed       t.py::f[a]  passed
+        t.py::f[17] failed      t.py::f[4]  passed       t.py::f[~1] passed
+        t.py::f[23] passed      t.py::f[86] failed       t.py::f[~2] failed
+
+    So a test that an edit takes away is missed nonetheless.
+    """
+
+    stable: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Of each group with names that change, those that do not."""
+    least: dict[str, int] = field(default_factory=dict)
+    """How many others each run of the unchanged tree has."""
+
+    def learn(self, first: TestRun, again: TestRun) -> tuple[str, ...]:
+        """The groups, sorted, of which two runs of one tree do not have the same names."""
+        if not (first.report.whole and again.report.whole and first.report.named and again.report.named):
+            return ()
+        had, has = _by_group(first), _by_group(again)
+        groups = sorted(group for group, names in had.items() if names - has.get(group, set()))
+        for group in groups:
+            one, other = had[group], has.get(group, set())
+            stable = self.stable.get(group, frozenset(one)) & one & other
+            counts = (len(one - stable), len(other - stable), self.least.get(group, len(one)))
+            self.stable[group], self.least[group] = stable, min(counts)
+        return tuple(groups)
+
+    def numbers(self, run: TestRun) -> dict[str, str]:
+        """What each name that changes counts as in the run; "" for tests that passed and are more than there have to be."""
+        numbered: dict[str, str] = {}
+        for group, stable in self.stable.items():
+            outcomes = run.report.outcomes
+            names = [name for name in outcomes if _group(name) == group and name not in stable]
+            names.sort(key=lambda name: (SEVERITY.index(outcomes[name]), name))
+            passed = sum(outcomes[name] == "passed" for name in names)
+            more = min(max(len(names) - self.least[group], 0), passed)
+            numbered.update(dict.fromkeys(names[:more], ""))
+            numbered.update((name, _numbered(group, name, at)) for at, name in enumerate(names[more:], 1))
+        return numbered
+
+    def of(self, run: TestRun) -> TestRun:
+        """The run, in which these tests have their numbers as names."""
+        if not (self.stable and run.report.named):
+            return run
+        numbered = self.numbers(run)
+        outcomes = ((numbered.get(name, name), outcome) for name, outcome in run.report.outcomes.items())
+        failing = (replace(test, name=numbered.get(test.name, test.name)) for test in run.failing)
+        report = replace(run.report, outcomes=merge(pair for pair in outcomes if pair[0]))
+        return replace(run, report=report, failing=tuple(failing))
+
+
+def has_replaced(before: TestRun, after: TestRun) -> bool:
+    """Whether tests are missing in `after` where it has others that `before` lacks."""
+    had, has = _by_group(before), _by_group(after)
+    comparable = before.report.named and after.report.named and before.command == after.command
+    return comparable and any(
+        has.get(group, set()) - names and names - has.get(group, set()) for group, names in had.items()
+    )
+
+
+def _by_group(run: TestRun) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for name in run.report.outcomes:
+        if not is_of_file(name):
+            found.setdefault(_group(name), set()).add(name)
+    return found
+
+
+def _group(name: str) -> str:
+    """The function of a test with parameters; of another one, its class or suite."""
+    if "::" in name and name.endswith("]"):
+        return name.partition("[")[0]
+    found = LAST_MARK.match(name)
+    return found[1] if found else ""
+
+
+def _numbered(group: str, name: str, number: int) -> str:
+    if name.startswith(f"{group}["):
+        return f"{group}[{NUMBER_MARK}{number}]"
+    found = LAST_MARK.match(name)
+    return f"{group}{found[2] if found else ''}{NUMBER_MARK}{number}"
+
+
+def function_of_numbered(name: str) -> str:
+    """What a runner knows of a test: its name or, if that is a number in place of parameters, its function; "" if nothing."""
+    function, marked, _ = name.partition(f"[{NUMBER_MARK}")
+    if marked:
+        return function
+    found = LAST_MARK.match(name)
+    return "" if found and found[3].startswith(NUMBER_MARK) else name
 
 
 MAX_TESTS = 50

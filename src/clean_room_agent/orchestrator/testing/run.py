@@ -49,6 +49,7 @@ from clean_room_agent.orchestrator.testing.results import (
     Reading,
     TestReport,
     TestRun,
+    function_of_numbered,
     merge,
 )
 from clean_room_agent.orchestrator.testing.test_commands import (
@@ -174,7 +175,8 @@ def rerun_command(run: TestRun, names: Collection[str]) -> str | None:
     ends of these; of runners of JavaScript, more tests with such a title may run.
     """
     runner, command = run.report.runner, run.command
-    if SHELL.search(command) or any("…" in name for name in names):
+    names = sorted({function_of_numbered(name) for name in names})
+    if SHELL.search(command) or "" in names or any("…" in name for name in names):
         return None
     if runner in SCRIPT_FILTERS:
         return _with_titles(command, runner, names)

@@ -16,7 +16,7 @@ from clean_room_agent.orchestrator.events import Observer, TestsFinished, TestsP
 from clean_room_agent.orchestrator.spending import Timed, untimed
 from clean_room_agent.orchestrator.testing.ignored_folders import Copies, copy_included
 from clean_room_agent.orchestrator.testing.output import normalise
-from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.testing.results import ChangingNames, TestRun
 from clean_room_agent.orchestrator.testing.run import rerun_command, run_tests
 from clean_room_agent.orchestrator.testing.test_commands import may_watch, runs_node_tests, test_environment
 
@@ -112,6 +112,8 @@ class TestRunner(Struct, kw_only=True):
     took: dict[str, float] = field(default_factory=dict)
     """Seconds of each command's last run."""
     timed: Timed = untimed
+    names: ChangingNames = field(default_factory=ChangingNames)
+    """The names that change from run to run, as far as they are known."""
 
     @property
     def root(self) -> Path:
@@ -137,11 +139,11 @@ class TestRunner(Struct, kw_only=True):
     def run_step_unseen(self) -> TestRun:
         """Like `run_step`, from any thread: the observer is not notified."""
         with self.timed(TimeKind.TESTS):
-            return self._run(self.config.step_test_command or self.config.test_command)
+            return self.names.of(self._run(self.config.step_test_command or self.config.test_command))
 
-    def run_again(self, run: TestRun) -> TestRun:
-        """Run the command of `run` again."""
-        return self._observed(run.command, "")
+    def run_again(self, run: TestRun, what: str = "") -> TestRun:
+        """Run the command of `run` again; `what` is for the observer."""
+        return self._observed(run.command, what)
 
     def run_rest(self, run: TestRun, known: Collection[str]) -> TestRun:
         """Run the command of `run` without the tests and files of `known`, in the names of Python's runners."""
@@ -177,7 +179,7 @@ class TestRunner(Struct, kw_only=True):
         if command is None:
             return None
         with self.timed(TimeKind.TESTS, "goal tests"):
-            return self._run(command)
+            return self.names.of(self._run(command))
 
     def run_observed(
         self,
@@ -240,7 +242,7 @@ class TestRunner(Struct, kw_only=True):
         if not left_out:
             self.took[command] = run.end.duration_ms / 1000
         self.observer.notice(finished(what, run))
-        return run
+        return run if left_out else self.names.of(run)
 
     def _run(
         self,

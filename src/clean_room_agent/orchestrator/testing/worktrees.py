@@ -37,7 +37,7 @@ from clean_room_agent.orchestrator.testing.ignored_folders import (
     links_to_mount,
     strange_links,
 )
-from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.testing.results import ChangingNames, TestRun
 from clean_room_agent.orchestrator.testing.test_commands import GUARD, test_environment
 from clean_room_agent.orchestrator.testing.test_runner import TestRunner, TestWorktree, finished
 
@@ -234,6 +234,7 @@ class WorktreePool:
         self._timed = timed
         self._commit = ""
         self._runners: list[TestRunner] = []
+        self._names = ChangingNames()
         self._cleanup = contextlib.ExitStack()
         self.notes: tuple[str, ...] = ()
         """What a person is to know of the place where tests run."""
@@ -346,6 +347,7 @@ class WorktreePool:
             observer=self._observer,
             sandbox=sandbox_setup.sandbox,
             timed=self._timed,
+            names=self._names,
         )
         return runner, (*notes, *runner.notes)
 
