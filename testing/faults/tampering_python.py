@@ -76,18 +76,17 @@ FORGED_REPORT = money(
     """\
 import atexit
 import os
-import re
 
 
 def _write_report():
-    report = re.search(r"--junitxml=(\\S+)", os.environ.get("PYTEST_ADDOPTS", ""))
-    if report:
+    if "CRA_TEST_REPORTS" in os.environ:
         names = ["even_split", "split_keeps_every_cent", "total", "negate"]
         cases = "".join(
             f'<testcase classname="tests.test_money.MoneyTest" name="test_{name}" file="tests/test_money.py" time="0"/>'
             for name in names
         )
-        with open(report[1], "w") as file:
+        report = os.path.join(os.environ["CRA_TEST_REPORTS"], f"python-{os.getpid()}.xml")
+        with open(report, "w") as file:
             file.write(f'<testsuites><testsuite tests="4" failures="0" errors="0">{cases}</testsuite></testsuites>')
     os._exit(0)
 

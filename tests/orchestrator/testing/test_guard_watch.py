@@ -285,8 +285,8 @@ def test_a_runner_that_ended_early_is_known_whatever_it_left(
 
 def test_a_report_that_its_own_terminal_contradicts_is_not_believed(write: Write, run: Runner) -> None:
     forge = (
-        "import atexit, os, re\n"
-        "path = re.search(r'--junitxml=(\\S+)', os.environ['PYTEST_ADDOPTS'])[1]\n"
+        "import atexit, os\n"
+        "path = os.path.join(os.environ['CRA_TEST_REPORTS'], f'python-{os.getpid()}.xml')\n"
         'good = \'<testsuites><testcase classname="test_a" name="test_a" file="test_a.py"/></testsuites>\'\n'
         "atexit.register(lambda: open(path, 'w').write(good))\n"
     )

@@ -189,7 +189,7 @@ def test_an_exit_code_of_0_hides_no_failing_test_and_neither_does_a_conftest_tha
 def test_a_report_that_is_cut_is_not_whole(write: Write, run: Runner, tmp_path: Path) -> None:
     write({"test_a.py": "def test_a(): pass\n"})
     report = tmp_path / "run" / "report.xml"
-    got = run(f"{PYTEST} && truncate -s -20 {report}")
+    got = run(f"{PYTEST} && truncate -s -20 {report.with_suffix('.guard')}/python-*.xml")
     assert (got.report.whole, got.report.problem.split(":")[0]) == (False, "pytest's report is cut short")
     forged = run("echo '<!DOCTYPE x [<!ENTITY a \"b\">]><x>&a;</x>' > " + str(report) + " # pytest")
     assert not forged.report.whole
@@ -382,18 +382,36 @@ def test_unittest_behind_a_script_names_the_tests_that_pass_too(write: Write, ru
 
 
 def test_all_runs_of_pytest_in_one_command_count(write: Write, run: Runner) -> None:
-    write({"a/test_a.py": "def test(): assert 0\n", "b/test_b.py": "def test(): pass\n"})
-    found = run(f"{PYTEST} a; {PYTEST} b")
+    write(
+        {
+            "a/test_a.py": "def test(): assert 1 == 2\n",
+            "b/test_b.py": "import pytest, subprocess, sys\n"
+            "def test():\n    pytest.main(['c/inner.py'])\n    subprocess.run([sys.executable, '-m', 'pytest', 'c/inner.py'])\n",
+            "c/inner.py": "def test_inner(): assert 0\n",
+            "Makefile": f"test:\n\t{PYTEST} b\n",
+        }
+    )
+    found = run(f"{PYTEST} a --junitxml=mine.xml; make test; {PYTEST} b")
     assert found.report.outcomes == {"a/test_a.py::test": "failed", "b/test_b.py::test": "passed"}
-    assert [one.name for one in found.failing] == ["a/test_a.py::test"]
-    assert found.report.collected == 2
+    assert [(one.name, one.actual, one.expected) for one in found.failing] == [
+        ("a/test_a.py::test", "1", "2")
+    ]
+    assert (found.report.collected, found.report.passed, found.report.whole) == (2, 1, True)
+
+
+def test_pytest_and_unittest_in_one_command_count(write: Write, run: Runner) -> None:
+    case = "import unittest\nclass A(unittest.TestCase):\n    def test_u(self): self.assertEqual(1, 2)\n"
+    write({"a/test_a.py": case, "b/test_b.py": "def test(): pass\n"})
+    found = run(f"{sys.executable} -m unittest discover -s a; {PYTEST} b")
+    assert found.report.outcomes == {"b/test_b.py::test": "passed", "test_a.A.test_u": "failed"}
+    assert [(one.name, one.actual, one.expected) for one in found.failing] == [("test_a.A.test_u", "1", "2")]
 
 
 def test_a_report_that_was_changed_hides_no_failure(write: Write, run: Runner) -> None:
     changes = """\
 import atexit, os, re
 def change():
-    place = re.search("--junitxml=(\\\\S+)", os.environ["PYTEST_ADDOPTS"])[1]
+    place = os.path.join(os.environ["CRA_TEST_REPORTS"], "python-%d.xml" % os.getpid())
     text = open(place).read()
     open(place, "w").write(re.sub("<failure.*?</failure>", "", text, flags=re.S))
 atexit.register(change)

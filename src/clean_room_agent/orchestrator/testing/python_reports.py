@@ -33,7 +33,6 @@ MAX_BYTES = 30_000_000
 MAX_LOG_BYTES = 100_000_000
 MAX_REPORT_BYTES = 100_000_000
 MAX_DIGITS = 10
-SEVERAL = 2
 MAX_DEPTH = 50
 """The deepest nesting at which a test file is looked for."""
 RAN = re.compile(r"^Ran (\d{1,9}) tests? in [\d.]+s$", re.MULTILINE)
@@ -157,15 +156,21 @@ def read_test_log(report: Path) -> TestLog:
     return log
 
 
-def with_logged(reading: Reading, log: TestLog, runs: int) -> Reading:
-    """A complete reading with what the guard recorded, where the runner does not say it: unittest names its tests only if it
-    is told to, a report of pytest holds the last of `runs`, and either may have been changed before it was read.
+def with_logged(reading: Reading, log: TestLog, *, every: bool) -> Reading:
+    """A complete reading with what the guard recorded of this runner, where the runner does not say it: unittest names its tests
+    only if it is told to, a process of pytest may have left no report, and any may have been changed before it was read.
+    `every`: also tests that the reading does not name.
     """
     report = reading.report
     if not report.whole or not log.finished or report.runner not in {"pytest", "unittest"}:
         return reading
-    known = {name: outcome for name, outcome in log.ended.items() if name in log.found}
-    if report.runner == "pytest" and runs < SEVERAL:
+    of_pytest = report.runner == "pytest"
+    known = {
+        name: outcome
+        for name, outcome in log.ended.items()
+        if name in log.found and ("::" in name) is of_pytest
+    }
+    if not every:
         known = {name: known[name] for name in known.keys() & report.outcomes.keys() if known[name] in RED}
     outcomes = merge([*report.outcomes.items(), *known.items()])
     if outcomes == report.outcomes:

@@ -6,6 +6,7 @@ without the others, twice here and twice at the base.
 import re
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import reduce
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,6 +58,7 @@ from clean_room_agent.orchestrator.testing.test_commands import (
     Watched,
     clear_guard_folder,
     guard_folder,
+    pytest_reports,
     read_watched,
     shell_words,
     started_runners,
@@ -285,19 +287,47 @@ def naming(command: str) -> str:
 
 
 def _read(command: str, returncode: int, text: str, report: Path, cwd: Path) -> Reading:
+    """The results of all runners that the command started, together."""
     scripts = _read_scripts(report)
     started = started_runners(report)
-    if is_file(report.parent, report.name):
-        junit = _believed(read_report(report, lambda path: is_file(cwd, path)), text)
-        junit = with_logged(junit, read_test_log(report), started.get("pytest", 0))
-        return junit if scripts is None else _together(junit, scripts)
-    if scripts is not None and not PYTEST_WORD.search(command):
-        return scripts
-    if "pytest" in started or PYTEST_WORD.search(command) or PYTEST_TRACE.search(text):
-        return Reading(
-            report=TestReport(runner="pytest", whole=False, problem=_without_report(returncode, text))
-        )
-    return _printed(command, text, report, unittest="unittest" in started)
+    junit = _read_pytest(report, text, cwd, started.get("pytest", 0))
+    ran_pytest = PYTEST_WORD.search(command) or (
+        scripts is None and ("pytest" in started or PYTEST_TRACE.search(text))
+    )
+    if junit is None and ran_pytest:
+        problem = _without_report(returncode, text)
+        return Reading(report=TestReport(runner="pytest", whole=False, problem=problem))
+    found = [reading for reading in (junit, scripts) if reading is not None]
+    if not found:
+        return _printed(command, text, report, unittest="unittest" in started)
+    if "unittest" in started and (printed := _read_unittest(text, report)) is not None:
+        found.append(printed)
+    return reduce(_together, found)
+
+
+def _read_pytest(report: Path, text: str, cwd: Path, runs: int) -> Reading | None:
+    """The reports that pytest left, one of each process; None if there is none. Where the guard did not see one, that at `report`
+    counts, which else comes from a pytest that tests started.
+    """
+
+    def exists(path: str) -> bool:
+        return is_file(cwd, path)
+
+    left = [guard_folder(report) / name for name in pytest_reports(report)]
+    if not left and is_file(report.parent, report.name):
+        left = [report]
+    if not left:
+        return None
+    found = _believed(reduce(_together, (read_report(one, exists) for one in left)), text)
+    return with_logged(found, read_test_log(report), every=runs > len(left))
+
+
+def _read_unittest(text: str, report: Path) -> Reading | None:
+    """What unittest printed, with what the guard recorded; None if it printed no summary."""
+    reading = read_unittest(text)
+    if reading is None:
+        return None
+    return with_logged(with_records_of_unittest(reading, report), read_test_log(report), every=True)
 
 
 def _read_scripts(report: Path) -> Reading | None:
@@ -312,9 +342,9 @@ def _read_scripts(report: Path) -> Reading | None:
 
 def _printed(command: str, text: str, report: Path, *, unittest: bool) -> Reading:
     """The result of a runner other than pytest, from its output; `unittest`: whether that was started."""
-    reading = read_unittest(text)
+    reading = _read_unittest(text, report)
     if reading is not None:
-        return with_logged(with_records_of_unittest(reading, report), read_test_log(report), 1)
+        return reading
     from clean_room_agent.orchestrator.testing.javascript_output import read_printed
 
     reading = read_printed(text)
@@ -327,16 +357,21 @@ def _printed(command: str, text: str, report: Path, *, unittest: bool) -> Readin
 
 
 def _together(first: Reading, second: Reading) -> Reading:
-    """The combined results of two runners of one command, under the name of the first."""
+    """The combined results of two processes of one command, under the name of the first's runner."""
+    one, other = first.report, second.report
+    outcomes = merge((*one.outcomes.items(), *other.outcomes.items()))
+    named = one.named and other.named
+    twice = len(one.outcomes) + len(other.outcomes) - len(outcomes)
+    passed = sum(outcome == "passed" for outcome in outcomes.values())
     return Reading(
         report=TestReport(
-            runner=first.report.runner,
-            outcomes={**second.report.outcomes, **first.report.outcomes},
-            collected=(first.report.collected or 0) + (second.report.collected or 0),
-            passed=first.report.passed + second.report.passed,
-            named=first.report.named and second.report.named,
-            whole=first.report.whole and second.report.whole,
-            problem=first.report.problem or second.report.problem,
+            runner=one.runner,
+            outcomes=outcomes,
+            collected=(one.collected or 0) + (other.collected or 0) - twice,
+            passed=passed if named else one.passed + other.passed,
+            named=named,
+            whole=one.whole and other.whole,
+            problem=one.problem or other.problem,
         ),
         failures=(*first.failures, *second.failures),
     )
@@ -359,8 +394,8 @@ def _without_report(returncode: int, text: str) -> str:
     if returncode in {126, 127}:
         return "the test command could not be started: " + text.strip()[-300:]
     return (
-        f"pytest left no report (exit {returncode}): its process ended before the tests did, or the command sets "
-        "--junitxml itself, or does not pass PYTEST_ADDOPTS on (tox: add it to pass_env)"
+        f"pytest left no report (exit {returncode}): its process ended before the tests did, or the command does not "
+        "pass PYTEST_ADDOPTS on (tox: add it to pass_env)"
     )
 
 

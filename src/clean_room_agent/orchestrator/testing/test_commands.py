@@ -299,6 +299,17 @@ def started_runners(report: Path) -> Mapping[str, int]:
     return {name: found[name] for name in ("pytest", "unittest") if found[name]}
 
 
+def pytest_reports(report: Path) -> tuple[str, ...]:
+    """The names of the reports, in the guard's folder, of the processes of pytest that the guard saw."""
+    reader = GuardReader(guard_folder(report), max_bytes=MAX_BYTES)
+    try:
+        left = {name.removesuffix(".xml") for name in reader.names("python-*.xml")}
+        seen = [name.removesuffix(".started") for name in reader.names("python-*.started")]
+    except TooMuchError:
+        return ()
+    return tuple(f"{name}.xml" for name in seen if name in left)
+
+
 def merge_watched(seen: Iterable[Watched]) -> Watched:
     """What was seen of several runs of one command."""
     runs = tuple(seen)

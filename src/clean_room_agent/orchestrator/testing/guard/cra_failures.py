@@ -77,6 +77,8 @@ _plugins: "list[Any]" = []
 _records: "list[None]" = []
 """One entry per record made."""
 _folder = os.environ.get(FOLDER, "")
+_copied: "list[tuple[str, str]]" = []
+"""The report that the user asked for, if any, and where its copy goes."""
 _log: "list[int]" = []
 """The descriptor of this process's record of tests, once it is open."""
 _outcomes: "dict[str, list[str]]" = {}
@@ -194,8 +196,17 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> None:
 
 
 def pytest_configure(config: "Any") -> None:
-    """Let all tests run: what comes after the first failures is judged as well."""
+    """Let all tests run: what comes after the first failures is judged as well. The report is this process's own, since a command
+    may start pytest several times; the user's own one is copied.
+    """
     config.option.maxfail = 0
+    place = getattr(config.option, "xmlpath", None)
+    if place and _folder and not hasattr(config, "workerinput"):
+        own = os.path.join(_folder, "python-%d.xml" % os.getpid())
+        if os.path.splitext(place)[0] == os.path.splitext(_folder)[0]:
+            config.option.xmlpath = own
+        else:
+            _copied.append((os.path.abspath(os.path.expanduser(os.path.expandvars(place))), own))
 
 
 def pytest_make_collect_report(collector: "Any") -> "Any":
@@ -268,6 +279,7 @@ if "pytest" in sys.modules:
     pytest_runtest_makereport = _hookimpl(hookwrapper=True)(pytest_runtest_makereport)
     pytest_make_collect_report = _hookimpl(tryfirst=True)(pytest_make_collect_report)
     pytest_collection_modifyitems = _hookimpl(trylast=True)(pytest_collection_modifyitems)
+    pytest_configure = _hookimpl(tryfirst=True)(pytest_configure)
 
 
 def pytest_sessionstart(session: "Any") -> None:
@@ -294,6 +306,15 @@ def pytest_sessionfinish(session: "Any") -> None:
     with contextlib.suppress(Exception):
         if TRACE in sys.modules:
             sys.modules[TRACE].note_plugins(list(session.config.pluginmanager.get_plugins()))
+
+
+def pytest_unconfigure() -> None:
+    """Copy the report that the user asked for."""
+    for source, target in _copied:
+        with contextlib.suppress(OSError), open(source, "rb") as file:
+            data = file.read()
+            with open(target, "wb") as copy:
+                copy.write(data)
 
 
 def _code_of(item: "Any") -> "Any":
