@@ -50,6 +50,8 @@ def test_python_itself_says_where_a_module_no_longer_parses(after: str, said: st
         "x = {}\ny = f'{x['a']}'\n",
         "try:\n    pass\nexcept ValueError, KeyError:\n    pass\n",
         "x = 1\ny = t'{x}'\n",
+        "x = 1\ny = f'''{\n    x  # of three lines\n}'''\n",
+        "class Box[\n    T = str,\n]:\n    pass\n",
     ],
 )
 def test_python_that_is_newer_than_the_program_is_for_the_tests_to_judge(after: str) -> None:
@@ -171,6 +173,7 @@ def test_a_name_that_a_script_lost_or_never_had_is_named(
         ("a.ts", "", VALID),
         ("a.js", "f();\n", "f(global_of_a_page, $, other);\n"),  # no module: any script may define it
         ("a.mjs", "export const a = 1;\n", "export const a = new IntersectionObserver(fetch, window.b, __DEV__);\n"),
+        ("a.ts", "import * as b from 'b';\n", "import * as b from 'b';\nexport import part = b.c;\nimport q = b.d;\nq(part);\n"),
         ("a.jsx", "import React from 'react';\n", "import React, { Fragment } from 'react';\nexport default (p) => <section {...p}><Fragment /></section>;\n"),
         ("a.test.js", "import { f } from './f';\n", "import { f } from './f';\ndescribe('f', () => it('x', () => expect(f()).toBe(1)));\n"),
     ],

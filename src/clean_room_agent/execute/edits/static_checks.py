@@ -34,6 +34,8 @@ CATCHES_NAME_ERRORS = frozenset({"NameError", "Exception", "BaseException"})
 PAIRS = {")": "(", "]": "[", "}": "{"}
 OPENING = {"(": "(", "[": "[", "{": "{", "${": "{"}
 QUOTES = frozenset({'"', "'", "`"})
+MOST_ABOVE = 8
+"""Lines that one statement may have taken until its error."""
 MOST_NAMES = 3
 """Undefined names that a message has."""
 MOST_QUOTED = 200
@@ -193,10 +195,16 @@ def _annotations(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _may_be_newer(text: str, error: SyntaxError) -> bool:
-    """Whether the line of the error may be of a Python that is newer than the running one."""
+    """Whether the error may be of a Python that is newer than the running one: by its line, alone or with lines above it."""
     lines = text.split("\n")
-    line = lines[min(error.lineno or 1, len(lines)) - 1]
-    return any(pattern.search(line) for version, pattern in NEWER_SYNTAX if version > sys.version_info[:2])
+    last = min(error.lineno or 1, len(lines))
+    near = [" ".join(lines[first:last]) for first in range(max(last - MOST_ABOVE, 0), last)]
+    return any(
+        pattern.search(line)
+        for version, pattern in NEWER_SYNTAX
+        if version > sys.version_info[:2]
+        for line in near
+    )
 
 
 def _unpaired(path: str, before: str, after: str) -> str:
