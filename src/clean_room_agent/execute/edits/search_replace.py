@@ -25,6 +25,7 @@ there is no approximate matching.
 import difflib
 import unicodedata
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable
 from itertools import zip_longest
 from math import gcd
@@ -368,35 +369,53 @@ def reindented(text: str, old: str) -> str:
     return text if moved is None else moved
 
 
-def units_of(file: str, *texts: str) -> tuple[str, ...]:
-    """The texts of an answer, indented by the file's unit: tabs for blanks where the file is indented by tabs alone, or the
-    reverse. As they are, where either side mixes the two or an indentation is no whole number of units.
+def units_of(file: str, search: str, replacement: str) -> tuple[str, str]:
+    """Search text and replacement of an answer, indented by the file's unit, a tab or some blanks, in place of their own; what
+    is less than a unit, such as an alignment, stays. As they are where a unit is not known, or where both are blanks and the search
+    text is found.
     """
-    theirs, ours = _indentations(file), [one for text in texts for one in _indentations(text)]
-    if not (theirs and ours):
-        return texts
-    tabs = all(set(one) == {"\t"} for one in theirs) and all(set(one) == {" "} for one in ours)
-    blanks = all(set(one) == {" "} for one in theirs) and all(set(one) == {"\t"} for one in ours)
-    unit = " " * (gcd(*map(len, ours)) if tabs else min(map(len, theirs)))
-    if not (tabs or blanks) or len(unit) == 1:
-        return texts
-    return tuple(_translated(text, unit, "\t") if tabs else _translated(text, "\t", unit) for text in texts)
+    theirs, ours = _unit(file), _unit(search, replacement)
+    if not (theirs and ours) or theirs == ours:
+        return search, replacement
+    if theirs[0] == ours[0] and (not search.strip() or find(file, search).hits):
+        return search, replacement
+    return _translated(search, ours, theirs), _translated(replacement, ours, theirs)
 
 
-def _indentations(text: str) -> list[str]:
-    return [
-        found
-        for line in text.split("\n")
-        if line.strip() and (found := line[: len(line) - len(line.lstrip())])
-    ]
+def _unit(*texts: str) -> str:
+    """One level of indentation: a tab, or by how many blanks most blocks are deeper than the line that opens them; without a
+    block, what the indentations have in common. "" if lines begin with either, or with single blanks.
+    """
+    deeper: Counter[str] = Counter()
+    found: set[str] = set()
+    for text in texts:
+        above, opens = "", False
+        for line in text.split("\n"):
+            body = line.strip()
+            if not body or body.startswith("*"):  # within a comment of JavaScript
+                continue
+            lead = line[: len(line) - len(line.lstrip())]
+            found.add(lead)
+            if opens and lead != above and lead.startswith(above):
+                deeper[lead.removeprefix(above)] += 1
+            above, opens = lead, body.endswith((":", "{"))
+    found.discard("")
+    if {lead[0] for lead in found} == {"\t"}:
+        return "\t"
+    if not found or any(set(lead) != {" "} for lead in found):
+        return ""
+    unit = deeper.most_common(1)[0][0] if deeper else " " * gcd(*map(len, found))
+    return unit if len(unit) > 1 else ""
 
 
 def _translated(text: str, unit: str, other: str) -> str:
     lines = text.split("\n")
-    depths = [(len(line) - len(line.lstrip())) // len(unit) if line.strip() else 0 for line in lines]
-    return "\n".join(
-        other * depth + line[len(unit) * depth :] for depth, line in zip(depths, lines, strict=True)
-    )
+    for number, line in enumerate(lines):
+        depth = 0
+        while line.strip() and line.startswith(unit, depth * len(unit)):
+            depth += 1
+        lines[number] = other * depth + line[depth * len(unit) :]
+    return "\n".join(lines)
 
 
 def indentation(text: str) -> str:
