@@ -51,7 +51,7 @@ def test_a_pipe_that_breaks_inside_a_command_is_told(
 
     monkeypatch.setattr("clean_room_agent.cli.demo.command.callback", broken)
     assert run(["demo"]) == 1
-    assert "a process that this one talks to has ended" in capsys.readouterr().err
+    assert "a process that it talked to has ended" in capsys.readouterr().err
 
 
 def test_help_names_every_command_with_a_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -91,15 +91,6 @@ class LazyGroup(click.Group):
         """Read `help COMMAND` as `COMMAND --help`."""
         return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command. A pipe that breaks inside it is an error like any other: click would end in silence, as if nobody
-        read the output, which never raises this (`streams.Output`).
-        """
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError as exc:
-            raise RuntimeError("a process that this one talks to has ended") from exc
-
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -169,6 +160,9 @@ def run(args: Sequence[str] | None = None) -> int:
         )
     except (click.Abort, KeyboardInterrupt):
         result = Reported(message="interrupted", exit_code=130)
+    except SystemExit:
+        # click ends so where a pipe breaks, as if nobody read the output, which never raises that (`streams.Output`).
+        result = Reported(message="this is a bug in cra: a process that it talked to has ended", exit_code=1)
     except Exception as error:  # noqa: BLE001 - a bug is reported, never shown as a traceback
         result = _reported(error, display)
     if isinstance(result, Reported):
