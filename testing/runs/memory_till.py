@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 from rich.console import Console
 
 from clean_room_agent.app.model_records import RecordSink
@@ -201,7 +201,8 @@ class MemoryTill(MemoryProject, kw_only=True):
         error: BaseException | None = None
         solved = None
         try:
-            solved = solve(memory.run, PlanGiven(hints=hints), run_baseline(memory.run))
+            given = structs.replace(tables.get("given") or PlanGiven(), hints=hints)
+            solved = solve(memory.run, given, run_baseline(memory.run))
         except (CraError, KeyboardInterrupt) as exc:
             error = exc
             memory.run.recorder.ended(status_of(exc), reason=reason_of(exc))

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testing.runs.memory_run import part_plan, step
 from testing.runs.memory_till import MemoryTill, dying, memory_till
 from testing.runs.solving import Script, edit
 from testing.runs.spoiled_answers import SPLIT
@@ -11,7 +12,8 @@ from testing.servers.ollama_script import Answer, Answerer, ChatCall
 
 from clean_room_agent.errors import ServerFailed
 from clean_room_agent.execute.implement import IMPLEMENT
-from clean_room_agent.execute.plan_prompts import META_PLAN
+from clean_room_agent.execute.plan_prompts import META_PLAN, PART_PLAN
+from clean_room_agent.orchestrator.task import PlanGiven
 
 HARMLESS = edit(SPLIT, f"    # even shares\n{SPLIT}")
 
@@ -73,3 +75,61 @@ def test_an_attempt_that_was_kept_is_known_when_the_run_goes_on(till: MemoryTill
     )
     assert again.ending == ("complete", "")
     assert till.replay().recorded.outcomes == again.recorded.outcomes
+
+
+FOLLOWED = PlanGiven(single=part_plan(step("s1", "till/money.py")))
+NO = {"max_attempts": 2, "max_refinement_loops": 0}
+
+
+def test_a_hint_lets_a_step_of_a_followed_plan_be_tried_again(till: MemoryTill) -> None:
+    script = Script(till.oracle, {IMPLEMENT.title: ["I cannot."] * 20})
+    assert till.solve(script, given=FOLLOWED, solve=NO).ending[0] == "failed"
+    tried = len(till.resume(script).recorded.attempts)
+    told = till.resume(script, "Use divmod.")
+    assert len(told.recorded.attempts) == tried + 2, "as many as the step had at first"
+    shown = ["Use divmod." in call.request.prompt for call in told.recorded.calls_of("implement")]
+    assert shown == sorted(shown)
+    assert any(shown)
+    assert till.resume(Script(till.oracle), "Really.").ending == ("complete", "")
+
+
+def test_a_hint_is_tried_where_answers_had_no_end(till: MemoryTill) -> None:
+    endless = "again and again " * 400
+    script = Script(till.oracle, {IMPLEMENT.title: [endless] * 4})
+    assert till.solve(script, given=FOLLOWED, solve=NO).ending[0] == "failed"
+    assert till.resume(Script(till.oracle), "Use divmod.").ending == ("complete", "")
+
+
+def test_a_hint_is_tried_where_no_replan_is_left(till: MemoryTill) -> None:
+    none = {"replans_per_part": 0, "replans_per_run": 0}
+    script = Script(till.oracle, {IMPLEMENT.title: ["I cannot."] * 4})
+    assert till.solve(script, solve=NO, recovery=none).ending[0] == "failed"
+    assert till.resume(Script(till.oracle), "Use divmod.").ending == ("complete", "")
+
+
+def test_a_hint_lets_a_run_without_a_plan_plan_again(till: MemoryTill) -> None:
+    strict = {"plan_fallback": False}
+    script = Script(till.oracle, {META_PLAN.title: ["No plan."] * 9})
+    assert till.solve(script, orchestrator=strict).ending[0] == "failed"
+    assert till.resume(Script(till.oracle)).ending[0] == "failed", "nothing new is known"
+    told = till.resume(Script(till.oracle), "Plan one part.")
+    assert told.ending == ("complete", "")
+    assert "Plan one part." in told.recorded.calls_of("meta_plan")[-1].request.prompt
+
+
+def test_a_hint_lets_a_part_without_a_plan_be_planned_again(till: MemoryTill) -> None:
+    strict = {"plan_fallback": False}
+    script = Script(till.oracle, {PART_PLAN.title: ["No plan."] * 9})
+    assert till.solve(script, orchestrator=strict).ending[0] == "failed"
+    assert till.resume(Script(till.oracle), "One step.").ending == ("complete", "")
+
+
+def test_a_hint_that_nobody_was_shown_is_told(till: MemoryTill) -> None:
+    left = {"accept": "all-pass"}
+    script = Script(till.oracle)
+    told = till.solve(script, given=FOLLOWED, testing=left)
+    assert told.ending == ("complete", "")
+    again = till.resume(script, "Use divmod.")
+    assert ("note", "nothing was left to ask, so no model was shown the hint: Use divmod.") in again.notes(
+        "note"
+    )

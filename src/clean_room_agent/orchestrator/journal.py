@@ -96,9 +96,18 @@ class Journal:
     ) -> "Iterator[Pass[PassEnd]]":
         """A planning pass: open in the body, which carries it out if its `value` is None, and closed afterwards. Unless
         it `must_fit`, a prompt that does not fit ends only the pass; a resumed run tries it again, since its window may
-        be larger then.
+        be larger then. A pass that made no plan is done again if the user has added a hint.
         """
-        current = self.open_pass(header, self.entry(header.pass_id, PASS, PassEnd, inputs))
+        entry = self.entry(header.pass_id, PASS, PassEnd, inputs)
+        known = entry.value
+        if (
+            known is not None
+            and known.plan is None
+            and not known.success
+            and self.hints.new_to(header.pass_id)
+        ):
+            entry.value = None  # what the user has added since may help
+        current = self.open_pass(header, entry)
         try:
             yield current
             end = current.end

@@ -138,7 +138,7 @@ class StepSeen(Struct, frozen=True, kw_only=True):
     attempts: tuple[AttemptSeen, ...]
     """Failed ones, oldest first; not empty."""
     max_attempts: int
-    """Of the coder."""
+    """Of the coder; each hint that was added since the first attempt allows as many more, unless the part can be replanned."""
     refinements_left: int = 0
     unshown: RefinementRequest | None = None
     """Its files that its context shows only in part, unless they were asked for before."""
@@ -150,6 +150,8 @@ class StepSeen(Struct, frozen=True, kw_only=True):
     """Whether there is an attempt that may stay but turned no test green; the step is then not given up."""
     replans_left: int = 0
     """How often its part may still be replanned, by the limits of the part and of the run."""
+    hinted: bool = False
+    """Whether the user has added a hint since the newest attempt, which only the next one would be shown."""
     stronger: tuple[str, ...] = ()
     """Tags of stronger models that can be asked, in order; the first may have been asked, if it has attempts left."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.outcomes import Action, ActionKind, AttemptOutcome, Form
+from clean_room_agent.artifacts.outcomes import ENDS_RUN, Action, ActionKind, AttemptOutcome, Form
 from clean_room_agent.execute.implement import WHOLE_SYMBOLS
 from clean_room_agent.orchestrator.config import Category, RecoveryConfig, Rule
 from clean_room_agent.orchestrator.recovery_facts import (
@@ -98,8 +98,12 @@ def decide(at: Situation) -> Action:
     for name, row in TABLE:
         action = row(at) if name in at.config.rules else None
         if action is not None:
-            return action
-    return Action(kind="skip", rule="attempts are used up")
+            break
+    else:
+        action = Action(kind="skip", rule="attempts are used up")
+    if at.step.hinted and action.kind in ENDS_RUN:
+        return Action(kind="retry", rule="the user has added a hint", more_room=at.step.more_room)
+    return action
 
 
 def _refine(at: Situation) -> Action | None:

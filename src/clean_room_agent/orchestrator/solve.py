@@ -74,6 +74,8 @@ def solve(run: Run, given: PlanGiven, baseline: TestRun) -> Solved:
             raise
         run.progress.stop.reason = error.message
         run.recorder.note(f"{error.message} ({error.hint})")
+    for text in () if run.progress.stopped() else run.task.hints.unshown:
+        run.recorder.note(f"nothing was left to ask, so no model was shown the hint: {text}")
     return finish(run, baseline, given)
 
 

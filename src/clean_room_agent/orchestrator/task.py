@@ -48,6 +48,20 @@ class Hints:
         """How many hints this pass would be shown if it began next."""
         return len(self._active) + sum(hint.since in {"", relative_pass(pass_id)} for hint in self._waiting)
 
+    def new_to(self, pass_id: str) -> int:
+        """How many hints this pass would be the first to be shown if it began next."""
+        return self.by(pass_id) - len(self._active)
+
+    @property
+    def shown(self) -> int:
+        """How many hints passes are shown now."""
+        return len(self._active)
+
+    @property
+    def unshown(self) -> tuple[str, ...]:
+        """The hints that no pass was shown."""
+        return tuple(hint.text for hint in self._waiting if not hint.since)
+
     def with_task(self, description: str) -> str:
         """The description, followed by the hints shown so far."""
         hints = "".join(f"\n\nThe user has added since: {hint.text}" for hint in self._active)

@@ -36,7 +36,7 @@ def failing(**outcomes: Any) -> Judgment:
 
 def after(memory: MemoryRun, *attempts: Attempt, job: StepJob = JOB) -> Action:
     """What is decided when these attempts have failed."""
-    history = History()
+    history = History(hinted=[0])
     for one in attempts:
         history.shown.failed.append(one)
         history.seen.append(attempt_seen(one, FIRST, None))

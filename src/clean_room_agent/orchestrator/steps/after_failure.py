@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from clean_room_agent.artifacts.context import RefinementRequest
 from clean_room_agent.artifacts.edits import EditCode
 from clean_room_agent.artifacts.evidence import FailingTest
-from clean_room_agent.artifacts.names import ID_LENGTH, part_plan_pass
+from clean_room_agent.artifacts.names import ID_LENGTH, implement_pass, part_plan_pass
 from clean_room_agent.artifacts.outcomes import ENDS_RUN, Action, AttemptOutcome
 from clean_room_agent.artifacts.plans import FailureSignal, PlanStep
 from clean_room_agent.errors import WindowExceeded
@@ -70,15 +70,19 @@ def decide_next(run: Run, job: StepJob, history: History, pass_id: str) -> Actio
 
 def _step_seen(run: Run, job: StepJob, history: History) -> StepSeen:
     stronger = run.models.stronger("reasoning")
+    following = implement_pass(run.task.task_id, job.part.id, job.step.id, len(history.attempts) + 1)
+    replans_left, hints = _replans_left(run, job, history.seen), run.task.hints.by(following)
+    sets = 1 if replans_left else 1 + hints - history.hinted[0]
     return StepSeen(
         attempts=tuple(history.seen),
-        max_attempts=run.limits.solve.max_attempts,
+        max_attempts=sets * run.limits.solve.max_attempts,
+        hinted=hints > history.hinted[-1],
         refinements_left=run.limits.solve.max_refinement_loops - len(history.refinements),
         unshown=_shown_in_part(run, job, history),
         divisible=is_divisible(job.step),
         depended_on=job.depended_on,
         kept=history.kept is not None,
-        replans_left=_replans_left(run, job, history.seen),
+        replans_left=replans_left,
         stronger=run.models.stronger("coding"),
         doctor=DoctorSeen(
             step=tuple(history.advice),

@@ -152,6 +152,8 @@ class History(Struct, kw_only=True):
     shown: Shown = field(default_factory=Shown)
     attempts: list[Attempt] = field(default_factory=list)
     """All attempts, by their numbers."""
+    hinted: list[int] = field(default_factory=list)
+    """How many hints of the user's each attempt was shown."""
     seen: "list[AttemptSeen]" = field(default_factory=list)
     """The facts about the best of each round."""
     refinements: list[RefinementRequest] = field(default_factory=list)
@@ -255,6 +257,7 @@ def _make(
             # Kept as made after the earlier ones of this batch, which had not ended when its pass was opened.
             checked = _entry(run, job, history, number).keep(made)
         history.attempts.append(checked.attempt)
+        history.hinted.append(run.task.hints.shown)
         with run.journal.interrupts.shield():
             record_attempt(run, current, checked, number)
     return history.attempts[-len(numbers) :]
