@@ -137,7 +137,7 @@ def atomic_write(path: Path, data: str | bytes, *, private: bool = False) -> Non
     except OSError as exc:
         raise UsageError(
             f"cannot write {path}: {exc.strerror or exc}",
-            hint=remedy_for(exc, "free some space, or name another place"),
+            hint=remedy_for(exc, "name another place"),
         ) from exc
 
 
@@ -205,15 +205,42 @@ def _replace(place: Path, content: bytes, *, mode: int | None, wanted: int) -> N
     sync_folder(place.parent)
 
 
-def read_given(path: Path) -> str:
-    """The text of a file that the user named.
+def read_given(path: Path, *, bounded: bool = True) -> str:
+    """The text of a file that the user named; a `bounded` one has a reasonable size.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: it is too large, or not UTF-8.
+        UsageError: it cannot be read, is too large, or is not text in UTF-8, or in what its byte-order mark says.
     """
-    with open_named(path) as file:
-        data = file.read(MAX_GIVEN_BYTES + 1)
-    if len(data) > MAX_GIVEN_BYTES:
-        raise ValueError(f"it has more than {MAX_GIVEN_BYTES:,} bytes")
-    return data.decode("utf-8")
+    try:
+        with open_named(path) as file:
+            data = file.read(MAX_GIVEN_BYTES + 1 if bounded else -1)
+    except OSError as exc:
+        raise UsageError(
+            f"cannot read {path}: {exc.strerror or exc}", hint="name a text file that you can read"
+        ) from exc
+    if bounded and len(data) > MAX_GIVEN_BYTES:
+        raise UsageError(f"cannot read {path}: it has more than {MAX_GIVEN_BYTES:,} bytes")
+    mark, encoding = next((known for known in BOMS if data.startswith(known[0])), (b"", "utf-8"))
+    try:
+        return data[len(mark) :].decode(encoding)
+    except UnicodeDecodeError as exc:
+        line = data.count(b"\n", 0, exc.start) + 1
+        raise UsageError(
+            f"cannot read {path}: line {line} is not {encoding.upper()}: byte {exc.object[exc.start]:#04x}",
+            hint="save it as UTF-8",
+        ) from exc
+
+
+def require_text(words: str, what: str) -> None:
+    """Check that words from a command line or from JSON are text, which can be recorded and sent.
+
+    Raises:
+        UsageError: they contain a byte that is not UTF-8, or half a character.
+    """
+    try:
+        words.encode()
+    except UnicodeEncodeError as exc:
+        raise UsageError(
+            f"{what} is not text in UTF-8: character {exc.start + 1} is {words[exc.start]!a}",
+            hint="write it in UTF-8, for example in a file: --issue FILE",
+        ) from exc

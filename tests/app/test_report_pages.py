@@ -19,12 +19,6 @@ def test_a_file_that_is_no_report_is_replaced_only_by_force(tmp_path: Path) -> N
     require_replaceable(tmp_path / "new.html", force=False)
 
 
-@pytest.mark.parametrize("name", ["", "absent/page.html"])
-def test_a_folder_is_no_place_for_a_page(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UsageError):
-        require_replaceable(tmp_path / name, force=True)
-
-
 def test_by_default_it_stands_in_our_own_folder(tmp_path: Path) -> None:
     workspace = Workspace(repo=tmp_path)
     workspace.create()

@@ -31,8 +31,8 @@ def test_the_task_is_given_once() -> None:
         options.task_text("  ", None)
 
 
-def test_a_task_that_cannot_be_read_is_refused() -> None:
-    with pytest.raises(UsageError, match="cannot read the task: 'utf-8' codec can't decode"):
+def test_standard_input_that_is_no_text_is_refused() -> None:
+    with pytest.raises(UsageError, match="cannot read the task: it is not UTF-8"):
         options.task_text(None, io.TextIOWrapper(io.BytesIO(b"\xff"), encoding="utf-8"))
 
 
@@ -52,3 +52,12 @@ def test_no_number_on_the_command_line_is_larger_than_the_record_can_hold(name: 
             assert isinstance(parameter.type, click.IntRange), parameter.name
             assert parameter.type.max is not None, parameter.name
             assert parameter.type.max <= options.MAX_INTEGER, parameter.name
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_where_a_command_writes_is_checked_before_it_does_anything(name: str) -> None:
+    command = cra.get_command(click.Context(cra), name)
+    assert command is not None
+    for parameter in parameters(command):
+        if {"--output", "--export", "--work"} & {*parameter.opts}:
+            assert isinstance(parameter.type, options.OutputPath)

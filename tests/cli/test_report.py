@@ -142,7 +142,7 @@ def test_a_place_that_cannot_be_is_refused(
     solved: tuple[Path, str], tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cra(("report", "--repo", str(solved[0]), "-o", str(tmp_path / name))) == 2
-    assert "-o FILE" in capsys.readouterr().err
+    assert "--output" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("opens", [True, False])

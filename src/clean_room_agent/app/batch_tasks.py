@@ -18,7 +18,7 @@ from clean_room_agent.app.solve import plan_given
 from clean_room_agent.app.wiring import workspace_of
 from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence
 from clean_room_agent.errors import CraError, UsageError
-from clean_room_agent.file_contents import read_given
+from clean_room_agent.file_contents import read_given, require_text
 from clean_room_agent.orchestrator.task import PlanGiven
 
 MAX_FAULTS = 10
@@ -87,10 +87,7 @@ def read_jobs(
     Raises:
         UsageError: lines are invalid; the message names at most ten. Nothing was started.
     """
-    try:
-        text = read_given(path)
-    except (OSError, ValueError) as exc:
-        raise UsageError(f"cannot read {path}: {exc}") from exc
+    text = read_given(path)
     jobs: list[BatchJob] = []
     faults: list[str] = []
     names: dict[str, int] = {}
@@ -142,10 +139,11 @@ class _Settling(Struct, frozen=True, kw_only=True):
         workspace = workspace_of(top)
         plan = folder / read.plan if read.plan else None
         given, planned = plan_given(workspace, plan, None, read.evidence, folder=folder)
-        words = read.task if read.issue is None else _words(folder / read.issue)
+        words = read.task if read.issue is None else read_given(folder / read.issue)
         task = (words if words is not None else planned).strip()
         if not task:
             raise UsageError("the task is empty")
+        require_text(task, "the task")
         name = read.id or str(number)
         # In this form since before there was evidence: runs of a batch are found again by it.
         followed = f"PlanGiven(meta_plan={given.meta_plan!r}, single={given.single!r}, hints=())"
@@ -184,13 +182,6 @@ def _task_line(line: str) -> TaskLine:
                     f"{key}: {error['msg']}" if key else str(error["msg"]).removeprefix("Value error, ")
                 )
         raise UsageError("; ".join(told)) from exc
-
-
-def _words(path: Path) -> str:
-    try:
-        return read_given(path)
-    except (OSError, ValueError) as exc:
-        raise UsageError(f"cannot read {path}: {exc}") from exc
 
 
 @cache

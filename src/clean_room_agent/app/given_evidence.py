@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from clean_room_agent.artifacts.goals import COMMAND_MARK, GivenEvidence
 from clean_room_agent.errors import UsageError
+from clean_room_agent.file_contents import require_text
 from clean_room_agent.git.repository import list_files, list_others
 from clean_room_agent.workspace import Workspace
 
@@ -27,6 +28,8 @@ def checked_evidence(
         for value in values:
             if not value.removeprefix(COMMAND_MARK if flag == "--check" else "").strip():
                 raise UsageError(f"{flag} {value!r} says nothing", hint=HINTS[flag])
+            if flag != "--file":
+                require_text(value, flag)
     files: tuple[str, ...] = ()
     if given.files:
         places = places_of(workspace)

@@ -11,13 +11,13 @@ from clean_room_agent.app.model_server import first_model, loading
 from clean_room_agent.app.run_index import IndexProcess, Refresh
 from clean_room_agent.app.run_wiring import begin_timing, prepare_questions, run_parts, task_of
 from clean_room_agent.app.settings import Settings
-from clean_room_agent.app.solve import read_text
 from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence
 from clean_room_agent.artifacts.names import new_task_id, short_id
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.artifacts.plans import PlanArtifact
 from clean_room_agent.errors import ArtifactError
 from clean_room_agent.execute.plan_file import is_written, load_plan
+from clean_room_agent.file_contents import read_given
 from clean_room_agent.git.refs import delete_ref, list_refs
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.llm.transport import Transport
@@ -41,7 +41,7 @@ class PlanSource(Struct, frozen=True, kw_only=True):
 
 def read_plan(workspace: Workspace, path: Path, *, edit: bool) -> PlanSource:
     """The plan in a file; of a handwritten one that will be edited, only the text."""
-    text = read_text(path)
+    text = read_given(path)
     if edit and is_written(text, str(path)):
         return PlanSource(plan=None, text=text)
     plan = load_plan(text, str(path), places_of(workspace))

@@ -25,7 +25,7 @@ from clean_room_agent.db.raw.runs import (
     recorded_evidence,
 )
 from clean_room_agent.errors import GitError, ReplayMismatch, RepositoryError, UsageError
-from clean_room_agent.file_contents import atomic_write
+from clean_room_agent.file_contents import atomic_write, read_given
 from clean_room_agent.git.branches import branch_tip, delete_branch
 from clean_room_agent.git.history import diff
 from clean_room_agent.git.refs import delete_ref, list_refs
@@ -40,7 +40,6 @@ from clean_room_agent.llm.transports.replay import (
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.report.summary import RunSummary
-from clean_room_agent.safe_open import open_named
 from clean_room_agent.workspace import Workspace
 
 
@@ -165,12 +164,7 @@ def read_recording(workspace: Workspace, prefix: str, file: Path | None = None) 
         if file is None:
             calls = list_calls(conn, task_id)
         else:
-            try:
-                with open_named(file) as opened:
-                    text = opened.read().decode("utf-8")
-            except (OSError, ValueError) as exc:
-                raise UsageError(f"cannot read {file}: {exc}") from exc
-            calls = load_calls(text, source=str(file))
+            calls = load_calls(read_given(file, bounded=False), source=str(file))
         by_evidence = recorded_evidence(list_events(conn, task_id)) is not None
         return Recording(row=row, calls=calls, given=given_to(conn, task_id), by_evidence=by_evidence)
 

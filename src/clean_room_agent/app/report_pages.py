@@ -93,13 +93,10 @@ def require_replaceable(place: Path, *, force: bool) -> None:
     """Check that a page may be written there.
 
     Raises:
-        UsageError: there is no such folder, or there is a file that is not a report.
+        UsageError: there is a file that is not a report, or it cannot be read.
     """
     from clean_room_agent.report.page.html import is_report
 
-    if place.is_dir() or not place.parent.is_dir():
-        told = "is a folder" if place.is_dir() else "is in a folder that does not exist"
-        raise UsageError(f"{place} {told}", hint="name a file: -o FILE")
     try:
         if place.is_file() and not force and not is_report(place):
             raise UsageError(f"{place} already exists and is not a report", hint="overwrite it with --force")

@@ -35,7 +35,7 @@ from clean_room_agent.db.raw.runs import (
     get_orchestrator_run,
 )
 from clean_room_agent.errors import ArtifactError, ModelError, RepositoryError, UsageError
-from clean_room_agent.file_contents import read_given
+from clean_room_agent.file_contents import read_given, require_text
 from clean_room_agent.git.generated import generated_in
 from clean_room_agent.git.history import diff_stat
 from clean_room_agent.git.refs import with_package
@@ -103,6 +103,7 @@ def request_again(
     """
     from clean_room_agent.app.resumption import resumable, with_earlier_flags
 
+    require_text(hint, "--hint")
     wiring.require_record(workspace)
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
         task_id = find_task(conn, prefix)
@@ -142,7 +143,7 @@ def plan_given(
     from clean_room_agent.execute.plan_artifact import plan_from_artifact
     from clean_room_agent.execute.plan_file import load_plan
 
-    plan = load_plan(read_text(path), str(path), places_of(workspace))
+    plan = load_plan(read_given(path), str(path), places_of(workspace))
     if isinstance(plan, PlanArtifact):
         evidence = _with_evidence_of(workspace, plan, evidence)
     if plan_file is not None:
@@ -163,18 +164,6 @@ def _with_evidence_of(workspace: Workspace, plan: "PlanArtifact", evidence: Give
     told = plan.evidence
     own = GivenEvidence(tests=told.tests, checks=told.checks, files=told.files)
     return together(checked_evidence(workspace, own, folder=workspace.repo), evidence)
-
-
-def read_text(path: Path) -> str:
-    """The text of a plan file.
-
-    Raises:
-        UsageError: it cannot be read.
-    """
-    try:
-        return read_given(path)
-    except (OSError, ValueError) as exc:
-        raise UsageError(f"cannot read {path}: {exc}") from exc
 
 
 def run_solve(

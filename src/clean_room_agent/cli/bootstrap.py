@@ -29,7 +29,7 @@ def _part(_context: click.Context, _parameter: click.Parameter, value: str) -> P
 @click.argument("repositories", type=options.FOLDER, nargs=-1, metavar="[REPO]...")
 @click.option("--manifest", type=options.FILE, help="A file that lists repositories with revisions.")
 @click.option(
-    "-o", "--output", "target", type=click.Path(path_type=Path, file_okay=False), required=True,
+    "-o", "--output", "target", type=options.OUTPUT_FOLDER, required=True,
     help="The folder of the dataset.",
 )  # fmt: skip
 @options.repo_option
@@ -59,7 +59,7 @@ def _part(_context: click.Context, _parameter: click.Parameter, value: str) -> P
 )
 @click.option(
     "--work",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=options.OUTPUT_FOLDER,
     help="Where to keep clones and finished units.",
 )
 @options.json_option

@@ -24,7 +24,11 @@ Nothing was sent. Read it before you give it to anyone:
 @click.argument("run", type=options.RUN, metavar="[RUN]", default=NEWEST_RUN)
 @options.repo_option
 @click.option(
-    "-o", "--output", "place", type=options.FILE, help="Where to write it; in .clean_room/reports by default."
+    "-o",
+    "--output",
+    "place",
+    type=options.OUTPUT_FILE,
+    help="Where to write it; in .clean_room/reports by default.",
 )
 @click.option(
     "--prompts",

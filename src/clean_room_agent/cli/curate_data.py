@@ -30,7 +30,7 @@ FORMATS = ("trl", "axolotl", "llama-factory", "unsloth", "openai")
     "-o",
     "--output",
     "place",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=options.OUTPUT_FOLDER,
     help="The folder; ./dataset-PROMPT by default.",
 )
 @click.option(

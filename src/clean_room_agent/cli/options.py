@@ -16,7 +16,7 @@ from clean_room_agent.artifacts.names import NEWEST_RUN
 from clean_room_agent.cli import output
 from clean_room_agent.cli.output import Display
 from clean_room_agent.errors import UsageError
-from clean_room_agent.file_contents import read_given
+from clean_room_agent.file_contents import read_given, require_text
 
 MAX_INTEGER = (1 << 63) - 1
 """SQLite has 64 bits."""
@@ -48,6 +48,29 @@ ADAPTER = Known("adapter")
 FOLDER = Known("folder")
 FILE = click.Path(path_type=Path, dir_okay=False)
 """A file that need not exist."""
+
+
+class OutputPath(click.Path):
+    """A file, or a folder, that the command will write: refused before anything else is done if it cannot be."""
+
+    def __init__(self, *, folder: bool = False) -> None:
+        super().__init__(path_type=Path, file_okay=not folder, dir_okay=folder, writable=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path, whose folder can be written; that of a new folder may be new itself."""
+        place: Path = super().convert(value, param, ctx)
+        above = place.absolute().parent
+        while self.dir_okay and not os.path.lexists(above):
+            above = above.parent
+        if not above.is_dir():
+            self.fail(f"{str(place)!r}: there is no folder {above}", param, ctx)
+        if not place.exists() and not os.access(above, os.W_OK | os.X_OK):
+            self.fail(f"{str(place)!r}: the folder {above} cannot be written", param, ctx)
+        return place
+
+
+OUTPUT_FILE = OutputPath()
+OUTPUT_FOLDER = OutputPath(folder=True)
 
 
 def _remember_repo(context: click.Context, _parameter: click.Parameter, value: Path) -> Path:
@@ -142,14 +165,10 @@ class TextFile(click.File):
     """A text file: a path, or `-` for standard input."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> IO[str]:
-        """Its text, read; a FIFO that may never answer is refused."""
+        """Its text, read; a FIFO that may never answer is refused. Standard input is read later."""
         if value == "-":
             return super().convert(value, param, ctx)
-        try:
-            return io.StringIO(read_given(Path(value)), newline=None)
-        except (OSError, ValueError) as exc:
-            why = getattr(exc, "strerror", None) or str(exc)
-            self.fail(f"{os.fsdecode(value)!r}: {why}", param, ctx)
+        return io.StringIO(read_given(Path(value)), newline=None)
 
 
 issue_option = click.option(
@@ -258,14 +277,16 @@ def task_text(task: str | None, issue: Any) -> str:
     """The task's words from the argument or from the file.
 
     Raises:
-        UsageError: none or both were given, or the text is empty or cannot be read.
+        UsageError: none or both were given, or the text is empty or no text.
     """
     if (task is None) == (issue is None):
         raise UsageError("give the task either as an argument or with --issue FILE")
     try:
         text = str(issue.read()) if task is None else task
     except (OSError, ValueError) as exc:
-        raise UsageError(f"cannot read the task: {exc}", hint="give a text file in UTF-8") from exc
+        why = "it is not UTF-8" if isinstance(exc, UnicodeDecodeError) else str(exc)
+        raise UsageError(f"cannot read the task: {why}", hint="give a text in UTF-8") from exc
+    require_text(text, "the task")
     if not text.strip():
         raise UsageError("the task is empty", hint="say in words what to change")
     return text.strip()

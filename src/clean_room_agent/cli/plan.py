@@ -48,7 +48,7 @@ Exit codes: 0 a plan, 1 no plan, or it was discarded, 2 usage, or the file or th
 @options.issue_option
 @options.evidence_options
 @options.budget_options
-@click.option("-o", "--output", "target", type=options.FILE, help="Write the plan to a file.")
+@click.option("-o", "--output", "target", type=options.OUTPUT_FILE, help="Write the plan to a file.")
 @click.option("--plan", "plan_file", type=options.FILE, help="Use this plan; no model is asked.")
 @click.option("--edit", is_flag=True, help="Open the plan in $VISUAL or $EDITOR before it is written.")
 @options.events_option

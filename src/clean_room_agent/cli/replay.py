@@ -46,7 +46,7 @@ Exit codes: 0 the same, or done, 1 different, 2 usage, 3 model server.
     help="Ask the recorded questions of this stage or prompt again, with --model.",
 )
 @click.option("--model", metavar="TAG", help="The model to ask, on the configured server.")
-@click.option("--export", type=options.FILE, help="Write the recorded answers to a JSON Lines file.")
+@click.option("--export", type=options.OUTPUT_FILE, help="Write the recorded answers to a JSON Lines file.")
 @click.option(
     "--recording",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),

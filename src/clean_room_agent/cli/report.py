@@ -28,7 +28,7 @@ from clean_room_agent.file_contents import atomic_write
     "-o",
     "--output",
     "place",
-    type=click.Path(path_type=Path),
+    type=options.OUTPUT_FILE,
     help="Where to write it; in .clean_room/reports by default.",
 )
 @click.option("--force", is_flag=True, help="Overwrite a file that is not a report.")

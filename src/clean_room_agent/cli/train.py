@@ -27,7 +27,7 @@ KIND = "Learn from good answers (sft), from pairs (dpo), or from labelled answer
     type=click.Path(path_type=Path),
     help="The base model's weights: a folder that transformers can load, or a GGUF file.",
 )
-@click.option("-o", "--output", "place", type=click.Path(path_type=Path), help="The adapter's folder.")
+@click.option("-o", "--output", "place", type=options.OUTPUT_FOLDER, help="The adapter's folder.")
 @click.option("--kind", type=click.Choice(["sft", "dpo", "kto"]), default="sft", show_default=True, help=KIND)
 @click.option(
     "--max-length",

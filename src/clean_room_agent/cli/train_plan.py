@@ -18,7 +18,7 @@ from clean_room_agent.file_contents import atomic_write
 @click.option("--target", type=click.Choice(TARGETS), help="Plan for this prompt, or explain why not.")
 @options.repo_option
 @options.budget_options
-@click.option("-o", "--output", "place", type=options.FILE, help="Write the plan to a file.")
+@click.option("-o", "--output", "place", type=options.OUTPUT_FILE, help="Write the plan to a file.")
 @options.json_option
 @options.exact_option
 def command(

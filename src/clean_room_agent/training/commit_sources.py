@@ -79,15 +79,16 @@ def read_manifest(path: Path) -> tuple[Listed, ...]:
     """The entries of a manifest: TOML with `[[repository]]` tables, or a JSON object per line.
 
     Raises:
-        ArtifactError: it cannot be read, or is not a manifest; the message names the entry.
+        UsageError: it cannot be read.
+        ArtifactError: it is not a manifest; the message names the entry.
     """
+    text = read_given(path)
     try:
-        text = read_given(path)
         if path.suffix == ".toml":
             entries = load_toml(text).get("repository", [])
         else:
             entries = [json.loads(line) for line in text.splitlines() if line.strip()]
-    except (OSError, ValueError, RecursionError) as exc:
+    except (ValueError, RecursionError) as exc:
         raise ArtifactError(f"{path} cannot be read: {exc}") from exc
     listed = []
     for number, entry in enumerate(entries if isinstance(entries, list) else [], 1):
@@ -112,10 +113,7 @@ def read_exclusions(path: Path) -> Exclusions:
     Raises:
         UsageError: it cannot be read.
     """
-    try:
-        lines = [line.partition("#")[0].strip() for line in read_given(path).splitlines()]
-    except (OSError, ValueError) as exc:
-        raise UsageError(f"{path} cannot be read: {exc}") from exc
+    lines = [line.partition("#")[0].strip() for line in read_given(path).splitlines()]
     commits = frozenset(line for line in lines if HASH.fullmatch(line))
     return Exclusions(
         repositories=frozenset(_short(line) for line in lines if line and line not in commits),

@@ -125,11 +125,13 @@ def read_plan(path: Path) -> TrainingPlan:
     """The plan in a file.
 
     Raises:
-        ArtifactError: it cannot be read, or a field is missing or wrong; the message names it.
+        UsageError: it cannot be read.
+        ArtifactError: a field is missing or wrong; the message names it.
     """
+    text = read_given(path)
     try:
-        value = json.loads(read_given(path))
-    except (OSError, ValueError) as exc:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as exc:
         raise ArtifactError(
             f"{path} is not a training plan: {exc}", hint="`cra train-plan -o FILE` writes one"
         ) from exc
