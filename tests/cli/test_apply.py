@@ -20,7 +20,7 @@ def test_apply_brings_the_result_in_once_and_says_so_the_second_time(till: Proje
     assert (first.code, first.out) == (0, "changed till/money.py\n")
     assert money(till) == MENDED_MONEY
     second = till.cra("apply", solved)
-    assert (second.code, second.out) == (0, "nothing to do: it is applied already\n")
+    assert (second.code, second.out) == (0, f"nothing to do: run {solved[:8]} is applied already\n")
     assert second.before == second.after
 
 
@@ -49,7 +49,7 @@ def test_what_was_applied_can_be_taken_back_with_uncommitted_work_as_it_was(
     assert money(till) == MONEY
     assert (till.top / "till" / "receipt.py").read_text() == "# mine\n"
     again = till.cra("apply", "--undo", solved)
-    assert (again.code, again.out) == (0, "nothing to do: it is not applied\n")
+    assert (again.code, again.out) == (0, f"nothing to do: run {solved[:8]} is not applied\n")
     assert till.cra("apply", solved).out == "changed till/money.py\n"
 
 

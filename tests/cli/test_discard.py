@@ -19,6 +19,8 @@ def test_discard_leaves_the_record_alone(till: Project, solved: str) -> None:
     assert refs(till) == []
     assert told.recorded.run is not None
     assert told.traces == {}
+    assert till.cra("discard", "@").out == f"git has nothing of run {solved[:8]}\n"
+    assert f"run {solved[:8]} was discarded" in till.cra("apply", "@").err
 
 
 def test_discard_spares_a_branch_with_commits_of_the_users_own(till: Project, solved: str) -> None:

@@ -39,12 +39,15 @@ def apply_run(workspace: Workspace, run: str, *, undo: bool) -> Applied:
     with Record.open(workspace.repo, clock=utc_now) as record:
         task_id = record.write(find_task, run)
         row = record.write(get_orchestrator_run, task_id)
+        short = short_id(task_id)
         if row is None or not row.result_commit:
-            raise UsageError(f"run {run} has no result to apply", hint=f"`cra show {run}` shows how it ended")
+            raise UsageError(
+                f"run {short} has no result to apply", hint=f"`cra show {short}` shows how it ended"
+            )
         if any(event.kind == EventKind.DISCARDED for event in record.write(runs.list_events, task_id)):
             raise UsageError(
-                f"run {run} was discarded",
-                hint=f"`cra replay {run}` shows whether it comes out the same again",
+                f"run {short} was discarded",
+                hint=f"`cra replay {short}` shows whether it comes out the same again",
             )
         move = take_out if undo else bring
         repository = open_repository(workspace.repo)

@@ -157,7 +157,9 @@ def read_recording(workspace: Workspace, prefix: str, file: Path | None = None) 
         task_id = find_task(conn, prefix)
         row = get_orchestrator_run(conn, task_id)
         if row is None or row.command not in {"solve", "replay"} or not row.snapshot_commit:
-            raise UsageError(f"{prefix} is not a solve that started", hint="`cra runs` lists the runs")
+            raise UsageError(
+                f"{short_id(task_id)} is not a solve that started", hint="`cra runs` lists the runs"
+            )
         row = replace(
             row, config=json.dumps(recorded_config(conn, row))
         )  # a resumed run ended with the newest

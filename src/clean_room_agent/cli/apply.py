@@ -32,9 +32,13 @@ def command(run: str, repo: Path, undo: bool, as_json: bool) -> int:
         key = "taken_back" if undo else "applied"
         output.answer_json({"task_id": done.task_id, "status": done.status.value, key: paths})
     elif undo:
-        output.answer("\n".join(f"put back {path}" for path in paths) or "nothing to do: it is not applied")
+        output.answer(
+            "\n".join(f"put back {path}" for path in paths)
+            or f"nothing to do: run {short_id(done.task_id)} is not applied"
+        )
     else:
         output.answer(
-            "\n".join(f"changed {path}" for path in paths) or "nothing to do: it is applied already"
+            "\n".join(f"changed {path}" for path in paths)
+            or f"nothing to do: run {short_id(done.task_id)} is applied already"
         )
     return 0

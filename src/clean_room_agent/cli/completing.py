@@ -224,13 +224,14 @@ def _runs(conn: Any, word: str) -> Named:
         return [entry for entry in counted if entry[0].startswith(word)]
     found = name_runs(conn, word, limit=MAX_RUNS)
     names = [(task_id if len(word) > SHORT_LENGTH else short_id(task_id), told) for task_id, told in found]
-    return [(NEWEST_RUN, names[0][1]), *names] if names and not word else names
+    newest = [] if word else [(NEWEST_RUN, told) for _, told in _newest(conn)[:1]]
+    return [*newest, *names]
 
 
 def _newest(conn: Any) -> Named:
     from clean_room_agent.db.raw.completion_names import name_runs
 
-    return name_runs(conn, "", limit=MAX_RUNS)
+    return name_runs(conn, "", limit=MAX_RUNS, replays=False)
 
 
 def _task(conn: Any, run: str) -> str | None:

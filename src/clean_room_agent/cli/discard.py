@@ -6,6 +6,7 @@ import click
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.discard import discard_run
+from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.cli import options, output
 
 
@@ -21,5 +22,7 @@ def command(run: str, repo: Path, as_json: bool) -> int:
     if as_json:
         output.answer_json({"task_id": task_id, "deleted": gone})
     else:
-        output.answer("\n".join(f"deleted {ref}" for ref in gone) or "git no longer has anything of it")
+        output.answer(
+            "\n".join(f"deleted {ref}" for ref in gone) or f"git has nothing of run {short_id(task_id)}"
+        )
     return 0

@@ -140,6 +140,8 @@ def test_a_run_is_named_by_its_place_from_the_newest(conn: sqlite3.Connection) -
         ("newer", NOW.replace("20", "21", 1)),
     ):
         runs.append_orchestrator_run(conn, run(name, timestamp))
+    replay = run("replay", NOW.replace("20", "22", 1))
+    runs.append_orchestrator_run(conn, structs.replace(replay, command="replay"))
     assert [runs.find_task(conn, text) for text in ("@", "@~0", "@~1", "@~2")] == [
         "newer",
         "newer",

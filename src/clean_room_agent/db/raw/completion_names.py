@@ -7,7 +7,8 @@ Named = tuple[tuple[str, str], ...]
 
 RUNS = """
 SELECT task_id, command || ', ' || replace(status, '_', ' ') || ': ' || substr(task_description, 1, 400)
-FROM orchestrator_runs WHERE substr(task_id, 1, length(?1)) = ?1 ORDER BY timestamp DESC, id DESC LIMIT ?2
+FROM orchestrator_runs WHERE substr(task_id, 1, length(?1)) = ?1 AND (?3 OR command <> 'replay')
+ORDER BY timestamp DESC, id DESC LIMIT ?2
 """
 PATHS = f"""
 SELECT path, CASE max(included) WHEN 1 THEN 'shown' ELSE 'left out' END FROM retrieval_decisions
@@ -23,9 +24,9 @@ SELECT model_tag, stage_name || CASE deployed WHEN 1 THEN ', deployed' ELSE '' E
 """
 
 
-def name_runs(conn: Connection, prefix: str, *, limit: int) -> Named:
-    """The newest runs whose id begins with `prefix`, with their tasks; for an empty prefix, as `@`, `@~1`, ..."""
-    return tuple((row[0], row[1]) for row in conn.execute(RUNS, (prefix, limit)))
+def name_runs(conn: Connection, prefix: str, *, limit: int, replays: bool = True) -> Named:
+    """The newest runs whose id begins with `prefix`, with their tasks; without `replays`, those that have an age."""
+    return tuple((row[0], row[1]) for row in conn.execute(RUNS, (prefix, limit, replays)))
 
 
 def name_paths(conn: Connection, task_id: str) -> Named:

@@ -33,7 +33,9 @@ SELECT substr(task_id, 1, instr(task_id || ':', ':') - 1) FROM retrieval_llm_cal
 WHERE substr(task_id, 1, length(?1)) = ?1
 ORDER BY 1
 """
-COUNTED_BACK = "SELECT task_id FROM orchestrator_runs ORDER BY timestamp DESC, id DESC LIMIT 1 OFFSET ?"
+COUNTED_BACK = """
+SELECT task_id FROM orchestrator_runs WHERE command <> 'replay' ORDER BY timestamp DESC, id DESC LIMIT 1 OFFSET ?
+"""
 FINAL_TESTS = """
 SELECT success, tests_run, tests_passed, json_array_length(failing_tests), exit_code FROM validation_results
 WHERE task_id = ? AND kind = 'final' ORDER BY id DESC LIMIT 1
@@ -269,7 +271,7 @@ def _status(value: str) -> RunStatus:
 def find_task(conn: Connection, run: str) -> str:
     """The id of the one task that `run` refers to, as `parse_run` reads it; a complete id wins over longer ones.
 
-    Only solves, plans and replays can be referred to by age.
+    Only solves and plans can be referred to by age: what repeats a run does not become the newest one.
 
     Raises:
         UsageError: no task begins like this, or several do (the message lists them), or there are not that many.
@@ -292,7 +294,7 @@ def find_task(conn: Connection, run: str) -> str:
 def _counted_back(conn: Connection, number: int) -> str:
     found = conn.execute(COUNTED_BACK, (number,)).fetchone()
     if found is None:
-        (count,) = conn.execute("SELECT count(*) FROM orchestrator_runs").fetchone()
+        (count,) = conn.execute("SELECT count(*) FROM orchestrator_runs WHERE command <> 'replay'").fetchone()
         raise UsageError(
             f"there {'is' if count == 1 else 'are'} {count or 'no'} run{'' if count == 1 else 's'} here",
             hint="`cra runs` lists the tasks of this repository",
