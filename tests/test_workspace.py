@@ -12,7 +12,7 @@ import pytest
 from testing.patience import wait_until
 
 from clean_room_agent.errors import RecordError, UsageError
-from clean_room_agent.workspace import Workspace, hold
+from clean_room_agent.workspace import CACHE_HINT, Workspace, hold, private_folder
 
 TASK = "3f0c8a52-7c7e-4a5c-9a53-0f2f0a6f0d11"
 
@@ -86,6 +86,33 @@ def test_create_names_the_remedy_where_the_repository_is_missing(tmp_path: Path)
     with pytest.raises(UsageError) as caught:
         Workspace(repo=tmp_path / "nowhere").create()
     assert "writable" in caught.value.hint
+
+
+def closed_to(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """`folder` cannot be written, as any user but root finds it."""
+    monkeypatch.setattr(os, "access", lambda path, _: Path(path) != folder)
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace = Workspace(repo=tmp_path)
+    workspace.create()
+    closed_to(monkeypatch, workspace.folder)
+    with pytest.raises(UsageError, match=f"{workspace.folder} cannot be written") as caught:
+        workspace.create()
+    assert "chmod u+wx" in caught.value.hint
+
+
+def test_a_cache_that_cannot_be_written_is_not_taken_for_the_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed_to(monkeypatch, tmp_path)
+    with pytest.raises(UsageError, match=f"{tmp_path} cannot be written") as caught:
+        private_folder(tmp_path, hint=CACHE_HINT)
+    assert "XDG_CACHE_HOME" in caught.value.hint
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="cannot make") as caught:
+        private_folder(tmp_path / "file" / "new")
+    assert caught.value.hint == f"let {tmp_path / 'file'} be writable"
 
 
 def test_a_pass_has_the_session_and_the_copy_of_its_task(tmp_path: Path) -> None:

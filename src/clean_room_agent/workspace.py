@@ -135,6 +135,7 @@ class Workspace(Struct, frozen=True, kw_only=True):
             claim(self.folder)
             for folder in (self.folder, self.sessions):
                 make_private(folder)
+                require_writable(folder)
                 close_files(folder)
             ignore = self.folder / ".gitignore"
             if not ignore.exists():
@@ -142,8 +143,9 @@ class Workspace(Struct, frozen=True, kw_only=True):
         except OSError as exc:
             if exc.errno in SHORT_OF:
                 raise
+            place = Path(exc.filename or self.folder)
             raise UsageError(
-                f"cannot make {self.folder}: {exc}", hint="the repository's folder must be writable"
+                f"cannot make {place}: {exc.strerror}", hint=f"{place.parent} must be yours, and writable"
             ) from exc
 
 
@@ -209,12 +211,25 @@ def close_files(folder: Path) -> None:
                     Path(entry.path).chmod(0o600)
 
 
-def private_folder(folder: Path, *, hint: str = CACHE_HINT) -> Path:
-    """Create the folder and its missing parents; a folder created here is inaccessible to others. `hint`: what to do if it
-    cannot be created.
+def require_writable(folder: Path, *, hint: str = "") -> None:
+    """Check that the user can make files in the folder.
 
     Raises:
-        UsageError: it cannot be created.
+        UsageError: they cannot.
+    """
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(
+            f"{folder} cannot be written",
+            hint=hint or f"let your user write it: chmod u+wx {folder}, or mount it so",
+        )
+
+
+def private_folder(folder: Path, *, hint: str = "") -> Path:
+    """Create the folder and its missing parents, and check that it can be written; a folder created here is inaccessible to
+    others. `hint`: what to do if it cannot.
+
+    Raises:
+        UsageError: it cannot be created or written.
     """
     try:
         if not folder.exists():
@@ -223,7 +238,9 @@ def private_folder(folder: Path, *, hint: str = CACHE_HINT) -> Path:
     except OSError as exc:
         if exc.errno in {errno.ENOSPC, errno.EDQUOT, *SHORT_OF}:
             raise
-        raise UsageError(f"cannot make {folder}: {exc.strerror}", hint=hint) from exc
+        told = f"let {folder.parent} be writable"
+        raise UsageError(f"cannot make {folder}: {exc.strerror}", hint=hint or told) from exc
+    require_writable(folder, hint=hint)
     return folder
 
 

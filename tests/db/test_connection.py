@@ -207,6 +207,18 @@ def test_a_read_only_connection_reads_beside_a_writer_and_cannot_write(tmp_path:
         assert reader.execute(COUNT).fetchone()["count(*)"] == 1
 
 
+def test_a_record_in_a_folder_that_cannot_be_written_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(get_connection("raw", repo_path=tmp_path)) as writer:
+        writer.execute(INSERT)
+    files = sorted(database_path("raw", tmp_path).parent.iterdir())
+    monkeypatch.setattr(os, "access", lambda path, _: Path(path) != files[0].parent)
+    with closing(get_connection("raw", repo_path=tmp_path, read_only=True)) as reader:
+        assert reader.execute(COUNT).fetchone()[0] == 1
+        assert sorted(files[0].parent.iterdir()) == files, "nothing is made beside it"
+
+
 def test_a_path_with_odd_characters_is_the_path_that_is_opened(tmp_path: Path) -> None:
     repo = tmp_path / "a?mode=memory&x=#1 100%41 ü"
     repo.mkdir()

@@ -99,6 +99,7 @@ def test_what_cannot_be_written_on_a_full_disk_is_told_to_make_room(words: str) 
     assert remedy_for(words, LITTLE - 1) == MAKE_ROOM
     assert remedy_for(words, LITTLE) == ""
     assert remedy_for("fatal: 'x' is not a commit", 0) == ""
+    assert "git's folder must be writable" in remedy_for("unable to create directory for .git/refs/x", LITTLE)
     assert remedy_for(f"{words}: No space left on device", LITTLE) == MAKE_ROOM
 
 

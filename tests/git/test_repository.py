@@ -81,6 +81,10 @@ def test_a_folder_that_is_no_repository_is_refused(tmp_path: Path) -> None:
         open_repository(tmp_path)
     assert "git init" in caught.value.hint
     with pytest.raises(RepositoryError, match="no folder"):
+        list_work_tree(tmp_path / "missing")
+    with pytest.raises(RepositoryError, match="is a file"):
+        list_work_tree(Path(__file__))
+    with pytest.raises(RepositoryError, match="no folder"):
         open_repository(tmp_path / "gone")
 
 

@@ -30,7 +30,7 @@ from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.spending import Meter
-from clean_room_agent.workspace import Workspace
+from clean_room_agent.workspace import CACHE_HINT, Workspace
 
 if TYPE_CHECKING:
     from clean_room_agent.llm.prompt import Prompt
@@ -290,7 +290,7 @@ def _clone(stack: contextlib.ExitStack, path: Path) -> "Clone":
     if settings is None or "test_command" not in settings.data.get("testing", {}):
         return Clone(repo=repo, why_untested=f"{workspace.config} names no test_command")
     task_id = new_task_id()
-    place = private_folder(wiring.worktrees_folder(workspace, settings)) / short_id(task_id)
+    place = private_folder(wiring.worktrees_folder(workspace, settings), hint=CACHE_HINT) / short_id(task_id)
     run = stack.enter_context(
         opened_tests(repo, sandbox_inputs_of(settings), place, task_id, dict(os.environ))
     )

@@ -35,7 +35,7 @@ from clean_room_agent.indexer.workers import Channel, WorkerPool
 from clean_room_agent.orchestrator.events import IndexProgress, Observer
 from clean_room_agent.orchestrator.spending import Timed, untimed
 from clean_room_agent.trust import forget
-from clean_room_agent.workspace import Workspace, private_folder
+from clean_room_agent.workspace import CACHE_HINT, Workspace, private_folder
 
 if TYPE_CHECKING:
     from clean_room_agent.retrieval.retriever import Retriever
@@ -272,7 +272,10 @@ class IndexCopy:
     def _index_recorded(self, state: RecordedState, target: Path) -> None:
         """Make `target` an index of the recorded snapshot's files, with the history that HEAD had then."""
         workspace = self._services.workspace
-        where = private_folder(workspace.worktrees(cache_folder())) / f"{short_id(self._task_id)}-index"
+        where = (
+            private_folder(workspace.worktrees(cache_folder()), hint=CACHE_HINT)
+            / f"{short_id(self._task_id)}-index"
+        )
         remove_leftovers(self._repo, self._task_id, where)
         worktree = add_worktree(self._repo, state.snapshot, where, self._task_id)
         try:

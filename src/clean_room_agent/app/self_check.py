@@ -41,7 +41,7 @@ from clean_room_agent.orchestrator.testing.worktrees import NO_SANDBOX
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle, working_bubblewrap
 from clean_room_agent.sandbox.escapes import BECOME_NOBODY, try_escapes
-from clean_room_agent.workspace import Workspace, private_folder
+from clean_room_agent.workspace import CACHE_HINT, Workspace, private_folder, require_writable
 
 MIN_GIT = (2, 31)
 SHELL_SECONDS = 10
@@ -278,12 +278,17 @@ def _git() -> str:
 
 def _repository(path: Path) -> str:
     workspace = wiring.workspace_of(path)
+    if workspace.folder.exists():
+        require_writable(workspace.folder)
     return "; ".join(filter(None, (str(open_repository(workspace.repo).top), workspace.recovered)))
 
 
 def _worktree(workspace: Workspace) -> str:
     repo = open_repository(workspace.repo)
-    where = private_folder(workspace.worktrees(wiring.cache_folder())) / f"check-{new_task_id()[:8]}"
+    where = (
+        private_folder(workspace.worktrees(wiring.cache_folder()), hint=CACHE_HINT)
+        / f"check-{new_task_id()[:8]}"
+    )
     remove_worktree(add_worktree(repo, repo.head, where, "check"))
     return f"can be made and removed below {where.parent}"
 

@@ -28,7 +28,7 @@ from clean_room_agent.orchestrator.testing.run import require_judging
 from clean_room_agent.orchestrator.testing.test_runner import TestRunner
 from clean_room_agent.orchestrator.testing.worktrees import WorktreePool
 from clean_room_agent.paths import is_secret_name
-from clean_room_agent.workspace import Workspace, private_folder
+from clean_room_agent.workspace import CACHE_HINT, Workspace, private_folder
 
 RAN = re.compile(
     r"\b[1-9]\d* (?:\w+ )?(?:tests?|passed|passing|pass|ok|specs?|examples?|assertions?|checks?)\b"
@@ -52,7 +52,7 @@ def check_tests(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
     """
     repo = open_repository(workspace.repo)
     task_id = new_task_id()
-    place = private_folder(wiring.worktrees_folder(workspace, settings)) / short_id(task_id)
+    place = private_folder(wiring.worktrees_folder(workspace, settings), hint=CACHE_HINT) / short_id(task_id)
     bound = settings.orchestrator.max_untracked_bytes
     try:
         taken = snapshot(repo, task_id, secrets=is_secret_name, max_untracked_bytes=bound)

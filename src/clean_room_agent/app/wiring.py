@@ -37,7 +37,7 @@ from clean_room_agent.llm.token_estimator import TokenEstimator
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer, Transport
 from clean_room_agent.orchestrator.spending import Meter, spent_of
 from clean_room_agent.retrieval.config import RetrievalConfig, StagesConfig
-from clean_room_agent.workspace import Workspace, private_folder, trusted_workspace
+from clean_room_agent.workspace import CACHE_HINT, Workspace, private_folder, trusted_workspace
 
 if TYPE_CHECKING:
     from clean_room_agent.retrieval.retriever import Retriever
@@ -70,7 +70,7 @@ def worktrees_folder(workspace: Workspace, settings: Settings) -> Path:
 
 def worktree_place(workspace: Workspace, settings: Settings, task_id: str) -> Path:
     """The path of a run's first worktree; its parent folder is created."""
-    return private_folder(worktrees_folder(workspace, settings)) / short_id(task_id)
+    return private_folder(worktrees_folder(workspace, settings), hint=CACHE_HINT) / short_id(task_id)
 
 
 def live_transport(settings: Settings) -> Transport:

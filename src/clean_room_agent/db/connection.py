@@ -316,7 +316,12 @@ def _open(path: Path, *, read_only: bool, any_thread: bool, make: bool = True) -
                 os.fchmod(handle, 0o600)
         finally:
             os.close(handle)
-    uri = f"file:{quote(os.fspath(path))}?mode={'ro' if read_only else 'rw'}"
+    mode = "rw"
+    if read_only:  # a reader makes files beside the database, unless it is told that nobody writes it
+        journal = path.with_name(f"{path.name}-wal")
+        frozen = not os.access(path.parent, os.W_OK) and not (journal.exists() and journal.stat().st_size)
+        mode = "ro&immutable=1" if frozen else "ro"
+    uri = f"file:{quote(os.fspath(path))}?mode={mode}"
     return sqlite3.connect(
         uri, uri=True, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=not any_thread
     )

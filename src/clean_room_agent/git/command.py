@@ -103,7 +103,7 @@ REMEDIES = (
         "this clone lacks objects, and nothing is fetched here; fetch them: git fetch --refetch --no-filter",
     ),
     (
-        r"Read-only file system|insufficient permission|(cannot|could not|unable to) (create|lock|write).*Permission denied",
+        r"Read-only file system|insufficient permission|unable to create directory|(cannot|could not|unable to) (create|lock|write).*Permission denied",
         "git's folder must be writable: the snapshot and the result are kept there",
     ),
     ("No space left|Disk quota exceeded", MAKE_ROOM),

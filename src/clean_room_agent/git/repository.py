@@ -113,7 +113,7 @@ def open_repository(path: Path) -> Repository:
         RepositoryError: there is none, or it is bare, without a commit, or in the middle of a merge or similar
             operation.
     """
-    _refuse_pipes(path)
+    _require_folder(path)
     asked = git(*PLACES, "HEAD^{commit}", "--", cwd=path, ok=(0, 128)) if path.is_dir() else b""
     lines = asked.decode("utf-8", "surrogateescape").splitlines()
     if len(lines) == 5 and lines[-1] == "--":
@@ -153,9 +153,7 @@ def find_top(path: Path) -> Path:
     Raises:
         RepositoryError: there is none, or git refuses it.
     """
-    if not path.is_dir():
-        raise RepositoryError(f"no folder {path}", hint="give the path of a git repository")
-    _refuse_pipes(path)
+    _require_folder(path)
     try:
         top = _nameable(Path(one_line(git("rev-parse", "--show-toplevel", cwd=path))))
     except GitError as exc:
@@ -167,8 +165,15 @@ def find_top(path: Path) -> Path:
     return top
 
 
-def _refuse_pipes(path: Path) -> None:
-    """Refuse pipes where git reads files, in the repository around `path`, since any git command would wait forever."""
+def _require_folder(path: Path) -> None:
+    """Check that `path` is a folder, and that no pipe is where git reads files in the repository around it: any git command
+    would wait for it forever.
+    """
+    if not path.is_dir():
+        told = f"{path} is a file" if os.path.lexists(path) else f"no folder {path}"
+        raise RepositoryError(told, hint="give the path of a git repository")
+    if not os.access(path, os.R_OK | os.X_OK):
+        raise RepositoryError(f"the folder {path} cannot be read", hint="let your user read and enter it")
     place = path.absolute()
     top = next((each for each in (place, *place.parents) if os.path.lexists(each / ".git")), place)
     for name in READ_BY_GIT:
@@ -185,7 +190,7 @@ def list_work_tree(path: Path) -> Listing:
     Raises:
         RepositoryError: there is none, git refuses it, or it would wait for a pipe forever.
     """
-    _refuse_pipes(path)
+    _require_folder(path)
     asked = git("rev-parse", "--is-bare-repository", "--show-toplevel", "HEAD", "--", cwd=path, ok=(0, 128))
     lines = asked.decode("utf-8", "surrogateescape").splitlines()
     if len(lines) == 4 and lines[0] == "false":
