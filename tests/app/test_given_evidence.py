@@ -48,7 +48,7 @@ def test_an_absolute_path_is_one_of_the_repository_too(workspace: Workspace, tmp
 @pytest.mark.parametrize(
     ("file", "said", "hint"),
     [
-        ("till/mony.py", "--file till/mony.py: there is no such file", "name a file"),
+        ("till/mony.py", "--file till/mony.py: there is no such file", "did you mean till/money.py?"),
         ("deep/x.py", "--file deep/x.py: there is no such file", "did you mean till/deep/x.py?"),
         ("till", "--file till: till is a folder", ""),
         ("link.py", "--file link.py: link.py is a link", ""),

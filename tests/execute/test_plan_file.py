@@ -119,3 +119,11 @@ def test_a_plan_that_json_cannot_carry_is_refused(value: str) -> None:
     text = META.model_dump_json().replace('"version":1', f'"version":1,"more":{value}')
     with pytest.raises(ArtifactError, match=r"p\.json (is not valid JSON|holds half a character)"):
         load_plan(text, "p.json")
+
+
+def test_a_file_that_a_plan_is_to_modify_has_to_be_there() -> None:
+    text = artifact().model_dump_json().replace("a.py", "till/mony.py")
+    with pytest.raises(
+        ArtifactError, match=r"till/mony\.py, which does not exist; did you mean till/money\.py\?"
+    ):
+        load_plan(text, "plan.json", ("till/money.py",))

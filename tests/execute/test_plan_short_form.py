@@ -106,6 +106,11 @@ def test_a_filled_in_plan_reads_back_and_is_followed_step_by_step() -> None:
         ('"till/notes.py"', '".git/config"', "plan.toml: line 9: steps[2]: step s2: .git/config steers git"),
         (
             'files = ["till/money.py"]',
+            'files = ["till/mony.py"]',
+            "plan.toml: line 6: steps[1].files: till/mony.py does not exist; write 'till/money.py', or {path = ",
+        ),
+        (
+            'files = ["till/money.py"]',
             'files = ["money.py"]',
             "plan.toml: line 6: steps[1].files: money.py does not exist; write 'till/money.py', or {path = ",
         ),

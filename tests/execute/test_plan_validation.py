@@ -16,6 +16,7 @@ from clean_room_agent.execute.plan_validation import (
     ending_with,
     in_order,
     meta_plan_faults,
+    mistyped,
     only_match,
     part_plan_faults,
     place_faults,
@@ -254,3 +255,30 @@ def test_a_plan_may_free_a_path_before_it_uses_it() -> None:
         steps_plan(first, first.model_copy(update={"id": "s3"})), paths=places, max_steps=2
     )[:1]
     assert fault == "step s3 is to delete a, which does not exist"
+
+
+TREE = ("till/money.py", "till/receipt.py", "tests/test_a.py", "till/v1.py", "web/cart.ts")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("till/mony.py", "till/money.py"),
+        ("till/moeny.py", "till/money.py"),
+        ("tlil/money.py", "till/money.py"),
+        ("Till/Money.py", "till/money.py"),
+        ("till/recipt.py", "till/receipt.py"),
+        ("repo/till/money.py", "till/money.py"),
+        ("money.py", "till/money.py"),
+        ("till/money.py", ""),
+        ("tests/test_b.py", ""),
+        ("till/v2.py", ""),
+        ("till/rounding.py", ""),
+        ("till/money_rules.py", ""),
+        ("tests/test_money.py", ""),
+        ("web/cart.js", ""),
+        ("../money.py", ""),
+    ],
+)
+def test_a_mistyped_path_is_told_from_a_new_one(written: str, meant: str) -> None:
+    assert mistyped(written, TREE) == meant

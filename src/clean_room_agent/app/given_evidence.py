@@ -67,7 +67,7 @@ HINTS = {
 def _path(workspace: Workspace, folder: Path, places: "Places", text: str) -> str:
     """The file as a path of the repository: read from its top, or else from `folder`."""
     from clean_room_agent.execute.edits.rules import is_control_path
-    from clean_room_agent.execute.plan_validation import ending_with
+    from clean_room_agent.execute.plan_validation import mistyped
 
     top = workspace.repo
     above = folder / text
@@ -79,7 +79,7 @@ def _path(workspace: Workspace, folder: Path, places: "Places", text: str) -> st
         return found
     path = meant[0]
     what = "" if path.startswith("..") else places.what(path) or places.obstacle(path)
-    close = ending_with(path, places)
+    close = mistyped(path, places)
     raise UsageError(
         f"--file {text}: "
         + (what if path in what else f"{path} is {what}" if what else "there is no such file"),

@@ -33,7 +33,7 @@ Written by hand, a plan can be as short as this:
   description = "Give the cents that are left over to the first people."
   files = ["till/money.py"]
 Other keys of a step: symbols, depends_on, id. Other keys of the plan: rationale, files (for steps that name none), and
-[evidence] with checks, tests and files, as --check, --test and --file give them. A file is modified if it exists and created otherwise; {path = "old.py", role = "delete"} deletes one.
+[evidence] with checks, tests and files, as --check, --test and --file give them. A file is modified if it exists and created otherwise,\nunless its name is nearly that of a file; {path = "old.py", role = "delete"} deletes one.
 
 If the name of FILE ends in .toml, these steps are written, as you left them with --edit; otherwise the full plan in JSON.
 Closing the editor without a change keeps the plan; an empty text discards it.

@@ -38,7 +38,7 @@ def load_plan(text: str, source: str, paths: Collection[str] = ()) -> PlanArtifa
     if isinstance(version, int) and version > FORMAT_VERSION:
         raise ArtifactError(f"{source}: version: {version} is newer than this program's {FORMAT_VERSION}")
     plan = _validated(data, source)
-    if isinstance(plan, PlanArtifact):
+    if isinstance(plan, PlanArtifact) and paths:
         faults = place_faults(plan_from_artifact(plan).steps, Places.of(paths))
         if faults:
             raise ArtifactError(f"{source}: " + "; ".join(faults), hint=HINT)

@@ -8,8 +8,8 @@ out is filled in.
     files = ["till/money.py"]
 
 A step has the name `s1`, `s2`, ... unless it is given an `id`, and comes after the one before it. A file is modified if
-it exists by then, and created otherwise; deletion has to be stated. A step that names no files may change any of the
-plan's; a plan without steps is a single step.
+it exists by then, and created otherwise, unless its name may be a mistyped one; deletion has to be stated. A step that
+names no files may change any of the plan's; a plan without steps is a single step.
 """
 
 import difflib
@@ -36,8 +36,8 @@ from clean_room_agent.execute.fallback_plans import shortened
 from clean_room_agent.execute.plan_artifact import SINGLE_ID, build_artifact, plan_from_artifact
 from clean_room_agent.execute.plan_validation import (
     artifact_faults,
-    ending_with,
     filled_role,
+    mistyped,
     part_plan_faults,
 )
 
@@ -233,7 +233,7 @@ def _filled(written: WrittenPlan, paths: Collection[str]) -> tuple[PartPlan, lis
         loc: Loc = ("steps", index, "files") if step.files else ("files",)
         targets = []
         for file in step.files or written.files:
-            meant = ending_with(file.path, now) if file.role is None and file.path not in now else ""
+            meant = mistyped(file.path, now) if file.role is None and file.path not in now else ""
             if meant:
                 faults.append((loc, f"{file.path} does not exist; write {meant!r}, or {_created(file.path)}"))
             targets.append(TargetFile(path=file.path, role=file.role or filled_role(file.path, now)))
@@ -276,7 +276,7 @@ def _carry_out(targets: Collection[TargetFile], now: set[str]) -> None:
 def _shown(target: TargetFile, now: Collection[str]) -> object:
     """The file as a person would write it: only its path if that implies its role."""
     plain = target.role == filled_role(target.path, now)
-    if plain and (target.path in now or not ending_with(target.path, now)):
+    if plain and (target.path in now or not mistyped(target.path, now)):
         return target.path
     return {"path": target.path, "role": target.role}
 

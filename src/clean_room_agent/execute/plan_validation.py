@@ -2,13 +2,17 @@
 on.
 
 Names of files are completed from the tree, never by similarity: `money.py` is `till/money.py` if no other file has that
-name. A path that could mean two files, and a new file with a new name, stay as they were written.
+name. A path that could mean two files, and a new file with a new name, stay as they were written; where a person may have
+mistyped one, they are asked.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
+from itertools import zip_longest
 from typing import TypeVar
 
 from clean_room_agent.artifacts.names import is_plan_id
@@ -26,6 +30,11 @@ from clean_room_agent.execute.edits.places import Places
 from clean_room_agent.execute.edits.rules import is_control_path, path_fault
 
 EntryT = TypeVar("EntryT", Part, PlanStep)
+WORD = re.compile(r"[^\W\d_]+|\d+")
+LONGER_WORD = 4
+"""Letters of a word in which a slip of the fingers can be told from another name."""
+ALIKE = 0.8
+"""Likeness of two such words from which on one may be the other, mistyped: `mony` and `money`."""
 
 
 def corrected_steps(
@@ -99,6 +108,39 @@ def ending_with(path: str, paths: Collection[str]) -> str:
     if path_fault(wanted):
         return ""
     return wanted if wanted in paths else _one(paths, f"/{wanted}")
+
+
+def mistyped(path: str, paths: Collection[str]) -> str:
+    """The one of `paths` that a person who wrote `path` may have meant, best first; "" if there is none.
+
+    They differ in folders in front, in case, in what stands between words, or in a few letters of one longer word:
+    `till/mony.py` may be `till/money.py`, but `test_b.py` is not `test_a.py`, nor `v2.py` `v1.py`.
+    """
+    meant = ending_with(path, paths)
+    if path in paths or meant or path_fault(_plain(path)):
+        return "" if path in paths else meant
+    wanted, inner = _plain(path), _plain(path).partition("/")[2]
+    while "/" in inner:
+        if inner in paths:
+            return inner
+        inner = inner.partition("/")[2]
+    alike = ((_likeness(wanted, known), known) for known in paths)
+    likeness, known = max(alike, default=(0.0, ""))
+    return known if likeness else ""
+
+
+def _likeness(one: str, other: str) -> float:
+    """How alike two paths are, 0 to 1; 0 if they differ in more than letters of one word."""
+    pairs = list(zip_longest(WORD.findall(one.lower()), WORD.findall(other.lower()), fillvalue=""))
+    unlike = [pair for pair in pairs if pair[0] != pair[1]]
+    if len(unlike) > 1 or any(
+        not word.isalpha() or len(word) < LONGER_WORD for pair in unlike for word in pair
+    ):
+        return 0.0
+    if not unlike or sorted(unlike[0][0]) == sorted(unlike[0][1]):  # letters in another order
+        return 1.0
+    ratio = SequenceMatcher(None, *unlike[0], autojunk=False).ratio()
+    return ratio if ratio >= ALIKE else 0.0
 
 
 def filled_role(path: str, paths: Collection[str]) -> FileRole:
@@ -241,8 +283,8 @@ def _written_faults(steps: tuple[PlanStep, ...], *, known: Iterable[str] = ()) -
 
 
 def place_faults(steps: tuple[PlanStep, ...], places: Places) -> list[str]:
-    """The targets that are no files and cannot become any, after the steps before."""
-    return [fault for fault, obstacle in _step_by_step(steps, places) if obstacle]
+    """The targets that are no files and cannot become any, or should be there and are not, after the steps before."""
+    return [fault for fault, kind in _step_by_step(steps, places) if kind != "there"]
 
 
 def _existence_faults(steps: tuple[PlanStep, ...], places: Places) -> list[str]:
@@ -251,7 +293,7 @@ def _existence_faults(steps: tuple[PlanStep, ...], places: Places) -> list[str]:
 
 
 def _step_by_step(steps: tuple[PlanStep, ...], places: Places) -> Iterator[tuple[str, str]]:
-    """Faults, each with what is in the way, if that is it."""
+    """Faults, each with its kind: something is in the way (`obstacle`), a file is `there` already, or `missing`."""
     by_id = {step.id: step for step in steps}
     now: dict[str, bool] = {}
     for name in in_order({step.id: step.depends_on for step in steps}):
@@ -263,11 +305,13 @@ def _step_by_step(steps: tuple[PlanStep, ...], places: Places) -> Iterator[tuple
             obstacle = places.obstacle(path, made=made - going, gone=(now.keys() - made) | going)
             there = now.get(path, path in places)
             if obstacle:
-                yield f"step {name} is to {role} {path}, but {obstacle}", obstacle
+                yield f"step {name} is to {role} {path}, but {obstacle}", "obstacle"
             elif role == "create" and there:
-                yield f"step {name} creates {path}, which exists; its role must be modify", ""
+                yield f"step {name} creates {path}, which exists; its role must be modify", "there"
             elif role != "create" and not there:
-                yield f"step {name} is to {role} {path}, which does not exist", ""
+                meant = mistyped(path, places)
+                told = f"; did you mean {meant}?" if meant else ""
+                yield f"step {name} is to {role} {path}, which does not exist{told}", "missing"
             now[path] = role != "delete"
 
 
