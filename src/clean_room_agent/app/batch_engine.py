@@ -13,6 +13,7 @@ from msgspec import Struct
 from clean_room_agent.app.batch_tasks import BatchJob
 from clean_room_agent.app.batch_worker import INTERRUPTED, JobOutcome, serve, solve_job
 from clean_room_agent.cancellation import on_interrupt
+from clean_room_agent.orchestrator.events import Event
 
 
 class _Running(Struct, frozen=True, kw_only=True):
@@ -21,24 +22,26 @@ class _Running(Struct, frozen=True, kw_only=True):
     answer: Connection
 
 
-def run_jobs(
-    jobs: Sequence[BatchJob], *, engine: str, parallel: int, begun: Callable[[BatchJob], None]
-) -> Iterator[JobOutcome]:
-    """The outcomes as they arrive, `parallel` jobs at a time; `begun` is called for each job that starts here."""
+Watch = Callable[[BatchJob, Event | None], None]
+"""Is called with each job that starts, and with each event of it."""
+
+
+def run_jobs(jobs: Sequence[BatchJob], *, engine: str, parallel: int, watch: Watch) -> Iterator[JobOutcome]:
+    """The outcomes as they arrive, `parallel` jobs at a time; those that run here are watched."""
     if engine == "ray":
         from clean_room_agent.training.cluster import call_on_ray
 
         return call_on_ray(solve_job, jobs, parallel)
-    return LocalEngine(parallel, begun).run(jobs)
+    return LocalEngine(parallel, watch).run(jobs)
 
 
 class LocalEngine:
     """Starts jobs as processes of this machine, yields the outcome of each, and stops early on Ctrl-C."""
 
-    def __init__(self, jobs: int, begun: Callable[[BatchJob], None]) -> None:
-        """`jobs`: processes at a time; `begun` is called for each job that starts."""
+    def __init__(self, jobs: int, watch: Watch) -> None:
+        """`jobs`: processes at a time."""
         self._jobs = jobs
-        self._begun = begun
+        self._watch = watch
         self._running: list[_Running] = []
         self._ending = False
 
@@ -53,7 +56,9 @@ class LocalEngine:
                     self._start(waiting.pop(0))
                 ready = set(wait([each.answer for each in self._running], timeout=1.0))
                 for each in [each for each in self._running if each.answer in ready]:
-                    yield self._collect(each)
+                    outcome = self._received(each)
+                    if outcome is not None:
+                        yield outcome
 
     @contextlib.contextmanager
     def _left_to_end(self) -> Iterator[None]:
@@ -64,6 +69,7 @@ class LocalEngine:
             if self._running:
                 self._pass_on()
             for each in self._running:
+                each.answer.close()  # nobody would wait for it to be read
                 each.process.join()
 
     def _start(self, job: BatchJob) -> None:
@@ -73,13 +79,17 @@ class LocalEngine:
         process.start()
         theirs.close()
         self._running.append(_Running(job=job, process=process, answer=mine))
-        self._begun(job)
+        self._watch(job, None)
 
-    def _collect(self, done: _Running) -> JobOutcome:
+    def _received(self, done: _Running) -> JobOutcome | None:
+        """The outcome, if that arrived, or the process has died; None if it was an event."""
         try:
-            outcome: JobOutcome | None = done.answer.recv()
+            outcome: JobOutcome | Event | None = done.answer.recv()
         except EOFError:
             outcome = None
+        if outcome is not None and not isinstance(outcome, JobOutcome):
+            self._watch(done.job, outcome)
+            return None
         done.answer.close()
         done.process.join()
         self._running.remove(done)

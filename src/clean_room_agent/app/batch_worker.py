@@ -27,6 +27,14 @@ from clean_room_agent.db.raw.runs import (
 )
 from clean_room_agent.errors import CraError, Interrupted
 from clean_room_agent.json_values import to_shown
+from clean_room_agent.orchestrator.events import (
+    Event,
+    Note,
+    Observer,
+    PassFinished,
+    PassStarted,
+    TestsFinished,
+)
 from clean_room_agent.report.live import Broadcast
 from clean_room_agent.workspace import Workspace
 
@@ -51,7 +59,24 @@ class JobOutcome(Struct, frozen=True, kw_only=True):
     hint: str = ""
 
 
-def solve_job(job: BatchJob) -> JobOutcome:
+TOLD = (Note, TestsFinished, PassStarted, PassFinished)
+"""Events that are handed to the parent process: those by which a person sees how far a run is."""
+
+
+class EventSender:
+    """An `Observer` that sends some events to the parent process, as long as that reads them."""
+
+    def __init__(self, answer: Connection) -> None:
+        self._answer = answer
+
+    def notice(self, event: Event) -> None:
+        """Send `event`, if it is one of `TOLD`."""
+        if isinstance(event, TOLD):
+            with contextlib.suppress(OSError):
+                self._answer.send(event)
+
+
+def solve_job(job: BatchJob, observers: tuple[Observer, ...] = ()) -> JobOutcome:
     """Run the job to its end, or to a state that the next start can resume."""
     outcome = JobOutcome(job=job, status="error", exit_code=1, how="new", detail={})
     try:
@@ -66,7 +91,7 @@ def solve_job(job: BatchJob) -> JobOutcome:
             outcome = replace(outcome, how="resumed")
             _, request, overrides = request_again(workspace, job.task_id, job.overrides, hint="")
         settings = load_settings(workspace.config, overrides)
-        code, summary = run_solve(workspace, settings, request, Broadcast(()), task_id=job.task_id)
+        code, summary = run_solve(workspace, settings, request, Broadcast(observers), task_id=job.task_id)
         told = as_object(summary)
         return replace(
             outcome, status=told["status"], exit_code=code, detail={key: told[key] for key in SHOWN}
@@ -80,13 +105,13 @@ def solve_job(job: BatchJob) -> JobOutcome:
 
 
 def serve(job: BatchJob, answer: Connection) -> None:
-    """Run the job and send its outcome to the parent process; if the parent dies, the run is interrupted.
+    """Run the job, and send its events and then its outcome to the parent process; if the parent dies, the run is interrupted.
 
     The process has a separate process group: Ctrl-C at the terminal reaches only the batch, which passes it on once.
     """
     os.setpgid(0, 0)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    outcome = solve_job(job)
+    outcome = solve_job(job, (EventSender(answer),))
     with contextlib.suppress(BrokenPipeError):
         answer.send(outcome)
 

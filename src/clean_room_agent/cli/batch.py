@@ -7,15 +7,14 @@ import click
 
 from clean_room_agent.app.package_extras import ENGINES, require_extras
 from clean_room_agent.app.settings import Overrides
-from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.safe_console import answers_console, sanitized
-from clean_room_agent.cli.views.batch import as_object, exit_code, line, summary, table, verdict
-from clean_room_agent.report.runs import first_line
+from clean_room_agent.cli.views.batch import as_object, exit_code, line, progress, summary, table, verdict
 
 if TYPE_CHECKING:
     from clean_room_agent.app.batch_tasks import BatchJob
     from clean_room_agent.app.batch_worker import JobOutcome
+    from clean_room_agent.orchestrator.events import Event
 
 HELP = """Solve the tasks in FILE (JSON Lines), --jobs at a time. Each is a run like one of `cra solve`: a branch with its record.
 
@@ -80,7 +79,7 @@ def command(
         require_extras("cluster")
     batch = read_jobs(tasks, repo=repo, batch=name or tasks.stem, overrides=overrides, retry=retry)
     outcomes: list[JobOutcome] = []
-    for outcome in run_jobs(batch, engine=engine, parallel=jobs, begun=_tell_begun):
+    for outcome in run_jobs(batch, engine=engine, parallel=jobs, watch=_tell_event):
         outcomes.append(outcome)
         if as_json:
             output.answer_json_line(as_object(outcome))
@@ -95,5 +94,7 @@ def command(
     return code
 
 
-def _tell_begun(job: "BatchJob") -> None:
-    output.aside(f"{job.name}: {short_id(job.task_id)}  {first_line(job.task)}")
+def _tell_event(job: "BatchJob", event: "Event | None") -> None:
+    """Print that the job has begun, if there is no `event`, or what that says."""
+    for text in progress(job, event):
+        output.aside(f"{job.name}: {text}")

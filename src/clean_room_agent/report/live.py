@@ -208,31 +208,19 @@ class TerminalView:
     def notice(self, event: events.Event) -> None:
         """Print or update what `event` changes on the screen."""
         self._line.notice(event)
-        match event:
-            case events.RunStarted():
-                for line in start_lines(event):
-                    self._print(line)
-            case events.Note():
-                self._print(Text(f"note: {event.text}", style="yellow"))
-            case ServerAwaited():
-                self._print(Text(f"note: {event.said}; waiting for it", style="yellow"))
-            case events.TestsFinished() if event.what:
-                self._print(tests_line(event))
-            case events.PassFinished():
-                self._print(pass_line(event))
-            case events.RunFinished():
-                self.close()
-            case _:
-                self._move()
+        lines = permanent_lines(event)
+        for line in lines:
+            self._console.print(line, highlight=False, soft_wrap=True)
+        if isinstance(event, events.RunFinished):
+            self.close()
+        elif not lines:
+            self._move()
 
     def close(self) -> None:
         """Remove the moving line."""
         if self._status is not None:
             self._status.stop()
             self._status = None
-
-    def _print(self, line: Text) -> None:
-        self._console.print(line, highlight=False, soft_wrap=True)
 
     def _move(self) -> None:
         if self._status is None and self._console.is_terminal:
@@ -266,6 +254,23 @@ class Broadcast:
         with self._lock:
             for observer in self._observers:
                 observer.notice(event)
+
+
+def permanent_lines(event: events.Event) -> list[Text]:
+    """What stays on the screen of an event; most have nothing."""
+    match event:
+        case events.RunStarted():
+            return start_lines(event)
+        case events.Note():
+            return [Text(f"note: {event.text}", style="yellow")]
+        case ServerAwaited():
+            return [Text(f"note: {event.said}; waiting for it", style="yellow")]
+        case events.TestsFinished() if event.what:
+            return [tests_line(event)]
+        case events.PassFinished():
+            return [pass_line(event)]
+        case _:
+            return []
 
 
 def start_lines(event: events.RunStarted) -> list[Text]:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from clean_room_agent.app.batch_tasks import BatchJob
     from clean_room_agent.app.batch_worker import JobOutcome
+    from clean_room_agent.orchestrator.events import Event
 
 INTERRUPTED = 130
 
@@ -60,6 +61,18 @@ def summary(batch: "Sequence[BatchJob]", outcomes: "Sequence[JobOutcome]", code:
         "seconds": round(total("seconds"), 3),
         "exit_code": code,
     }
+
+
+def progress(job: "BatchJob", event: "Event | None") -> list[str]:
+    """What is printed of an event of the job; None: it has begun."""
+    from clean_room_agent.orchestrator.events import PassStarted
+    from clean_room_agent.report.live import permanent_lines
+
+    if event is None:
+        return [f"{short_id(job.task_id)}  {first_line(job.task)}"]
+    if isinstance(event, PassStarted):
+        return [f"  … {event.title}"]
+    return [text.plain for text in permanent_lines(event)]
 
 
 def line(outcome: "JobOutcome") -> str:
