@@ -54,6 +54,11 @@ def test_the_demo_solves_its_task_and_says_that_the_model_is_recorded(
     assert SAID in lines[0]
     assert "recording" in lines[-1]
     assert any("complete: shown by " in line for line in lines)
+    shown = [line.split("  (")[0] for line in lines if "cra show" in line or "git -C" in line]
+    assert len(shown) == 4
+    assert all(f"--repo {demo}" in line or f"-C {demo}" in line for line in shown), (
+        "they work where one stands"
+    )
     branches = subprocess.run(
         ("git", "branch", "--list", "cra/*"), cwd=demo, capture_output=True, text=True, check=True
     )

@@ -56,6 +56,20 @@ def opened(workspace: "Workspace") -> "Workspace":
     return workspace
 
 
+def elsewhere(workspace: "Workspace") -> str:
+    """The repository's path, quoted for a shell, if commands need it: the current folder is not in it; else ""."""
+    import shlex
+
+    from clean_room_agent.errors import CraError
+    from clean_room_agent.git.repository import find_top
+
+    try:
+        here = find_top(Path.cwd())
+    except (CraError, OSError):
+        here = None
+    return "" if here == workspace.repo else shlex.quote(str(workspace.repo))
+
+
 def ring(what: str) -> None:
     """Ring the terminal's bell and send a desktop notification (OSC 9) that `what` has ended; never to a file."""
     if sys.stderr.isatty():

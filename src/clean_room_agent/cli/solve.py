@@ -112,5 +112,7 @@ def command(
 
         # Standard output is then for events alone: in a text of the repository, a line could look like one.
         console = progress_console() if events is sys.stdout else answers_console()
-        console.print(render(sanitized(summary)), highlight=False, soft_wrap=True)
+        console.print(
+            render(sanitized(summary), output.elsewhere(workspace)), highlight=False, soft_wrap=True
+        )
     return code

@@ -190,8 +190,8 @@ def turned_green(before: TestRun, after: TestRun) -> int | None:
     return max(0, after.report.passed - before.report.passed)
 
 
-def render(summary: RunSummary) -> Group:
-    """The rendered summary."""
+def render(summary: RunSummary, elsewhere: str = "") -> Group:
+    """The rendered summary; `elsewhere` is the repository's path, quoted for a shell, if commands need it."""
     result = summary.result
     words = result.status.value
     if result.status is RunStatus.COMPLETE:
@@ -229,7 +229,7 @@ def render(summary: RunSummary) -> Group:
         lines.append(
             Text("  the branch also carries your uncommitted work, in its first commit", style="yellow")
         )
-    lines.extend(_next_commands(summary))
+    lines.extend(_next_commands(summary, elsewhere))
     return Group(*lines)
 
 
@@ -269,7 +269,7 @@ def _changes(files: Sequence[FileStat]) -> list[Text]:
     return lines
 
 
-def _next_commands(summary: RunSummary) -> list[Text]:
+def _next_commands(summary: RunSummary, elsewhere: str) -> list[Text]:
     result = summary.result
     run = short_id(result.task_id)
     lines = [Text("")]
@@ -277,22 +277,23 @@ def _next_commands(summary: RunSummary) -> list[Text]:
         lines.append(Text(f"  applied to your working tree: {', '.join(summary.applied) or 'nothing to do'}"))
     if summary.not_applied:
         lines.append(Text(f"  not applied: {summary.not_applied}", style="red"))
+    there, in_folder = (f" --repo {elsewhere}", f" -C {elsewhere}") if elsewhere else ("", "")
     rows = []
     if result.status is RunStatus.PARTIAL:
-        rows.append((f"cra solve --resume {run}", "continue where it stopped"))
+        rows.append((f"cra solve --resume {run}{there}", "continue where it stopped"))
     if result.status in {RunStatus.PARTIAL, RunStatus.FAILED}:
-        rows.append((f"cra solve --resume {run} --hint TEXT", "try again with a hint"))
+        rows.append((f"cra solve --resume {run}{there} --hint TEXT", "try again with a hint"))
     if result.status is RunStatus.NEEDS_HUMAN:
-        rows.append((f'cra solve --resume {run} --hint "..."', "answer, and continue"))
+        rows.append((f'cra solve --resume {run}{there} --hint "..."', "answer, and continue"))
     if result.branch:
-        rows.append((f"cra show {run} --diff", "look at it"))
+        rows.append((f"cra show {run}{there} --diff", "look at it"))
         if summary.applied is None:
-            rows.append((f"cra apply {run}", "bring it into your working tree"))
+            rows.append((f"cra apply {run}{there}", "bring it into your working tree"))
         # Merged, the user's own uncommitted work would come as a commit.
         if not summary.carries_uncommitted:
-            rows.append((f"git merge {result.branch}", "merge it"))
-    rows.append((f"cra show {run}", "see how it came about"))
-    rows.append((f"cra discard {run}", "throw it away"))
+            rows.append((f"git{in_folder} merge {result.branch}", "merge it"))
+    rows.append((f"cra show {run}{there}", "see how it came about"))
+    rows.append((f"cra discard {run}{there}", "throw it away"))
     width = max(COMMAND_WIDTH, *(len(command) + 2 for command, _ in rows))
     lines.extend(Text.assemble("  ", (f"{command:<{width}}", "bold"), what) for command, what in rows)
     return lines

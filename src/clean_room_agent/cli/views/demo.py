@@ -46,9 +46,11 @@ def tour(workspace: Workspace, settings: Settings, task: str, *, live: bool) -> 
         code, done = run_solve(
             workspace, settings, SolveRequest(task=task), observer, transport_of(RECORDING, live=live)
         )
-    answers_console().print(render(done), highlight=False, soft_wrap=True)
+    answers_console().print(render(done, output.elsewhere(workspace)), highlight=False, soft_wrap=True)
     run = short_id(done.result.task_id)
-    output.answer(f"\nAsk it why:      cra show {run} --why tally/money.py")
-    output.answer(f"See all of it:   cra report {run} --open")
-    output.answer(f"Run it again:    cra replay {run}      (from its record: the same bytes)")
+    place = output.elsewhere(workspace)
+    there = f" --repo {place}" if place else ""
+    output.answer(f"\nAsk it why:      cra show {run}{there} --why tally/money.py")
+    output.answer(f"See all of it:   cra report {run}{there} --open")
+    output.answer(f"Run it again:    cra replay {run}{there}      (from its record: the same bytes)")
     return code
