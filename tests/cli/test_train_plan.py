@@ -6,6 +6,7 @@ import pytest
 from testing.runs.solving import Project
 from tests.cli.seeded_shop import GOOD_PLAN, Mind, rows, run
 
+from clean_room_agent.app.model_server import RECORDED_MODELS
 from clean_room_agent.training.prompts import TARGET_JUDGMENT, TRAIN_PLAN
 from clean_room_agent.workspace import Workspace
 
@@ -83,3 +84,14 @@ def test_runs_tells_of_training_plans(shop: Project) -> None:
     assert code == 0
     assert "train-plan" in out
     assert "(a training plan)" in out
+
+
+def test_what_the_record_lacks_is_told_where_no_model_can_be_asked(shop: Project) -> None:
+    """As in the demo's folder, whose models are a recording."""
+    shop.configure("http://127.0.0.1:1", models=RECORDED_MODELS)
+    code, out, err = shop.run_here("train-plan", "--target", "implement")
+    assert (code, err) == (1, "")
+    assert out.startswith("no plan: implement: ")
+    code, _, err = shop.run_here("train-plan")
+    assert code == 2
+    assert "the recording of `cra demo`" in err

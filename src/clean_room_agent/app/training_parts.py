@@ -57,9 +57,7 @@ def training_parts(
     settings.require(*NEEDED)
     task_id = new_task_id()
     with contextlib.ExitStack() as stack:
-        services = stack.enter_context(
-            wiring.open_services(workspace, settings, task_id, wiring.live_transport)
-        )
+        services = stack.enter_context(wiring.open_services(workspace, settings, task_id, wiring.LaterServer))
         reading = get_connection("raw", repo_path=workspace.repo, read_only=True)
         conn = stack.enter_context(contextlib.closing(reading))
         yield TrainingParts(
