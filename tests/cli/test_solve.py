@@ -247,3 +247,17 @@ def test_a_file_that_does_not_exist_is_refused_before_anything_begins(till: Proj
     assert "--file money.py: there is no such file" in told.err
     assert "did you mean till/money.py?" in told.err
     assert told.recorded.run is None
+
+
+@pytest.mark.parametrize("command", ["solve", "plan", "retrieve"])
+def test_a_task_that_leaves_no_space_is_to_be_shortened_and_is_not_printed(
+    till: Project, command: str
+) -> None:
+    with serving(till) as server:
+        till.configure(server.base_url)
+        code, out, err = till.run_here(command, "Splitting a bill loses cents. " * 4000)
+        assert server.calls == []
+    assert (code, out) == (3, "")
+    assert "error: the task alone has about" in err
+    assert "-> shorten it" in err
+    assert len(err) < 1000

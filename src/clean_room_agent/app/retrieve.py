@@ -58,6 +58,8 @@ def retrieve(
     transport = wiring.live_transport if use_model else wiring.no_transport
     with wiring.open_services(workspace, settings, task_id, transport, watch=observer.notice) as services:
         record = services.record
+        if use_model:
+            wiring.require_short(services, task)
         refresh_index(workspace, settings.index, record, progress=index_progress(observer))
         row_id = record.write(passes.append_task_run, _pass_row(services, task_id, use_model=use_model))
         with contextlib.closing(connect_file("curated", workspace.curated, read_only=True)) as index:

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.run_index import IndexCopy, IndexProcess
 from clean_room_agent.app.settings import Settings
-from clean_room_agent.app.wiring import RecordedState, Services, require_models, worktree_place
+from clean_room_agent.app.wiring import (
+    RecordedState,
+    Services,
+    require_models,
+    require_short,
+    worktree_place,
+)
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.artifacts.outcomes import EventKind, TimeKind
 from clean_room_agent.cancellation import Interrupts
@@ -77,6 +83,7 @@ def run_parts(
     repository's index up to date meanwhile.
     """
     settings, interrupts = services.settings, interrupts or Interrupts()
+    require_short(services, task.words)
     place = worktree_place(services.workspace, settings, task.task_id)
     with (
         times.connected(lambda row: services.record.post(append_time_span, row)),

@@ -20,6 +20,7 @@ from clean_room_agent.app.model_records import (
 )
 from clean_room_agent.app.model_server import open_server, require_all
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
+from clean_room_agent.artifacts.context import Role
 from clean_room_agent.artifacts.model_calls import CallWatcher, unwatched
 from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import RunStatus, status_of
@@ -29,7 +30,7 @@ from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import OrchestratorRunRow
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.db.session import Session, has_session, restore_session
-from clean_room_agent.errors import ConfigError, UsageError
+from clean_room_agent.errors import ConfigError, UsageError, WindowExceeded
 from clean_room_agent.folders import user_folder
 from clean_room_agent.git.repository import find_top
 from clean_room_agent.llm.client import ModelClient
@@ -353,6 +354,23 @@ def _resumed(record: Record, task_id: str) -> OrchestratorRunRow:
     from clean_room_agent.app.resumption import resumable
 
     return record.write(resumable, task_id)
+
+
+def require_short(services: Services, words: str) -> None:
+    """Check that a task's words leave space for code in every prompt.
+
+    Raises:
+        WindowExceeded: they do not; nothing was asked.
+    """
+    roles: tuple[Role, ...] = ("reasoning", "coding")
+    for role in roles:
+        window, need = services.router.window(role), services.models.count(words, role)
+        if need > window.context - window.reserved:
+            tag = services.router.resolve(role, role).tag
+            raise WindowExceeded(
+                f"the task alone has about {need:,} tokens, and {tag} a window of {window.context:,}",
+                hint="shorten it: say what to change, and name files and tests, which are read where they are",
+            )
 
 
 def retriever_over(

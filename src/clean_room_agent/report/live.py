@@ -26,6 +26,7 @@ from clean_room_agent.artifacts.names import model_name
 from clean_room_agent.git.generated import generated_words
 from clean_room_agent.json_values import to_plain
 from clean_room_agent.orchestrator import events
+from clean_room_agent.report.runs import first_line
 
 BETWEEN = " · "
 SURE_AFTER = 2.0
@@ -275,11 +276,10 @@ def permanent_lines(event: events.Event) -> list[Text]:
 
 def start_lines(event: events.RunStarted) -> list[Text]:
     """What was started: task, models with their windows, contents of the snapshot."""
-    first_line = event.task.strip().splitlines()[0] if event.task.strip() else ""
     models = ", ".join(f"{role} {model_name(tag)} ({window:,} tokens)" for role, tag, window in event.models)
     where = f"prompts go to {event.remote} (allow_remote)" if event.remote else "local only"
     lines = [
-        Text.assemble(("task ", "bold"), event.task_id[:8], "  ", first_line),
+        Text.assemble(("task ", "bold"), event.task_id[:8], "  ", first_line(event.task)),
         Text(f"{INDENT}{where}; models: {models}"),
     ]
     if event.uncommitted:

@@ -19,6 +19,8 @@ from clean_room_agent.report.runs import COLOURS, short_names, unwrapped
 from clean_room_agent.report.summary import ending_lines, goal_lines, shown_by
 
 MAX_PATHS = 5
+MAX_TASK = 8_000
+"""Characters of a task that are printed."""
 
 
 WORDS: Mapping[str, str] = {EventKind.RESTORED_SKIPPED: "not run again with the original tests"}
@@ -51,7 +53,7 @@ def render_run(view: RunView, short: Callable[[str], str]) -> Group:
         head,
         *ending_lines(view.ending),
         Text(""),
-        *(Text(f"  {line}".rstrip()) for line in unwrapped(view.head.task)),
+        *(Text(f"  {line}".rstrip()) for line in unwrapped(_shown_task(view.head.task))),
     ]
     if view.head.task:
         parts.append(Text(""))
@@ -61,6 +63,12 @@ def render_run(view: RunView, short: Callable[[str], str]) -> Group:
     parts += [Text(f"  {note}", style="dim") for note in _noted(view.notes)]
     parts += [Text(""), *_hints(_deeper(view, short))]
     return Group(*parts)
+
+
+def _shown_task(task: str) -> str:
+    """The task, or the beginning of a very long one."""
+    more = len(task) - MAX_TASK
+    return task if more <= 0 else f"{task[:MAX_TASK]} …\n\n({more:,} more characters; --json has them)"
 
 
 def _noted(notes: tuple[tuple[str, str], ...]) -> tuple[str, ...]:

@@ -20,6 +20,8 @@ TEST_FILE = re.compile(r"(?<![^\s(])[\w./@+-]+\.\w+::(?:\w+::)*")
 """What precedes the name of a test: its file, and its classes."""
 MORE = re.compile(r" and (\d+) more\Z")
 MAX_NAMES = 3
+MAX_LINE = 200
+"""Characters of a text that stands for the whole."""
 PROSE = re.compile(r"[\w\"'(`]")
 WRAPPED = 50
 """Columns from which on a line may have been wrapped."""
@@ -94,8 +96,9 @@ def age(timestamp: str, now: str) -> str:
 
 
 def first_line(text: str) -> str:
-    """The first line that is not blank; "" if there is none."""
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+    """The first line that is not blank, or the beginning of a very long one; "" if there is none."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 2].rstrip()} …"
 
 
 def unwrapped(text: str) -> list[str]:
