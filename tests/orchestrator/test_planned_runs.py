@@ -124,6 +124,24 @@ def test_a_part_that_is_planned_again_has_a_context_of_its_own(till: MemoryTill)
     assert "part_plan:p1:replan_1" in planned_again(told)
 
 
+def test_a_part_that_names_the_wrong_file_is_planned_again_with_what_the_task_is_about(
+    till: MemoryTill,
+) -> None:
+    def elsewhere(_: ChatCall, right: str) -> str:
+        plan = json.loads(right)
+        return json.dumps({**plan, "parts": [{**plan["parts"][0], "files": ["till/receipt.py"]}]})
+
+    told = till.solve_scripted(
+        {META_PLAN.title: [elsewhere], PART_PLAN.title: [WRONG], IMPLEMENT.title: ["I cannot."] * 6}
+    )
+    second = told.recorded.calls_of("part_plan")[-1]
+    assert ":replan_1" in second.site.pass_id
+    assert "def receipt(" in second.request.prompt
+    assert second.request.prompt.count("def split(") == 1
+    assert told.ending == ("complete", "")
+    assert till.replay().ending == ("complete", "")
+
+
 def press(_: ChatCall, __: str) -> str:
     """Ctrl-C while the model writes."""
     raise KeyboardInterrupt

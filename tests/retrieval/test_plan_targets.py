@@ -24,6 +24,7 @@ def target(
     *symbols: str,
     changed: Collection[tuple[str, str]] = (),
     frames: tuple[StackFrame, ...] = (),
+    named: tuple[str, ...] = (),
 ) -> Target:
     row = world.source().file(path)
     assert row is not None
@@ -34,7 +35,7 @@ def target(
         candidates=(entry,),
         files=(entry,),
     )
-    files = files_in_scope(context, world.source(), TaskQuery(frames=frames))
+    files = files_in_scope(context, world.source(), TaskQuery(frames=frames, named=named))
     return target_of(files.pieces, files.hints, changed)
 
 
@@ -66,6 +67,16 @@ def test_what_was_judged_to_be_changed_when_the_task_was_planned_is_chosen(make:
     world = make({"big.py": large_module(3)})
     assert names(target(world, "big.py", changed=changed)) == ["task_1"]
     assert names(target(world, "big.py", "task_2", changed=changed)) == ["task_2", "task_1"]
+
+
+def test_what_the_task_names_is_chosen_beside_what_was_judged_before(make: Make) -> None:
+    """A planner that chose the wrong definition is shown the right one when it plans again."""
+    world, changed = make({"big.py": large_module(3)}), {("big.py", "task_1")}
+    assert names(target(world, "big.py", changed=changed, named=("task_2",))) == ["task_1", "task_2"]
+    assert names(target(world, "big.py", "task_0", changed=changed, named=("task_2",))) == [
+        "task_0",
+        "task_1",
+    ]
 
 
 def test_a_stack_frame_counts_where_the_plan_names_no_symbol(make: Make) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.context import ContextPackage, ContextRequest
+from clean_room_agent.artifacts.context import ContextItem, ContextPackage, ContextRequest
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.names import ID_LENGTH, meta_plan_pass, part_plan_pass, relative_pass
 from clean_room_agent.artifacts.outcomes import EventKind, PassType
@@ -155,6 +155,8 @@ def _plan_part(
     if shared is None:
         notice(PassProgress(doing=LOOKING))
     package = shared or run.context.retrieve(request)
+    if failed is not None:
+        package = _with_first_finds(run, package)
     notice(PassProgress(doing="dividing it into steps"))
     planned = make_part_plan(
         run.models,
@@ -235,6 +237,30 @@ def _shared_package(run: Run, meta: MetaPlan, request: ContextRequest) -> Contex
         return None
     run.recorder.event(request.pass_id, EventKind.CONTEXT_OF, relative_pass(first))
     return replace(package, pass_id=request.pass_id)
+
+
+def _with_first_finds(run: Run, package: ContextPackage) -> ContextPackage:
+    """The package with what was found to be changed for the whole task, since the part may name the wrong files: the primary
+    items of the meta-plan's context that it lacks and that are unchanged, to be left out first.
+    """
+    first = run.journal.newest(meta_plan_pass(run.task.task_id), CONTEXT, ContextPackage)
+    finds = first.primary() if first is not None else ()
+    paths = tuple({item.path: None for item in finds})
+    (then, _), (now, _) = (
+        run.commits.tree(commit).texts(paths) for commit in (run.commits.base, run.commits.head)
+    )
+    more = tuple(
+        replace(item, detail="supporting", adjoins=False)
+        for item in finds
+        if now.get(item.path) == then.get(item.path) and not any(_covers(one, item) for one in package.items)
+    )
+    return replace(package, items=(*package.items, *more))
+
+
+def _covers(one: ContextItem, other: ContextItem) -> bool:
+    """Whether the item shows all lines of the other."""
+    inside = one.start_line <= other.start_line and other.end_line <= one.end_line
+    return one.path == other.path and inside and one.detail in {"primary", "supporting"}
 
 
 def serves_part(

@@ -68,12 +68,12 @@ def target_of(
         elif not hints.planned and holds_frame(scored.entry.path, scored.piece, hints.frames):
             chosen.setdefault(scored.piece.start_line, (scored, "in a stack trace"))
     uncertain: tuple[ScoredPiece, ...] = ()
-    if not chosen:
-        chosen = {
-            scored.piece.start_line: (scored, "named by the task")
-            for scored in pieces
-            if is_named_outright(scored.piece, hints)
-        }
+    undecided = not chosen
+    if undecided or not hints.planned:  # a planner may be wrong about what it judged before
+        for scored in pieces:
+            if is_named_outright(scored.piece, hints):
+                chosen.setdefault(scored.piece.start_line, (scored, "named by the task"))
+    if undecided:
         uncertain = tuple(scored for scored in pieces if scored.piece.kind not in {"imports", "comment"})
     return Target(pieces=tuple(pieces), chosen=tuple(chosen.values()), uncertain=uncertain)
 
