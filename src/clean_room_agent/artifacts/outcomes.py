@@ -200,6 +200,8 @@ class EventKind(StrEnum):
     """What shows that the task is done, and what was considered for it; as JSON."""
     UNSTABLE_TESTS = "unstable_tests"
     """Flaky tests."""
+    FORMATTED = "formatted"
+    """What `[testing] format_command` changed, or why nothing; in one line."""
     TESTS_TOUCHED = "tests_touched"
     """The files that decide whether tests pass and that the result changes, and the tests that no longer run; as JSON.
     """

@@ -227,6 +227,12 @@ class TestingConfig(ConfigSlice, frozen=True, kw_only=True):
     ] = None
     lint_command: Annotated[NonEmpty | None, Meta(description="for information only")] = None
     type_check_command: Annotated[NonEmpty | None, Meta(description="for information only")] = None
+    format_command: Annotated[
+        NonEmpty | None,
+        Meta(
+            description="formats the files that a result changes, named after it; its change is a commit of its own"
+        ),
+    ] = None
     timeout: Annotated[
         float, Meta(gt=0, description="seconds for each of these commands; after that it is killed")
     ] = 120.0

@@ -289,7 +289,12 @@ def _judge(run: Run, baseline: TestRun, given: PlanGiven) -> _Judged:
     """
     commits, runner, goals = run.commits, run.tests, run.progress.goals
     baseline, before = runner.names.of(baseline), _before(run)
-    final = runner.names.of(_final_tests(run, baseline))
+    final = _final_tests(run, baseline)
+    if runner.config.format_command is not None:
+        from clean_room_agent.orchestrator.formatting import format_result
+
+        final = format_result(run, final, before)
+    final = runner.names.of(final)
     changed = commits.changed(before, commits.head)
     touched = touched_files(
         commits.tree(before),

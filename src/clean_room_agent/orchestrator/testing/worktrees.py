@@ -177,6 +177,7 @@ def _sandbox(
         testing.step_test_command,
         testing.lint_command,
         testing.type_check_command,
+        testing.format_command,
     )
     inside = test_environment(environment, top, top, report)
     read = [
