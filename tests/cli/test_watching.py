@@ -57,6 +57,9 @@ def test_a_terminal_shows_what_is_asked_and_how_it_comes(till: Project) -> None:
         line for line in shown.splitlines() if line.lstrip().startswith("call ") and "implement" in line
     )
     assert call.startswith("      call "), call
+    lines = [line.strip() for line in shown.splitlines()]
+    for line in ("candidate 1 of impl:p1:s1:", "+++ b/till/money.py", "-    return [share] * people"):
+        assert line in lines
     assert all(len(line) <= COLUMNS for line in shown.splitlines() if line.startswith("  "))
 
 

@@ -118,7 +118,7 @@ verbose_option = click.option(
     "-v",
     "--verbose",
     count=True,
-    help="-v: a line for each model call; -vv: also one for what enters each prompt.",
+    help="-v: a line for each model call, and the change that each answer makes; -vv: also one for what enters each prompt.",
 )
 task_argument = click.argument("task", required=False)
 run_argument = click.argument("run", type=RUN, metavar="[RUN]", default=NEWEST_RUN)

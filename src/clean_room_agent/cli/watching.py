@@ -3,18 +3,19 @@
 import contextlib
 import errno
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from clean_room_agent.artifacts.model_calls import CallFinished, CallUnreadable
-from clean_room_agent.artifacts.names import item_name, model_name
+from clean_room_agent.artifacts.names import item_name, model_name, relative_pass
 from clean_room_agent.cli import output
 from clean_room_agent.cli.output import current_display
 from clean_room_agent.cli.safe_console import RedactedView, SanitizedView, progress_console
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.passes import DecisionRow, list_decisions
 from clean_room_agent.llm.probes import PROBE_NAME
-from clean_room_agent.orchestrator.events import Event, Observer, PassFinished
+from clean_room_agent.orchestrator.events import CandidateDrawn, Event, Observer, PassFinished
 from clean_room_agent.report.live import Broadcast, EventStream, TerminalView
 from clean_room_agent.workspace import Workspace
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 INDENT = "      "
+DIM = "dim"
+DIFF_STYLES = {"+": "green", "-": "red"}
+MAX_DIFF_LINES = 40
 
 
 @contextlib.contextmanager
@@ -36,7 +40,7 @@ def watching(
     display = current_display()
     observers: list[Observer] = [SanitizedView(view, display)]
     if verbose and workspace is not None:
-        observers.append(VerboseView(workspace.raw, lambda line: _write_aside(console, line), level=verbose))
+        observers.append(VerboseView(workspace.raw, partial(_write_aside, console), level=verbose))
     if events is not None:
         observers.append(RedactedView(EventStream(EventsWriter(events)), display))
     try:
@@ -46,13 +50,14 @@ def watching(
 
 
 class VerboseView:
-    """Prints what `-v` and `-vv` add: a line for each model call as it ends, and from level 2 on one for each
-    candidate that a pass included.
+    """Prints what `-v` and `-vv` add: a line for each model call as it ends, the change that an answer makes, and from level 2
+    on a line for each candidate that a pass included.
 
     Candidates that were left out are many; they are in the record, and `cra show` prints them.
     """
 
-    def __init__(self, raw: Path, write: Callable[[str], None], *, level: int) -> None:
+    def __init__(self, raw: Path, write: Callable[[str, str], None], *, level: int) -> None:
+        """`write` gets each line and its style."""
         self._raw = raw
         self._write = write
         self._level = level
@@ -62,10 +67,14 @@ class VerboseView:
         """Print a line on `event`, if it has one."""
         match event:
             case CallFinished():
-                self._write(INDENT + call_line(event))
+                self._write(INDENT + call_line(event), DIM)
             case CallUnreadable():
                 first_line = event.fault.strip().partition("\n")[0]
-                self._write(f"{INDENT}call {event.call_id} could not be read: {first_line}")
+                self._write(f"{INDENT}call {event.call_id} could not be read: {first_line}", DIM)
+            case CandidateDrawn():
+                self._write(f"{INDENT}candidate {event.number} of {relative_pass(event.pass_id)}:", DIM)
+                for line, style in diff_lines(event.diff):
+                    self._write(INDENT + line, style)
             case PassFinished() if self._level > 1:
                 self._write_decisions(event.pass_id)
 
@@ -76,7 +85,15 @@ class VerboseView:
         for row in rows:
             self._last_decision = row.id
             if row.included:
-                self._write(INDENT + decision_line(row))
+                self._write(INDENT + decision_line(row), DIM)
+
+
+def diff_lines(diff: str) -> list[tuple[str, str]]:
+    """The lines of a diff that say what changes, each with its style; of a long diff, the beginning."""
+    lines = [line for line in diff.splitlines() if not line.startswith(("diff ", "index ", "--- "))]
+    more = len(lines) - MAX_DIFF_LINES
+    told = [(line, DIFF_STYLES.get(line[:1], DIM)) for line in lines[:MAX_DIFF_LINES]]
+    return [*told, (f"… {more} more lines", DIM)] if more > 0 else told
 
 
 def decision_line(row: DecisionRow) -> str:
@@ -97,11 +114,11 @@ def call_line(call: CallFinished) -> str:
     return f"call {call.call_id} {about}: {model_name(call.model)}, {tokens}, {call.seconds:.1f} s{ending}"
 
 
-def _write_aside(console: "Console", line: str) -> None:
+def _write_aside(console: "Console", line: str, style: str) -> None:
     """Print the line above the moving line, which only its own console can do."""
     from rich.text import Text
 
-    console.print(Text(output.safe(line), style="dim"), highlight=False, soft_wrap=True)
+    console.print(Text(output.safe(line), style=style), highlight=False, soft_wrap=True)
 
 
 class EventsWriter:

@@ -82,6 +82,16 @@ class PassProgress(Struct, frozen=True, kw_only=True):
     doing: str
 
 
+class CandidateDrawn(Struct, frozen=True, kw_only=True):
+    """An answer's change, before it is tested."""
+
+    pass_id: str
+    number: int
+    """Of the attempt or the candidate, from 1."""
+    diff: str
+    """Not empty."""
+
+
 class PassFinished(Struct, frozen=True, kw_only=True):
     """A pass ended."""
 
@@ -112,6 +122,7 @@ Event = (
     | IndexProgress
     | PassStarted
     | PassProgress
+    | CandidateDrawn
     | PassFinished
     | RunFinished
     | CallEvent

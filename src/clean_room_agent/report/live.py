@@ -123,6 +123,7 @@ class LiveLine:
                 | ServerAwaited()
                 | events.RunStarted()
                 | events.Note()
+                | events.CandidateDrawn()
                 | events.RunFinished()
             ):
                 pass

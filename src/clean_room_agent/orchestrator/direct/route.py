@@ -22,7 +22,7 @@ from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.direct.candidates import Candidate, choose, likeliest_first
 from clean_room_agent.orchestrator.direct.examples import HeldExamples, broken_example
 from clean_room_agent.orchestrator.direct.goal_results import run_goals
-from clean_room_agent.orchestrator.events import PassProgress
+from clean_room_agent.orchestrator.events import CandidateDrawn, PassProgress
 from clean_room_agent.orchestrator.full_tests import settle_names, unstable_tests, validation_of
 from clean_room_agent.orchestrator.journal import Entry, Pass
 from clean_room_agent.orchestrator.run import Run, StepDone
@@ -262,6 +262,7 @@ class _Route:
         message = f"{self._run.task.description.strip()}\n\nCra-Task: {self._run.task.task_id}\nCra-Step: {self._pass_id}\n"
         commit = self._run.commits.commit(changes, message, parent=base)
         diff = self._run.commits.diff(self._run.commits.head, commit)
+        self._run.recorder.observer.notice(CandidateDrawn(pass_id=self._pass_id, number=number, diff=diff))
         return replace(one, text=text, commit=commit, diff=diff)
 
     def _judged(self, placed: list[Candidate]) -> list[Candidate]:

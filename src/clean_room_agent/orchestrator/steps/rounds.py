@@ -22,7 +22,7 @@ from clean_room_agent.execute.implement import (
 )
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.commits import NO_SCAFFOLD, SCAFFOLD_ENTRY, Scaffold
-from clean_room_agent.orchestrator.events import PassProgress
+from clean_room_agent.orchestrator.events import CandidateDrawn, PassProgress
 from clean_room_agent.orchestrator.journal import Entry, Pass
 from clean_room_agent.orchestrator.run import Run, fits
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
@@ -308,7 +308,11 @@ def _place(
     answers = [drawn(0)] if len(ids) == 1 else at_a_time(drawn, len(ids))
     placed: list[Attempt] = []
     for pass_id, answer in zip(ids, answers, strict=True):
-        placed.append(place(run, job, package, answer, pass_id=pass_id, earlier=[*history.attempts, *placed]))
+        one = place(run, job, package, answer, pass_id=pass_id, earlier=[*history.attempts, *placed])
+        placed.append(one)
+        if one.change.diff:
+            number = count + len(placed)
+            run.recorder.observer.notice(CandidateDrawn(pass_id=pass_id, number=number, diff=one.change.diff))
     return placed
 
 
