@@ -4,6 +4,8 @@ from pathlib import Path
 
 from testing.runs.solving import MENDED_MONEY, TILL, make_project
 
+from clean_room_agent.execute.implement import IMPLEMENT
+
 DIRECT = {"route": "auto"}
 
 
@@ -53,4 +55,17 @@ def test_a_candidate_that_breaks_a_documented_example_is_not_accepted(tmp_path: 
     assert told.code == 0, told.err
     shown = till.run_here("show", "@/direct/change")[1]
     assert "the documented example split(1, 1) gives [-1], not [1] as before" in shown
+    assert till.run_here("replay", "@")[0] == 0
+
+
+def test_the_planned_route_is_told_what_was_tried_in_vain(tmp_path: Path) -> None:
+    till = make_project(tmp_path)
+    wrong = "```python\ndef split(cents, people):\n    return [1] * people\n```"
+    spoiled = {"Write one definition anew": [wrong] * 20, IMPLEMENT.title: ["I cannot."]}
+    told = till.solve_scripted(spoiled, solve={**DIRECT, "direct_tokens": 200})
+    assert told.code == 0, told.err
+    line = "Tried before, and not enough:\n- split with return [1] * people: 3"
+    prompts = [call.request.prompt for call in told.recorded.calls_of("implement")]
+    assert len(prompts) > 1
+    assert all(line in prompt for prompt in prompts)
     assert till.run_here("replay", "@")[0] == 0

@@ -208,6 +208,14 @@ class Stop(Struct, kw_only=True):
     """Why a plan could not be made."""
 
 
+class Tried(Struct, frozen=True, kw_only=True):
+    """A change that the direct route tried in vain."""
+
+    path: str
+    words: str
+    """The change, and what the tests gave with it, in a line."""
+
+
 class Progress(Struct, kw_only=True):
     """The state of the run; besides the head of its commits, the only thing here that changes."""
 
@@ -221,6 +229,8 @@ class Progress(Struct, kw_only=True):
     stop: Stop = field(default_factory=Stop)
     goals: Goals = field(default_factory=Goals)
     """The tests that were red at the base and show that the task is done once they are green."""
+    tried: tuple[Tried, ...] = ()
+    """What the direct route tried in vain, best first."""
     trace: Trace = NO_TRACE
     """What the tests of the snapshot depended on."""
     asked: frozenset[str] = frozenset()

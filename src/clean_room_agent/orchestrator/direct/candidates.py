@@ -1,12 +1,19 @@
 """Candidates of the direct route: what was answered for a place, and what the tests said; which of several counts."""
 
+import re
 from collections.abc import Sequence
 
 from msgspec import Struct
 
 from clean_room_agent.orchestrator.direct.goal_results import GoalRun
+from clean_room_agent.orchestrator.run import Tried
 from clean_room_agent.orchestrator.steps.attempt import Judgment
 from clean_room_agent.orchestrator.steps.checked_attempt import normalised_diff
+
+MOST_TRIED = 3
+"""Changes of which the planned route is told."""
+MOST_CHARACTERS = 160
+"""Of such a change, and of its result."""
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
@@ -65,6 +72,25 @@ def choose(candidates: Sequence[Candidate]) -> Candidate | None:
     return likeliest_first([one for one, diff in zip(held, diffs, strict=True) if diffs.count(diff) == most])[
         0
     ]
+
+
+def in_vain(candidates: Sequence[Candidate]) -> tuple[Tried, ...]:
+    """The changes that were tried, a line each: those with most green goal tests first, and one for each result."""
+    tested = [one for one in likeliest_first(candidates) if one.goals is not None]
+    found: dict[str, Tried] = {}
+    for one in sorted(tested, key=lambda one: -len(one.goals.green) if one.goals else 0):
+        gave = "; ".join(what for _, what in one.goals.said) if one.goals else ""
+        result = one.judgment.verdict.reason if one.judgment else gave
+        lines = [line[1:].strip() for line in one.diff.splitlines() if re.match(r"\+(?!\+\+ )", line)]
+        words = f"{one.symbol} with {cut(' / '.join(lines))}: {cut(result)}"
+        found.setdefault(result, Tried(path=one.path, words=words))
+    return tuple(found.values())[:MOST_TRIED]
+
+
+def cut(text: str) -> str:
+    """The text in one line of a bounded length."""
+    line = " ".join(text.split())
+    return line if len(line) <= MOST_CHARACTERS else f"{line[: MOST_CHARACTERS - 1]}…"
 
 
 def _likelihood(one: Candidate) -> float:

@@ -19,13 +19,13 @@ from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.db.raw.passes import AttemptRow, ValidationRow
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.orchestrator.commits import Tree
-from clean_room_agent.orchestrator.direct.candidates import Candidate, choose, likeliest_first
+from clean_room_agent.orchestrator.direct.candidates import Candidate, choose, in_vain, likeliest_first
 from clean_room_agent.orchestrator.direct.examples import HeldExamples, broken_example
 from clean_room_agent.orchestrator.direct.goal_results import run_goals
 from clean_room_agent.orchestrator.events import CandidateDrawn, PassProgress
 from clean_room_agent.orchestrator.full_tests import settle_names, unstable_tests, validation_of
 from clean_room_agent.orchestrator.journal import Entry, Pass
-from clean_room_agent.orchestrator.run import Run, StepDone
+from clean_room_agent.orchestrator.run import Run, StepDone, Tried
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
 from clean_room_agent.orchestrator.steps.attempt import Judgment
 from clean_room_agent.orchestrator.testing.gate import judge_step
@@ -116,6 +116,7 @@ def try_direct(run: Run, direct: Direct, rounds: Rounds) -> bool:
     with run.journal.interrupts.shield():
         current.close(PassEnd(success=known.tests is not None, detail=known.detail, diff=known.diff or None))
         if known.tests is None:
+            run.progress.tried = known.tried
             return False
         _accept(run, known)
     return True
@@ -131,6 +132,8 @@ class Ended(Struct, frozen=True, kw_only=True):
     diff: str = ""
     path: str = ""
     symbol: str = ""
+    tried: tuple[Tried, ...] = ()
+    """If none holds: what was tried."""
 
 
 def _accept(run: Run, ended: Ended) -> None:
@@ -172,7 +175,7 @@ class _Route:
             best = self._round(number, questions)
             if best is not None:
                 return self._won(best)
-        return Ended(detail=self._lost())
+        return Ended(detail=self._lost(), tried=in_vain(self._candidates))
 
     def _cost(self) -> float:
         """Of all answers so far."""

@@ -34,6 +34,7 @@ from clean_room_agent.orchestrator.task_evidence import task_evidence
 from clean_room_agent.orchestrator.testing.gate import StepVerdict
 from clean_room_agent.orchestrator.testing.results import TestRun
 
+TRIED = "Tried before, and not enough:"
 VARIED_TEMPERATURE = 0.7
 VARIED_TOP_K = 40
 VARIED_TOP_P = 0.95
@@ -219,12 +220,16 @@ def instruction_for(run: Run, job: StepJob) -> StepInstruction:
     attempts.
     """
     evidence = task_evidence(run, run.progress.accepted)
+    paths = {target.path for target in job.step.target_files}
+    tried = [f"- {one.words}" for one in run.progress.tried if one.path in paths]
     return StepInstruction(
         task=run.task.words,
         part=job.part.description,
         step=job.step,
         constraints=job.constraints,
-        evidence=describe_evidence(evidence, bound=evidence_space(run)),
+        evidence="\n".join(
+            (describe_evidence(evidence, bound=evidence_space(run)), *((TRIED, *tried) if tried else ()))
+        ),
     )
 
 
