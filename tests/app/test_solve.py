@@ -9,7 +9,7 @@ from testing.repositories import git, make_repository
 from testing.runs.memory_run import TASK_ID, MemoryProject, memory_project
 
 from clean_room_agent.app.settings import Settings
-from clean_room_agent.app.solve import _Fullest, exit_code, note_resumption, plan_given, read_text
+from clean_room_agent.app.solve import _Fullest, exit_code, note_resumption, plan_given
 from clean_room_agent.artifacts.goals import TRUST, GoalOutcome, GoalSource
 from clean_room_agent.artifacts.outcomes import PassType, RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan
@@ -117,11 +117,6 @@ def test_a_plan_for_a_path_where_no_file_can_be_is_refused_at_once(workspace: Wo
 def test_two_plans_exclude_one_another(workspace: Workspace) -> None:
     with pytest.raises(UsageError, match="exclude each other"):
         plan_given(workspace, Path("a"), Path("b"))
-
-
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot read"):
-        read_text(tmp_path / "missing.json")
 
 
 def test_a_resumed_run_has_what_the_record_has_and_tells_what_changed(project: MemoryProject) -> None:

@@ -23,7 +23,6 @@ OWN_NAMES = {
     "app/tests_check.py": "opens worktrees, no file",
     "orchestrator/setup.py": "opens worktrees, no file",
     "training/edit_steps.py": "opens worktrees, no file",
-    "app/replay.py": "a recording that the user names",
     "cli/plan_editing.py": "the text that it gave the editor",
     "cli/report.py": "opens a browser, no file",
     "app/discovery.py": "opens a way to a server, no file",

@@ -14,6 +14,7 @@ from clean_room_agent.artifacts.names import (
     attempt_of,
     attempts_up_to,
     call_place,
+    first_line,
     implement_pass,
     is_plan_id,
     item_name,
@@ -185,3 +186,9 @@ def test_a_name_cannot_begin_a_line_of_its_own(name: str) -> None:
 )
 def test_the_number_of_a_row_fits_into_one(text: str, number: int | None) -> None:
     assert row_number(text) == number
+
+
+def test_the_line_that_stands_for_a_text_is_not_endless() -> None:
+    assert first_line("\n  a bill\nof two lines") == "a bill"
+    line = first_line("word " * 1000)
+    assert (len(line) <= 200, line[-2:]) == (True, " …")

@@ -24,10 +24,10 @@ def project(tmp_path: Path, new: str = COMMENT, more: str = "") -> Project:
     return make_project(tmp_path, {**TILL, "fmt.py": FORMATTER.format(new=new, more=more)})
 
 
-def formatted_by(till: Project, **tables: object) -> tuple[str, list[str], dict[str, bytes]]:
+def formatted_by(till: Project) -> tuple[str, list[str], dict[str, bytes]]:
     """The line about it, the subjects of the branch's commits, and the branch's files."""
     command = f"{sys.executable} fmt.py --write"
-    told = till.solve_scripted(testing={"format_command": command}, **tables)
+    told = till.solve_scripted(testing={"format_command": command})
     assert (told.code, told.traces, told.recorded.ending) == (0, {}, ("complete", "")), told.err
     (line,) = [row.detail for row in told.recorded.events if row.kind == "formatted"]
     assert f"note: {line}" in told.err

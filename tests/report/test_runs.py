@@ -1,6 +1,6 @@
 import pytest
 
-from clean_room_agent.report.runs import first_line, short_names, unwrapped
+from clean_room_agent.report.runs import short_names, unwrapped
 
 
 @pytest.mark.parametrize(
@@ -39,9 +39,3 @@ LONG = "A sentence of a paragraph that was broken to fit the page"
 )
 def test_lines_of_a_paragraph_are_joined_and_others_stay(text: str, lines: list[str]) -> None:
     assert unwrapped(text) == lines
-
-
-def test_the_line_that_stands_for_a_text_is_not_endless() -> None:
-    assert first_line("\n  a bill\nof two lines") == "a bill"
-    line = first_line("word " * 1000)
-    assert (len(line) <= 200, line[-2:]) == (True, " …")

@@ -28,6 +28,8 @@ RETRY = ":retry_"
 SEPARATOR = " :: "
 LINES = r" \(lines (\d+)-(\d+)\)"
 REMARKS = r"(?: \((?:lines \d+-\d+|about \d+ tokens)\))+\Z"
+MAX_LINE = 200
+"""Characters of a line that stands for a whole text."""
 UNQUOTED = "[\x00-\x1f\x7f-\x9f\u2028\u2029]"
 
 
@@ -46,6 +48,12 @@ class CallReference(Struct, frozen=True, kw_only=True):
     call_id: int
     line: int | None = None
     """1-based."""
+
+
+def first_line(text: str) -> str:
+    """The first line that is not blank, or the beginning of a very long one; "" if there is none."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 2].rstrip()} …"
 
 
 def new_task_id() -> str:

@@ -58,7 +58,7 @@ class OutputPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path, whose folder can be written; that of a new folder may be new itself."""
-        place: Path = super().convert(value, param, ctx)
+        place = Path(os.fsdecode(super().convert(value, param, ctx)))
         above = place.absolute().parent
         while self.dir_okay and not os.path.lexists(above):
             above = above.parent

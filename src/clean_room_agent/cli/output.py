@@ -70,6 +70,12 @@ def elsewhere(workspace: "Workspace") -> str:
     return "" if here == workspace.repo else shlex.quote(str(workspace.repo))
 
 
+def repo_flag(workspace: "Workspace") -> str:
+    """` --repo PATH` for a printed command, if the current folder is not in the repository; else ""."""
+    place = elsewhere(workspace)
+    return f" --repo {place}" if place else ""
+
+
 def ring(what: str) -> None:
     """Ring the terminal's bell and send a desktop notification (OSC 9) that `what` has ended; never to a file."""
     if sys.stderr.isatty():

@@ -22,11 +22,10 @@ from clean_room_agent.artifacts.model_calls import (
     CallUnreadable,
     ServerAwaited,
 )
-from clean_room_agent.artifacts.names import model_name
+from clean_room_agent.artifacts.names import first_line, model_name
 from clean_room_agent.git.generated import generated_words
 from clean_room_agent.json_values import to_plain
 from clean_room_agent.orchestrator import events
-from clean_room_agent.report.runs import first_line
 
 BETWEEN = " · "
 SURE_AFTER = 2.0

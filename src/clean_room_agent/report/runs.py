@@ -7,7 +7,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from clean_room_agent.artifacts.names import short_id
+from clean_room_agent.artifacts.names import first_line, short_id
 from clean_room_agent.db.raw.runs import RunOverview
 from clean_room_agent.db.rows import moment
 from clean_room_agent.report.byte_sizes import size_text
@@ -20,8 +20,6 @@ TEST_FILE = re.compile(r"(?<![^\s(])[\w./@+-]+\.\w+::(?:\w+::)*")
 """What precedes the name of a test: its file, and its classes."""
 MORE = re.compile(r" and (\d+) more\Z")
 MAX_NAMES = 3
-MAX_LINE = 200
-"""Characters of a text that stands for the whole."""
 PROSE = re.compile(r"[\w\"'(`]")
 WRAPPED = 50
 """Columns from which on a line may have been wrapped."""
@@ -93,12 +91,6 @@ def age(timestamp: str, now: str) -> str:
             return f"{left} {unit}"
         left //= size
     return f"{left} y"
-
-
-def first_line(text: str) -> str:
-    """The first line that is not blank, or the beginning of a very long one; "" if there is none."""
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 2].rstrip()} …"
 
 
 def unwrapped(text: str) -> list[str]:

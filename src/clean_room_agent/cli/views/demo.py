@@ -48,8 +48,7 @@ def tour(workspace: Workspace, settings: Settings, task: str, *, live: bool) -> 
         )
     answers_console().print(render(done, output.elsewhere(workspace)), highlight=False, soft_wrap=True)
     run = short_id(done.result.task_id)
-    place = output.elsewhere(workspace)
-    there = f" --repo {place}" if place else ""
+    there = output.repo_flag(workspace)
     output.answer(f"\nAsk it why:      cra show {run}{there} --why tally/money.py")
     output.answer(f"See all of it:   cra report {run}{there} --open")
     output.answer(f"Run it again:    cra replay {run}{there}      (from its record: the same bytes)")

@@ -7,10 +7,10 @@ from clean_room_agent.app.pruning import (
     KINDS,
     Plan,
 )
-from clean_room_agent.artifacts.names import short_id
+from clean_room_agent.artifacts.names import first_line, short_id
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.report.byte_sizes import size_text
-from clean_room_agent.report.runs import COLOURS, age, first_line
+from clean_room_agent.report.runs import COLOURS, age
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
