@@ -22,7 +22,9 @@ FOLDER = ".clean_room"
 LOCK_TIMEOUT = 10.0
 LOCK_POLL = 0.001
 PID_WIDTH = 20
-CACHE_HINT = "worktrees are in your cache folder: let XDG_CACHE_HOME name one that can be written"
+CACHE_HINT = (
+    "worktrees are made there: let XDG_CACHE_HOME, or [worktree] root, name a folder that can be written"
+)
 KEY_BYTES = 32
 TASK_ID = r"[A-Za-z0-9_-]{1,64}"
 
@@ -217,6 +219,8 @@ def require_writable(folder: Path, *, hint: str = "") -> None:
     Raises:
         UsageError: they cannot.
     """
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is not a folder", hint=hint or "move it away")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise UsageError(
             f"{folder} cannot be written",

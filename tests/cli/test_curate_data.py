@@ -127,7 +127,7 @@ def test_repaired_answers_become_pairs(shop: Project) -> None:
     [
         ((), "--plan ID|FILE"),
         (("--plan", "77"), "no training plan 77"),
-        (("--plan", "no-such.json"), "is not a training plan"),
+        (("--plan", "no-such.json"), "cannot read no-such.json"),
         (("--target", "scope_judgment", "--stages", "scope"), "unknown stage 'scope'"),
     ],
 )

@@ -52,16 +52,17 @@ def test_json_answers_with_one_object_whatever_the_end(till: Project) -> None:
     assert (said["branch"], told.branches) == ("", ())
 
 
-def test_a_worktree_that_cannot_be_made_is_an_error_in_gits_own_words(till: Project, tmp_path: Path) -> None:
+def test_a_place_for_worktrees_that_is_no_folder_is_named_before_anything_is_asked(
+    till: Project, tmp_path: Path
+) -> None:
     blocked = tmp_path / "a file"
     blocked.write_text("")
     with serving(till) as server:
         told = till.solve(server, worktree={"root": str(blocked)})
         assert server.requests == []
-    assert (told.code, told.traces, told.branches, told.sessions) == (1, {}, (), ())
-    assert f"error: cannot create a worktree at {blocked}" in told.err
-    assert "-> check the folder and the space that is left there" in told.err
-    assert told.recorded.ending[0] == "failed"
+    assert (told.code, told.traces, told.branches, told.sessions) == (2, {}, (), ())
+    assert f"error: {blocked} is not a folder" in told.err
+    assert "[worktree] root" in told.err
 
 
 def test_a_record_that_is_no_database_is_refused_and_left_alone(till: Project) -> None:
