@@ -14,6 +14,7 @@ from clean_room_agent.artifacts.names import (
     attempt_of,
     attempts_up_to,
     call_place,
+    counted,
     first_line,
     implement_pass,
     is_plan_id,
@@ -192,3 +193,13 @@ def test_the_line_that_stands_for_a_text_is_not_endless() -> None:
     assert first_line("\n  a bill\nof two lines") == "a bill"
     line = first_line("word " * 1000)
     assert (len(line) <= 200, line[-2:]) == (True, " …")
+
+
+def test_one_thing_is_singular() -> None:
+    assert [counted(number, "piece") for number in (0, 1, 2, 1000)] == [
+        "0 pieces",
+        "1 piece",
+        "2 pieces",
+        "1,000 pieces",
+    ]
+    assert [counted(number, "run is", "runs are") for number in (1, 2)] == ["1 run is", "2 runs are"]

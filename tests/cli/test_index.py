@@ -39,7 +39,7 @@ NEEDED_ONLY_TO_READ = {
 def test_it_needs_no_configuration_and_says_what_it_did(till: Project) -> None:
     told = till.cra("index")
     assert told.code == 0
-    assert re.fullmatch(r"5 files, 5 changed, 0 gone; \d+ symbols, 1 commits; [\d.]+ s\n", told.out)
+    assert re.fullmatch(r"5 files, 5 changed, 0 gone; \d+ symbols, 1 commit; [\d.]+ s\n", told.out)
     assert told.err == ""
     assert told.traces == {}
 

@@ -17,6 +17,7 @@ from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.app.solve import plan_given
 from clean_room_agent.app.wiring import workspace_of
 from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence
+from clean_room_agent.artifacts.names import counted
 from clean_room_agent.errors import CraError, UsageError
 from clean_room_agent.file_contents import read_given, require_text
 from clean_room_agent.orchestrator.task import PlanGiven
@@ -104,7 +105,7 @@ def read_jobs(
             remedy = f" -> {error.hint}" if error.hint else ""
             faults.append(f"line {number}: {error.message}{remedy}")
     if faults:
-        more = f"\n  and {len(faults) - MAX_FAULTS} more lines" if len(faults) > MAX_FAULTS else ""
+        more = f"\n  and {counted(len(faults) - MAX_FAULTS, 'more line')}" if len(faults) > MAX_FAULTS else ""
         raise UsageError(
             f"{path}: nothing was started\n  " + "\n  ".join(faults[:MAX_FAULTS]) + more,
             hint='a line is an object: {"task": "...", "id": "...", "repo": "..."}; see cra batch --help',

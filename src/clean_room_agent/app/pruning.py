@@ -13,7 +13,7 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.listed_runs import as_it_stands
 from clean_room_agent.app.settings import Overrides, load_settings
-from clean_room_agent.artifacts.names import short_id, task_of
+from clean_room_agent.artifacts.names import counted, short_id, task_of
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.pruning import file_bytes, record_bytes
 from clean_room_agent.db.raw.runs import RunOverview, list_overviews
@@ -189,7 +189,7 @@ def _runs(
                 warning="cannot be resumed afterwards" if lost and goes_on else "",
             )
     if running:
-        notes.append(f"{counted(running, 'run')} in progress: kept")
+        notes.append(f"{counted(running, 'run is', 'runs are')} in progress: kept")
     if waiting and LOSING.intersection(choice.of_kinds):
         notes.append(
             f"{counted(waiting, 'run')} can be resumed: kept; --status partial (interrupted, needs_human) selects them"
@@ -332,8 +332,3 @@ def site_of(workspace: Workspace) -> Site:
         worktrees=wiring.worktrees_folder(workspace, settings),
         cache=wiring.cache_folder() / "worktrees",
     )
-
-
-def counted(number: int, noun: str) -> str:
-    """The subject of a sentence: `2 runs are`."""
-    return f"{number} {noun} is" if number == 1 else f"{number} {noun}s are"

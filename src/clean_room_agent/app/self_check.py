@@ -17,7 +17,7 @@ from clean_room_agent.app.model_server import model_on, open_server
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.artifacts.model_calls import CallWatcher, unwatched
-from clean_room_agent.artifacts.names import new_task_id
+from clean_room_agent.artifacts.names import counted, new_task_id
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.errors import CraError, ModelError, TruncatingServer, UsageError
 from clean_room_agent.file_contents import sync_folder
@@ -300,7 +300,7 @@ def _index(workspace: Workspace) -> str:
         overview = KnowledgeBase(conn).get_repo_overview()
     if overview is None:
         return "empty; the first command that needs it fills it"
-    return f"{overview.files} files, indexed {overview.repo.indexed_at[:19]} UTC"
+    return f"{counted(overview.files, 'file')}, indexed {overview.repo.indexed_at[:19]} UTC"
 
 
 def _test_command(settings: Settings, workspace: Workspace) -> str:
@@ -341,7 +341,7 @@ def _models(workspace: Workspace, settings: Settings, watch: CallWatcher) -> Ite
         details = model_on(asked, tag, settings.models)
         told = [f"forwarded to {details.forwards_to}"] if details.forwards_to else []
         told += [f"served with a window of {details.served:,} tokens"] if details.served else []
-        told += [f"trained for {details.context_length:,} tokens"] if details.context_length else []
+        told += [f"trained for {counted(details.context_length, 'token')}"] if details.context_length else []
         return ", ".join([tag, *told])
 
     missing = False

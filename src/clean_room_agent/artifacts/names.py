@@ -182,6 +182,11 @@ def model_name(tag: str) -> str:
     return tag.rpartition("/")[2] if tag.startswith("/") else tag
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """The number with its noun: `1 file`, `2 files`, `1,000 files`; `plural` where an s is not enough."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
 def item_name(path: str, symbol: str | None = None, lines: tuple[int, int] | None = None) -> str:
     """The name of the file at `path`, or of a symbol or another piece of it. If the piece is called by the same lines,
     they are in it once.

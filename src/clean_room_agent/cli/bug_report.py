@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from clean_room_agent.app.bug_report import archive, listing, make_report
-from clean_room_agent.artifacts.names import NEWEST_RUN
+from clean_room_agent.artifacts.names import NEWEST_RUN, counted
 from clean_room_agent.cli import options, output
 from clean_room_agent.errors import UsageError
 from clean_room_agent.file_contents import atomic_write
@@ -65,7 +65,7 @@ def command(run: str, repo: Path, place: Path | None, prompts: bool, as_json: bo
         )
         return 0
     count = (
-        f"{made.secrets_replaced} secret{' was' if made.secrets_replaced == 1 else 's were'} replaced.\n"
+        f"{counted(made.secrets_replaced, 'secret was', 'secrets were')} replaced.\n"
         if made.secrets_replaced
         else ""
     )

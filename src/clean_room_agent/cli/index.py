@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from clean_room_agent.artifacts.names import counted
 from clean_room_agent.cli import options, output
 from clean_room_agent.git.generated import generated_words
 from clean_room_agent.git.repository import PendingListing
@@ -51,8 +52,8 @@ def command(
         _tell("left out", summary.left_out)
         _tell("no symbols in", summary.unparsed)
     output.answer(
-        f"{summary.files_scanned} files, {summary.files_changed} changed, {summary.files_deleted} gone; "
-        f"{summary.symbols} symbols, {summary.commits} commits; {summary.duration_ms / 1000:.2f} s"
+        f"{counted(summary.files_scanned, 'file')}, {summary.files_changed} changed, {summary.files_deleted} gone; "
+        f"{counted(summary.symbols, 'symbol')}, {counted(summary.commits, 'commit')}; {summary.duration_ms / 1000:.2f} s"
     )
     return 0
 

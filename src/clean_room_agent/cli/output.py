@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from clean_room_agent.artifacts.names import counted
 from clean_room_agent.json_values import change_texts, to_shown
 
 if TYPE_CHECKING:
@@ -259,7 +260,7 @@ class Display:
         if "_redactor" not in self.__dict__ or not self._redactor.count:
             return ""
         count = self._redactor.count
-        subject = "1 secret was" if count == 1 else f"{count} secrets were"
+        subject = counted(count, "secret was", "secrets were")
         told = f"{subject} replaced by [secret:...] in what was printed, so it is not exact"
         return f"{told}; --exact prints all" if self.offers_exact else told
 

@@ -9,6 +9,7 @@ import click
 from clean_room_agent.app import wiring
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.app.train_adapter import machine_of, train_adapter
+from clean_room_agent.artifacts.names import counted
 from clean_room_agent.cli import options, output
 
 if TYPE_CHECKING:
@@ -114,6 +115,6 @@ def _show(made: "Trained", *, as_json: bool) -> None:
     output.answer(f"adapter {made.adapter.id}: {made.adapter.model_tag} in {made.folder}")
     loss = "" if made.last_loss is None else f", loss {made.first_loss:.3f} -> {made.last_loss:.3f}"
     output.answer(
-        f"  {made.rows:,} rows, {made.tokens:,} tokens, {made.steps} steps, {made.seconds:.0f} s{loss}"
+        f"  {counted(made.rows, 'row')}, {counted(made.tokens, 'token')}, {counted(made.steps, 'step')}, {made.seconds:.0f} s{loss}"
     )
     output.answer(f"next: cra adapters evaluate {made.adapter.id}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from clean_room_agent.artifacts.model_calls import CallFinished, CallUnreadable
-from clean_room_agent.artifacts.names import item_name, model_name, relative_pass
+from clean_room_agent.artifacts.names import counted, item_name, model_name, relative_pass
 from clean_room_agent.cli import output
 from clean_room_agent.cli.output import current_display
 from clean_room_agent.cli.safe_console import RedactedView, SanitizedView, progress_console
@@ -105,7 +105,7 @@ def decision_line(row: DecisionRow) -> str:
 def call_line(call: CallFinished) -> str:
     """A model call in numbers, and how it ended if it did not stop by itself."""
     about = f"{call.prompt} {call.item}".strip()
-    tokens = f"{call.prompt_tokens:,} + {call.completion_tokens:,} tokens"
+    tokens = f"{call.prompt_tokens:,} + {counted(call.completion_tokens, 'token')}"
     if call.prompt == PROBE_NAME:
         return f"call {call.call_id} {about}: whether a prompt beyond its window is refused"
     if call.recalled:

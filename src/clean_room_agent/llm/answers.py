@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Generic, Literal, Protocol, T
 from msgspec import Struct
 
 from clean_room_agent.artifacts.edits import BLOCKS, CONTENTS
+from clean_room_agent.artifacts.names import counted
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, sourced
 from clean_room_agent.llm.answer_rules import JsonSchema, strict_schema
 
@@ -432,5 +433,5 @@ def quote_lines(text: str, *, limit: int = QUOTED_CHARS) -> str:
         kept.append(f"> {line}")
     left = len(lines) - len(kept)
     if left:
-        kept.append(f"({left} more {'line' if left == 1 else 'lines'} left out)")
+        kept.append(f"({counted(left, 'more line')} left out)")
     return "\n".join(kept)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from clean_room_agent.artifacts.context import ContextPackage, ContextRequest
-from clean_room_agent.artifacts.names import adjustment_pass
+from clean_room_agent.artifacts.names import adjustment_pass, counted
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.plans import Part, PlanAdjustment, PlanStep
 from clean_room_agent.errors import WindowExceeded
@@ -109,6 +109,5 @@ def _changes(plan: PlanAdjustment, before: Sequence[PlanStep]) -> str:
     if plan.changes_made:
         return "; ".join(plan.changes_made)
     same = [step.id for step in before] == [step.id for step in plan.revised_steps]
-    count = len(plan.revised_steps)
-    steps = f"{count} step{'s' if count != 1 else ''} remain{'s' if count == 1 else ''}"
+    steps = counted(len(plan.revised_steps), "step remains", "steps remain")
     return f"{steps}, unchanged" if same else steps

@@ -14,6 +14,7 @@ from clean_room_agent.artifacts.goals import (
     GoalTest,
     NamedDefinition,
 )
+from clean_room_agent.artifacts.names import counted
 from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.errors import UsageError
 from clean_room_agent.execute.goals.confirming import Observation, Wanted
@@ -100,7 +101,11 @@ def _given_tests(baseline: TestRun, names: Sequence[str]) -> list[GoalTest]:
         outcomes = baseline.report.outcomes
         full = [one for one in outcomes if one == name] or [one for one in outcomes if one.endswith(name)]
         if len(full) != 1:
-            known = "no test has that name" if not full else f"{len(full)} tests end like that"
+            known = (
+                "no test has that name"
+                if not full
+                else f"{counted(len(full), 'test ends', 'tests end')} like that"
+            )
             raise UsageError(
                 f"--test {name}: {known}", hint="name it as the test command does: it has to run there"
             )

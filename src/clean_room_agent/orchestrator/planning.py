@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextItem, ContextPackage, ContextRequest
 from clean_room_agent.artifacts.evidence import Evidence
-from clean_room_agent.artifacts.names import ID_LENGTH, meta_plan_pass, part_plan_pass, relative_pass
+from clean_room_agent.artifacts.names import ID_LENGTH, counted, meta_plan_pass, part_plan_pass, relative_pass
 from clean_room_agent.artifacts.outcomes import EventKind, PassType
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
 from clean_room_agent.execute.implement import IMPLEMENT, lines_of_an_answer
@@ -68,7 +68,7 @@ def _end_of_parts(run: Run, package: ContextPackage, planned: Planned[MetaPlan])
         plan = _confined(run, plan)
         names = ", ".join(part.id for part in plan.parts)
         how = how_made(run.limits.orchestrator.planning, planned)
-        detail = f"{len(plan.parts)} part{'s' if len(plan.parts) != 1 else ''}: {names}{how}"
+        detail = f"{counted(len(plan.parts), 'part')}: {names}{how}"
         return PassEnd(success=True, detail=detail, plan=plan.model_dump_json())
     why = f"no valid plan: {'; '.join(planned.faults)}"
     if not run.limits.orchestrator.plan_fallback:
@@ -187,7 +187,7 @@ def _end_of_steps(
     if plan is not None:
         own = _with_own_names(plan, failed)
         how = how_made(run.limits.orchestrator.planning, planned)
-        detail = f"{len(plan.steps)} step{'s' if len(plan.steps) != 1 else ''}{how}"
+        detail = f"{counted(len(plan.steps), 'step')}{how}"
         return PassEnd(success=True, detail=detail, plan=own.model_dump_json())
     why = f"no valid plan: {'; '.join(planned.faults)}"
     if not run.limits.orchestrator.plan_fallback:
@@ -364,7 +364,7 @@ def how_made(route: Route, planned: Planned[Any]) -> str:
     if route == "one-call":
         return ""
     asked = sum(verdict.call_id is not None for verdict in planned.verdicts)
-    return f" (decomposed: {len(planned.verdicts)} decisions, {asked} by the model)"
+    return f" (decomposed: {counted(len(planned.verdicts), 'decision')}, {asked} by the model)"
 
 
 def note_planned(run: Run, pass_id: str, planned: Planned[Any]) -> None:

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from clean_room_agent.artifacts.names import counted
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.db.raw.calls import CallTotals
 from clean_room_agent.db.raw.runs import TimeSpanRow
@@ -106,9 +107,9 @@ class Budget:
         """Which budget is used up; "" while none is."""
         limits, spent, minutes = self._limits, self._meter.read(), self.seconds() / 60
         if spent.calls >= limits.max_calls:
-            return f"{spent.calls} model calls (max_calls = {limits.max_calls})"
+            return f"{counted(spent.calls, 'model call')} (max_calls = {limits.max_calls})"
         if spent.tokens >= limits.max_tokens:
-            return f"{spent.tokens} tokens (max_tokens = {limits.max_tokens})"
+            return f"{counted(spent.tokens, 'token')} (max_tokens = {limits.max_tokens})"
         if minutes >= limits.max_minutes:
             return f"{minutes:.0f} minutes (max_minutes = {limits.max_minutes:g})"
         return ""

@@ -5,7 +5,7 @@ from rich.console import Group
 from rich.text import Text
 
 from clean_room_agent.artifacts.context import Judgment
-from clean_room_agent.artifacts.names import item_name
+from clean_room_agent.artifacts.names import counted, item_name
 from clean_room_agent.db.raw.passes import DecisionRow, PlanDecisionRow
 from clean_room_agent.report.trace import Chosen
 
@@ -44,12 +44,16 @@ def render_verdicts(found: tuple[PassVerdicts, ...]) -> Group:
     for entry in found:
         place = entry.place or "the task"
         if entry.decisions:
-            counted = sum(row.included for row in entry.decisions)
-            head = f"{place}: {len(entry.decisions)} decisions, {counted} of them in"
+            included = sum(row.included for row in entry.decisions)
+            head = f"{place}: {counted(len(entry.decisions), 'decision')}, {included} of them in"
             lines.append(Text(head, style="bold"))
             lines += [line for row in entry.decisions for line in decision_lines(row, indent=2)]
         if entry.plan_decisions:
-            lines.append(Text(f"{place}: {len(entry.plan_decisions)} decisions about its plan", style="bold"))
+            lines.append(
+                Text(
+                    f"{place}: {counted(len(entry.plan_decisions), 'decision')} about its plan", style="bold"
+                )
+            )
             lines += [line for row in entry.plan_decisions for line in plan_decision_lines(row, indent=2)]
     return Group(*(lines or [Text("no decision is recorded here")]))
 

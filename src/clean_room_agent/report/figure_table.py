@@ -32,15 +32,15 @@ class FigureTable(Struct, kw_only=True):
         for _, figures in self.rows:
             for number, figure in enumerate(figures):
                 widths[number] = max(widths[number], cell_len(_text(figure).plain))
-        words = [len(word) for name, figures in self.rows if figures for word in name.plain.split()]
+        words = [width for name, figures in self.rows if figures for width in _word_widths(name)]
         beside = max((len(self.name), *words)) + sum(widths) + PAD * len(widths)
         if beside <= options.max_width:
             yield from self._beside(console, widths, options.max_width - sum(widths) - PAD * len(widths))
         else:
-            yield from self._above(widths)
+            yield from self._above(console, widths, options.max_width)
 
     def _beside(self, console: Console, widths: list[int], widest: int) -> Iterator[Text]:
-        names = [cell_len(name.plain) for name, figures in self.rows if figures]
+        names = [cell_len(line) for name, figures in self.rows if figures for line in name.plain.split("\n")]
         width = min(max((len(self.name), *names)), widest)
         yield Text(self.name.ljust(width), style="dim").append_text(
             _row(self.heads, widths, indent=" " * PAD)
@@ -49,19 +49,40 @@ class FigureTable(Struct, kw_only=True):
             if not figures:
                 yield name
                 continue
-            first, *others = name.wrap(console, width)
-            first.rstrip()
+            first, *others = _wrapped(console, name, width)
             first.pad_right(width - cell_len(first.plain))
             yield first.append_text(_row(figures, widths, indent=" " * PAD))
             yield from others
 
-    def _above(self, widths: list[int]) -> Iterator[Text]:
+    def _above(self, console: Console, widths: list[int], width: int) -> Iterator[Text]:
         yield Text(self.name, style="dim")
         yield _row(self.heads, widths, style="dim")
         for name, figures in self.rows:
-            yield name
+            yield from _wrapped(console, name, width)
             if figures:
                 yield _row(figures, widths)
+
+
+def _word_widths(name: Text) -> Iterator[int]:
+    """How many columns each word of a name needs, with the indent of its line."""
+    for line in name.plain.split("\n"):
+        yield from (_indent(line) + cell_len(word) for word in line.split())
+
+
+def _wrapped(console: Console, name: Text, width: int) -> list[Text]:
+    """The name in lines of at most this width; a line that is continued keeps its indent."""
+    found = []
+    for line in name.split("\n"):
+        indent = _indent(line.plain)
+        for piece in line[indent:].wrap(console, width - indent):
+            piece.rstrip()
+            piece.pad_left(indent)
+            found.append(piece)
+    return found
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _row(figures: tuple[str | Text, ...], widths: list[int], style: str = "", indent: str = INDENT) -> Text:

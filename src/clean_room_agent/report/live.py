@@ -15,14 +15,8 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.status import Status
 from rich.text import Text
 
-from clean_room_agent.artifacts.model_calls import (
-    CallFinished,
-    CallProgress,
-    CallStarted,
-    CallUnreadable,
-    ServerAwaited,
-)
-from clean_room_agent.artifacts.names import first_line, model_name
+from clean_room_agent.artifacts.model_calls import CallFinished, CallProgress, CallStarted, CallUnreadable, ServerAwaited
+from clean_room_agent.artifacts.names import counted, first_line, model_name
 from clean_room_agent.git.generated import generated_words
 from clean_room_agent.json_values import to_plain
 from clean_room_agent.orchestrator import events
@@ -154,7 +148,7 @@ class LiveLine:
             _asked_about(calls),
             (_speed(calls, now),),
             (self._tests,),
-            (f"{self._asked} call{'s' if self._asked != 1 else ''}" if self._asked else "",),
+            (counted(self._asked, "call") if self._asked else "",),
             (f"run {clock(now - self._began)}" if since > self._began else "",),
         )
 
@@ -195,7 +189,7 @@ def _speed(calls: tuple[_Call, ...], now: float) -> str:
     tokens = sum(call.pieces for call in speaking)
     longest = max(now - call.first for call in speaking)
     rate = sum(call.pieces / max(now - call.first, 1e-9) for call in speaking)
-    return f"{tokens:,} tokens" + (f", {rate:.0f}/s" if longest >= SURE_AFTER else "")
+    return counted(tokens, "token") + (f", {rate:.0f}/s" if longest >= SURE_AFTER else "")
 
 
 class TerminalView:
@@ -276,7 +270,9 @@ def permanent_lines(event: events.Event) -> list[Text]:
 
 def start_lines(event: events.RunStarted) -> list[Text]:
     """What was started: task, models with their windows, contents of the snapshot."""
-    models = ", ".join(f"{role} {model_name(tag)} ({window:,} tokens)" for role, tag, window in event.models)
+    models = ", ".join(
+        f"{role} {model_name(tag)} ({counted(window, 'token')})" for role, tag, window in event.models
+    )
     where = f"prompts go to {event.remote} (allow_remote)" if event.remote else "local only"
     lines = [
         Text.assemble(("task ", "bold"), event.task_id[:8], "  ", first_line(event.task)),
@@ -287,8 +283,8 @@ def start_lines(event: events.RunStarted) -> list[Text]:
         more = len(event.uncommitted) - SHOWN_PATHS
         lines.append(
             Text(
-                f"{INDENT}snapshot: {event.base_commit[:10]}, with {len(event.uncommitted)} uncommitted "
-                f"file{'s' if len(event.uncommitted) != 1 else ''} ({shown}{f' and {more} more' if more > 0 else ''})"
+                f"{INDENT}snapshot: {event.base_commit[:10]}, with {counted(len(event.uncommitted), 'uncommitted file')} "
+                f"({shown}{f' and {more} more' if more > 0 else ''})"
             )
         )
     else:
@@ -312,8 +308,8 @@ def tests_line(event: events.TestsFinished) -> Text:
 def pass_line(event: events.PassFinished) -> Text:
     """One line on a finished pass: what it was, its result, and its cost."""
     mark = ("✓ ", "green") if event.success else ("✗ ", "red")
-    fill = f"{event.prompt_tokens:,}/{event.window:,} tokens" if event.window else ""
-    calls = f"{event.calls} call{'s' if event.calls != 1 else ''}"
+    fill = f"{event.prompt_tokens:,}/{counted(event.window, 'token')}" if event.window else ""
+    calls = counted(event.calls, "call")
     cost = ", ".join(part for part in (calls, fill, f"{event.seconds:.1f} s") if part)
     detail = f": {event.detail}" if event.detail else ""
     return Text.assemble(INDENT, mark, event.title, detail, (f"  [{cost}]", "dim"))

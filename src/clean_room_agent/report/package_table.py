@@ -7,7 +7,7 @@ from rich.console import Group
 from rich.text import Text
 
 from clean_room_agent.artifacts.context import ContextItem, ContextPackage
-from clean_room_agent.artifacts.names import item_name
+from clean_room_agent.artifacts.names import counted, item_name
 from clean_room_agent.db.raw.passes import DecisionRow
 
 UNASKED = "no model asked: "
@@ -36,7 +36,9 @@ def as_table(package: ContextPackage, decisions: Sequence[DecisionRow] = (), *, 
     lines: list[Text] = []
     for path in dict.fromkeys(item.path for item in package.items):
         items = [item for item in package.items if item.path == path]
-        lines.append(Text.assemble((path, "bold"), f"  {sum(item.tokens for item in items):,} tokens"))
+        lines.append(
+            Text.assemble((path, "bold"), f"  {counted(sum(item.tokens for item in items), 'token')}")
+        )
         reason = why_file.get(path, "").removeprefix(UNASKED)
         lines.extend(
             Text(line, style="dim")
@@ -49,7 +51,7 @@ def as_table(package: ContextPackage, decisions: Sequence[DecisionRow] = (), *, 
         lines.append(Text("nothing fits the task", style="yellow"))
     lines.extend(
         Text(
-            f"left out: {item_name(gone.path, gone.symbol)} ({gone.tokens:,} tokens): {gone.reason}",
+            f"left out: {item_name(gone.path, gone.symbol)} ({counted(gone.tokens, 'token')}): {gone.reason}",
             style="yellow",
         )
         for gone in package.dropped
@@ -58,7 +60,7 @@ def as_table(package: ContextPackage, decisions: Sequence[DecisionRow] = (), *, 
     available = budget.context_window - budget.reserved_tokens
     lines.append(
         Text(
-            f"\n{len(package.items)} pieces, {budget.used_tokens:,} of {available:,} tokens used\n"
+            f"\n{counted(len(package.items), 'piece')}, {budget.used_tokens:,} of {available:,} tokens used\n"
             f"(window {budget.context_window:,}, {budget.reserved_tokens:,} kept for the task and the answer)"
         )
     )

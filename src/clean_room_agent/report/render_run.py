@@ -6,14 +6,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from clean_room_agent.artifacts.names import model_name, short_id
+from clean_room_agent.artifacts.names import counted, model_name, short_id
 from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.report.budget import CallLine
 from clean_room_agent.report.run_view import (
     PassLine,
     PassView,
     RunView,
-    _counted,
 )
 from clean_room_agent.report.runs import COLOURS, short_names, unwrapped
 from clean_room_agent.report.summary import ending_lines, goal_lines, shown_by
@@ -128,11 +127,11 @@ def _facts(view: RunView) -> list[tuple[str, str]]:
             facts.append(
                 (
                     "planned",
-                    f"{_counted(view.outcome.parts[1], 'part')}, {_counted(view.outcome.steps[1], 'step')}",
+                    f"{counted(view.outcome.parts[1], 'part')}, {counted(view.outcome.steps[1], 'step')}",
                 )
             )
         else:
-            done = f"{view.outcome.parts[0]} of {view.outcome.parts[1]} parts, {view.outcome.steps[0]} of {view.outcome.steps[1]} steps"
+            done = f"{view.outcome.parts[0]} of {counted(view.outcome.parts[1], 'part')}, {view.outcome.steps[0]} of {counted(view.outcome.steps[1], 'step')}"
             facts.append(("done", done))
     facts += [("goal", line) for line in goal_lines(view.evidence)]
     if view.outcome.tests_before:
@@ -140,7 +139,9 @@ def _facts(view: RunView) -> list[tuple[str, str]]:
     cached = (
         "" if view.cost.cached is None else f", {view.cost.cached:.0%} of the prompts' in the server's cache"
     )
-    facts.append(("cost", f"{view.cost.calls} calls, {view.cost.tokens:,} tokens{cached}"))
+    facts.append(
+        ("cost", f"{counted(view.cost.calls, 'call')}, {counted(view.cost.tokens, 'token')}{cached}")
+    )
     return facts
 
 
@@ -208,7 +209,7 @@ def _mark(success: bool | None) -> tuple[str, str]:
 
 def _cost(line: PassLine) -> str:
     used, window = line.fullest
-    words = [f"{line.calls} call{'s' if line.calls != 1 else ''}", f"{line.tokens:,} tokens"]
+    words = [counted(line.calls, "call"), f"{counted(line.tokens, 'token')}"]
     if window:
         words.append(f"fullest prompt {used:,} of {window:,}")
     if line.seconds is not None:

@@ -238,9 +238,5 @@ def _alone(trace: RunTrace, passes: tuple[PassLine, ...]) -> RunView:
     )
 
 
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
 def _tests(row: ValidationRow | None) -> str:
     return "" if row is None else counts(row)

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
+from clean_room_agent.artifacts.names import counted
 from clean_room_agent.report.figure_table import FigureTable
 from clean_room_agent.training.credit import STAGES, Waterfall
 from clean_room_agent.training.logs import PromptStats
@@ -31,7 +31,7 @@ def _prompts(prompts: Sequence[PromptStats]) -> FigureTable:
     table = FigureTable(name="prompt, model", heads=heads)
     for each in prompts:
         sums, agreement = each.sums, each.agreement
-        cached = f", {sums.cached_tokens / sums.told_tokens:.0%} cached" if sums.told_tokens else ""
+        cached = f"\n  {sums.cached_tokens / sums.told_tokens:.0%} cached" if sums.told_tokens else ""
         table.add(
             Text(f"{sums.prompt}\n  {sums.model}{' (adapter)' if sums.adapter else ''}{cached}"),
             f"{sums.calls:,}",
@@ -47,22 +47,19 @@ def _prompts(prompts: Sequence[PromptStats]) -> FigureTable:
     return table
 
 
-def _waterfall(waterfall: Waterfall, *, counterfactual: bool) -> Iterable[Table | Text]:
+def _waterfall(waterfall: Waterfall, *, counterfactual: bool) -> Iterable[FigureTable | Text]:
     failed = waterfall.tasks - waterfall.solved - waterfall.unproven
-    tasks = "1 task" if waterfall.tasks == 1 else f"{waterfall.tasks:,} tasks"
+    tasks = counted(waterfall.tasks, "task")
     unproven = f", {waterfall.unproven:,} unproven" if waterfall.unproven else ""
     yield Text(f"{tasks}, {waterfall.solved:,} solved, {failed:,} not{unproven}")
     if failed:
-        heads = [("lost at", "left"), ("tasks", "right")]
-        if counterfactual:
-            heads += [("won if perfect, at most", "right"), ("expected", "right")]
-        table = _table(*heads, ("", "left"))
+        heads = ("won if perfect, at most", "expected") if counterfactual else ()
+        table = FigureTable(name="lost at", heads=("tasks", *heads))
         for stage in STAGES:
-            cells = [stage, f"{waterfall.by_stage[stage]:,}"]
-            if counterfactual:
-                headroom = waterfall.headroom[stage]
-                cells += [f"{headroom.at_most:,}", f"{headroom.expected:.1f}"]
-            table.add_row(*cells, Text(WHAT_IS_LOST[stage], style="dim"))
+            headroom = waterfall.headroom[stage]
+            won = (f"{headroom.at_most:,}", f"{headroom.expected:.1f}") if counterfactual else ()
+            name = Text.assemble(f"{stage}\n  ", (WHAT_IS_LOST[stage], "dim"))
+            table.add(name, f"{waterfall.by_stage[stage]:,}", *won)
         yield table
     elif counterfactual:
         yield Text("nothing to win: no task failed", style="dim")
@@ -73,18 +70,6 @@ def _waterfall(waterfall: Waterfall, *, counterfactual: bool) -> Iterable[Table 
         ("of the other files that a solved run showed", waterfall.context_recall),
     )
     yield Text("; ".join(f"{what}: {_share(share)}" for what, share in came if share is not None))
-
-
-def _table(*columns: tuple[str, str]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
-    for name, side in columns:
-        table.add_column(
-            name,
-            justify="right" if side == "right" else "left",
-            no_wrap=side == "right",
-            min_width=0 if side == "right" else 22,
-        )
-    return table
 
 
 def _share(value: float | None) -> str:

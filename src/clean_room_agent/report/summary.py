@@ -11,7 +11,7 @@ from rich.console import Group
 from rich.text import Text
 
 from clean_room_agent.artifacts.goals import GoalOutcome, GoalSource
-from clean_room_agent.artifacts.names import relative_pass, short_id
+from clean_room_agent.artifacts.names import counted, relative_pass, short_id
 from clean_room_agent.artifacts.outcomes import EventKind, OrchestratorResult, RunStatus
 from clean_room_agent.db.raw.runs import EventRow
 from clean_room_agent.git.generated import Generated
@@ -216,7 +216,7 @@ def render(summary: RunSummary, elsewhere: str = "") -> Group:
     fill = f", fullest window {used:,} of {window:,} ({used / window:.0%})" if window else ""
     lines.append(
         Text(
-            f"  cost    {summary.calls} calls, {summary.tokens:,} tokens, {_duration(summary.seconds)}{fill}"
+            f"  cost    {counted(summary.calls, 'call')}, {counted(summary.tokens, 'token')}, {_duration(summary.seconds)}{fill}"
         )
     )
     lines.extend(
@@ -265,7 +265,7 @@ def _changes(files: Sequence[FileStat]) -> list[Text]:
         counts = "binary" if file.added is None else f"+{file.added} -{file.deleted}"
         lines.append(Text.assemble(f"  {file.path}  ", (counts, "cyan")))
     if len(files) > SHOWN_FILES:
-        lines.append(Text(f"  and {len(files) - SHOWN_FILES} more files"))
+        lines.append(Text(f"  and {counted(len(files) - SHOWN_FILES, 'more file')}"))
     return lines
 
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from clean_room_agent.artifacts.edits import EditReport
 from clean_room_agent.artifacts.model_calls import ModelCall
-from clean_room_agent.artifacts.names import call_place
+from clean_room_agent.artifacts.names import call_place, counted
 from clean_room_agent.artifacts.prompt_sources import PromptSpan
 from clean_room_agent.db.raw.calls import get_call, list_prompt_spans
 from clean_room_agent.db.rows import Connection
@@ -270,7 +270,9 @@ def _shown_lines(found: Why) -> list[Text]:
     if named:
         lines.append(Text(f"  only named in {'calls' if len(named) > 1 else 'call'} {', '.join(named)}"))
     if found.unknown:
-        lines.append(Text(f"  what {found.unknown} calls showed is not known: they were {BEFORE_SPANS}"))
+        lines.append(
+            Text(f"  what {counted(found.unknown, 'call')} showed is not known: they were {BEFORE_SPANS}")
+        )
     return lines or [Text("  no prompt")]
 
 

@@ -7,7 +7,7 @@ from rich.console import Group
 from rich.text import Text
 
 from clean_room_agent.artifacts.model_calls import AnswerReading, CallSummary, ModelCall
-from clean_room_agent.artifacts.names import call_place
+from clean_room_agent.artifacts.names import call_place, counted
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.prompt_sources import PromptSource
 from clean_room_agent.db.raw.calls import get_call
@@ -158,7 +158,9 @@ def line_why(conn: Connection, trace: RunTrace, call_id: int, line: int) -> Line
     entry, call = _call(conn, trace, call_id)
     lines = lines_of(call)
     if not 1 <= line <= len(lines):
-        raise UsageError(f"the prompt of call {call_id} has {len(lines)} lines, and no line {line}")
+        raise UsageError(
+            f"the prompt of call {call_id} has {counted(len(lines), 'line')}, and no line {line}"
+        )
     origin = lines[line - 1]
     source = _source(trace, entry, call, origin)
     return LineWhy(

@@ -8,6 +8,7 @@ from rich.console import Group
 from rich.text import Text
 
 from clean_room_agent.artifacts.model_calls import ModelCall
+from clean_room_agent.artifacts.names import counted
 from clean_room_agent.artifacts.prompt_sources import PromptSource
 from clean_room_agent.db.raw.calls import get_call
 from clean_room_agent.db.rows import Connection
@@ -97,7 +98,7 @@ def render_accounts(accounts: tuple[WindowAccount, ...]) -> Group:
     heading = ""
     for account in accounts:
         line, tokens, shares = account.call, account.call.tokens, account.shares
-        above = f"{line.place}, {tokens.window:,} tokens".removeprefix(", ")
+        above = f"{line.place}, {counted(tokens.window, 'token')}".removeprefix(", ")
         if above != heading:
             table.add(Text(above, style="bold"))
             heading = above
@@ -110,8 +111,8 @@ def render_accounts(accounts: tuple[WindowAccount, ...]) -> Group:
             _answer(tokens),
             Text(f"{full:.0%}", style=style),
         )
-    counted = [account.call.tokens for account in accounts]
-    ratios = [one.actual / one.estimated for one in counted if one.actual and one.estimated]
+    told = [account.call.tokens for account in accounts]
+    ratios = [one.actual / one.estimated for one in told if one.actual and one.estimated]
     tail: list[Text] = []
     if ratios:
         said = f"\ncounted tokens were {min(ratios):.0%} to {max(ratios):.0%} of the estimates"
@@ -132,7 +133,7 @@ def _answer(tokens: CallTokens) -> str:
 def render_estimators(lines: tuple[EstimatorLine, ...]) -> Group:
     """A line per model: how its tokens were estimated."""
     said = [
-        f"{line.model}: estimates fitted to {line.pairs} logged calls, margin {line.margin:.3f}"
+        f"{line.model}: estimates fitted to {counted(line.pairs, 'logged call')}, margin {line.margin:.3f}"
         if line.pairs
         else f"{line.model}: {line.margin:g} tokens for a piece of text, because too few calls were known"
         for line in lines

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct, field
 
 from clean_room_agent.artifacts.context import ContextRequest, Subject, TaskQuery
+from clean_room_agent.artifacts.names import counted
 from clean_room_agent.paths import FileKind, is_side_file, is_test_file, is_translation_or_data, kind_of
 from clean_room_agent.query.ranking import KIND_WEIGHTS, TOGETHER
 from clean_room_agent.query.search import SearchQuery
@@ -127,7 +128,7 @@ def find_candidates(
     ranked.sort(key=lambda path: pool.files[path].tier > 0)
     kept = [path for place, path in enumerate(ranked) if place < MAX_CANDIDATES or pool.files[path].tier == 0]
     if len(kept) < len(ranked):
-        reason = f"{len(ranked) - len(kept)} more files rank below the first {MAX_CANDIDATES}"
+        reason = f"{counted(len(ranked) - len(kept), 'more file ranks', 'more files rank')} below the first {MAX_CANDIDATES}"
         decisions.append(Decision(stage=STAGE, subject=Subject(), included=False, reason=reason))
     top = max((found.score for found in pool.files.values()), default=0.0) or 1.0
     return tuple(_candidate(path, pool.files[path], top) for path in kept), tuple(decisions)
@@ -287,7 +288,7 @@ def _add_neighbors(pool: _Pool, source: RepositorySource) -> None:
             file_id, min_count=MIN_CO_CHANGE, limit=MAX_NEIGHBORS
         ):
             path = together.file.path
-            pool.add(path, tier=3, reason=f"changed together with {seed} {together.count} times")
+            pool.add(path, tier=3, reason=f"changed together with {seed} {counted(together.count, 'time')}")
             if path in pool.files and (known := TOGETHER.format(seed)) in pool.files[path].reasons:
                 pool.files[path].reasons.remove(known)
 

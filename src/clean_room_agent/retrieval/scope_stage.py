@@ -6,6 +6,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import Subject, TaskQuery
+from clean_room_agent.artifacts.names import counted
 from clean_room_agent.llm.answers import YES
 from clean_room_agent.paths import is_test_file
 from clean_room_agent.retrieval.config import JudgmentsConfig
@@ -83,7 +84,7 @@ class ScopeStage:
             stage=self.name,
             subject=Subject(),
             included=False,
-            reason=f"the plan names its files: {left} others are out",
+            reason=f"the plan names its files: {counted(left, 'other is', 'others are')} out",
         )
         return replace(context, files=files, decisions=(*context.decisions, *decisions, note))
 

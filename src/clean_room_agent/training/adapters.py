@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from clean_room_agent.artifacts.names import counted
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import (
     AdapterRow,
@@ -92,7 +93,7 @@ def material_of(folder: Path, prompt: Prompt[Any, Any], metric: Metric | None = 
     needs = words_of(prompt) is not None
     validation = _questions(folder, prompt, "validation") if needs else ()
     if not test.questions:
-        why = ", ".join(f"{number} rows: {reason}" for reason, number in test.left_out.items())
+        why = ", ".join(f"{counted(number, 'row')}: {reason}" for reason, number in test.left_out.items())
         raise ArtifactError(f"no held-out question of {path} can be scored ({why or 'the file is empty'})")
     newest = max((row.origin.timestamp for row in read_split(folder, prompt.name, "train")), default="")
     oldest = min(each.row.origin.timestamp for each in test.questions)

@@ -25,6 +25,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
+from clean_room_agent.artifacts.names import counted
 from clean_room_agent.json_values import to_plain
 from clean_room_agent.training.statistics import (
     LEVEL,
@@ -318,7 +319,7 @@ def _better(wins: int, losses: int, p: float, adjusted: float) -> Check:
     return Check(
         name="better",
         holds=wins > losses and adjusted < LEVEL,
-        says=f"{wins} answers better, {losses} worse; p = {p:.4f}{corrected}",
+        says=f"{counted(wins, 'answer')} better, {losses} worse; p = {p:.4f}{corrected}",
     )
 
 
@@ -366,7 +367,7 @@ def _not_worse(name: str, pairs: Sequence[Pair]) -> Check:
     return Check(
         name=f"other prompt {name}",
         holds=wins >= losses or p >= LEVEL,
-        says=f"{wins} answers better, {losses} worse; p = {p:.4f}",
+        says=f"{counted(wins, 'answer')} better, {losses} worse; p = {p:.4f}",
     )
 
 

@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import Subject, TaskQuery
+from clean_room_agent.artifacts.names import counted
 from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Option, Selection, StageContext
 from clean_room_agent.training.credit import STAGES, Waterfall
 from clean_room_agent.training.plan import MIN_FAILURES
@@ -76,12 +77,12 @@ def refusal(waterfall: Waterfall, prompt: str) -> str:
     charged = waterfall.by_prompt.get(prompt, 0)
     if charged < MIN_FAILURES:
         return (
-            f"{charged} failed tasks are charged to it, {MIN_FAILURES} are needed: {MIN_FAILURES - charged} are missing; "
+            f"{counted(charged, 'failed task is', 'failed tasks are')} charged to it, {MIN_FAILURES} are needed: {MIN_FAILURES - charged} are missing; "
             f"{OTHERWISE}"
         )
     lost = waterfall.by_stage["retrieval"]
     if lost >= charged:
-        return f"retrieval loses {lost} tasks and this prompt {charged}: no adapter finds a file that is not looked at"
+        return f"retrieval loses {counted(lost, 'task')} and this prompt {charged}: no adapter finds a file that is not looked at"
     return ""
 
 
@@ -98,7 +99,7 @@ def describe(source: LogSource, prompt: str) -> str:
         f"calls: {calls}, unreadable: {unreadable}, repaired: {repaired}",
     ]
     lines += [
-        f"if {stage} were perfect: at most {waterfall.headroom[stage].at_most} tasks won, "
+        f"if {stage} were perfect: at most {counted(waterfall.headroom[stage].at_most, 'task')} won, "
         f"{waterfall.headroom[stage].expected:.0f} expected"
         for stage in stages
     ]

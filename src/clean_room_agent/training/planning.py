@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from clean_room_agent.artifacts.context import ContextItem
+from clean_room_agent.artifacts.names import counted
 from clean_room_agent.db.raw.training import append_training_plan
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.router import ModelRouter
@@ -91,7 +92,7 @@ def _refused(context: StageContext, waterfall: Waterfall) -> tuple[tuple[str, st
 def why_none(waterfall: Waterfall, refused: Sequence[tuple[str, str]]) -> str:
     """In one line, what is missing for a plan."""
     if not waterfall.charges:
-        ended = "1 ended task" if waterfall.tasks == 1 else f"{waterfall.tasks:,} ended tasks"
+        ended = counted(waterfall.tasks, "ended task")
         return f"of {ended} in the record none failed at a prompt: {MIN_FAILURES} are needed for a plan; {OTHERWISE}"
     name, why = refused[0]
     return f"{name}: {why}"

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from clean_room_agent.artifacts.names import counted
 from clean_room_agent.cli import output
 from clean_room_agent.db.raw.training import (
     AdapterRow,
@@ -73,7 +74,7 @@ def _show(adapter: AdapterRow, finding: "Finding") -> None:
         "shadow": "cannot be judged on so few examples",
     }
     output.answer(
-        f"{adapter.model_tag} {words[finding.status]}: {finding.figures.examples} examples of {finding.figures.tasks} tasks"
+        f"{adapter.model_tag} {words[finding.status]}: {counted(finding.figures.examples, 'example')} of {counted(finding.figures.tasks, 'task')}"
     )
     for check in finding.checks:
         output.answer(f"  {'ok' if check.holds else 'NO':<3} {check.name}: {check.says}")

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from clean_room_agent.artifacts.names import first_line, short_id
-from clean_room_agent.report.runs import COLOURS
+from clean_room_agent.artifacts.names import counted, first_line, short_id
+from clean_room_agent.report.runs import COLOURS, first_line
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -109,12 +109,12 @@ def table(outcomes: "Sequence[JobOutcome]") -> "Table":
 
 def verdict(summary: dict[str, Any]) -> str:
     """The last lines: how many tasks ended in which way, and the next command."""
-    counted = [f"{count} {status.replace('_', ' ')}" for status, count in summary["statuses"].items()]
+    ended = [f"{count} {status.replace('_', ' ')}" for status, count in summary["statuses"].items()]
     if summary["not_begun"]:
-        counted.append(f"{summary['not_begun']} not started")
-    told = f"\n{summary['tasks']} tasks: {', '.join(counted)}"
+        ended.append(f"{summary['not_begun']} not started")
+    told = f"\n{counted(summary['tasks'], 'task')}: {', '.join(ended)}"
     if summary["calls"]:
-        told += f"; {summary['calls']:,} calls, {summary['tokens']:,} tokens"
+        told += f"; {counted(summary['calls'], 'call')}, {counted(summary['tokens'], 'token')}"
     if summary["exit_code"] == INTERRUPTED:
         told += "\ncontinue with: the same command"
     elif summary["exit_code"] in {1, 4}:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from clean_room_agent.artifacts.names import counted
 from clean_room_agent.cli import output
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ def answer(made: "Bootstrapped", *, as_json: bool) -> None:
         }
         output.answer_json(answer)
         return
-    lines = [f"{mined.seen:,} commits seen, {assembled.commits:,} used, {len(assembled.entries):,} pairs"]
+    lines = [
+        f"{counted(mined.seen, 'commit')} seen, {assembled.commits:,} used, {counted(len(assembled.entries), 'pair')}"
+    ]
     lines += ["left out:", *(f"  {count:>7,}  {reason}" for reason, count in assembled.left_out.items())]
     lines += [f"  repository excluded by list: {name}" for name in excluded]
     lines += [f"  repository not read, or not to its end: {name}: {reason}" for name, reason in mined.unread]

@@ -10,7 +10,7 @@ from clean_room_agent.app.indexing import refresh_index
 from clean_room_agent.app.plan_run import run_plan
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.solve import SolveRequest, run_solve
-from clean_room_agent.artifacts.names import short_id
+from clean_room_agent.artifacts.names import counted, short_id
 from clean_room_agent.cli import output
 from clean_room_agent.cli.safe_console import answers_console
 from clean_room_agent.cli.watching import watching
@@ -25,7 +25,9 @@ def tour(workspace: Workspace, settings: Settings, task: str, *, live: bool) -> 
     output.answer("3. cra index: what is known of the project")
     with Record.open(workspace.repo, clock=utc_now) as record:
         summary = refresh_index(workspace, settings.index, record)
-    output.answer(f"   {summary.files_scanned} files, {summary.symbols} symbols, {summary.commits} commits\n")
+    output.answer(
+        f"   {counted(summary.files_scanned, 'file')}, {counted(summary.symbols, 'symbol')}, {counted(summary.commits, 'commit')}\n"
+    )
     output.answer("4. cra plan: a plan that could be reviewed and edited")
     with watching(None, verbose=0) as observer:
         _, plan, reason = run_plan(

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from clean_room_agent.app.enrichment import Summary
+from clean_room_agent.artifacts.names import counted
 from clean_room_agent.cli import output
 from clean_room_agent.enrichment.describe import Described
 from clean_room_agent.json_values import to_shown
@@ -48,7 +49,7 @@ class View:
     def stopping(self, under_way: int) -> None:
         """Say which answers are still awaited after Ctrl-C."""
         if under_way:
-            answers = "the answer" if under_way == 1 else f"{under_way} answers"
+            answers = "the answer" if under_way == 1 else counted(under_way, "answer")
             self.say(f"stopping: waiting for {answers} under way; Ctrl-C again stops at once")
 
     def close(self) -> None:
@@ -93,8 +94,8 @@ def show(summary: Summary) -> None:
     counts, failures, cost = summary.counts, summary.failures, summary.cost
     if counts.described or failures.skipped:
         output.answer(
-            f"{counts.described} {_files(counts.described)} described by {summary.model}; "
-            f"{cost.calls} calls, {cost.tokens:,} tokens, {_duration(cost.duration_ms / 1000)}"
+            f"{counted(counts.described, 'file')} described by {summary.model}; "
+            f"{counted(cost.calls, 'call')}, {counted(cost.tokens, 'token')}, {_duration(cost.duration_ms / 1000)}"
         )
     if counts.already_described:
         output.answer(f"{counts.already_described} of {counts.files} files were described already")
@@ -105,7 +106,7 @@ def show(summary: Summary) -> None:
     for line in failures.ending.sentences():
         output.answer(f"  {line}")
     if counts.left:
-        output.answer(f"{counts.left} {_files(counts.left)} left for another time")
+        output.answer(f"{counted(counts.left, 'file')} left for another time")
     _name("without a description", tuple(f"{each.path}: {each.reason}" for each in failures.skipped))
     if summary.promotion is not None:
         output.answer(
@@ -124,7 +125,3 @@ def _name(what: str, lines: tuple[str, ...]) -> None:
         output.answer(f"  {line}")
     if len(lines) > NAMED:
         output.answer(f"  and {len(lines) - NAMED} more; `--json` names them all")
-
-
-def _files(number: int) -> str:
-    return "file" if number == 1 else "files"

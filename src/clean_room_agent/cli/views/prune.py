@@ -7,7 +7,7 @@ from clean_room_agent.app.pruning import (
     KINDS,
     Plan,
 )
-from clean_room_agent.artifacts.names import first_line, short_id
+from clean_room_agent.artifacts.names import counted, first_line, short_id
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.report.byte_sizes import size_text
 from clean_room_agent.report.runs import COLOURS, age
@@ -67,7 +67,11 @@ def render(plan: Plan, *, done: bool) -> "list[RenderableType]":
             runs.add_row(short_id(run.task_id), age(run.timestamp, now), status, size_text(run.size), told)
         parts += [Text(""), runs]
         if len(plan.runs) > SHOWN_RUNS:
-            parts.append(Text(f"and {len(plan.runs) - SHOWN_RUNS} more runs (--json lists all)", style="dim"))
+            parts.append(
+                Text(
+                    f"and {counted(len(plan.runs) - SHOWN_RUNS, 'more run')} (--json lists all)", style="dim"
+                )
+            )
     return [*parts, Text("")]
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from clean_room_agent.app.replay import Exported
 from clean_room_agent.app.what_if import Side, WhatIf, plain_answer
-from clean_room_agent.artifacts.names import short_id
+from clean_room_agent.artifacts.names import counted, short_id
 from clean_room_agent.cli import output
 from clean_room_agent.db.raw.runs import OrchestratorRunRow
 from clean_room_agent.errors import ReplayMismatch
@@ -42,7 +42,7 @@ def tell_same(row: OrchestratorRunRow, summary: RunSummary, diff: str, *, as_jso
         output.answer_json(answer)
         return
     output.answer(
-        f"the same: {summary.calls} calls answered from the record, {result.status.value}, "
+        f"the same: {counted(summary.calls, 'call')} answered from the record, {result.status.value}, "
         f"{len(diff.encode())} bytes of diff"
     )
 
@@ -79,7 +79,9 @@ def tell_export(exported: Exported, target: Path, *, as_json: bool) -> None:
     if as_json:
         output.answer_json({"task_id": exported.task_id, "calls": exported.calls, "file": str(target)})
     else:
-        output.answer(f"wrote {exported.calls} calls to {target}; it holds prompts, and so your code")
+        output.answer(
+            f"wrote {counted(exported.calls, 'call')} to {target}; it holds prompts, and so your code"
+        )
 
 
 def tell_comparison(found: WhatIf, *, as_json: bool) -> None:

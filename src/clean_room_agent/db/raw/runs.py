@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from msgspec import Struct, structs
 
 from clean_room_agent.artifacts.goals import GoalOutcome
-from clean_room_agent.artifacts.names import parse_run
+from clean_room_agent.artifacts.names import counted, parse_run
 from clean_room_agent.artifacts.outcomes import EventKind, RunStatus, TimeKind
 from clean_room_agent.db.rows import OF_TASK, Connection, Table, strange_value, task_range
 from clean_room_agent.errors import UsageError
@@ -296,7 +296,7 @@ def _counted_back(conn: Connection, number: int) -> str:
     if found is None:
         (count,) = conn.execute("SELECT count(*) FROM orchestrator_runs WHERE command <> 'replay'").fetchone()
         raise UsageError(
-            f"there {'is' if count == 1 else 'are'} {count or 'no'} run{'' if count == 1 else 's'} here",
+            f"there {'is' if count == 1 else 'are'} {counted(count, 'run') if count else 'no runs'} here",
             hint="`cra runs` lists the tasks of this repository",
         )
     return str(found[0])

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from clean_room_agent.artifacts.edits import EditReport
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import Goals
-from clean_room_agent.artifacts.names import implement_pass
+from clean_room_agent.artifacts.names import counted, implement_pass
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, EventKind, PassType
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.db.raw.passes import AttemptRow, ValidationRow
@@ -369,8 +369,8 @@ class _Route:
         tried = [one for one in self._candidates if one.goals is not None]
         green = sum(one.judgment is not None or bool(one.broken) for one in tried)
         if green:
-            return f"{len(tried)} candidates, {green} with green goal tests, each of which breaks others"
-        return f"{len(tried)} candidates, none with green goal tests"
+            return f"{counted(len(tried), 'candidate')}, {green} with green goal tests, each of which breaks others"
+        return f"{counted(len(tried), 'candidate')}, none with green goal tests"
 
     def _say(self, words: str) -> None:
         self._run.recorder.observer.notice(PassProgress(doing=words))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from clean_room_agent.artifacts.context import Subject
 from clean_room_agent.artifacts.evidence import file_part
 from clean_room_agent.artifacts.goals import Goals, GoalTest, GoalTrace, TracedFunction
-from clean_room_agent.artifacts.names import implement_pass
+from clean_room_agent.artifacts.names import counted, implement_pass
 from clean_room_agent.db.raw.passes import DecisionRow
 from clean_room_agent.execute.forms.place import Assignment, place_of
 from clean_room_agent.execute.goal_places import observed_text, rank_places
@@ -106,7 +106,7 @@ def _record(run: Run, trace: GoalTrace, chosen: Sequence[TracedFunction]) -> Non
             subject=Subject(path=one.path, symbol=one.name, tier=0, score=round(one.suspicion, 3)),
             included=one in chosen,
             detail="primary" if one in chosen else "",
-            reason=f"ran {one.calls} times under the goal tests",
+            reason=f"ran {counted(one.calls, 'time')} under the goal tests",
             timestamp="",
         )
         for one in (*chosen, *(other for other in trace.functions if other not in chosen))

@@ -32,6 +32,7 @@ from typing import ClassVar
 from msgspec import Struct
 
 from clean_room_agent.artifacts.evidence import UNLOADED, files_meant, group_of, is_of_file
+from clean_room_agent.artifacts.names import counted
 from clean_room_agent.orchestrator.config import Accept
 from clean_room_agent.orchestrator.testing.results import TestRun, exit_without_failure, missed_threshold
 from clean_room_agent.orchestrator.testing.test_commands import newly_replaced
@@ -322,7 +323,7 @@ def _lost(before: TestRun, after: TestRun, planned: Collection[str]) -> str:
         before.command == after.command and not planned and not (before.report.named and after.report.named)
     )
     if comparable and after.report.passed < before.report.passed:
-        return f"{before.report.passed} tests passed before, {after.report.passed} now; the runner does not name them"
+        return f"{counted(before.report.passed, 'test')} passed before, {after.report.passed} now; the runner does not name them"
     return ""
 
 
@@ -366,7 +367,7 @@ def _fewer_in_files(before: TestRun, after: TestRun, planned: Collection[str], f
             return f"{path} has no test any more: {_some(sorted(had))}"
         lost = sorted(had - has)
         if path in files.kept and len(has) < len(had) and lost:
-            return f"{path} had {len(had)} tests and has {len(has)}, without {_some(lost)}"
+            return f"{path} had {counted(len(had), 'test')} and has {len(has)}, without {_some(lost)}"
     return ""
 
 
@@ -492,7 +493,7 @@ def _fewer(baseline: TestRun, final: TestRun, planned: Collection[str]) -> str:
         has = sum(outcome != "skipped" for outcome in final.report.outcomes.values())
     else:
         had, has = (0 if planned else baseline.report.collected or 0), final.report.collected or 0
-    return f"{had} tests ran at the start, {has} now" if has < had else ""
+    return f"{counted(had, 'test')} ran at the start, {has} now" if has < had else ""
 
 
 def _gone(baseline: TestRun, final: TestRun) -> tuple[str, ...]:
@@ -526,7 +527,7 @@ def _is_green(run: TestRun, name: str) -> bool:
 def _praise(final: TestRun, unstable_red: Collection[str]) -> str:
     if final.report.runner == "unknown":
         return "exit 0; the runner's output cannot be read"
-    words = f"{final.report.passed} tests pass"
+    words = counted(final.report.passed, "test passes", "tests pass")
     red = len(final.red()) - len(unstable_red)
     words += f", {red} failed before too" if red else ""
     return words + (f"; unstable, not counted: {_some(unstable_red)}" if unstable_red else "")

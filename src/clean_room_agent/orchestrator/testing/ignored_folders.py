@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from clean_room_agent import proc
+from clean_room_agent.artifacts.names import counted
 from clean_room_agent.errors import CommandError, RepositoryError
 from clean_room_agent.folders import remove_tree
 from clean_room_agent.orchestrator.config import FolderMode
@@ -68,7 +69,8 @@ def prepare_links(
                 _copy(source, worktree, path)
                 turned = _turn(worktree, path, repo_top) if turn else 0
                 done.append(
-                    f"{name}: copied" + (f", {turned} files turned to the worktree" if turned else "")
+                    f"{name}: copied"
+                    + (f", {counted(turned, 'file')} turned to the worktree" if turned else "")
                 )
         except OSError as exc:
             done.append(f"{name}: left out ({exc.strerror}: a link of the repository may be in the way)")

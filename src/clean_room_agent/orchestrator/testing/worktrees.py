@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from msgspec import Struct
 
+from clean_room_agent.artifacts.names import counted
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.cancellation import Interrupts, stopped_by
 from clean_room_agent.child_processes import Limits
@@ -335,8 +336,7 @@ class WorktreePool:
         included = included_files(setup.repo)
         notes = [*sandbox_setup.notes, *_empty_submodules(setup.sandbox_inputs, worktree)]
         if included:
-            several = "s" if len(included) > 1 else ""
-            notes.append(f"{INCLUDE_FILE}: {len(included)} ignored file{several} copied in for the tests")
+            notes.append(f"{INCLUDE_FILE}: {counted(len(included), 'ignored file')} copied in for the tests")
             copy_included(worktree.path, setup.repo.top, included)
         runner = TestRunner(
             config=setup.sandbox_inputs.testing,
