@@ -1,5 +1,8 @@
+import inspect
 import io
 import json
+import re
+from datetime import timedelta
 
 import pytest
 from msgspec.structs import replace
@@ -7,12 +10,13 @@ from rich.console import Console
 from tests.report.conftest import LargeRun
 
 from clean_room_agent.artifacts.goals import GoalOutcome, GoalSource
-from clean_room_agent.artifacts.outcomes import RunStatus
-from clean_room_agent.db.raw.runs import EventRow
+from clean_room_agent.artifacts.outcomes import EventKind, RunStatus, TimeKind
+from clean_room_agent.db.raw.runs import EventRow, TimeSpanRow
+from clean_room_agent.db.rows import moment
 from clean_room_agent.errors import RecordError
 from clean_room_agent.json_values import to_plain, to_shown
 from clean_room_agent.report.render_run import render_run
-from clean_room_agent.report.run_view import pass_views, run_view
+from clean_room_agent.report.run_view import KEPT_AS_DATA, event_words, pass_views, run_view
 from clean_room_agent.report.summary import Ending
 from clean_room_agent.report.trace import choose
 
@@ -67,3 +71,45 @@ def test_evidence_that_this_program_never_writes_is_a_fault_of_the_record(large:
     event = EventRow(task_id=large.trace.task_id, kind="evidence", detail="[1", timestamp="")
     with pytest.raises(RecordError):
         run_view(replace(large.trace, events=(event,)), Ending())
+
+
+def test_no_event_is_shown_as_the_data_that_it_is_stored_as() -> None:
+    source = inspect.getsource(EventKind)
+    stored = [
+        EventKind[name]
+        for name, says in re.findall(
+            r'^    ([A-Z_]+) = "\w+"\n    """(.*?)"""', source, re.MULTILINE | re.DOTALL
+        )
+        if "JSON" in says
+    ]
+    assert len(stored) > 9
+    assert [kind for kind in stored if kind not in KEPT_AS_DATA] == []
+    assert event_words("flags", '{"samples": 3, "stages": "scope"}') == "samples = 3, stages = scope"
+    assert event_words("plan_given", '{"task": "Fix it.", "steps": [{}]}') == "1 step"
+    assert event_words("meta_plan_given", '{"parts": [{}, {}]}') == "2 parts"
+    assert event_words("pruned", '["record", "refs"]') == "record, refs"
+    assert event_words("tests_touched", '{"files": []}') == ""
+    assert event_words("hint", '{"say": "it in JSON"}') == '{"say": "it in JSON"}'
+
+
+def test_the_time_that_a_run_took_is_without_the_pause_before_it_was_resumed(large: LargeRun) -> None:
+    run = large.trace.run
+    assert run is not None
+    ended = moment(run.completed_at or "")
+
+    def span(kind: TimeKind, began: str, end: str) -> TimeSpanRow:
+        return TimeSpanRow(task_id=large.trace.task_id, kind=kind, began_at=began, ended_at=end)
+
+    at = [(ended + timedelta(seconds=seconds)).isoformat() for seconds in (60, 61, 70)]
+    resumed = replace(
+        large.trace,
+        run=replace(run, completed_at=at[2]),
+        times=(
+            span(TimeKind.START, run.timestamp, run.timestamp),
+            span(TimeKind.TESTS, run.timestamp, run.completed_at or ""),
+            span(TimeKind.START, at[0], at[2]),
+        ),
+    )
+    before, after = run_view(large.trace, Ending()).head.seconds, run_view(resumed, Ending()).head.seconds
+    assert before is not None
+    assert after == pytest.approx(before + 10, abs=0.1)

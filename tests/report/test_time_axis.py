@@ -32,6 +32,12 @@ def test_a_long_pause_is_cut_and_a_short_one_is_not() -> None:
     assert axis.cuts == {140: 1000}
 
 
+def test_a_pause_before_a_run_was_resumed_is_cut_however_short() -> None:
+    axis = Axis([(100, 110), (120, 130), (150, 160), (163, 170)], resumed=[150, 163])
+    assert axis.cuts == {130: 20, 160: 3}
+    assert [axis.at(time) for time in (120, 150, 163, 170)] == [20, 30 + CUT, 43 + CUT, 50 + CUT]
+
+
 @pytest.mark.parametrize("total", [0.004, 0.7, 12.9, 200.0, 90_000.0])
 def test_ticks_are_few_and_within_the_axis(total: float) -> None:
     found = ticks(total)

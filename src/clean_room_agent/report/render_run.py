@@ -1,6 +1,6 @@
 """A run, a pass or its calls at a glance for a terminal, with commands to look further."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -13,30 +13,25 @@ from clean_room_agent.report.run_view import (
     PassLine,
     PassView,
     RunView,
+    event_words,
 )
 from clean_room_agent.report.runs import COLOURS, short_names, unwrapped
-from clean_room_agent.report.summary import ending_lines, goal_lines, shown_by
+from clean_room_agent.report.summary import ending_lines, goal_lines, shown_by, touched_lines
 
 MAX_PATHS = 5
 MAX_TASK = 8_000
 """Characters of a task that are printed."""
 
 
-WORDS: Mapping[str, str] = {EventKind.RESTORED_SKIPPED: "not run again with the original tests"}
-
-
 UNTOLD = frozenset(
     {
         EventKind.NOTE,
-        EventKind.EVIDENCE,
-        EventKind.GOAL_TESTS,
-        EventKind.RESUMED_WITH,
-        EventKind.DESCRIBED_BY,
+        EventKind.RESTORED_SKIPPED,
         EventKind.CONTEXT_OF,
         EventKind.NOT_CHOSEN,
     }
 )
-"""Kinds of events that are not shown: they were printed before, are shown elsewhere, or are too long."""
+"""Kinds of events that are not shown: they were printed before, or are shown elsewhere."""
 
 
 def render_run(view: RunView, short: Callable[[str], str]) -> Group:
@@ -59,6 +54,7 @@ def render_run(view: RunView, short: Callable[[str], str]) -> Group:
     for name, value in _facts(view):
         parts.append(Text.assemble((f"  {name:<9}", "dim"), value))
     parts += [Text(""), _pass_table(view.passes)]
+    parts += touched_lines(view.touched)
     parts += [Text(f"  {note}", style="dim") for note in _noted(view.notes)]
     parts += [Text(""), *_hints(_deeper(view, short))]
     return Group(*parts)
@@ -72,7 +68,11 @@ def _shown_task(task: str) -> str:
 
 def _noted(notes: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     """The notes without duplicates; a plan's faults are not repeated at its end."""
-    told = [(WORDS.get(kind, kind.replace("_", " ")), detail) for kind, detail in notes if kind not in UNTOLD]
+    told = [
+        (kind.replace("_", " "), words)
+        for kind, detail in notes
+        if kind not in UNTOLD and (words := event_words(kind, detail))
+    ]
     refused = {detail for _, detail in told}
     return tuple(
         dict.fromkeys(f"{kind}: {detail}" for kind, detail in told if f"refused: {detail}" not in refused)

@@ -1,21 +1,23 @@
 """A recorded run, or a part of it, at a glance: what it was, and its results pass by pass or call by call."""
 
 import json
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any
 
 from msgspec import Struct, field
 
 from clean_room_agent.artifacts.goals import GoalOutcome
 from clean_room_agent.artifacts.model_calls import CallSummary
-from clean_room_agent.artifacts.names import item_name
+from clean_room_agent.artifacts.names import counted, item_name
+from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.db.raw.passes import AttemptRow, ValidationRow
 from clean_room_agent.db.raw.runs import recorded_evidence
 from clean_room_agent.git.generated import Generated, generated_in
 from clean_room_agent.json_values import FLAT
 from clean_room_agent.report.budget import CallLine, call_line, fullest
 from clean_room_agent.report.runs import lone_command
-from clean_room_agent.report.summary import Ending
+from clean_room_agent.report.summary import Ending, TestsTouched, touched_on_record
+from clean_room_agent.report.time_axis import working_seconds
 from clean_room_agent.report.trace import (
     Chosen,
     PassTrace,
@@ -25,6 +27,29 @@ from clean_room_agent.report.trace import (
     tokens_of,
 )
 from clean_room_agent.report.validation import counts
+
+KEPT_AS_DATA: Mapping[str, Callable[[Any], str] | None] = {
+    EventKind.FLAGS: lambda flags: ", ".join(f"{key} = {value}" for key, value in sorted(flags.items())),
+    EventKind.PLAN_GIVEN: lambda plan: counted(len(plan["steps"]), "step"),
+    EventKind.META_PLAN_GIVEN: lambda plan: counted(len(plan["parts"]), "part"),
+    EventKind.PRUNED: ", ".join,
+    EventKind.RESUMED_WITH: None,
+    EventKind.EVIDENCE_GIVEN: None,
+    EventKind.EVIDENCE: None,
+    EventKind.DESCRIBED_BY: None,
+    EventKind.GOAL_TESTS: None,
+    EventKind.TESTS_TOUCHED: None,
+    EventKind.REMOVED: None,
+}
+"""What people are shown of events whose detail is JSON; None if it is shown elsewhere, or of no interest to them."""
+
+
+def event_words(kind: str, detail: str) -> str:
+    """The detail of an event as people are shown it; "" if they are not."""
+    if kind not in KEPT_AS_DATA:
+        return detail
+    words = KEPT_AS_DATA[kind]
+    return "" if words is None else words(json.loads(detail))
 
 
 class PassLine(Struct, frozen=True, kw_only=True):
@@ -53,6 +78,7 @@ class RunHead(Struct, frozen=True, kw_only=True):
     task: str = ""
     began: str = ""
     seconds: float | None = None
+    """How long it worked, without the pauses before it was resumed; None while it has not ended."""
 
 
 class RunCommits(Struct, frozen=True, kw_only=True):
@@ -98,8 +124,9 @@ class RunView(Struct, frozen=True, kw_only=True):
     """Why it is not complete, by the outcomes of its calls and attempts."""
     evidence: tuple[GoalOutcome, ...] = ()
     """What became of each goal test."""
+    touched: TestsTouched = field(default_factory=TestsTouched)
     notes: tuple[tuple[str, str], ...] = ()
-    """(kind, detail) of events outside the passes, in order."""
+    """(kind, detail) of events outside the passes, in order, as they are recorded."""
 
 
 class PassView(Struct, frozen=True, kw_only=True):
@@ -134,7 +161,7 @@ def run_view(trace: RunTrace, ending: Ending) -> RunView:
             reason=run.reason,
             task=run.task_description,
             began=run.timestamp,
-            seconds=seconds_between(run.timestamp, run.completed_at),
+            seconds=working_seconds(trace, run.timestamp, run.completed_at),
         ),
         commits=RunCommits(
             base_commit=run.base_commit,
@@ -154,6 +181,7 @@ def run_view(trace: RunTrace, ending: Ending) -> RunView:
         passes=passes,
         ending=ending,
         evidence=recorded_evidence(trace.events) or (),
+        touched=touched_on_record(trace.events),
         notes=tuple((event.kind, event.detail) for event in trace.events),
     )
 

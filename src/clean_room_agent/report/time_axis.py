@@ -4,10 +4,11 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
 from clean_room_agent.artifacts.model_calls import CallSummary
+from clean_room_agent.artifacts.outcomes import EventKind, TimeKind
 from clean_room_agent.db.raw.passes import ValidationRow
 from clean_room_agent.db.raw.runs import TimeSpanRow
 from clean_room_agent.db.rows import moment
-from clean_room_agent.report.trace import RunTrace
+from clean_room_agent.report.trace import RunTrace, seconds_between
 
 PAUSE = 120.0
 """Seconds without anything recorded from which on a stretch is shortened to `CUT`: for example, a run that waited
@@ -23,17 +24,20 @@ Span = tuple[float, float]
 class Axis:
     """Converts the record's times to seconds since the run began, without pauses."""
 
-    def __init__(self, busy: Sequence[Span]) -> None:
-        """`busy`: in order, without overlap."""
+    def __init__(self, busy: Sequence[Span], resumed: Sequence[float] = ()) -> None:
+        """`busy`: in order, without overlap. A gap that ends when the run was `resumed` is a pause, however short."""
         self._start = busy[0][0]
-        gaps = itertools.pairwise(busy)
-        self.cuts = {one[1]: two[0] - one[1] for one, two in gaps if two[0] - one[1] > PAUSE}
+        self.cuts = {
+            before: after - before
+            for (_, before), (after, _) in itertools.pairwise(busy)
+            if after - before > PAUSE or any(before < time <= after for time in resumed)
+        }
         """Length of each pause, by where it begins."""
 
     def at(self, time: float) -> float:
         """Seconds since the run began."""
         cut = sum(
-            min(time - begin, length) - min(time - begin, CUT)
+            min(time - begin, length) - min(time - begin, length, CUT)
             for begin, length in self.cuts.items()
             if time > begin
         )
@@ -52,7 +56,24 @@ def axis_of(trace: RunTrace) -> Axis | None:
         ends = filter(None, (entry.row.timestamp, entry.row.completed_at))
         busy += [(seconds_of(end), seconds_of(end)) for end in ends]
         busy += [call_span(call) for call in entry.calls]
-    return Axis(union(busy)) if busy else None
+    return Axis(union(busy), _resumed(trace)) if busy else None
+
+
+def working_seconds(trace: RunTrace, start: str, end: str | None) -> float | None:
+    """Seconds between two of the record's timestamps without the trace's pauses; None while there is no end.
+
+    Raises:
+        RecordError: a timestamp in the record is invalid.
+    """
+    total, axis = seconds_between(start, end), axis_of(trace)
+    return total if total is None or axis is None else max(0.0, total - sum(axis.cuts.values()))
+
+
+def _resumed(trace: RunTrace) -> list[float]:
+    """When the processes that resumed the run were started; of older records, when they had looked it up."""
+    starts = sorted(recorded_span(row)[0] for row in trace.times if row.kind is TimeKind.START)
+    noted = [seconds_of(event.timestamp) for event in trace.events if event.kind == EventKind.RESUMED]
+    return starts[1:] or noted
 
 
 def recorded_span(row: TimeSpanRow) -> Span:

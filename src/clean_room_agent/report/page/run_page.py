@@ -14,7 +14,7 @@ from clean_room_agent.report.page.plan_graph import PlanGraph, plan_graph
 from clean_room_agent.report.page.shared_prefixes import Beginning, OwnText, share_beginnings
 from clean_room_agent.report.page.time_line import TimeLine, time_line
 from clean_room_agent.report.prompt_lines import framed
-from clean_room_agent.report.run_view import PassLine, RunView, pass_line, run_view
+from clean_room_agent.report.run_view import PassLine, RunView, event_words, pass_line, run_view
 from clean_room_agent.report.summary import Ending, TestsTouched, touched_on_record
 from clean_room_agent.report.time_lanes import TimeLanes, time_lanes
 from clean_room_agent.report.trace import Chosen, PassTrace, RunTrace, context_passes
@@ -24,10 +24,6 @@ from clean_room_agent.unified_diff import FileDiff, file_diffs
 
 OF_RUN = frozenset({"baseline", "final", "restored"})
 """Kinds of test runs whose whole output is on the page; for an attempt, only the failures are."""
-STORED_WHOLE = frozenset(
-    {"plan_given", "meta_plan_given", "resumed_with", "tests_touched", "described_by", "evidence"}
-)
-"""Kinds of events that are shown elsewhere, or are JSON that is of no interest to people."""
 
 
 class RunSources(Struct, frozen=True, kw_only=True):
@@ -282,9 +278,9 @@ def _pass(
 def _notes(trace: RunTrace, pass_id: str) -> tuple[tuple[str, str], ...]:
     """(kind, words) of events outside the passes, without duplicates."""
     told = (
-        (event.kind.replace("_", " "), event.detail)
+        (event.kind.replace("_", " "), words)
         for event in trace.events
-        if event.task_id == pass_id and event.kind not in STORED_WHOLE
+        if event.task_id == pass_id and (words := event_words(event.kind, event.detail))
     )
     return tuple(dict.fromkeys(told))
 
