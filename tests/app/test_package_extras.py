@@ -7,14 +7,16 @@ from clean_room_agent.errors import UsageError
 
 
 def test_an_extra_that_is_not_installed_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(package_extras.EXTRAS, "data", ("json", "no_such_package"))
-    with pytest.raises(UsageError, match=r"the extra `data` \(no_such_package is not installed\)") as caught:
+    monkeypatch.setitem(package_extras.EXTRAS, "data", {"json": "json", "NoSuch": "no_such_package"})
+    with pytest.raises(
+        UsageError, match=r"the extra `data` \(the Python package NoSuch is not installed\)"
+    ) as caught:
         package_extras.require_extras("data")
     assert caught.value.hint == "pip install 'clean-room-agent[data]'"
 
 
 def test_what_is_installed_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(package_extras.EXTRAS, "data", ("json",))
-    monkeypatch.setitem(package_extras.EXTRAS, "cluster", ("no_such_package",))
+    monkeypatch.setitem(package_extras.EXTRAS, "data", {"json": "json"})
+    monkeypatch.setitem(package_extras.EXTRAS, "cluster", {"ray": "no_such_package"})
     with pytest.raises(UsageError, match="the extra `cluster`"):
         package_extras.require_extras("data", "cluster")

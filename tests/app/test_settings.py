@@ -1,5 +1,6 @@
 """Flags over the repository's file over the user's."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,15 @@ def test_a_file_is_needed_unless_flags_are_enough(tmp_path: Path, monkeypatch: p
 def test_settings_in_a_message_tell_no_value() -> None:
     settings = Settings(source="config.toml", data={"models": {"extra_body": {"token": "my own"}}})
     assert repr(settings) == "Settings(source='config.toml')"
+
+
+def test_a_missing_value_is_told_with_a_file_that_exists(config: Path, tmp_path: Path) -> None:
+    absent, own = tmp_path / "absent.toml", user_config_file()
+    own.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    own.write_text("[models]\ncoding = 'c'\n")
+    with pytest.raises(ConfigError, match=rf"{re.escape(str(own))}: \[models\] base_url"):
+        load_settings(absent, Overrides()).require("models")
+    for emptied in ("", "[models]\n", "[models]\n[models.overrides]\n"):
+        own.write_text(emptied)
+        with pytest.raises(ConfigError, match=f"no configuration at {re.escape(str(absent))}"):
+            load_settings(absent, Overrides())

@@ -196,6 +196,9 @@ def test_why_tells_what_each_line_of_a_prompt_is(show: Show) -> None:
 
 def test_a_line_that_a_prompt_does_not_have_is_an_error(refused: Show) -> None:
     assert "no line 99999" in refused("", "--why", "call:2:99999")
+    assert "tally/money.py has 30 lines in the result, and no line 9999" in refused(
+        "", "--why", "tally/money.py:9999"
+    )
     assert "made no call '424242'" in refused("", "--why", "call:424242")
 
 

@@ -4,7 +4,12 @@ import importlib.util
 
 from clean_room_agent.errors import UsageError
 
-EXTRAS = {"data": ("pyarrow", "datasketch", "git"), "cluster": ("ray",)}
+EXTRAS = {
+    "data": {"pyarrow": "pyarrow", "datasketch": "datasketch", "GitPython": "git"},
+    "mcp": {"mcp": "mcp"},
+    "cluster": {"ray": "ray"},
+}
+"""Of each extra, the Python packages by the name that pip knows, with the module that each brings."""
 ENGINES = ("local", "ray")
 """Where many pieces of work are done: in processes on this machine, or on a cluster."""
 
@@ -16,9 +21,20 @@ def require_extras(*names: str) -> None:
         UsageError: one is not; the message says how to install it.
     """
     for name in names:
-        missing = [module for module in EXTRAS[name] if importlib.util.find_spec(module) is None]
+        missing = [
+            package for package, module in EXTRAS[name].items() if importlib.util.find_spec(module) is None
+        ]
         if missing:
             raise UsageError(
-                f"this needs the extra `{name}` ({', '.join(missing)} is not installed)",
+                f"this needs the extra `{name}` ({_packages(missing)} not installed)",
                 hint=f"pip install 'clean-room-agent[{','.join(names)}]'",
             )
+
+
+def _packages(names: list[str]) -> str:
+    """The subject of a sentence about Python packages."""
+    return (
+        f"the Python package {names[0]} is"
+        if len(names) == 1
+        else f"the Python packages {', '.join(names)} are"
+    )

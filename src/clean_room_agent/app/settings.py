@@ -205,14 +205,19 @@ def load_settings(
         UsageError: flags that exclude each other.
     """
     below = read_user_config() if user_wide else {}
-    data = {} if not path.exists() and (optional or below) else read_toml(path)
+    of_user = not path.exists() and _sets_anything(below)
+    data = {} if of_user or (optional and not path.exists()) else read_toml(path)
     refuse_unknown_tables(data, TABLES, source=str(path))
     merged = laid_over(below, data)
     merged = {name: dict(table) if isinstance(table, dict) else table for name, table in merged.items()}
     _lay_over(merged, overrides)
-    settings = Settings(source=str(path), data=merged)
+    settings = Settings(source=str(user_config_file() if of_user else path), data=merged)
     settings.require(*(name for name in TABLES if name in data))
     return settings
+
+
+def _sets_anything(table: Mapping[str, Any]) -> bool:
+    return any(not isinstance(value, dict) or _sets_anything(value) for value in table.values())
 
 
 def user_config_file() -> Path:

@@ -165,9 +165,9 @@ def curate_data(
     Raises:
         UsageError: the extra `data` is missing, there is no such plan, or the folder is not free.
     """
-    from clean_room_agent.training.dataset_filters import require_extra
+    from clean_room_agent.app.package_extras import require_extras
 
-    require_extra()
+    require_extras("data")
     from clean_room_agent.redaction import Redactor, secret_values
     from clean_room_agent.training.curate import curate
     from clean_room_agent.training.dataset import require_free

@@ -1,13 +1,12 @@
 """`cra mcp`: offer commands as tools to editors and other agents, through the Model Context Protocol."""
 
-import importlib.util
 from pathlib import Path
 
 import click
 
 from clean_room_agent.app import wiring
+from clean_room_agent.app.package_extras import require_extras
 from clean_room_agent.cli import options
-from clean_room_agent.errors import UsageError
 from clean_room_agent.version import VERSION
 
 HELP = """Offer `retrieve`, `plan`, `solve` and `why` to an editor or another agent, through the Model Context Protocol on standard
@@ -27,10 +26,7 @@ Exit codes: 0 the client disconnected, 2 the extra is missing or this is not a r
 @options.repo_option
 def command(repo: Path) -> int:
     """The command."""
-    if importlib.util.find_spec("mcp") is None:
-        raise UsageError(
-            "this needs the extra `mcp` (mcp is not installed)", hint="pip install 'clean-room-agent[mcp]'"
-        )
+    require_extras("mcp")
     top = wiring.workspace_of(repo).repo
     import anyio
 

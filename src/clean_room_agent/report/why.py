@@ -13,7 +13,9 @@ from clean_room_agent.artifacts.names import call_place, counted
 from clean_room_agent.artifacts.prompt_sources import PromptSpan
 from clean_room_agent.db.raw.calls import get_call, list_prompt_spans
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.errors import UsageError
+from clean_room_agent.errors import GitError, UsageError
+from clean_room_agent.git.history import read_blob
+from clean_room_agent.git.repository import Repository
 from clean_room_agent.report.decisions import PassVerdicts, decision_lines
 from clean_room_agent.report.line_origin import edit_that_wrote, find_origin
 from clean_room_agent.report.prompt_lines import BEFORE_SPANS, SHOWN, framed
@@ -120,6 +122,30 @@ def why(conn: Connection, trace: RunTrace, passes: tuple[PassTrace, ...], path: 
         unknown=sum(spans[call.id] is None for entry in passes for call in entry.calls),
         changed=changed,
     )
+
+
+def require_line(repo: Repository, trace: RunTrace, path: str, line: int) -> None:
+    """Check that the file has so many lines in the result: after the run's last change, or else in its snapshot. What git no
+    longer has, and a file that was deleted, is not checked.
+
+    Raises:
+        UsageError: it has fewer.
+    """
+    accepted = [attempt.commit_hash for _, attempt in trace.accepted()]
+    of_run = () if trace.run is None else (trace.run.snapshot_commit, *accepted, trace.run.result_commit)
+    known = [commit for commit in of_run if commit]
+    try:
+        content = read_blob(repo, known[-1], path) if known else None
+    except GitError:
+        return
+    if content is None:
+        return
+    lines = content.count(b"\n") + (not content.endswith(b"\n") and content != b"")
+    if not 1 <= line <= lines:
+        raise UsageError(
+            f"{path} has {counted(lines, 'line')} in the result, and no line {line}",
+            hint=f"`--why {path}` tells of the whole file",
+        )
 
 
 def render_why(found: Why, short: Callable[[str], str]) -> Group:

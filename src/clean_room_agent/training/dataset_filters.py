@@ -5,11 +5,9 @@ that most rows of a prompt share (its rules). Rows of one group (a task, a commi
 share their question: they are compared only for equality, and are kept in the same split.
 """
 
-import importlib.util
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Sequence
 
-from clean_room_agent.errors import UsageError
 from clean_room_agent.redaction import Redactor
 from clean_room_agent.training.dataset import Preference, Row, Split
 
@@ -26,17 +24,6 @@ SHARED = 0.5
 PERMUTATIONS = 128
 CANDIDATE_SLACK = 0.3
 """MinHash searches this much below the threshold, so that hardly any pair at the threshold escapes it."""
-NEEDS_DATA = "pip install 'clean-room-agent[data]'"
-
-
-def require_extra() -> None:
-    """Check that the extra `data` is installed.
-
-    Raises:
-        UsageError: the extra is not installed.
-    """
-    if any(importlib.util.find_spec(name) is None for name in ("datasketch", "git")):
-        raise UsageError("curating data needs the extra `data`, which is not installed", hint=NEEDS_DATA)
 
 
 def own_group(row: Row | Preference) -> Hashable:
@@ -62,7 +49,7 @@ def fault_of(
 
 def alike(rows: Sequence[Row | Preference], *, threshold: float, group: Group = own_group) -> dict[int, str]:
     """The positions of rows that duplicate an earlier one, with the reason: the same content, or nearly the same in
-    another group. The extra `data` must be installed (`require_extra`).
+    another group. The extra `data` must be installed.
     """
     found: dict[int, str] = {}
     texts: dict[tuple[object, ...], int] = {}

@@ -13,6 +13,7 @@ from clean_room_agent.app.model_records import read_estimators
 from clean_room_agent.artifacts.names import parse_call, row_number, short_id
 from clean_room_agent.cli.safe_console import sanitized
 from clean_room_agent.db.rows import Connection
+from clean_room_agent.git.repository import open_repository
 from clean_room_agent.report.call_texts import (
     AttemptDiff,
     call_texts,
@@ -30,7 +31,7 @@ from clean_room_agent.report.summary import TestsTouched, render_touched, touche
 from clean_room_agent.report.time_lanes import time_lanes
 from clean_room_agent.report.trace import Chosen, RunTrace
 from clean_room_agent.report.validation import render_validations, validation_lines
-from clean_room_agent.report.why import render_why, why
+from clean_room_agent.report.why import render_why, require_line, why
 from clean_room_agent.report.why_line import line_why, prompt_why, render_line_why, render_prompt_why
 from clean_room_agent.report.windows import (
     estimator_lines,
@@ -123,6 +124,8 @@ def _why(conn: Connection, workspace: Workspace, trace: RunTrace, chosen: Chosen
     if named is None:
         path, line = split_line(workspace, asked)
         data = why(conn, trace, chosen.passes, path, line)
+        if line is not None:
+            require_line(open_repository(workspace.repo), trace, path, line)
         return Section(key="why", data=data, render=lambda found: render_why(found, address))
     if named.line is None:
         whole = prompt_why(conn, trace, named.call_id)
