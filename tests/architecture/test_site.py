@@ -91,6 +91,15 @@ def test_a_dead_link_fails(tmp_path: Path, link: str) -> None:
     assert link.partition("#")[2] in told
 
 
+def test_a_first_hour_comes_first_and_every_page_but_single_decisions_is_listed() -> None:
+    listed = re.findall(
+        r"^ +- ([\w/-]+\.md)$", (ROOT / "site/mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    pages = [*ROOT.glob("planning/*.md"), *ROOT.glob("protocols/*.md"), *ROOT.glob("benchmarks/*/RESULTS.md")]
+    assert listed[:2] == ["README.md", "planning/first-hour.md"]
+    assert {page.relative_to(ROOT).as_posix() for page in pages} <= set(listed)
+
+
 def test_what_the_site_needs_is_pinned_by_hashes() -> None:
     text = (ROOT / "requirements/docs.txt").read_text(encoding="utf-8")
     entries = [entry for entry in re.split(r"^(?=\S)", text, flags=re.MULTILINE) if entry.strip()]
