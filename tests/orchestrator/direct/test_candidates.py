@@ -2,14 +2,14 @@
 
 from testing.runs.memory_run import pytest_run
 
-from clean_room_agent.orchestrator.direct.candidates import Candidate, choose, likeliest_first
+from clean_room_agent.orchestrator.direct.candidates import TriedAnswer, choose, likeliest_first
 from clean_room_agent.orchestrator.steps.attempt import Judgment
 from clean_room_agent.orchestrator.testing.gate import StepVerdict
 
 
-def candidate(number: int, diff: str, likelihood: float | None, *, holds: bool = True) -> Candidate:
+def candidate(number: int, diff: str, likelihood: float | None, *, holds: bool = True) -> TriedAnswer:
     verdict = StepVerdict(passed=holds)
-    return Candidate(
+    return TriedAnswer(
         number=number,
         item=str(number),
         path="a.py",
@@ -22,7 +22,7 @@ def candidate(number: int, diff: str, likelihood: float | None, *, holds: bool =
     )
 
 
-def chosen(*candidates: Candidate) -> int | None:
+def chosen(*candidates: TriedAnswer) -> int | None:
     best = choose(candidates)
     return None if best is None else best.number
 

@@ -8,7 +8,7 @@ from testing.client.scripted_transport import ScriptedTransport
 
 from clean_room_agent.artifacts.goals import GoalSource, GoalTest
 from clean_room_agent.execute.forms.place import SAME, Assignment, Place
-from clean_room_agent.orchestrator.direct.candidates import Candidate
+from clean_room_agent.orchestrator.direct.candidates import TriedAnswer
 from clean_room_agent.orchestrator.direct.goal_results import GoalRun
 from clean_room_agent.orchestrator.direct.questions import MASKED_AT_A_TIME, MASKED_ROUNDS, Questions, Target
 from clean_room_agent.orchestrator.direct.route import Answered, Question
@@ -33,7 +33,9 @@ LATER = Target(place=Place(path="a.py", name="later", first_line=8, last_line=9,
 AT_BASE = GoalRun(green=(), said=(("t", "2"),))
 
 
-def rounds(candidates: Sequence[Candidate], *targets: Target, fills: bool = True) -> Iterator[list[Question]]:
+def rounds(
+    candidates: Sequence[TriedAnswer], *targets: Target, fills: bool = True
+) -> Iterator[list[Question]]:
     models = model_client(ScriptedTransport(lambda _: ""), MemorySink(), window=8_192)
     texts = {one.commit: one.text for one in candidates}
 
@@ -46,9 +48,9 @@ def rounds(candidates: Sequence[Candidate], *targets: Target, fills: bool = True
 
 def candidate(
     item: str, *, text: str = "", said: str = "", fault: str = "", green: tuple[str, ...] = ()
-) -> Candidate:
+) -> TriedAnswer:
     goals = GoalRun(green=green, said=(("t", said),)) if said else None
-    return Candidate(
+    return TriedAnswer(
         number=1,
         item=item,
         path="a.py",
@@ -90,7 +92,7 @@ def test_a_model_that_fills_no_gaps_is_only_asked_in_words() -> None:
 
 
 def test_a_candidate_that_came_nearer_is_gone_on_from_and_its_failure_is_told() -> None:
-    candidates: list[Candidate] = []
+    candidates: list[TriedAnswer] = []
     asked = rounds(candidates, TOTAL)
     next(asked)
     candidates.append(candidate("x", text=TEXT.replace("= 1", "= 5"), said="6"))
@@ -100,7 +102,7 @@ def test_a_candidate_that_came_nearer_is_gone_on_from_and_its_failure_is_told() 
 
 
 def test_where_one_more_goal_test_is_green_all_is_asked_again_from_there() -> None:
-    candidates: list[Candidate] = []
+    candidates: list[TriedAnswer] = []
     asked = rounds(candidates, LATER, TOTAL)
     assert items(next(asked))[0] == "a.py::later function 0"
     text = TEXT.replace("result = 1", "first = 0\n    result = first")
@@ -112,7 +114,7 @@ def test_where_one_more_goal_test_is_green_all_is_asked_again_from_there() -> No
 
 
 def test_a_line_that_the_model_would_leave_comes_last_from_then_on() -> None:
-    def places_of(line: str, candidates: list[Candidate], fault: str) -> list[int]:
+    def places_of(line: str, candidates: list[TriedAnswer], fault: str) -> list[int]:
         found: list[str] = []
         for number, questions in enumerate(rounds(candidates, TOTAL)):
             if number == 0:

@@ -11,7 +11,7 @@ from clean_room_agent.artifacts.goals import Goals, GoalSource, GoalTest
 from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.db.raw.passes import list_attempts, list_validations
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.orchestrator.direct.candidates import Candidate
+from clean_room_agent.orchestrator.direct.candidates import TriedAnswer
 from clean_room_agent.orchestrator.direct.goal_results import (
     GoalRun,
     goals_at_base,
@@ -81,7 +81,7 @@ class Asking:
         self.asked: list[str] = []
         self.seen: list[int] = []
 
-    def __call__(self, candidates: Sequence[Candidate]) -> Iterable[Sequence[Question]]:
+    def __call__(self, candidates: Sequence[TriedAnswer]) -> Iterable[Sequence[Question]]:
         for answers in self._rounds:
             self.seen.append(len(candidates))
             yield [question(item, answer, asked=self.asked) for item, answer in answers.items()]
@@ -177,7 +177,7 @@ def test_a_resumed_run_asks_and_records_nothing_twice(project: MemoryProject) ->
     class Cut(Exception):
         """The process ends."""
 
-    def cut(candidates: Sequence[Candidate]) -> Iterable[Sequence[Question]]:
+    def cut(candidates: Sequence[TriedAnswer]) -> Iterable[Sequence[Question]]:
         yield next(iter(Asking(rounds[0])(candidates)))
         raise Cut
 

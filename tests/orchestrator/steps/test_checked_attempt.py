@@ -13,8 +13,8 @@ from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.steps.after_failure import attempt_seen, signals_of
 from clean_room_agent.orchestrator.steps.attempt import Attempt, Draw, StepJob, ask, place
 from clean_room_agent.orchestrator.steps.checked_attempt import (
-    Candidate,
     CheckedAttempt,
+    RankedAttempt,
     choose,
     judge,
     normalised_diff,
@@ -232,14 +232,14 @@ LARGE = diff("-a", "+b", "+c", "+d")
 SPACED = diff("-a", "+b  ", "+", "+c", "+d")
 
 
-def candidate(number: int, **facts: Any) -> Candidate:
-    base = Candidate(
+def candidate(number: int, **facts: Any) -> RankedAttempt:
+    base = RankedAttempt(
         number=number, may_stay=True, goals=3, green=1, newly=0, tested=True, placed=True, diff=SMALL
     )
     return replace(base, **facts)
 
 
-def chosen(*candidates: Candidate) -> int:
+def chosen(*candidates: RankedAttempt) -> int:
     return choose(candidates).number
 
 

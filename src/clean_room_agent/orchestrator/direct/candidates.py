@@ -16,7 +16,7 @@ MOST_CHARACTERS = 160
 """Of such a change, and of its result."""
 
 
-class Candidate(Struct, frozen=True, kw_only=True):
+class TriedAnswer(Struct, frozen=True, kw_only=True):
     """One answer, and what came of it."""
 
     number: int
@@ -57,12 +57,12 @@ class Candidate(Struct, frozen=True, kw_only=True):
         return self.judgment is not None and self.judgment.verdict.passed
 
 
-def likeliest_first(candidates: Sequence[Candidate]) -> list[Candidate]:
+def likeliest_first(candidates: Sequence[TriedAnswer]) -> list[TriedAnswer]:
     """By the likelihood of the answer, then by the size of the change, then by number."""
     return sorted(candidates, key=lambda one: (-_likelihood(one), _size(one), one.number))
 
 
-def choose(candidates: Sequence[Candidate]) -> Candidate | None:
+def choose(candidates: Sequence[TriedAnswer]) -> TriedAnswer | None:
     """Of those that hold, the likeliest of the change that most of them make; None if none holds."""
     held = [one for one in candidates if one.holds]
     if not held:
@@ -74,7 +74,7 @@ def choose(candidates: Sequence[Candidate]) -> Candidate | None:
     ]
 
 
-def in_vain(candidates: Sequence[Candidate]) -> tuple[Tried, ...]:
+def in_vain(candidates: Sequence[TriedAnswer]) -> tuple[Tried, ...]:
     """The changes that were tried, a line each: those with most green goal tests first, and one for each result."""
     tested = [one for one in likeliest_first(candidates) if one.goals is not None]
     found: dict[str, Tried] = {}
@@ -93,9 +93,9 @@ def cut(text: str) -> str:
     return line if len(line) <= MOST_CHARACTERS else f"{line[: MOST_CHARACTERS - 1]}…"
 
 
-def _likelihood(one: Candidate) -> float:
+def _likelihood(one: TriedAnswer) -> float:
     return float("-inf") if one.likelihood is None else one.likelihood
 
 
-def _size(one: Candidate) -> int:
+def _size(one: TriedAnswer) -> int:
     return sum(line.startswith(("+", "-")) for line in one.diff.splitlines())

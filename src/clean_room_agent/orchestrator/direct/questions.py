@@ -26,7 +26,7 @@ from clean_room_agent.execute.forms.place import (
 )
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.orchestrator.direct.candidates import Candidate
+from clean_room_agent.orchestrator.direct.candidates import TriedAnswer
 from clean_room_agent.orchestrator.direct.goal_results import GoalRun
 from clean_room_agent.orchestrator.direct.route import Answered, Fault, Question
 
@@ -78,11 +78,11 @@ class Questions:
         self._texts = texts
         self._fills = fills
 
-    def rounds(self, candidates: Sequence[Candidate]) -> Iterator[list[Question]]:
+    def rounds(self, candidates: Sequence[TriedAnswer]) -> Iterator[list[Question]]:
         """Each is made when the candidates of the ones before are known. Where one turns more goal tests green than what it was
         made from, all places are asked about again, in its tree: a change of several places is found one after the other.
         """
-        base: Candidate | None = None
+        base: TriedAnswer | None = None
         for _ in range(MOST_STEPS):
             better = None
             for questions in self._from(base, candidates):
@@ -94,7 +94,7 @@ class Questions:
                 return
             base = better
 
-    def _better(self, base: Candidate | None, candidates: Sequence[Candidate]) -> Candidate | None:
+    def _better(self, base: TriedAnswer | None, candidates: Sequence[TriedAnswer]) -> TriedAnswer | None:
         """The candidate with most green goal tests, the earliest of several, if it has more than `base`."""
         least = len((base.goals if base and base.goals else self._at_base).green)
         known = [one for one in candidates if one.goals is not None and len(one.goals.green) > least]
@@ -102,7 +102,7 @@ class Questions:
             known, key=lambda one: (len(one.goals.green) if one.goals else 0, -one.number), default=None
         )
 
-    def _from(self, base: Candidate | None, candidates: Sequence[Candidate]) -> Iterator[list[Question]]:
+    def _from(self, base: TriedAnswer | None, candidates: Sequence[TriedAnswer]) -> Iterator[list[Question]]:
         targets = self._targets if base is None else self._targets_in(base)
         sweeps = [_Sweep(self._models, target, self._assignment, candidates, base=base) for target in targets]
         worded = sweeps[:WORDED_PLACES]
@@ -118,7 +118,7 @@ class Questions:
     def _gaps(self, sweeps: Sequence["_Sweep"]) -> Iterator[list[Question]]:
         return (sweep.gaps() for sweep in sweeps for _ in range(MASKED_ROUNDS))
 
-    def _targets_in(self, base: Candidate) -> list[Target]:
+    def _targets_in(self, base: TriedAnswer) -> list[Target]:
         """The places in the tree of a candidate."""
         found = []
         for target in self._targets:
@@ -128,7 +128,9 @@ class Questions:
                 found.append(Target(place=place, text=text))
         return found
 
-    def _nearer(self, base: Candidate | None, candidates: Sequence[Candidate]) -> Iterator[list[Question]]:
+    def _nearer(
+        self, base: TriedAnswer | None, candidates: Sequence[TriedAnswer]
+    ) -> Iterator[list[Question]]:
         """Going on from candidates that fail in another way: what they give is told, and the rest of their place is asked about."""
         number = 0 if base is None else base.number
         before = self._at_base if base is None or base.goals is None else base.goals
@@ -158,10 +160,10 @@ class _Sweep:
         models: ModelClient,
         target: Target,
         assignment: Assignment,
-        candidates: Sequence[Candidate],
+        candidates: Sequence[TriedAnswer],
         *,
-        base: Candidate | None = None,
-        failed: Candidate | None = None,
+        base: TriedAnswer | None = None,
+        failed: TriedAnswer | None = None,
     ) -> None:
         """`base`: the candidate in whose tree the place is; `failed`: one that is shown."""
         self._models = models
@@ -285,7 +287,7 @@ def _moved(target: Target, text: str) -> Place | None:
     return None if shown(Parsed(place.path, text), moved) is None else moved
 
 
-def _told(one: Candidate) -> str:
+def _told(one: TriedAnswer) -> str:
     """A candidate that failed, and what its goal tests gave."""
     said = "; ".join(what for _, what in one.goals.said) if one.goals else ""
     return f"{one.diff.strip()}\n\nWith this change: {said}"

@@ -19,7 +19,7 @@ from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.db.raw.passes import AttemptRow, ValidationRow
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.orchestrator.commits import Tree
-from clean_room_agent.orchestrator.direct.candidates import Candidate, choose, in_vain, likeliest_first
+from clean_room_agent.orchestrator.direct.candidates import TriedAnswer, choose, in_vain, likeliest_first
 from clean_room_agent.orchestrator.direct.examples import HeldExamples, broken_example
 from clean_room_agent.orchestrator.direct.goal_results import run_goals
 from clean_room_agent.orchestrator.events import CandidateDrawn, PassProgress
@@ -79,7 +79,7 @@ class Fault(Struct, frozen=True):
     words: str
 
 
-Rounds = Callable[[Sequence[Candidate]], Iterable[Sequence[Question]]]
+Rounds = Callable[[Sequence[TriedAnswer]], Iterable[Sequence[Question]]]
 """The rounds of questions, in order of promise, each made when the ones before are judged; it is given all candidates so
 far, a list that grows.
 """
@@ -163,7 +163,7 @@ class _Route:
         self._direct = direct
         self._pass_id = pass_id
         self._current = current
-        self._candidates: list[Candidate] = []
+        self._candidates: list[TriedAnswer] = []
 
     def carry_out(self, rounds: Rounds) -> Ended:
         for number, questions in enumerate(rounds(self._candidates)):
@@ -184,13 +184,13 @@ class _Route:
             for one in self._candidates
         )
 
-    def _round(self, number: int, questions: Sequence[Question]) -> Candidate | None:
+    def _round(self, number: int, questions: Sequence[Question]) -> TriedAnswer | None:
         """The candidate that is chosen of one round, None if none holds; all are recorded, with the values from before if the run
         was resumed.
         """
         inputs = (self._run.commits.head, *(one.item for one in questions))
-        entry: Entry[list[Candidate]] = self._run.journal.entry(
-            self._pass_id, f"{ROUND} {number}", list[Candidate], inputs
+        entry: Entry[list[TriedAnswer]] = self._run.journal.entry(
+            self._pass_id, f"{ROUND} {number}", list[TriedAnswer], inputs
         )
         made = entry.value
         if made is not None and not all(self._run.commits.exists(one.commit) for one in made if one.commit):
@@ -204,7 +204,7 @@ class _Route:
                 self._record(one, best)
         return best
 
-    def _placed(self, questions: Sequence[Question]) -> list[Candidate]:
+    def _placed(self, questions: Sequence[Question]) -> list[TriedAnswer]:
         """The answers, asked for concurrently, as trees; of equal ones only the first is one."""
         first = len(self._candidates)
         self._say(f"candidates {first + 1} to {first + len(questions)}: writing")
@@ -216,7 +216,7 @@ class _Route:
                 return Fault(error.message)
 
         answers = at_a_time(ask, len(questions), workers=min(len(questions), self._run.models.parallel))
-        made: list[Candidate] = []
+        made: list[TriedAnswer] = []
         for question, answer in zip(questions, answers, strict=True):
             if isinstance(answer, Fault):
                 self._run.recorder.event(self._pass_id, EventKind.DROPPED_FROM_PROMPT, question.item)
@@ -225,9 +225,9 @@ class _Route:
         return made
 
     def _place(
-        self, number: int, question: Question, answer: Answered, made: Sequence[Candidate]
-    ) -> Candidate:
-        one = Candidate(
+        self, number: int, question: Question, answer: Answered, made: Sequence[TriedAnswer]
+    ) -> TriedAnswer:
+        one = TriedAnswer(
             number=number,
             item=question.item,
             path=question.path,
@@ -268,7 +268,7 @@ class _Route:
         self._run.recorder.observer.notice(CandidateDrawn(pass_id=self._pass_id, number=number, diff=diff))
         return replace(one, text=text, commit=commit, diff=diff)
 
-    def _judged(self, placed: list[Candidate]) -> list[Candidate]:
+    def _judged(self, placed: list[TriedAnswer]) -> list[TriedAnswer]:
         """With the goal tests' runs, and the step's tests of those that are green."""
         waiting = [one for one in placed if one.commit]
         goals, like = self._direct.goals.tests, self._direct.base
@@ -282,7 +282,7 @@ class _Route:
             by_number[one.number] = self._with_suite(one)
         return [by_number.get(one.number, one) for one in placed]
 
-    def _with_suite(self, one: Candidate) -> Candidate:
+    def _with_suite(self, one: TriedAnswer) -> TriedAnswer:
         run, before = self._run, self._run.tests.names.of(self._direct.base)
         broken = broken_example(run, before, self._direct.held, one.commit)
         if broken:
@@ -305,7 +305,7 @@ class _Route:
             run.tests.inform(commit)
         return replace(one, commit=commit, judgment=Judgment(tests=tests, verdict=verdict))
 
-    def _record(self, one: Candidate, best: Candidate | None) -> None:
+    def _record(self, one: TriedAnswer, best: TriedAnswer | None) -> None:
         run = self._run
         outcome, error = _outcome(one)
         if one.holds and best is not None and one is not best:
@@ -328,7 +328,7 @@ class _Route:
         )
         run.recorder.attempt(row, self._validation(one, error))
 
-    def _validation(self, one: Candidate, error: str) -> ValidationRow | None:
+    def _validation(self, one: TriedAnswer, error: str) -> ValidationRow | None:
         """The tests that judged it: all of the step's, or the goal tests alone."""
         if one.judgment is not None:
             return validation_of(
@@ -353,7 +353,7 @@ class _Route:
             timestamp=self._run.recorder.now(),
         )
 
-    def _won(self, best: Candidate) -> Ended:
+    def _won(self, best: TriedAnswer) -> Ended:
         assert best.judgment is not None, "only what passed its tests holds"
         detail = f"candidate {best.number} of {len(self._candidates)}: {best.judgment.verdict.reason}"
         return Ended(
@@ -376,7 +376,7 @@ class _Route:
         self._run.recorder.observer.notice(PassProgress(doing=words))
 
 
-def _outcome(one: Candidate) -> tuple[AttemptOutcome, str]:
+def _outcome(one: TriedAnswer) -> tuple[AttemptOutcome, str]:
     """How the candidate ended, and why it was not accepted."""
     if one.judgment is not None:
         verdict = one.judgment.verdict

@@ -214,7 +214,7 @@ def _left_out(run: Run, job: StepJob, package: ContextPackage, commit: str) -> s
     return f"; unchanged, too large to show: {', '.join(left)}" if left else ""
 
 
-class Candidate(Struct, frozen=True, kw_only=True):
+class RankedAttempt(Struct, frozen=True, kw_only=True):
     """What the choice takes into account about one attempt."""
 
     number: int
@@ -243,13 +243,13 @@ class Candidate(Struct, frozen=True, kw_only=True):
         return self.may_stay, self.green, self.newly == 0, self.tested, self.placed
 
 
-def candidate(attempt: Attempt, number: int, before: TestRun | None) -> Candidate:
+def candidate(attempt: Attempt, number: int, before: TestRun | None) -> RankedAttempt:
     """The attempt of that number, as the choice sees it; `before` ran before the step."""
     goals = frozenset() if before is None else before.red()
     after = attempt.judgment.tests if attempt.judgment else None
     red = frozenset() if after is None else after.red()
     green = 0 if after is None else sum(name not in red and passes(name, after) for name in goals)
-    return Candidate(
+    return RankedAttempt(
         number=number,
         may_stay=attempt.passed and bool(green or not attempt.unfinished),
         goals=len(goals),
@@ -261,14 +261,14 @@ def candidate(attempt: Attempt, number: int, before: TestRun | None) -> Candidat
     )
 
 
-def choose(candidates: Sequence[Candidate]) -> Candidate:
+def choose(candidates: Sequence[RankedAttempt]) -> RankedAttempt:
     """The best: by its tests, then the smallest of the largest group of equal changes, then the first."""
     top = max(one.rank for one in candidates)
     best = [one for one in candidates if one.rank == top]
     return min(best, key=lambda one: (-_agreeing(one, best), _size(one), one.number))
 
 
-def why_not(loser: Candidate, candidates: Sequence[Candidate]) -> str:
+def why_not(loser: RankedAttempt, candidates: Sequence[RankedAttempt]) -> str:
     """In one line, why the chosen one of `candidates` is better."""
     best = choose(candidates)
     name = f"attempt {best.number}"
@@ -298,11 +298,11 @@ def normalised_diff(diff: str) -> str:
     return "\n".join(line for line in lines if line not in {"", "+", "-"})
 
 
-def _agreeing(one: Candidate, others: Sequence[Candidate]) -> int:
+def _agreeing(one: RankedAttempt, others: Sequence[RankedAttempt]) -> int:
     same = normalised_diff(one.diff)
     return sum(normalised_diff(other.diff) == same for other in others)
 
 
-def _size(one: Candidate) -> tuple[int, int]:
+def _size(one: RankedAttempt) -> tuple[int, int]:
     """The number of changed lines, and of characters."""
     return sum(line.startswith(("+", "-")) for line in one.diff.splitlines()), len(one.diff)

@@ -36,8 +36,8 @@ from clean_room_agent.orchestrator.steps.attempt import (
     place,
 )
 from clean_room_agent.orchestrator.steps.checked_attempt import (
-    Candidate,
     CheckedAttempt,
+    RankedAttempt,
     candidate,
     choose,
     judge,
@@ -178,7 +178,7 @@ def draw_round(run: Run, job: StepJob, history: History, action: Action) -> Roun
     entry = run.journal.entry(_pass_id(run, job, first), SIZE, int, _inputs(run, job, history))
     size = entry.value or run.limits.solve.samples
     parallel = run.tests.config.parallel
-    drawn: list[Candidate] = []
+    drawn: list[RankedAttempt] = []
     all_known, ends = True, False
     while len(drawn) < size:
         number = first + len(drawn)
