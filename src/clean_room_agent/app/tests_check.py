@@ -8,7 +8,7 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.record_check import Finding
 from clean_room_agent.app.run_wiring import runner_setup
 from clean_room_agent.app.settings import Settings
-from clean_room_agent.artifacts.names import new_task_id, short_id
+from clean_room_agent.artifacts.names import listed, new_task_id, short_id
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.git.commits import snapshot
 from clean_room_agent.git.refs import delete_ref, list_refs
@@ -99,8 +99,7 @@ def findings_of(runner: TestRunner, key: str, run: TestRun) -> Iterator[Finding]
         told = f"{key} {exit_code}; a result that ends in the same way is accepted"
         yield Finding(name="exit code", text=told)
     if red:
-        more = f" and {len(red) - SHOWN} more" if len(red) > SHOWN else ""
-        named = f"already fail before any change, and may keep failing: {', '.join(red[:SHOWN])}{more}"
+        named = f"already fail before any change, and may keep failing: {listed(red, SHOWN)}"
         yield Finding(name="failing tests", text=named)
     yield from _missing(run, top)
 

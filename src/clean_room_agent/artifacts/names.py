@@ -11,6 +11,7 @@ one before), a place in it as `RUN/PLACE`, and one of its model calls as `call:1
 """
 
 import re
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -185,6 +186,13 @@ def model_name(tag: str) -> str:
 def counted(number: int, noun: str, plural: str = "") -> str:
     """The number with its noun: `1 file`, `2 files`, `1,000 files`; `plural` where an s is not enough."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def listed(names: Iterable[str], most: int) -> str:
+    """The first `most` names, and how many more there are: `a, b and 2 more`."""
+    every = list(names)
+    more = f" and {len(every) - most:,} more" if len(every) > most else ""
+    return ", ".join(every[:most]) + more
 
 
 def item_name(path: str, symbol: str | None = None, lines: tuple[int, int] | None = None) -> str:

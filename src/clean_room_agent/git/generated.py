@@ -12,6 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from clean_room_agent.artifacts.names import listed
 from clean_room_agent.safe_open import read_bytes
 
 CACHE_TAG = "CACHEDIR.TAG"
@@ -164,12 +165,9 @@ def generated_words(folders: Sequence[Generated]) -> str:
     kinds: dict[str, list[str]] = {}
     for folder in folders:
         kinds.setdefault(folder.what, []).append(folder.path)
-    told = "; ".join(f"{_some(paths)} ({what})" for what, paths in kinds.items())
+    told = "; ".join(
+        f"{listed((f'{path}/' for path in paths), NAMED)} ({what})" for what, paths in kinds.items()
+    )
     return (
         f"left out, made by tools and not tracked: {told}; to include a folder, track a file in it (git add)"
     )
-
-
-def _some(paths: Sequence[str]) -> str:
-    more = len(paths) - NAMED
-    return ", ".join(f"{path}/" for path in paths[:NAMED]) + (f" and {more} more" if more > 0 else "")

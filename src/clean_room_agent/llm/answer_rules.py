@@ -31,6 +31,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
 
 from msgspec import Struct, structs
 
+from clean_room_agent.artifacts.names import listed
+
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
@@ -361,10 +363,7 @@ def _is_model(value: Any) -> "TypeGuard[BaseModel]":
 
 def describe(taken: tuple[str, ...]) -> str:
     """Tell the model what was removed."""
-    listed = list(dict.fromkeys(taken))
-    names = ", ".join(repr(text[:SHOWN_CHARS]) for text in listed[:SHOWN])
-    more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
-    return f"{names}{more}"
+    return listed((repr(text[:SHOWN_CHARS]) for text in dict.fromkeys(taken)), SHOWN)
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clean_room_agent.artifacts.goals import GoalOutcome, Goals
-from clean_room_agent.artifacts.names import BRANCHES, short_id
+from clean_room_agent.artifacts.names import BRANCHES, listed, short_id
 from clean_room_agent.artifacts.outcomes import EventKind, OrchestratorResult, RunStatus
 from clean_room_agent.execute.edits.rules import tool_settings
 from clean_room_agent.git.commits import FileChange
@@ -405,7 +405,7 @@ def _judge_restored(run: Run, baseline: TestRun, judged: _Judged, planned: Colle
     judged = replace(judged, restored=restored, restored_commit=commit)
     if verdict.passed:
         return judged
-    reason = f"the tests pass only with what the result changes about them; without {_some(changes)}: {verdict.reason}"
+    reason = f"the tests pass only with what the result changes about them; without {listed(sorted(changes), 3)}: {verdict.reason}"
     failed = replace(judged.verdict, complete=False, reason=reason)
     return replace(judged, verdict=failed)
 
@@ -489,12 +489,6 @@ def _note_touched(run: Run, touched: tuple[Touched, ...], verdict: FinalVerdict)
         "skipped": verdict.skipped,
     }
     run.recorder.event(run.task.task_id, EventKind.TESTS_TOUCHED, json.dumps(account, ensure_ascii=False))
-
-
-def _some(paths: Collection[str]) -> str:
-    shown = sorted(paths)[:3]
-    more = len(paths) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
 def _status(run: Run, judged: _Judged | None) -> tuple[RunStatus, str]:

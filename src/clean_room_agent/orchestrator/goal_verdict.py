@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from clean_room_agent.artifacts.evidence import FailingTest, file_part, is_of_file
 from clean_room_agent.artifacts.goals import COMMAND_MARK, GoalOutcome, Goals, GoalSource, GoalTest
+from clean_room_agent.artifacts.names import listed
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.orchestrator.testing.gate import HOLDER, is_in, tests_below
 from clean_room_agent.orchestrator.testing.results import TestRun, missed_threshold
@@ -109,7 +110,10 @@ def verdict_of(evidence: Collection[GoalOutcome], *, untested: str = "") -> tupl
     red = [one for one in evidence if not one.green]
     given = [one.name for one in red if one.source is GoalSource.GIVEN]
     if given:
-        return RunStatus.PARTIAL, f"what was given to show that the task is done still fails: {_some(given)}"
+        return (
+            RunStatus.PARTIAL,
+            f"what was given to show that the task is done still fails: {listed(given, 3)}",
+        )
     asked = next((one for one in red if one.source in ASKED), None)
     if asked is not None:
         return RunStatus.UNPROVEN, f"what the task's words ask for is still red: {asked.words}"
@@ -227,8 +231,3 @@ def _first_line(text: str) -> str:
 def _line(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 1]}…"
-
-
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - 3
-    return ", ".join(names[:3]) + (f" and {more} more" if more > 0 else "")

@@ -16,7 +16,7 @@ from rich.status import Status
 from rich.text import Text
 
 from clean_room_agent.artifacts.model_calls import CallFinished, CallProgress, CallStarted, CallUnreadable, ServerAwaited
-from clean_room_agent.artifacts.names import counted, first_line, model_name
+from clean_room_agent.artifacts.names import counted, first_line, listed, model_name
 from clean_room_agent.git.generated import generated_words
 from clean_room_agent.json_values import to_plain
 from clean_room_agent.orchestrator import events
@@ -279,12 +279,10 @@ def start_lines(event: events.RunStarted) -> list[Text]:
         Text(f"{INDENT}{where}; models: {models}"),
     ]
     if event.uncommitted:
-        shown = ", ".join(event.uncommitted[:SHOWN_PATHS])
-        more = len(event.uncommitted) - SHOWN_PATHS
         lines.append(
             Text(
                 f"{INDENT}snapshot: {event.base_commit[:10]}, with {counted(len(event.uncommitted), 'uncommitted file')} "
-                f"({shown}{f' and {more} more' if more > 0 else ''})"
+                f"({listed(event.uncommitted, SHOWN_PATHS)})"
             )
         )
     else:

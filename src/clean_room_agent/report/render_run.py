@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from clean_room_agent.artifacts.names import counted, model_name, short_id
+from clean_room_agent.artifacts.names import counted, listed, model_name, short_id
 from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.report.budget import CallLine
 from clean_room_agent.report.run_view import (
@@ -109,7 +109,9 @@ def _facts(view: RunView) -> list[tuple[str, str]]:
     took = "" if view.head.seconds is None else f", took {duration(view.head.seconds)}"
     facts = [("began", f"{view.head.began[:19].replace('T', ' ')} UTC{took}")] if view.head.began else []
     if view.commits.snapshot_commit:
-        extra = f"with {len(view.commits.uncommitted)} uncommitted: {_paths(view.commits.uncommitted)}"
+        extra = (
+            f"with {len(view.commits.uncommitted)} uncommitted: {listed(view.commits.uncommitted, MAX_PATHS)}"
+        )
         facts.append(
             (
                 "snapshot",
@@ -118,7 +120,10 @@ def _facts(view: RunView) -> list[tuple[str, str]]:
         )
     if view.commits.generated:
         facts.append(
-            ("left out", f"made by tools: {_paths(tuple(folder.path for folder in view.commits.generated))}")
+            (
+                "left out",
+                f"made by tools: {listed((folder.path for folder in view.commits.generated), MAX_PATHS)}",
+            )
         )
     if view.commits.branch:
         facts.append(("branch", f"{view.commits.branch} at {view.commits.result_commit[:10]}"))
@@ -215,11 +220,6 @@ def _cost(line: PassLine) -> str:
     if line.seconds is not None:
         words.append(duration(line.seconds))
     return ", ".join(words)
-
-
-def _paths(paths: tuple[str, ...]) -> str:
-    more = len(paths) - MAX_PATHS
-    return ", ".join(paths[:MAX_PATHS]) + (f" and {more} more" if more > 0 else "")
 
 
 def duration(seconds: float) -> str:

@@ -11,7 +11,7 @@ from rich.console import Group
 from rich.text import Text
 
 from clean_room_agent.artifacts.goals import GoalOutcome, GoalSource
-from clean_room_agent.artifacts.names import counted, relative_pass, short_id
+from clean_room_agent.artifacts.names import counted, listed, relative_pass, short_id
 from clean_room_agent.artifacts.outcomes import EventKind, OrchestratorResult, RunStatus
 from clean_room_agent.db.raw.runs import EventRow
 from clean_room_agent.git.generated import Generated
@@ -90,13 +90,13 @@ def touched_lines(touched: TestsTouched) -> list[Text]:
                 continue
             noun = "tests" if kind == "test" else kind
             if (kind, change) == ("test", "created"):
-                lines.append(Text(f"  new tests: {_some(paths)}"))
+                lines.append(Text(f"  new tests: {listed(paths, SHOWN)}"))
             else:
-                lines.append(Text(f"  look at {change} {noun}: {_some(paths)}", style="yellow"))
+                lines.append(Text(f"  look at {change} {noun}: {listed(paths, SHOWN)}", style="yellow"))
     if touched.gone:
-        lines.append(Text(f"  tests that are gone: {_some(touched.gone)}", style="yellow"))
+        lines.append(Text(f"  tests that are gone: {listed(touched.gone, SHOWN)}", style="yellow"))
     if touched.skipped:
-        lines.append(Text(f"  tests that are now skipped: {_some(touched.skipped)}", style="yellow"))
+        lines.append(Text(f"  tests that are now skipped: {listed(touched.skipped, SHOWN)}", style="yellow"))
     if touched.not_restored:
         lines.append(Text(f"  not run with the tests restored: {touched.not_restored}", style="dim"))
     return lines
@@ -105,11 +105,6 @@ def touched_lines(touched: TestsTouched) -> list[Text]:
 def render_touched(touched: TestsTouched) -> Group:
     """The lines, for display below the test runs."""
     return Group(*touched_lines(touched))
-
-
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - SHOWN
-    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 class TestCounts(Struct, frozen=True, kw_only=True):

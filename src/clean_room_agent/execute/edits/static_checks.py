@@ -13,6 +13,7 @@ import symtable
 import sys
 from collections.abc import Iterator
 
+from clean_room_agent.artifacts.names import listed
 from clean_room_agent.syntax import MAX_PARSED_BYTES, grammar_of, parses_cleanly, tree_of
 
 PYTHON = "python"
@@ -70,10 +71,7 @@ def name_fault(path: str, before: str, after: str) -> str:
     names = [
         f"{name} (line {line})" for name, line in sorted(found.items(), key=lambda one: (one[1], one[0]))
     ]
-    shown = ", ".join(names[:MOST_NAMES]) + (
-        f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    )
-    return f"nothing defines {shown} in this file: define or import what is used, or do without it"
+    return f"nothing defines {listed(names, MOST_NAMES)} in this file: define or import what is used, or do without it"
 
 
 def undefined_names(path: str, before: str, after: str) -> dict[str, int]:

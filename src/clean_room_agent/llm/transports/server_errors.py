@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from clean_room_agent.artifacts.names import listed
 from clean_room_agent.errors import (
     DegenerateOutput,
     ForwardingServer,
@@ -260,8 +261,7 @@ def _is_missing(status: int, message: str) -> bool:
 
 def no_model(target: Target, known: tuple[str, ...]) -> ModelNotFound:
     """The error for a model that the server does not have; `known` are the ones that it has."""
-    more = f" and {len(known) - SHOWN_MODELS} more" if len(known) > SHOWN_MODELS else ""
-    have = f"; it has: {', '.join(known[:SHOWN_MODELS])}{more}" if known else ""
+    have = f"; it has: {listed(known, SHOWN_MODELS)}" if known else ""
     return ModelNotFound(
         f"{target.server} does not have the model {target.tag!r}",
         hint=target.dialect.missing.format(tag=target.tag) + have,

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from clean_room_agent.artifacts.edits import EditReport
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import Goals
-from clean_room_agent.artifacts.names import counted, implement_pass
+from clean_room_agent.artifacts.names import counted, implement_pass, listed
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, EventKind, PassType
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.db.raw.passes import AttemptRow, ValidationRow
@@ -102,8 +102,7 @@ class Direct(Struct, frozen=True, kw_only=True):
 def try_direct(run: Run, direct: Direct, rounds: Rounds) -> bool:
     """Whether a candidate holds: it is the run's head then, as the run's only step. All candidates are recorded."""
     pass_id = implement_pass(run.task.task_id, PART, STEP)
-    more = f" and {len(direct.places) - NAMED} more" if len(direct.places) > NAMED else ""
-    title = f"asking about {', '.join(direct.places[:NAMED])}{more}"
+    title = f"asking about {listed(direct.places, NAMED)}"
     header = PassHeader(kind=PassType.IMPLEMENT, pass_id=pass_id, title=title, part_id=PART, step_id=STEP)
     entry = run.journal.entry(pass_id, "direct", Ended, (run.commits.head,))
     if entry.value is not None and entry.value.commit and not run.commits.exists(entry.value.commit):

@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 
 from clean_room_agent.artifacts.evidence import FailingTest, StackFrame, files_meant, is_of_file
-from clean_room_agent.artifacts.names import quoted
+from clean_room_agent.artifacts.names import listed, quoted
 from clean_room_agent.orchestrator.testing.results import TestRun
 
 ERROR = re.compile(
@@ -103,9 +103,7 @@ def _in_words(error: str, failing: FailingTest, after: TestRun, files: Sequence[
         return ""
     at = f" (line {line})" if line else ""
     text = f"the edit broke the import of {quoted(path or files[0])}: {error or 'it cannot be loaded'}{at}"
-    shown = ", ".join(map(quoted, files[:MAX_FILES])) + (
-        f" and {len(files) - MAX_FILES} more" if len(files) > MAX_FILES else ""
-    )
+    shown = listed(map(quoted, files), MAX_FILES)
     return f"{text}; so no test of {shown} runs" if files else f"{text}; so no test runs"
 
 

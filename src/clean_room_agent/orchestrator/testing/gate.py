@@ -32,7 +32,7 @@ from typing import ClassVar
 from msgspec import Struct
 
 from clean_room_agent.artifacts.evidence import UNLOADED, files_meant, group_of, is_of_file
-from clean_room_agent.artifacts.names import counted
+from clean_room_agent.artifacts.names import counted, listed
 from clean_room_agent.orchestrator.config import Accept
 from clean_room_agent.orchestrator.testing.results import TestRun, exit_without_failure, missed_threshold
 from clean_room_agent.orchestrator.testing.test_commands import newly_replaced
@@ -534,9 +534,7 @@ def _praise(final: TestRun, unstable_red: Collection[str]) -> str:
 
 
 def _some(names: Collection[str]) -> str:
-    shown = list(names)[:SHOWN_NAMES]
-    more = len(names) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+    return listed(names, SHOWN_NAMES)
 
 
 def left_undone(base: TestRun, now: TestRun) -> frozenset[str]:
