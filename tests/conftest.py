@@ -18,7 +18,10 @@ from testing.no_processes import pytest_addoption, pytest_configure
 __all__ = ["pytest_addoption", "pytest_configure"]
 
 # A busy machine must not fail a test that asks about values: how long things take is measured by benchmarks.
-settings.register_profile("values", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUIET = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Each run tries the same examples: one that fails, fails every time. Others are looked for by `--hypothesis-profile=fuzz`.
+settings.register_profile("values", QUIET, derandomize=True, max_examples=40)
+settings.register_profile("fuzz", QUIET, max_examples=2000)
 settings.load_profile("values")
 
 # Tests write to memory, as each record syncs what it commits to disk. Not where memory for files is short (containers have

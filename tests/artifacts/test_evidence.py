@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 from testing.framed_items import framed_items
@@ -253,7 +253,6 @@ def test_ten_long_failures_leave_a_small_window_its_room() -> None:
 VALUES = st.text(max_size=4_000) | st.text("=# \nab", max_size=4_000)
 
 
-@settings(max_examples=40)
 @given(
     st.lists(
         st.builds(FailingTest, name=VALUES, message=VALUES, statement=VALUES, expected=VALUES, actual=VALUES),

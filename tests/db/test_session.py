@@ -3,7 +3,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clean_room_agent.artifacts.names import implement_pass
@@ -37,7 +37,6 @@ def any_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         yield opened
 
 
-@settings(max_examples=40)
 @given(key=st.text(st.characters(exclude_categories=["Cs"]), min_size=1), value=JSON)
 def test_whatever_json_holds_comes_back(any_session: Session, key: str, value: JsonValue) -> None:
     any_session.set_state(key, value)

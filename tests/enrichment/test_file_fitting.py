@@ -1,7 +1,7 @@
 """What of a file a prompt shows, as the window shrinks: whole things go, in a stated order, and it is said."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clean_room_agent.db.curated.files import FileRow
@@ -193,7 +193,6 @@ def test_the_brief_view_has_no_text() -> None:
     assert len(view.outline) == len(DEFINITIONS) + 1
 
 
-@settings(max_examples=40)
 @given(st.integers(min_value=LEAST, max_value=WHOLE + 10))
 def test_whatever_the_bound_the_request_fits_and_no_line_is_cut(max_tokens: int) -> None:
     view = fitted(max_tokens)

@@ -2,7 +2,7 @@ import re
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clean_room_agent.retrieval import pieces as pieces_module
@@ -232,7 +232,6 @@ def test_a_file_with_a_syntax_error_is_cut_as_text(path: str) -> None:
     assert sequence_starts(b"def (:\n  {{", path) is None
 
 
-@settings(max_examples=60)
 @given(
     st.lists(st.sampled_from(["x = 1", "if x:\n    y = 2\n    z = 3", "", "# note", "t = [\n  1,\n  2,\n]"]))
 )

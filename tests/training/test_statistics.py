@@ -4,7 +4,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clean_room_agent.training.statistics import (
@@ -28,7 +28,6 @@ def test_mcnemar_is_the_exact_binomial_test(wins: int, losses: int, p: float) ->
     assert mcnemar(wins, losses) == pytest.approx(p, abs=1e-6)
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 400), st.integers(0, 400))
 def test_mcnemar_is_symmetric_and_a_probability(wins: int, losses: int) -> None:
     assert mcnemar(wins, losses) == mcnemar(losses, wins)
@@ -41,7 +40,6 @@ def test_holm_corrects_the_smallest_most_and_keeps_the_order() -> None:
     assert holm({"a": 0.04}) == {"a": 0.04}
 
 
-@settings(max_examples=40)
 @given(EXAMPLES)
 def test_auc_is_the_share_of_pairs_in_order(examples: list[tuple[int, bool]]) -> None:
     scores, truths = [float(score) for score, _ in examples], [truth for _, truth in examples]
@@ -55,7 +53,6 @@ def test_auc_is_the_share_of_pairs_in_order(examples: list[tuple[int, bool]]) ->
     assert found == pytest.approx(sum(each) / len(each))
 
 
-@settings(max_examples=40)
 @given(EXAMPLES)
 def test_no_other_threshold_is_better_than_the_own_one(examples: list[tuple[int, bool]]) -> None:
     scores, truths = [float(score) for score, _ in examples], [truth for _, truth in examples]

@@ -48,7 +48,7 @@ def make(top: Path, paths: Iterable[str], text: str = "") -> None:
         (top / path).write_text(text)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(paths=st.sets(FILES, min_size=1, max_size=8))
 def test_random_trees_resolve_as_in_python(tmp_path_factory: pytest.TempPathFactory, paths: set[str]) -> None:
     top = tmp_path_factory.mktemp("tree")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from testing.index_dump import list_entries
 
@@ -41,7 +41,6 @@ def clamped(counts: list[int]) -> tuple[int, ...]:
     return (*(min(one, 255) for one in counts[:4]), min(counts[4], 65_535))
 
 
-@settings(max_examples=40)
 @given(files=st.dictionaries(st.integers(1, 3 * BUCKET), TERMS, max_size=6), again=TERMS)
 def test_replaced_files_are_held_as_if_they_had_been_so_from_the_start(
     tmp_path_factory: pytest.TempPathFactory,

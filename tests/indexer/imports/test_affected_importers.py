@@ -1,7 +1,7 @@
 import json
 from collections.abc import Callable
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clean_room_agent.indexer.imports.affected_importers import Reach, is_config, reach, words_of
@@ -80,7 +80,6 @@ def python_answers(paths: set[str], source: str) -> dict[tuple[str, str], tuple[
     return answers
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.sets(PYTHON_FILES, min_size=1, max_size=9), st.sets(PYTHON_FILES, min_size=1, max_size=3))
 def test_python_imports_that_change_lie_within_reach(kept: set[str], changed: set[str]) -> None:
     changed -= kept
@@ -100,7 +99,6 @@ def test_python_imports_that_change_lie_within_reach(kept: set[str], changed: se
                     )
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     st.sets(SCRIPT_FILES, min_size=1, max_size=9),
     st.sets(SCRIPT_FILES, min_size=1, max_size=2),

@@ -79,7 +79,6 @@ def holder(world: PythonWorld, name: str) -> tuple[str, str, int] | None:
     return path, names[place], names[:place].count(names[place])
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.fixed_dictionaries(dict.fromkeys(PATHS, sources)), st.sampled_from(PATHS), sources)
 def test_whoever_resolves_otherwise_had_looked_up_what_changed(
     files: dict[str, str], edited: str, text: str
@@ -118,7 +117,7 @@ def test_star_imports_on_the_way_to_a_name_are_looked_up(after: str) -> None:
         assert "*" in world.resolve(path).lookups["pkg/__init__.py"]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.fixed_dictionaries(dict.fromkeys(PATHS, sources)))
 def test_the_same_files_give_the_same_rows(files: dict[str, str]) -> None:
     first, second = PythonWorld(files), PythonWorld(dict(reversed(files.items())))
@@ -132,7 +131,6 @@ def test_the_same_files_give_the_same_rows(files: dict[str, str]) -> None:
         assert path not in {target for target, _ in found.dependencies}
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.fixed_dictionaries(dict.fromkeys(PATHS, sources)), st.permutations(PATHS))
 def test_what_was_resolved_before_changes_nothing(files: dict[str, str], order: list[str]) -> None:
     world = PythonWorld(files)

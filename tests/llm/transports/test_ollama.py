@@ -119,7 +119,7 @@ def test_an_answer_has_text_thinking_counts_and_probabilities() -> None:
     assert [token for token, _ in answer.tokens[0].top] == ["Yes", "No"]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.text(min_size=1, max_size=60), st.integers(min_value=1, max_value=40))
 def test_an_answer_survives_any_division_of_its_stream(text: str, size: int) -> None:
     lines = [{"message": {"content": character}, "done": False} for character in text]

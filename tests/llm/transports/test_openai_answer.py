@@ -46,7 +46,7 @@ def mocked(handler: Callable[[httpx.Request], httpx.Response], **fields: Any) ->
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.text(min_size=1, max_size=60), st.integers(min_value=1, max_value=40), st.sampled_from(["\n", "\r\n"])
 )

@@ -3,7 +3,7 @@
 import re
 from html import unescape
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
@@ -69,7 +69,6 @@ def test_lines_are_coloured_as_their_version_reads_and_escaped() -> None:
     assert lines[5].startswith('<span class="tc"># end')
 
 
-@settings(max_examples=40)
 @given(st.text(), st.sampled_from(sorted(LEXERS)))
 def test_whatever_a_file_holds_its_text_stays(text: str, suffix: str) -> None:
     text = text.replace("\n", "").replace("\r", "").removeprefix("\ufeff")

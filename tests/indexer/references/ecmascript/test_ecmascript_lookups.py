@@ -65,7 +65,6 @@ def holder(world: EcmaScriptWorld, name: str) -> tuple[str, str, int] | None:
     return None if found is None else told(world, *found)
 
 
-@settings(max_examples=80, deadline=None)
 @given(worlds, st.sampled_from(PATHS), sources)
 def test_whoever_resolves_otherwise_had_looked_up_what_changed(
     files: dict[str, str], edited: str, text: str
@@ -80,7 +79,6 @@ def test_whoever_resolves_otherwise_had_looked_up_what_changed(
             assert asked or old.lookups.get("", frozenset()) & unsettled, (path, old, new, sorted(changed))
 
 
-@settings(max_examples=60, deadline=None)
 @given(worlds, st.permutations(PATHS))
 def test_what_was_resolved_before_changes_nothing(files: dict[str, str], order: list[str]) -> None:
     world = EcmaScriptWorld(files)
@@ -90,7 +88,7 @@ def test_what_was_resolved_before_changes_nothing(files: dict[str, str], order: 
         assert resolve_file(path, world.names[path], world, evaluations) == alone[path]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(worlds)
 def test_references_are_sorted_and_each_is_there_once(files: dict[str, str]) -> None:
     world = EcmaScriptWorld(files)
