@@ -14,9 +14,8 @@ from testing.forked import Forked
 from testing.patience import wait_until
 from testing.repositories import git, read_tree, write
 from testing.runs.solving import MENDED_MONEY, TILL, Project, Script, edit, make_project, serving
-from testing.servers.openai_server import Kind, OpenAiServer
+from testing.servers.openai_server import OpenAiServer
 
-from clean_room_agent.app.discovery import NEEDED_BY
 from clean_room_agent.app.resumption import given_to
 from clean_room_agent.artifacts.goals import GivenEvidence
 from clean_room_agent.db.connection import get_connection
@@ -91,16 +90,13 @@ def assert_events(lines: list[str]) -> None:
     assert {"PassStarted", "PassFinished", "TestsStarted", "TestsFinished"} <= set(names)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_ctrl_c_during_the_tests_ends_with_130_and_leaves_only_the_record(
-    till: Project, number: signal.Signals
-) -> None:
+def test_ctrl_c_during_the_tests_ends_with_130_and_leaves_only_the_record(till: Project) -> None:
     slow = f"echo begun > {till.home / 'begun'}; sleep 600"
     with serving(till) as server:
         till.configure(server.base_url, testing={"test_command": slow})
         with Forked(till, "solve", till.task) as process:
             wait_until((till.home / "begun").exists, "the tests' beginning")
-            process.send_signal(number)
+            process.send_signal(signal.SIGINT)
             out, err = process.communicate()
     assert (process.returncode, out) == (130, "")
     assert "error: interrupted\n  -> continue with: cra solve --resume " in err
@@ -181,10 +177,9 @@ def test_a_result_is_applied_at_once_and_untracked_environments_are_linked_as_ig
     )
 
 
-@pytest.mark.parametrize("kind", ["vllm", "llama-cpp-python"])
-def test_a_task_is_solved_and_a_run_replayed(kind: Kind, till: Project) -> None:
-    with OpenAiServer(Script(till.oracle), kind=kind, window=16_384) as server:
-        told = till.solve(server, "--json", models={"provider": "openai", **NEEDED_BY.get(kind, {})})
+def test_a_task_is_solved_and_a_run_replayed_on_a_server_of_the_other_dialect(till: Project) -> None:
+    with OpenAiServer(Script(till.oracle), kind="vllm", window=16_384) as server:
+        told = till.solve(server, "--json", models={"provider": "openai"})
         schemas = [call.schema for call in server.calls]
     assert told.code == 0, told.err
     done = json.loads(told.out)
@@ -192,8 +187,7 @@ def test_a_task_is_solved_and_a_run_replayed(kind: Kind, till: Project) -> None:
     assert {call.model.provider for call in told.recorded.calls} == {"openai"}
     assert any(schemas)
     assert any(call.cost.prompt_tokens for call in told.recorded.calls)
-    if kind == "vllm":  # a replay knows no servers
-        assert till.cra("replay", done["task_id"]).code == 0
+    assert till.cra("replay", done["task_id"]).code == 0
     shown = till.cra("show", done["task_id"], "--budget")
     assert (shown.code, "16,384" in shown.out) == (0, True)
 
@@ -203,7 +197,7 @@ def test_what_the_servers_cache_spared_is_shown_with_the_cost(till: Project) -> 
         till.configure(server.base_url, models={"provider": "openai", "parallel": 1})
         assert till.cra("plan", till.task).code == 0
     assert re.search(r"cost .* tokens, \d+% of the prompts' in the server's cache", till.cra("show", "@").out)
-    assert re.search(r"thinker:4b, \d+% cached", till.cra("stats").out)
+    assert re.search(r"thinker:4b\s+\d+% cached", till.cra("stats").out)
     sums = json.loads(till.cra("stats", "--json").out)["prompts"]
     assert all(each["cached_tokens"] <= each["told_tokens"] == each["prompt_tokens"] for each in sums)
     assert any(each["cached_tokens"] for each in sums)

@@ -70,9 +70,10 @@ def near_duplicates(texts: Sequence[str], groups: Sequence[Hashable], *, thresho
 
     shingles = _shingles(texts, groups)
     index = MinHashLSH(threshold=max(threshold - CANDIDATE_SLACK, 0.05), num_perm=PERMUTATIONS)
+    empty = MinHash(num_perm=PERMUTATIONS, seed=1)
     dropped = []
     for place, own in enumerate(shingles):
-        sketch = MinHash(num_perm=PERMUTATIONS, seed=1)
+        sketch = empty.copy()
         sketch.update_batch([shingle.encode() for shingle in sorted(own)])
         others = (other for other in index.query(sketch) if groups[other] != groups[place])
         if any(jaccard(own, shingles[other]) >= threshold for other in others):
