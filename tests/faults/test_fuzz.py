@@ -6,7 +6,7 @@ import pytest
 from testing.faults import fuzz, fuzz_index
 from testing.faults.fuzz_targets import Broken, Target
 
-SHORT = 1_500
+SHORT = 400
 FEW = 300
 
 

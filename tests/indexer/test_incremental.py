@@ -75,7 +75,7 @@ BASE = {
     "tsconfig.json": TEXTS[20],
 }
 CONFIG = IndexConfig(history=6, pair_bound=3)
-SEEDS = int(os.environ.get("CRA_SEEDS", "12"))
+SEEDS = int(os.environ.get("CRA_SEEDS", "5"))
 STEPS = 9
 
 
