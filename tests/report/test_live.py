@@ -72,7 +72,7 @@ def test_a_call_tells_what_it_is_about_and_how_fast_it_is_answered() -> None:
 
 def test_no_speed_is_told_of_an_answer_that_has_just_begun() -> None:
     line = line_after(STEP, started(1), CallProgress(number=1), 0.1)
-    assert "1 tokens" in line.text(WIDE)
+    assert "1 token ·" in line.text(WIDE)
     assert "/s" not in line.text(WIDE)
 
 
