@@ -42,7 +42,7 @@ def test_a_reading_less_an_earlier_one_is_what_came_between() -> None:
 @pytest.mark.parametrize(
     ("limits", "said"),
     [
-        ({"max_calls": 1}, "1 model calls (max_calls = 1)"),
+        ({"max_calls": 1}, "1 model call (max_calls = 1)"),
         ({"max_tokens": 500}, "500 tokens (max_tokens = 500)"),
         ({"max_minutes": 2}, "2 minutes (max_minutes = 2)"),
         ({"max_calls": 2, "max_tokens": 501, "max_minutes": 2.1}, ""),
