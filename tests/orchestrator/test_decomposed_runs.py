@@ -74,7 +74,7 @@ def test_what_was_decided_stands_in_the_record_and_an_interrupted_pass_asks_only
     asked = [call for call in told.recorded.calls_of("same_part") if call.site.item == "c1 c2"]
     assert row.judgment.call_id == asked[-1].id
     shown = till.shown(decisions=True)
-    assert "meta_plan: 1 decisions about its plan" in shown
+    assert "meta_plan: 1 decision about its plan" in shown
     assert "yes same_part c1 c2" in shown
     assert till.replay().files == told.files
 

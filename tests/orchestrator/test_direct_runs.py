@@ -20,7 +20,7 @@ def test_a_task_with_a_red_test_is_done_without_a_plan_and_replayed(tmp_path: Pa
     code, out, err = till.run_here("replay", "@")
     assert (code, out.partition(":")[0]) == (0, "the same"), err
     shown = till.run_here("show", "@", "--why", "till/money.py")[1]
-    assert "ran 1 times under the goal tests" in shown
+    assert "ran 1 time under the goal tests" in shown
 
 
 def test_where_no_candidate_holds_the_run_plans(tmp_path: Path) -> None:

@@ -195,7 +195,7 @@ def test_a_run_whose_budget_is_spent_begins_no_step(project: MemoryProject) -> N
     memory.meter.add(prompt_tokens=1, completion_tokens=1, latency_ms=1, window=1)
     end = solve(memory.run, PlanGiven(single=part_plan(step("s1", "a.py"))), run_baseline(memory.run))
     assert end.result.status is RunStatus.PARTIAL
-    assert end.result.reason == "budget spent: 1 model calls (max_calls = 1)"
+    assert end.result.reason == "budget spent: 1 model call (max_calls = 1)"
     assert memory.asked == []
 
 
