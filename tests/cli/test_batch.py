@@ -56,7 +56,11 @@ def test_a_task_that_fails_is_begun_anew_beside_another_and_both_are_known_at_th
         code, out, err = batch_here(till, path, "--jobs", "2")
         tasks, summary = read(out)
         assert code == 0, f"{out}\n{err}"  # whole, where a tuple would be abbreviated
-        for line in ("first:   … plan\n", "first:   · baseline tests: 3 passed, 1 failed", "3:   ✓ step 1/1 p1/s1"):
+        for line in (
+            "first:   … plan\n",
+            "first:   · baseline tests: 3 passed, 1 failed",
+            "3:   ✓ step 1/1 p1/s1",
+        ):
             assert line in err
         assert {name: (task["status"], task["how"]) for name, task in tasks.items()} == {
             "first": ("complete", "new"),

@@ -8,6 +8,7 @@ from msgspec import structs
 from testing.repositories import make_repository
 from tests.db.raw.samples import NOW, TASK, run, task_run
 
+from clean_room_agent.artifacts.names import first_line
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.cli.main import run as cra
 from clean_room_agent.db.connection import connect_file, get_connection
@@ -20,7 +21,7 @@ from clean_room_agent.db.raw.runs import (
     append_orchestrator_run,
     set_outcome,
 )
-from clean_room_agent.report.runs import age, first_line
+from clean_room_agent.report.runs import age
 from clean_room_agent.workspace import Workspace
 
 OTHER = "9e9e9e9e-7c7e-4a5c-9a53-0f2f0a6f0d11"

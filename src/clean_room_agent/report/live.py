@@ -15,7 +15,13 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.status import Status
 from rich.text import Text
 
-from clean_room_agent.artifacts.model_calls import CallFinished, CallProgress, CallStarted, CallUnreadable, ServerAwaited
+from clean_room_agent.artifacts.model_calls import (
+    CallFinished,
+    CallProgress,
+    CallStarted,
+    CallUnreadable,
+    ServerAwaited,
+)
 from clean_room_agent.artifacts.names import counted, first_line, listed, model_name
 from clean_room_agent.git.generated import generated_words
 from clean_room_agent.json_values import to_plain

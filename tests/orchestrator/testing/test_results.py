@@ -12,9 +12,9 @@ from clean_room_agent.orchestrator.testing.results import (
     CommandEnd,
     TestRun,
     evidence_of,
-    missed_threshold,
     function_of_numbered,
     has_replaced,
+    missed_threshold,
 )
 
 CHAINED = """Traceback (most recent call last):
@@ -108,6 +108,8 @@ def test_a_coverage_that_is_too_low_is_known_by_its_line(line: str) -> None:
 
     assert missed_threshold(ended(1)) == line
     assert not missed_threshold(ended(0))
+
+
 def test_of_names_that_change_the_number_of_results_counts() -> None:
     names = ChangingNames()
     first = pytest_run({"t.py::f[a]": "passed", "t.py::f[17]": "failed", "t.py::f[23]": "passed"})

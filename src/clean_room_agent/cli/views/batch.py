@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from clean_room_agent.artifacts.names import counted, first_line, short_id
-from clean_room_agent.report.runs import COLOURS, first_line
+from clean_room_agent.report.runs import COLOURS
 
 if TYPE_CHECKING:
     from rich.table import Table
