@@ -344,7 +344,8 @@ ZOO: tuple[Pathology, ...] = (
         spoil=always(Answer(text=WRONG, close="in_answer")),
     ),
     Pathology(name="a server that is slow", ends="complete", most_calls=24, spoil=lambda _: slowly),
-    Pathology(name="a server that is always busy", ends="failed", most_calls=24, spoil=always(busy())),
+    # Each of two questions is sent again for as long as an answer may take to begin.
+    Pathology(name="a server that is always busy", ends="failed", most_calls=70, spoil=always(busy())),
     Pathology(
         name="a budget that is spent",
         ends="partial",

@@ -132,10 +132,8 @@ def solve_sample(folder: Path) -> tuple[Path, str]:
         assert run(("init", str(top), *flags, *window, "--test-command", tests)) == 0
         config = Workspace(repo=top).config  # the script knows the questions for many alone
         text = config.read_text(encoding="utf-8")
-        config.write_text(
-            text.replace('route = "each"', 'route = "batch"').replace('route = "auto"', 'route = "planned"'),
-            encoding="utf-8",
-        )
+        text = text.replace("[solve]\n", '[solve]\nroute = "planned"\n')
+        config.write_text(f'{text}\n[judgments]\nroute = "batch"\n', encoding="utf-8")
         assert run(("solve", sample.task, "--repo", str(top))) == 0
     (branch,) = (top / ".git/refs/heads/cra").iterdir()
     return top, branch.name

@@ -301,10 +301,11 @@ def _is_right(failures: Sequence[FailingTest], seen: Observation) -> bool:
     if any(one.message != first.message for one in failures) or BROKEN.search(first.message):
         return False
     said = first.message
-    if (seen.raised and any(name in said for name in seen.raised)) or MISSING.search(said):
-        return True
-    if seen.raised and "AssertionError" not in seen.raised:
-        return False
+    if seen.raised:
+        if any(name in said for name in seen.raised) or MISSING.search(said):
+            return True
+        if "AssertionError" not in seen.raised:
+            return False
     failed = re.search(
         r"\bassert\b|Assertion|DID NOT RAISE|not raised|!=|not equal|\bexpected\b|toThrow",
         said,
