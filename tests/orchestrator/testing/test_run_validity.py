@@ -134,6 +134,11 @@ CANNOT_JUDGE = {
     "no such program": ("no-such-runner --all", 127, "no-such-runner: not found"),
     "an open quote": ("python -m unittest -k it's", 2, "nterminated"),
     "not executable": ("./money.py", 126, "ermission denied"),
+    "an option of a plugin that is not there": (
+        f"{sys.executable} -m pytest --no-such-plugin",
+        4,
+        "--no-such-plugin",
+    ),
     # -S: without site-packages
     "a Python without the runner": (f"{sys.executable} -S -m pytest", 1, "No module named pytest"),
 }

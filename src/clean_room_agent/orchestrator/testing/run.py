@@ -68,6 +68,8 @@ from clean_room_agent.safe_open import is_file
 if TYPE_CHECKING:  # only a run that has a sandbox pays for it
     from clean_room_agent.sandbox.bubblewrap import Sandbox
 
+REFUSED = "pytest refused its command line or configuration"
+"""How the problem begins of a run whose options, or the plugin that they belong to, pytest does not know."""
 NOT_STARTED = frozenset({126, 127})
 """Exit codes of a shell that cannot start a program."""
 NOT_READ = re.compile(
@@ -109,10 +111,11 @@ PYTEST_RED = re.compile(r"\d+ (?:failed|errors?)\b")
 
 
 def has_started(tests: TestRun) -> bool:
-    """Whether the command and its runner could be started."""
+    """Whether the command and its runner could be started, and the runner took its command line and configuration."""
     said = tests.end.output.strip()
     return (
-        tests.end.returncode not in NOT_STARTED
+        not tests.report.problem.startswith(REFUSED)
+        and tests.end.returncode not in NOT_STARTED
         and not NO_RUNNER.search(said)
         and not (tests.end.returncode and NOT_READ.match(said))
     )
@@ -390,7 +393,7 @@ def _believed(reading: Reading, text: str) -> Reading:
 def _without_report(returncode: int, text: str) -> str:
     if returncode == 4:
         said = [line for line in text.split("\n") if "error" in line.lower()][-3:]
-        return "pytest refused its command line or configuration: " + " ".join(line.strip() for line in said)
+        return f"{REFUSED}: " + " ".join(line.strip() for line in said)
     if returncode in {126, 127}:
         return "the test command could not be started: " + text.strip()[-300:]
     return (
