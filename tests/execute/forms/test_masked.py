@@ -100,6 +100,34 @@ def test_the_goal_stands_as_a_comment_above_the_body_and_the_docstring_is_left_o
     assert after == "\n"
 
 
+def before_first(path: str, text: str, name: str, first: int, last: int) -> str:
+    place = Place(path=path, name=name, first_line=first, last_line=last, lines=tuple(range(last, first, -1)))
+    return str(next(masked.requests(place, text, ASSIGNMENT)).fill.before)
+
+
+def test_what_the_file_defines_and_the_definition_uses_stands_above_it_without_bodies() -> None:
+    text = (
+        "import re\n\nWORD = re.compile(\n    'a+',\n)\nOTHER = 1\nLONG = [" + "1, " * 100 + "]\n\n\n"
+        "@cached\ndef near(\n    text: str,\n) -> str:\n    return text.strip()\n\n\n"
+        "class Kind:\n    near = 1\n\n\n"
+        "def count(text):\n    LONG.append(Kind)\n    return len(WORD.findall(near(text)))\n"
+    )
+    first = text[: text.index("def count")].count("\n") + 1
+    assert before_first("a.py", text, "count", first, first + 2).startswith(
+        "WORD = re.compile('a+')\ndef near(text: str) -> str: ...\nclass Kind: ...\ndef count(text):\n"
+    )
+
+
+def test_in_ecmascript_it_is_shown_too() -> None:
+    text = (
+        "const SIZE = 3;\nexport function near(a, b) {\n  return a;\n}\nclass Kind {\n  go() {}\n}\n"
+        "export const other = (a) => a;\nfunction count(text) {\n  return near(text, SIZE) + new Kind();\n}\n"
+    )
+    assert before_first("a.js", text, "count", 9, 11).startswith(
+        "const SIZE = 3;\nfunction near(a, b) { }\nclass Kind { }\nfunction count(text) {\n"
+    )
+
+
 def test_the_goal_is_told_in_several_ways() -> None:
     assert "        # wrong: return total / (len(values) + 1)\n" in shown("wrong")[0]
     assert (

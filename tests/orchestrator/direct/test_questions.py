@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import model_client
 from testing.client.scripted_transport import ScriptedTransport
@@ -30,6 +31,11 @@ TOTAL = Target(
     place=Place(path="a.py", name="total", first_line=1, last_line=5, lines=(5, 4, 3, 2)), text=TEXT
 )
 LATER = Target(place=Place(path="a.py", name="later", first_line=8, last_line=9, lines=(9,)), text=TEXT)
+MEAN_TEXT = TEXT + "\n\ndef mean(values):\n    count = len(values)\n    return total(values) / count\n"
+MEAN = Target(
+    place=Place(path="a.py", name="mean", first_line=12, last_line=14, lines=(14, 13)), text=MEAN_TEXT
+)
+TOTAL_BESIDE_MEAN = replace(TOTAL, text=MEAN_TEXT)
 AT_BASE = GoalRun(green=(), said=(("t", "2"),))
 
 
@@ -77,6 +83,12 @@ def test_gaps_come_before_whole_definitions_and_the_last_line_that_ran_first() -
     assert sum(len(one) for one in asked[:first_worded]) <= MASKED_AT_A_TIME * MASKED_ROUNDS
     everything = [item for one in asked for item in one]
     assert len(set(everything)) == len(everything)
+
+
+def test_a_place_does_not_wait_for_all_gaps_of_the_one_before_it() -> None:
+    asked = [items(one) for one in rounds([], TOTAL_BESIDE_MEAN, MEAN)]
+    places = [one[0].partition(" ")[0].rpartition("::")[2] for one in asked if one and "masked" in one[0]]
+    assert places[:4] == ["total", "total", "mean", "total"]
 
 
 def test_what_has_still_to_be_written_is_asked_for_whole() -> None:

@@ -33,7 +33,7 @@ from clean_room_agent.llm.filling import FillRequest
 from clean_room_agent.llm.token_estimator import count_pieces, estimate
 from clean_room_agent.llm.transport import Sampling
 
-TOKENS_BEFORE, TOKENS_BEHIND = 900, 400
+TOKENS_BEFORE, TOKENS_BEHIND = 500, 250
 """Of the lines around a mask that are shown, nearest first; behind it fewer, as some servers read less there."""
 MOST_GOALS = 2
 WARM = 2
@@ -197,6 +197,7 @@ class _Builder:
         rest = parsed.piece(mask.end, last_end)
         before = compose(
             (
+                visible.sourced(visible.around),
                 visible.sourced(visible.heads),
                 visible.sourced(visible.top),
                 visible.sourced(() if telling.example else visible.documented),

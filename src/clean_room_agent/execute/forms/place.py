@@ -20,6 +20,9 @@ from clean_room_agent.syntax import grammar_of, tree_of
 
 SAME = "the answer is what stands there"
 """Why an answer that changes nothing is no candidate."""
+MOST_AROUND = 10
+AROUND_CHARS = 160
+"""Of what a file defines beside a definition, on one line."""
 
 
 class Place(Struct, frozen=True, kw_only=True):
@@ -210,6 +213,8 @@ class Shown(Struct, frozen=True, kw_only=True):
     symbol: str
     heads: tuple[Row, ...]
     """First lines of the enclosing definitions."""
+    around: tuple[Row, ...]
+    """What the file defines at its top level and the definition uses, each on one line, without bodies."""
     top: tuple[Row, ...]
     """Decorators and head."""
     body: tuple[Row, ...]
@@ -272,12 +277,43 @@ def shown(parsed: Parsed, place: Place) -> Shown | None:
         path=place.path,
         symbol=place.name,
         heads=_heads(parsed, place),
+        around=_around(parsed, place, node),
         top=tuple(row for row in visible if row.number < begins),
         body=tuple(row for row in visible if row.number >= begins),
         indent=indent_of(parsed.lines[begins - 1]),
         summary=summary,
         summary_line=hidden[0],
     )
+
+
+def _around(parsed: Parsed, place: Place, node: Node) -> tuple[Row, ...]:
+    """A model that does not see a module's names makes up others, and each answer with one of those is lost."""
+    used = {node_text(one) for one in walk(node) if one.type in {"identifier", "type_identifier"}}
+    rows = []
+    for child in [] if parsed.tree is None else parsed.tree.root_node.named_children:
+        if place.first_line <= first_row(child) + 1 <= place.last_line:
+            continue
+        inner = next(
+            (one for one in walk(child) if one.type in {"assignment", "variable_declarator", *NAMED}), None
+        )
+        if inner is None or (inner.type == "assignment" and child.type != "expression_statement"):
+            continue
+        target = inner.named_children[0] if inner.type == "assignment" else None
+        if (node_name(inner) if target is None else node_text(target)) not in used:
+            continue
+        text = " ".join(_head(parsed, child, inner).split()).replace("( ", "(").replace(", )", ")")
+        if len(text) <= AROUND_CHARS:
+            rows.append(Row(number=first_row(inner) + 1, text=text))
+    return tuple(rows[:MOST_AROUND])
+
+
+def _head(parsed: Parsed, child: Node, inner: Node) -> str:
+    """What stands at the top level, without a body."""
+    body = body_of(inner)
+    if body is None:
+        return node_text(child)
+    head = parsed.piece(inner.start_byte, body.start_byte).rstrip()
+    return f"{head} ..." if is_python(parsed.path) else f"{head} {{ }}"
 
 
 def indent_of(line: str) -> str:

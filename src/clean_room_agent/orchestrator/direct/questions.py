@@ -35,7 +35,7 @@ MASKED_AT_A_TIME = 4
 right: each that is asked for before they are judged is lost time.
 """
 MASKED_ROUNDS = 3
-"""Rounds of gaps of one place before the next place's turn."""
+"""Rounds of gaps of one place before whole definitions are asked for."""
 WORDED_PLACES = 3
 """Places for which a whole definition is asked for."""
 DRAWS_AT_A_TIME = 3
@@ -116,7 +116,11 @@ class Questions:
             yield from (sweep.worded(DRAWS_AT_A_TIME) for sweep in worded)
 
     def _gaps(self, sweeps: Sequence["_Sweep"]) -> Iterator[list[Question]]:
-        return (sweep.gaps() for sweep in sweeps for _ in range(MASKED_ROUNDS))
+        """`MASKED_ROUNDS` rounds of each place; the next place's first round comes with the second of the one before it."""
+        for turn in range(MASKED_ROUNDS + len(sweeps) - 1):
+            for rank, sweep in enumerate(sweeps[: turn + 1]):
+                if turn - rank < MASKED_ROUNDS:
+                    yield sweep.gaps()
 
     def _targets_in(self, base: TriedAnswer) -> list[Target]:
         """The places in the tree of a candidate."""
