@@ -1,6 +1,6 @@
 """Which forms repair one-line faults, and with how many answer tokens: the right place is given, nothing is planned.
 
-    python -m benchmarks.real.forms WORK MIRRORS [--split dev|test] [--forms NAME,...] [--faults N] [--tokens N]
+    python -m benchmarks.real.forms WORK MIRRORS [--split dev|test] [--only TEXT,...] [--forms NAME,...] [--faults N] [--tokens N]
                                     [--model NAME | --base-url URL --model NAME] [--slots N] [--threads N] [--write]
 
 WORK and MIRRORS as for `python -m benchmarks.real`. The faults are those of `seeded.py`: a documented definition with one
@@ -271,7 +271,11 @@ def run(asked: argparse.Namespace, bench: Bench, url: str) -> dict[str, list[tup
         )
     solver = Solver(client=client, folder=bench.work / "answers" / asked.model, lock=threading.Lock())
     results: dict[str, list[tuple[SeededFault, list[Try]]]] = {form: [] for form in asked.forms}
-    chosen = [one for one in REPOSITORIES if one.split == asked.split]
+    chosen = [
+        one
+        for one in REPOSITORIES
+        if one.split == asked.split and any(text in one.name for text in asked.only.split(","))
+    ]
     for repository in chosen:
         found = faults(bench, repository, asked.faults)
 
@@ -313,6 +317,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("work", type=Path)
     parser.add_argument("mirrors")
     parser.add_argument("--split", choices=("dev", "test"), default="dev")
+    parser.add_argument(
+        "--only", default="", metavar="TEXT,...", help="only repositories in whose name one of these stands"
+    )
     parser.add_argument("--forms", type=_names, default=list(FORMS))
     parser.add_argument("--faults", type=int, default=30, metavar="N", help="of a repository")
     parser.add_argument(
@@ -342,7 +349,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     print(f"\n{text}")
     if asked.write:
-        write_section(RESULTS, f"forms, {asked.model}, {asked.split}", text)
+        named = f" ({asked.only})" if asked.only else ""
+        write_section(RESULTS, f"forms, {asked.model}, {asked.split}{named}", text)
     return 0
 
 
