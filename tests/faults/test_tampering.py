@@ -106,3 +106,9 @@ def test_configuration_that_the_task_names_stays_in_the_last_run(tmp_path: Path)
     assert (told.code, told.recorded.ending[0]) == (5, "unproven"), "no red test was seen to turn green"
     assert [row.kind for row in told.recorded.validations][-1] == "final"
     assert "  look at changed test configuration: pytest.ini" in told.out
+
+
+def test_a_file_that_did_not_load_and_gets_a_test_more_is_judged_by_its_tests(tmp_path: Path) -> None:
+    trick = BY_NAME["os.abort() at import: mended, with a test more (unittest)"]
+    outcome = play(trick, tmp_path / "project")
+    assert outcome.accepted, outcome.reason
