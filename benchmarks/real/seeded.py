@@ -5,12 +5,14 @@ fails, by its value, and runs the line. The first one that fails is the goal; th
 """
 
 import ast
+import contextlib
 import json
 import os
 import random
 import shutil
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -154,7 +156,8 @@ class ExampleJudge:
             "PATH": os.environ["PATH"],
             "LC_ALL": "C.UTF-8",
         }
-        self._process = subprocess.Popen(
+        self._start = partial(
+            subprocess.Popen[str],
             command,
             cwd=root,
             env=environment,
@@ -163,6 +166,7 @@ class ExampleJudge:
             stderr=subprocess.DEVNULL,
             text=True,
         )
+        self._process = self._start()
 
     def __enter__(self) -> Self:
         return self
@@ -171,19 +175,40 @@ class ExampleJudge:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._process.kill()
-        self._process.communicate()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.communicate()
 
     def run(
         self, module: str, name: str, text: str, *, document: str, trace: bool = False
     ) -> tuple[Example, ...] | None:
-        """The examples with this text of the file; None if they could not be run to their end."""
+        """The examples with this text of the file; None if they could not be run to their end, as they ended the process."""
         asked = {"module": module, "name": name, "text": text, "document": document, "trace": trace}
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(asked) + "\n")
-        self._process.stdin.flush()
-        told = json.loads(self._process.stdout.readline() or "{}")
+        line = self._answer(json.dumps(asked) + "\n")
+        told = json.loads(line or "{}")
         return None if "results" not in told else msgspec.convert(told["results"], tuple[Example, ...])
+
+    def _answer(self, asked: str) -> str:
+        """The line that the process answers; "" if that ended it. One that an earlier text ended later on is started anew."""
+        for _ in range(2):
+            assert self._process.stdin is not None
+            assert self._process.stdout is not None
+            try:
+                self._process.stdin.write(asked)
+                self._process.stdin.flush()
+            except BrokenPipeError:
+                self._restart()
+                continue
+            line = self._process.stdout.readline()
+            if not line:
+                self._restart()
+            return line
+        return ""
+
+    def _restart(self) -> None:
+        self._process.kill()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.communicate()
+        self._process = self._start()
 
 
 def tree_of(bench: Bench, repository: Repository) -> Path:
