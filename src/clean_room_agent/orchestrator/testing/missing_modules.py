@@ -90,12 +90,12 @@ def missing_modules(run: TestRun, top: Path, task: str = "") -> MissingModules |
                 f"install {package} where the command finds it, or link the environment with [worktree] link"
             )
             return MissingModules(text=text, remedy=remedy, is_outside=True)
-    remedy = "mend that first, or make it the task; nothing else can be judged before"
+    remedy = "fix that first, or make it the task; nothing else can be judged before"
     return MissingModules(text=text, remedy=remedy, is_outside=False)
 
 
 def require_imports(run: TestRun, top: Path, key: str, task: str) -> None:
-    """Check that tests of the base can be imported, as far as no edit could mend that.
+    """Check that tests of the base can be imported, as far as no edit could fix that.
 
     Raises:
         ConfigError: none can, for want of a file that git ignores or of a package; the message has the first error and its
