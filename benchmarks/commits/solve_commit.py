@@ -77,8 +77,6 @@ class Setting(Struct, frozen=True, kw_only=True):
     """Whether plans and adjustments are put together from small questions."""
     scaffold: str = ""
     """`[solve] scaffold`; the program's default where it is empty."""
-    rules: tuple[str, ...] = ()
-    """`[recovery] rules`; all of them where it is empty."""
 
 
 class Attempted(Struct, frozen=True, kw_only=True):
@@ -170,8 +168,6 @@ def attempt(work: Path, mirror: str, listed: CommitList, entry: CommitEntry, set
         }
         if setting.scaffold:
             values["solve"]["scaffold"] = setting.scaffold
-        if setting.rules:
-            values["recovery"] = {"rules": list(setting.rules)}
         if setting.route:
             values["judgments"] = {"route": setting.route}
         if setting.decomposed:

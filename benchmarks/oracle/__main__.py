@@ -1,16 +1,14 @@
 """What the harness can do with a perfect model: real commits, repeated by `cra solve` with the oracle as the model.
 
 python -m benchmarks.oracle WORK --mirror '/mirrors/{owner}+{name}' [--window 8192 ...]
-    [--noise | --twice | --distractible | --shifted | --pairs] [--route each|batch] [--decomposed] [--scaffold auto|always|never] [--cut N] [--without ROW] [--only TEXT] [--every N] [--jobs 2] [--resume] [--write]
+    [--noise | --twice] [--route each|batch] [--decomposed] [--scaffold auto|always|never] [--only TEXT] [--every N]
+    [--jobs 2] [--resume] [--write]
 
 Every commit that is not solved was lost by the harness, and is attributed to the stage that lost it, by the record of
-its run. With `--noise` the oracle errs in a tenth of its verdicts and a fifth of its answers (`oracle_noise.py`), with
-`--twice` in twice as many, with `--distractible` where its prompts hold too much or too little
-(`oracle_distractible.py`), with `--shifted` and `--pairs` it says no to everything, and its probabilities alone tell what
-it knows (`oracle_shifted.py`): the same way each time. With `--scaffold` its plans name what the commit adds, too, and
-`[solve] scaffold` is as given; with `--cut` its edits and declarations end after so many tokens. `--without each` leaves out each row of the recovery table in turn, where it decided in the run that this work folder has
-(`left_out.py`). How a commit is solved and judged says `commits/solve_commit.py`; `--write` puts every setting that this
-work folder has rows of into the results, in a section for each list.
+its run. With `--noise` the oracle errs in a tenth of its verdicts and a fifth of its answers (`testing/oracle/noisy.py`), with
+`--twice` in twice as many: the same way each time. With `--scaffold` its plans name what the commit adds, too, and
+`[solve] scaffold` is as given. How a commit is solved and judged says `commits/solve_commit.py`; `--write` puts every setting
+that this work folder has rows of into the results, in a section for each list.
 """
 
 import argparse
@@ -22,19 +20,13 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import groupby
 from pathlib import Path
 
-from msgspec import Struct
-from testing.oracle.distractible import DistractibleOracle
 from testing.oracle.noisy import NoisyOracle, Rates
 from testing.oracle.oracle import Oracle
-from testing.oracle.shifted import ShiftedOracle, in_most_pairs, in_order
-from testing.servers.ollama_script import Answer, Answerer, ChatCall
+from testing.servers.ollama_script import Answerer
 
 from benchmarks.commits.checkouts import BenchmarkError, clone, environment_folder
 from benchmarks.commits.commit_list import CommitEntry, CommitList, read_list
 from benchmarks.commits.solve_commit import Attempted, Mind, Setting, Subject, attempt, perfect
-from benchmarks.context.attention import read_subject
-from benchmarks.oracle.left_out import RULES, WITHOUT, left_out_table, runs_without
-from benchmarks.oracle.left_out import TITLE as LEFT_OUT_TITLE
 from benchmarks.oracle.losses import Loss, costs_of, find_loss, read_record
 from benchmarks.oracle.page import (
     Row,
@@ -46,8 +38,6 @@ from benchmarks.oracle.page import (
     summary,
 )
 from benchmarks.results import write_section
-from clean_room_agent.execute.implement import IMPLEMENT
-from clean_room_agent.execute.scaffold import SCAFFOLD
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 
@@ -58,8 +48,6 @@ PREFACE = (
     "names no route asks as by default. An empty cell: not run in this measurement. `--resume` keeps rows of earlier "
     "builds."
 )
-EDITING = frozenset({IMPLEMENT.title, SCAFFOLD.title})
-CHARS_A_TOKEN = 4
 TWICE = Rates(verdicts=0.2, answers=0.4)
 TITLE = "The oracle: real commits with a perfect model, and with one that errs"
 
@@ -74,47 +62,15 @@ def erring_twice(subject: Subject) -> Answerer:
     return NoisyOracle(Oracle(subject.gold), rates=TWICE)
 
 
-def distractible(subject: Subject) -> Answerer:
-    """The oracle with a small model's weaknesses."""
-    return DistractibleOracle(Oracle(subject.gold), read_subject(subject), seed=subject.entry.id)
-
-
-def shifted(subject: Subject) -> Answerer:
-    """The oracle with a bias, its verdicts in the right order."""
-    return ShiftedOracle(Oracle(subject.gold), in_order, seed=subject.entry.id)
-
-
-def pairs(subject: Subject) -> Answerer:
-    """The oracle with a bias, and with an order that is right in 70 of 100 pairs."""
-    return ShiftedOracle(Oracle(subject.gold), in_most_pairs, seed=subject.entry.id)
-
-
-class Declaring(Struct, frozen=True, kw_only=True):
-    """Makes the oracle whose plans name what a commit adds; with `cut`, its edits end after so many tokens."""
-
-    cut: int = 0
-
-    def __call__(self, subject: Subject) -> Answerer:
-        """The model of a run."""
-        oracle = Oracle(subject.gold, names_new=True)
-
-        def answer(call: ChatCall) -> Answer | str:
-            said = oracle(call)
-            most = self.cut * CHARS_A_TOKEN
-            if not most or call.title not in EDITING or not isinstance(said, str) or len(said) <= most:
-                return said
-            return Answer(text=said[:most], done_reason="length")
-
-        return answer
+def declaring(subject: Subject) -> Answerer:
+    """The oracle, whose plans name what a commit adds."""
+    return Oracle(subject.gold, names_new=True)
 
 
 MINDS: Mapping[str, Mind] = {
     "": perfect,
     "noise": erring,
     "twice": erring_twice,
-    "distractible": distractible,
-    "shifted": shifted,
-    "pairs": pairs,
 }
 """By the word for it in a setting's name."""
 
@@ -126,7 +82,6 @@ def settings_of(
     *,
     decomposed: bool = False,
     scaffolds: Sequence[str] = (),
-    cut: int = 0,
 ) -> tuple[Setting, ...]:
     """Each window with each route and each way to begin a step."""
     return tuple(
@@ -140,13 +95,12 @@ def settings_of(
                         route,
                         "decomposed" if decomposed else "",
                         f"scaffold_{scaffold}" if scaffold else "",
-                        f"cut_{cut}" if cut else "",
                     ),
                 )
             ),
             window=window,
             route=route,
-            mind=Declaring(cut=cut) if scaffold else MINDS[mind],
+            mind=declaring if scaffold else MINDS[mind],
             scaffold=scaffold,
             decomposed=decomposed,
         )
@@ -227,11 +181,7 @@ def rows_folder(work: Path) -> Path:
 def page(work: Path, listed: CommitList) -> str:
     """The section, of all rows that the work folder has of the list's commits."""
     names = sorted(
-        {
-            name
-            for path in rows_folder(work).glob("*.json")
-            if WITHOUT not in (name := path.name.split(".", 1)[1].removesuffix(".json"))
-        },
+        {path.name.split(".", 1)[1].removesuffix(".json") for path in rows_folder(work).glob("*.json")},
         key=lambda name: (*(mind in name for mind in MINDS if mind), -int(name.split("k")[0]), name),
     )
     rows = [
@@ -282,27 +232,6 @@ def make_parser() -> argparse.ArgumentParser:
     minds.add_argument(
         "--twice", dest="mind", action="store_const", const="twice", help="let it err twice as often"
     )
-    minds.add_argument(
-        "--distractible",
-        dest="mind",
-        action="store_const",
-        const="distractible",
-        help="let it err where prompts hold too much or too little",
-    )
-    minds.add_argument(
-        "--shifted",
-        dest="mind",
-        action="store_const",
-        const="shifted",
-        help="let it say no to everything, more surely where that is right",
-    )
-    minds.add_argument(
-        "--pairs",
-        dest="mind",
-        action="store_const",
-        const="pairs",
-        help="the same, with an order that is right in 70 of 100 pairs",
-    )
     parser.add_argument("--route", action="append", choices=("each", "batch"), help="of the judgments")
     parser.add_argument(
         "--decomposed",
@@ -314,15 +243,6 @@ def make_parser() -> argparse.ArgumentParser:
         action="append",
         choices=("auto", "always", "never"),
         help="how a step begins that adds much",
-    )
-    parser.add_argument(
-        "--cut", type=int, default=0, metavar="N", help="with --scaffold: edits are cut off after N tokens"
-    )
-    parser.add_argument(
-        "--without",
-        action="append",
-        choices=(*RULES, "each"),
-        help="a row of the recovery table to leave out, where it decided in the run with all rows that WORK has",
     )
     parser.add_argument("--jobs", type=int, default=2, help="commits at a time")
     parser.add_argument("--resume", action="store_true", help="keep the rows that the work folder has")
@@ -342,7 +262,6 @@ def main() -> int:
         arguments.mind,
         decomposed=arguments.decomposed,
         scaffolds=arguments.scaffold or (),
-        cut=arguments.cut,
     )
     entries = [
         entry
@@ -350,26 +269,12 @@ def main() -> int:
         if not arguments.only or any(text in entry.id for text in arguments.only)
     ]
     wanted = [(entry, setting) for entry in entries for setting in settings]
-    if arguments.without:
-        rules = RULES if "each" in arguments.without else arguments.without
-        wanted = [
-            pair
-            for entry in entries
-            for setting in settings
-            for pair in runs_without(arguments.work, (entry,), setting, rules)
-        ]
     try:
         for done in run(arguments, listed, wanted):
             show(done)
     except BenchmarkError as exc:
         print(exc, file=sys.stderr)
         return 1
-    if arguments.without:
-        text = left_out_table(rows_folder(arguments.work), entries, [setting.name for setting in settings])
-        print(text)
-        if arguments.write:
-            write_section(RESULTS, LEFT_OUT_TITLE, text)
-        return 0
     rows = [
         row
         for setting in settings

@@ -9,7 +9,6 @@ from msgspec import Struct
 from testing.oracle.oracle import is_prose, section
 
 from benchmarks.commits.solve_commit import Attempted
-from benchmarks.context.prefixes import common_prefix
 from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.db.connection import connect_file
@@ -107,6 +106,18 @@ def costs_of(recorded: Recorded, window: int) -> Costs:
         judged_tokens=judged,
         shared_tokens=shared,
     )
+
+
+def common_prefix(one: str, other: str) -> int:
+    """Characters that both begin with; by halves, as prompts are long and many."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one.startswith(other[:middle]):
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def find_loss(done: Attempted, recorded: Recorded) -> Loss:

@@ -228,7 +228,7 @@ def configure(top: Path, base_url: str, test_command: str) -> None:
         "budget": {"context_window": 16_384, "reserved_tokens": 4_096},
         "solve": {"max_attempts": 3, "max_refinement_loops": 2, "route": "planned"},
         "testing": {"test_command": test_command},
-        "sandbox": {"mode": "none"},  # measured by `benchmarks.sandbox`
+        "sandbox": {"mode": "none"},
     }
     write_config(Workspace(repo=top), values)
 

@@ -11,21 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
-from testing.runs.solving import (
-    MENDED_MONEY,
-    MONEY,
-    MONEY_TESTS,
-    TASK,
-    TILL,
-    UNITTEST,
-    Script,
-    Told,
-    edit,
-    make_project,
-)
-from testing.runs.spoiled_answers import ADVICE, SERVED, SPLIT, TOTAL, WRONG, cut, cut_unless_small
+from testing.runs.solving import MENDED_MONEY, MONEY, MONEY_TESTS, TASK, TILL, Script, edit
+from testing.runs.spoiled_answers import ADVICE, SPLIT, TOTAL, WRONG, cut, cut_unless_small
 from testing.servers.ollama_script import Answer, Answerer, ChatCall, busy
-from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.execute.diagnose import DOCTOR
 from clean_room_agent.execute.implement import IMPLEMENT
@@ -59,7 +47,6 @@ class Pathology(Struct, frozen=True, kw_only=True):
     changed: Mapping[str, str] = field(default_factory=lambda: {"till/money.py": MENDED_MONEY})
     tests: str = ""
     """Appended to the project's tests."""
-    test_command: Callable[[Path], str] = lambda _: UNITTEST
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Of the configuration."""
 
@@ -75,35 +62,6 @@ class Pathology(Struct, frozen=True, kw_only=True):
         return f"{TASK}; till/receipt.py says sum, not total" if "till/receipt.py" in self.changed else TASK
 
 
-class Lived(Struct, frozen=True, kw_only=True):
-    """A run with a pathology."""
-
-    told: Told
-    spoiled: int
-    """Edit prompts that were answered wrongly, as the script says."""
-    wasted: int
-    """Calls after the second wrong answer to an edit prompt, of a run that was not solved: from then on, more of the same
-    could not help.
-    """
-
-
-def live_through(sick: Pathology, folder: Path, *, rules: tuple[str, ...] | None = None) -> Lived:
-    """A run of `cra solve` with the pathology, in a repository below `folder`; with only the given rules where any are."""
-    project = make_project(
-        folder, sick.project, dict(sick.changed), task=sick.task, test_command=sick.test_command(folder)
-    )
-    script = SickModel(project.oracle, sick, folder)
-    tables = {name: dict(table) for name, table in sick.tables.items()}
-    if rules is not None:
-        tables["recovery"] = {**tables.get("recovery", {}), "rules": list(rules)}
-    with OllamaServer(script, models=SERVED) as server:
-        told = project.solve(server, **tables)
-    solved = told.recorded.run is not None and told.recorded.ending[0] == "complete"
-    wrong = script.wrong
-    wasted = 0 if solved or len(wrong) < 2 else script.calls - wrong[1]
-    return Lived(told=told, spoiled=len(wrong), wasted=wasted)
-
-
 class SickModel:
     """The project's oracle, spoiled."""
 
@@ -111,22 +69,15 @@ class SickModel:
         self._right: Answerer = Script(oracle)
         self._sick = sick
         self._spoil = sick.spoil(folder) if sick.spoil else None
-        self.calls = 0
-        self.wrong: list[int] = []
-        """The number of calls until each wrong answer to an edit prompt."""
 
     def __call__(self, call: ChatCall) -> Answer | str:
         """The answer to one prompt."""
-        self.calls += 1
         if call.title == DOCTOR.title:
             return self._sick.diagnosis or "I do not know."
         right = self._right(call)
         text = right if isinstance(right, str) else right.text
         if call.title == IMPLEMENT.title and self._spoil is not None:
-            said = self._spoil(call, text)
-            if (said if isinstance(said, str) else said.text) != text:
-                self.wrong.append(self.calls)
-            return said
+            return self._spoil(call, text)
         if call.title == PART_PLAN.title and self._sick.plan and "step s1 failed" not in call.prompt:
             return self._sick.plan(call, text)
         if call.title == META_PLAN.title and self._sick.meta:
@@ -368,6 +319,5 @@ ZOO: tuple[Pathology, ...] = (
         reason=r"what does it need\?$",
         most_calls=16,
         spoil=breaks_the_tests,
-        test_command=lambda folder: f"test ! -e {folder / 'gone'} || exit 127; {UNITTEST}",
     ),
 )

@@ -1,10 +1,6 @@
 """What the oracle declares, and that what it writes on top of that is the commit."""
 
-from pathlib import Path
-
 import pytest
-from benchmarks.commits.commit_list import read_list
-from benchmarks.oracle.__main__ import Declaring, settings_of
 from testing.oracle.scaffold import bodies_for, new_names, scaffold_of, scaffolded
 from testing.packages import package, shown_file
 from testing.runs.bills import BILLS, BILLS_PATH, STUBS
@@ -15,7 +11,6 @@ from clean_room_agent.execute.edits.rules import EditRules
 from clean_room_agent.execute.edits.stubs import scaffold_faults, stub_names
 from clean_room_agent.training.gold_edits import GoldFile, Shown
 
-CREATING = Path(__file__).parents[3] / "benchmarks" / "commits" / "creating_commits.toml"
 BEFORE = "import os\n\n\ndef todo():\n    raise NotImplementedError\n\n\ndef old(a):\n    return a\n"
 AFTER = (
     "import os\nimport re\n\n\ndef todo():\n    raise NotImplementedError\n\n\ndef old(a):\n    return add(a)\n\n\n"
@@ -71,16 +66,3 @@ def test_one_stub_is_written_without_the_others_and_without_the_rest() -> None:
 def test_what_no_scaffold_may_hold_is_not_declared(file: GoldFile) -> None:
     assert scaffold_of(file) is None
     assert new_names(file) == []
-
-
-def test_each_commit_of_the_list_creates_a_file() -> None:
-    listed = read_list(CREATING)
-    assert len(listed.commits) >= 5
-    assert all(commit.must_pass and commit.sources for commit in listed.commits)
-
-
-def test_the_ways_to_begin_a_step_are_settings_of_their_own() -> None:
-    names = [one.name for one in settings_of((32768,), (), "", scaffolds=("never", "always"), cut=500)]
-    assert names == ["32k-scaffold_never-cut_500", "32k-scaffold_always-cut_500"]
-    assert settings_of((32768,), (), "")[0].scaffold == ""
-    assert settings_of((32768,), (), "", scaffolds=("auto",), cut=7)[0].mind == Declaring(cut=7)
