@@ -5,7 +5,7 @@
     python -m benchmarks.faults kills cuts         # some parts
 
 from the repository's root. Every part is a module of `testing/faults` that says what it does to what. The exit code is 1
-where a target is missed; `--write` keeps what parts that did not run wrote before.
+where a target is missed; `--write` replaces the sections of the parts that ran.
 """
 
 import argparse
@@ -22,25 +22,22 @@ from unittest.mock import patch
 from testing.faults.figures import Effort, Figure
 from testing.foreground import restore_signals
 
-from benchmarks.faults.scoreboard import read_board, render, write_board
+from benchmarks.results import table, write_section
 
 PARTS = (
     "states",
     "escapes",
     "kills",
+    "index_kills",
     "cuts",
     "full_disk",
     "applies",
-    "fuzz",
-    "fuzz_index",
     "tampering",
-    "leftovers",
-    "writers",
-    "races",
-    "removed",
-    "damage",
 )
-"""Modules of `testing/faults`, each with `run(effort, work)`, in the scoreboard's order."""
+"""Modules of `testing/faults`, each with `run(effort, work)`."""
+RESULTS = Path(__file__).with_name("RESULTS.md")
+HEAD = ("figure", "tried", "found", "target", "met")
+EXPLAINED = "`found` counts what must not happen, unless the figure says otherwise."
 
 
 class Part(Protocol):
@@ -75,10 +72,23 @@ def main() -> int:
             part = cast("Part", importlib.import_module(f"testing.faults.{name}"))
             measured[name] = part.run(options.effort, folder)
             print(f"{name}: {time.monotonic() - started:.0f} s", file=sys.stderr)
-    print(render(measured))
-    if options.write:
-        write_board(read_board() | measured, order=PARTS)
+    for name, figures in measured.items():
+        text = rendered(figures)
+        print(f"{name}\n\n{text}\n")
+        if options.write:
+            write_section(RESULTS, name, f"{EXPLAINED}\n\n{text}")
     return int(any(not figure.met for figures in measured.values() for figure in figures))
+
+
+def rendered(figures: tuple[Figure, ...]) -> str:
+    """The figures as a table."""
+    return table(
+        HEAD,
+        [
+            (one.name, f"{one.tried:,}", f"{one.found:,}", one.target, "yes" if one.met else "no")
+            for one in figures
+        ],
+    )
 
 
 if __name__ == "__main__":

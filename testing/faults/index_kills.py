@@ -1,99 +1,53 @@
-"""Index runs that are killed, and what is left of them."""
+"""`cra index` under `kill -9` at random moments: the index is the old one or the new one, nothing runs on, and the next run ends with
+the rows of a fresh build and leaves no file of the killed one behind.
+
+Seen are first builds, rebuilds, and updates after edits and after commits; killed is the process alone, or its whole group.
+"""
 
 import contextlib
 import os
 import random
 import shutil
 import signal
-import sqlite3
 import subprocess
+import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct
 
+from clean_room_agent.child_processes import inherited_environment
+from clean_room_agent.cli.main import run as cra
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.errors import CraError
 from clean_room_agent.trust import trust
 from clean_room_agent.workspace import FOLDER
+from testing.faults.figures import Effort, Figure
 from testing.index_dump import Rows, dump
-from testing.parsed_files import parsed_files, with_function
-from testing.processes import CRA, spend
-from testing.repositories import git
+from testing.repositories import commit, git, make_repository, write
 
+KILLS: dict[Effort, int] = {"full": 200, "short": 5}
+SEED = 3
 MARK = "CRA_KILLED_RUN"
 """A variable by which the processes of one run are found, whoever their parent is by then."""
-MARGIN = 1.1
-"""Kills are drawn from a little more than the usual duration, so that the very end is among them."""
-TIMES = 2
-"""Runs by which the usual duration is told: the shorter one, as a kill that comes too late tells nothing."""
 LINGER_S = 5.0
 """How long what was left running may take to notice that it is alone."""
-POLL_S = 0.01
+COMMITS = 3
+MODULE = '''\
+"""Part {number}."""
+
+from m{before} import part_{before}
+
+
+def part_{number}(value):
+    """What part {before} makes of it."""
+    # the order matters, because the other is older
+    return part_{before}(value) + {number}
+'''
 
 State = Mapping[str, Rows] | None
 """All derived rows by natural keys; None: there is no database."""
-
-
-class NotWholeError(Exception):
-    """A database is damaged."""
-
-
-class Bench(Struct, frozen=True, kw_only=True):
-    """A repository that may be changed, and a folder for what is saved of it."""
-
-    top: Path
-    work: Path
-    env: dict[str, str]
-
-    def index(self, *arguments: str) -> float:
-        """Seconds of a run that is left alone."""
-        return spend((CRA, "index", *arguments), cwd=self.top, env=self.env).wall
-
-    def finish(self) -> str:
-        """What was wrong with the run after one that was killed; "" if it ended well."""
-        return spend((CRA, "index"), cwd=self.top, env=self.env, may_fail=True).fault.strip()
-
-    def restore(self, saved: Path | None) -> None:
-        """The program's folder is as it was saved; None: there is none."""
-        shutil.rmtree(self.top / FOLDER, ignore_errors=True)
-        if saved is not None:
-            shutil.copytree(saved, self.top / FOLDER)
-            trust(self.top / FOLDER)
-
-    def fresh(self, name: str) -> tuple[Path, State, float]:
-        """The saved folder, the rows, and the seconds, of an index built of the tree as it is."""
-        self.restore(None)
-        seconds = self.index()
-        saved = self.work / name
-        shutil.rmtree(saved, ignore_errors=True)
-        shutil.copytree(self.top / FOLDER, saved)
-        return saved, self.state(), seconds
-
-    def state(self) -> State:
-        """The rows as whoever comes next would read them; our reading mends nothing, as it is done on a copy.
-
-        Raises:
-            NotWholeError: a database is damaged.
-        """
-        copy = self.work / "looked_at"
-        shutil.rmtree(copy, ignore_errors=True)
-        if not (self.top / FOLDER).exists():
-            return None
-        shutil.copytree(self.top / FOLDER, copy)
-        try:
-            if (copy / "raw.sqlite").exists():
-                with contextlib.closing(connect_file("raw", copy / "raw.sqlite")) as conn:
-                    check(conn)
-            if not (copy / "curated.sqlite").exists():
-                return None
-            with contextlib.closing(connect_file("curated", copy / "curated.sqlite")) as conn:
-                check(conn)
-                return dump(conn)
-        except (CraError, sqlite3.Error) as exc:
-            raise NotWholeError(str(exc)) from exc
 
 
 class Case(Struct, frozen=True, kw_only=True):
@@ -107,205 +61,159 @@ class Case(Struct, frozen=True, kw_only=True):
     """Makes the tree that is indexed."""
     old: State
     new: State
-    seconds: float
-    """That a run takes which is not killed."""
 
 
-class Tally(Struct, kw_only=True):
-    """What was seen of one kind of run."""
+class Bench:
+    """A repository of 40 modules with three commits, and what is saved of its indexes."""
 
-    seen: Counter[str] = field(default_factory=Counter)
-    faults: list[str] = field(default_factory=list)
-    longest_linger: float = 0.0
-    """Seconds until the last process of a killed run was gone."""
+    def __init__(self, work: Path) -> None:
+        files = {
+            f"m{number}.py": MODULE.format(number=number, before=max(number - 1, 0)) * 8
+            for number in range(40)
+        }
+        self.top, self._work = make_repository(work / "repo", files), work
+        for number in range(COMMITS):
+            commit(self.top, {f"m{number}.py": MODULE.format(number=number, before=39)}, f"Change {number}")
 
-
-def check(conn: sqlite3.Connection) -> None:
-    """The database is whole.
-
-    Raises:
-        NotWholeError: it is not.
-    """
-    said = conn.execute("PRAGMA quick_check").fetchone()[0]
-    if said != "ok":
-        raise NotWholeError(str(said))
-    if conn.execute("PRAGMA foreign_key_check").fetchone():
-        raise NotWholeError("foreign keys do not hold")
-
-
-def make_cases(bench: Bench, *, commits: int, timed: bool = True) -> tuple[Case, ...]:
-    """First builds, rebuilds, updates after edits and after `commits` commits, each with its states.
-
-    Unless they are `timed`, all are taken to last as long as a first build.
-    """
-    top = bench.top
-    head, older = git(top, "rev-parse", "HEAD"), git(top, "rev-parse", f"HEAD~{commits}")
-
-    def at(commit: str) -> None:
-        git(top, "checkout", "-q", "--force", commit)
-        git(top, "clean", "-q", "-fd")
-
-    def at_head() -> None:
-        at(head)
-
-    def at_edits() -> None:
-        at(head)
-        edit(top)
-
-    at(older)
-    saved_older, state_older, _ = bench.fresh("older")
-    at_edits()
-    saved_edits, state_edits, _ = bench.fresh("edits")
-    at_head()
-    saved_head, state_head, usual = bench.fresh("head")
-    plans: tuple[tuple[str, tuple[str, ...], Path | None, Callable[[], None], State, State], ...] = (
-        ("first build", (), None, at_head, None, state_head),
-        ("rebuild (--full) after edits", ("--full",), saved_head, at_edits, state_head, state_edits),
-        ("update after edits", (), saved_head, at_edits, state_head, state_edits),
-        ("update, edits taken back", (), saved_edits, at_head, state_edits, state_head),
-        (f"update after {commits} commits", (), saved_older, at_head, state_older, state_head),
-    )
-    cases = []
-    for name, arguments, saved, arrange, old, new in plans:
-        times = []
-        for _ in range(TIMES if timed else 0):
-            arrange()
-            bench.restore(saved)
-            times.append(bench.index(*arguments))
-        seconds = min(times, default=usual)
-        case = Case(
-            name=name, arguments=arguments, saved=saved, arrange=arrange, old=old, new=new, seconds=seconds
+    def cases(self) -> tuple[Case, ...]:
+        """Each with the states that it may leave."""
+        head, older = git(self.top, "rev-parse", "HEAD"), git(self.top, "rev-parse", f"HEAD~{COMMITS}")
+        saved_older, state_older = self._fresh("older", lambda: self._at(older))
+        saved_edits, state_edits = self._fresh("edits", lambda: self._edited(head))
+        saved_head, state_head = self._fresh("head", lambda: self._at(head))
+        ways: tuple[tuple[str, tuple[str, ...], Path | None, Callable[[], None], State, State], ...] = (
+            ("first build", (), None, lambda: self._at(head), None, state_head),
+            ("rebuild", ("--full",), saved_head, lambda: self._edited(head), state_head, state_edits),
+            ("update after edits", (), saved_head, lambda: self._edited(head), state_head, state_edits),
+            ("edits taken back", (), saved_edits, lambda: self._at(head), state_edits, state_head),
+            ("update after commits", (), saved_older, lambda: self._at(head), state_older, state_head),
         )
-        cases.append(case)
-    return tuple(cases)
+        return tuple(
+            Case(name=name, arguments=arguments, saved=saved, arrange=arrange, old=old, new=new)
+            for name, arguments, saved, arrange, old, new in ways
+        )
+
+    def restore(self, saved: Path | None) -> None:
+        """The program's folder is as it was saved; None: there is none."""
+        shutil.rmtree(self.top / FOLDER, ignore_errors=True)
+        if saved is not None:
+            shutil.copytree(saved, self.top / FOLDER)
+            trust(self.top / FOLDER)
+
+    def state(self) -> State:
+        """The rows as whoever comes next would read them; our reading repairs nothing, as it is done on a copy.
+
+        Raises:
+            CraError: a database is damaged.
+        """
+        copy = self._work / "looked_at"
+        shutil.rmtree(copy, ignore_errors=True)
+        if not (self.top / FOLDER / "curated.sqlite").exists():
+            return None
+        shutil.copytree(self.top / FOLDER, copy)
+        with contextlib.closing(connect_file("curated", copy / "curated.sqlite")) as conn:
+            if conn.execute("PRAGMA quick_check").fetchone()[0] != "ok":
+                raise CraError("the index is not whole")
+            return dump(conn)
+
+    def index(self, *arguments: str) -> int:
+        """The exit code of a run that is left alone."""
+        return cra(("index", *arguments, "--repo", str(self.top)))
+
+    def left_behind(self) -> list[str]:
+        """Files that no whole run leaves."""
+        usual = {path.name for path in (self._work / "head").iterdir()}
+        return sorted({path.name for path in (self.top / FOLDER).iterdir()} - usual)
+
+    def _fresh(self, name: str, arrange: Callable[[], None]) -> tuple[Path, State]:
+        arrange()
+        self.restore(None)
+        assert self.index() == 0
+        saved = Path(shutil.copytree(self.top / FOLDER, self._work / name))
+        return saved, self.state()
+
+    def _at(self, commit: str) -> None:
+        git(self.top, "checkout", "-q", "--force", commit)
+        git(self.top, "clean", "-q", "-fd")
+
+    def _edited(self, head: str) -> None:
+        self._at(head)
+        changed = {f"m{n}.py": (self.top / f"m{n}.py").read_text() + "\n\nx = 1\n" for n in range(0, 40, 5)}
+        write(self.top, {**changed, "m1.py": None, "brand_new.py": "def f():\n    pass\n"})
+        (self.top / "m2.py").rename(self.top / "moved_away.py")
 
 
-def edit(top: Path) -> None:
-    """Of the parsed files every fifth has a function more, one is gone, one has moved, and there is a new one."""
-    paths = parsed_files(top)
-    for path in paths[::5]:
-        (top / path).write_bytes(with_function((top / path).read_bytes(), path))
-    gone, moved = paths[1], paths[2]
-    (top / gone).unlink()
-    (top / moved).rename((top / moved).with_stem("moved_away"))
-    (top / f"brand_new{Path(gone).suffix}").write_bytes(with_function(b"", gone))
-
-
-def kill_some(bench: Bench, cases: tuple[Case, ...], *, kills: int, seed: int) -> dict[str, Tally]:
-    """What came of `kills` killed runs, by kind of run; moments are drawn by `seed` from each kind's usual duration."""
-    tallies = {case.name: Tally() for case in cases}
-    chance = random.Random(seed)
-    for number in range(kills):
+def run(effort: Effort, work: Path) -> tuple[Figure, ...]:
+    """What was wrong after the kills; each is told on standard error."""
+    bench, rng = Bench(work), random.Random(SEED)
+    cases = bench.cases()
+    bench.restore(None)
+    began = time.monotonic()
+    killed_after(bench, (), "timed", None, group=False)
+    seconds = time.monotonic() - began
+    killed, faults = 0, []
+    for number in range(KILLS[effort]):
         case = cases[number % len(cases)]
-        after, group = chance.uniform(0, case.seconds * MARGIN), chance.random() < 0.5
-        tally = tallies[case.name]
-        found = list(kill_once(bench, case, tally, mark=f"{os.getpid()}.{number}", after=after, group=group))
-        said = f"{number}: {case.name}, {'group' if group else 'process'} killed after {after:.3f} s"
-        tally.faults.extend(f"{said}: {fault}" for fault in found)
-        print(f"{said}: {'; '.join(found) or 'ok'}", flush=True)
-    return tallies
+        case.arrange()
+        bench.restore(case.saved)
+        mark, after, group = f"{os.getpid()}.{number}", rng.uniform(0, seconds * 1.1), rng.random() < 0.5
+        code = killed_after(bench, case.arguments, mark, after, group=group)
+        killed += code != 0
+        found = [fault for fault in faults_after(bench, case, code, mark) if fault]
+        print(*(f"{case.name}, after {after:.3f} s: {fault}" for fault in found), sep="\n", file=sys.stderr)
+        faults += found
+    name = "index runs killed at a random moment: another state, processes left, or a next run that differs"
+    return (Figure(name=name, tried=killed, found=len(faults), target="0", met=killed > 0 and not faults),)
 
 
-def kill_once(
-    bench: Bench, case: Case, tally: Tally, *, mark: str, after: float, group: bool
-) -> Iterator[str]:
-    """Faults, in words. The tally counts what was found."""
-    case.arrange()
-    bench.restore(case.saved)
-    code = killed(bench, case.arguments, mark=mark, after=after, group=group)
-    tally.seen["ended before" if code == 0 else "killed"] += 1
+def faults_after(bench: Bench, case: Case, code: int, mark: str) -> Iterator[str]:
+    """What is wrong after a run that ended with `code`, and after the next one."""
     if code not in {0, -signal.SIGKILL}:
         yield f"ended with {code}"
-    yield from wait_for_rest(tally, mark)
+    deadline = time.monotonic() + LINGER_S
+    while (rest := marked(mark)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    for process in rest:
+        yield "a process went on running"
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
     try:
         left = bench.state()
-    except NotWholeError as exc:
-        yield f"not whole: {exc}"
-    else:
-        name = _name(left, case)
-        tally.seen[name] += 1
-        if name == "mixture":
-            yield f"neither old nor new: {differences(left, case.old)} / {differences(left, case.new)}"
-        if code == 0 and name != "new":
-            yield "ended well, and the state is not new"
-    yield from next_run(bench, case)
+        if left != case.new and (left != case.old or code == 0):
+            yield "neither the old state nor the new one"
+        if bench.index() != 0:
+            yield "the next run failed"
+        elif bench.state() != case.new:
+            yield "after the next run other rows than a fresh build"
+    except CraError as exc:
+        yield str(exc)
+    if rest := bench.left_behind():
+        yield f"left behind after the next run: {rest}"
 
 
-def killed(bench: Bench, arguments: tuple[str, ...], *, mark: str, after: float, group: bool) -> int:
+def killed_after(
+    bench: Bench, arguments: tuple[str, ...], mark: str, after: float | None, *, group: bool
+) -> int:
     """The exit code of a run that was killed after so many seconds, or had ended before."""
+    command = (Path(sys.executable).with_name("cra"), "index", *arguments)
+    quiet = subprocess.DEVNULL
+    env = inherited_environment(without="GIT_") | {MARK: mark}
     with subprocess.Popen(
-        (CRA, "index", *arguments),
-        cwd=bench.top,
-        env=bench.env | {MARK: mark},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
+        command, cwd=bench.top, env=env, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True
     ) as process:
         try:
             return process.wait(timeout=after)
         except subprocess.TimeoutExpired:
-            if group:
-                os.killpg(process.pid, signal.SIGKILL)
-            else:
-                process.kill()
+            os.killpg(process.pid, signal.SIGKILL) if group else process.kill()
             return process.wait()
 
 
-def wait_for_rest(tally: Tally, mark: str) -> Iterator[str]:
-    """Nothing of the run goes on; what still does after `LINGER_S` is a fault, and is ended."""
-    began = time.monotonic()
-    while rest := marked(mark):
-        if time.monotonic() - began > LINGER_S:
-            yield f"{len(rest)} processes went on running"
-            for process in rest:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGKILL)
-            return
-        time.sleep(POLL_S)
-    tally.longest_linger = max(tally.longest_linger, time.monotonic() - began)
-
-
-def marked(mark: str) -> tuple[int, ...]:
+def marked(mark: str) -> list[int]:
     """The living processes that were started with the mark, or by one that was."""
-    wanted = f"{MARK}={mark}\0".encode()
-    found = []
+    wanted, found = f"{MARK}={mark}\0".encode(), []
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
             with contextlib.suppress(FileNotFoundError, ProcessLookupError, PermissionError):
                 if wanted in Path(entry.path, "environ").read_bytes():
                     found.append(int(entry.name))
-    return tuple(sorted(found))
-
-
-def next_run(bench: Bench, case: Case) -> Iterator[str]:
-    """It finishes with the rows of a fresh build, and nothing lies about any more."""
-    if fault := bench.finish():
-        yield f"the next run {fault}"
-        return
-    try:
-        now = bench.state()
-    except NotWholeError as exc:
-        yield f"after the next run not whole: {exc}"
-        return
-    if now != case.new:
-        yield f"after the next run other rows than a fresh build: {differences(now, case.new)}"
-    usual = {path.name for path in (bench.work / "head").iterdir()}
-    rest = sorted({path.name for path in (bench.top / FOLDER).iterdir()} - usual)
-    if rest:
-        yield f"left behind after the next run: {', '.join(rest)}"
-
-
-def differences(one: State, other: State) -> str:
-    """The tables that differ, with the number of rows that only one has."""
-    if one is None or other is None:
-        return "no database"
-    return ", ".join(
-        f"{name} {len(set(one[name]) ^ set(other[name]))}" for name in one if one[name] != other[name]
-    )
-
-
-def _name(left: State, case: Case) -> str:
-    if left == case.old:
-        return "old" if left is not None else "absent"
-    return "new" if left == case.new else "mixture"
+    return found

@@ -1,11 +1,11 @@
-"""Short forms of `benchmarks.faults cuts`, `full_disk` and `writers`, and that the model of a disk forgets what it should."""
+"""Short forms of `benchmarks.faults cuts` and `full_disk`, and that the model of a disk forgets what it should."""
 
 import contextlib
 import random
 from pathlib import Path
 
 import pytest
-from testing.faults import cuts, full_disk, writers
+from testing.faults import cuts, full_disk
 from testing.faults.cut_disk import Disk
 from testing.faults.cut_trace import Step, read_trace
 
@@ -47,12 +47,6 @@ def test_a_record_that_the_cut_damaged_has_forgotten_all_keys(tmp_path: Path) ->
 @pytest.mark.timeout(900)
 def test_a_full_disk_is_said_once_loses_nothing_acknowledged_and_the_run_goes_on(tmp_path: Path) -> None:
     figures = full_disk.run("short", tmp_path)
-    assert [figure.name for figure in figures if not figure.met] == []
-
-
-@pytest.mark.timeout(900)
-def test_many_processes_write_without_a_busy_error(tmp_path: Path) -> None:
-    figures = writers.run("short", tmp_path)
     assert [figure.name for figure in figures if not figure.met] == []
 
 

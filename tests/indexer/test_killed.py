@@ -1,4 +1,4 @@
-"""A killed `cra index` leaves the old state or the new one, and the next run finishes; two hundred of them: `benchmarks`."""
+"""A killed `cra index` leaves the old state or the new one, and the next run finishes; two hundred of them: `benchmarks.faults`."""
 
 import signal
 import subprocess
@@ -6,54 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
-from testing.faults.index_kills import Bench, kill_some, make_cases
+from testing.faults import index_kills
 from testing.patience import wait_until
-from testing.repositories import commit, make_repository
-
-from clean_room_agent.child_processes import inherited_environment
-from clean_room_agent.cli.main import run as cra
-
-MODULE = '''\
-"""Part {number}."""
-
-from m{before} import part_{before}
-
-
-def part_{number}(value):
-    """What part {before} makes of it."""
-    # the order matters, because the other is older
-    return part_{before}(value) + {number}
-'''
-
-
-class BenchHere(Bench, frozen=True, kw_only=True):
-    """Runs what is not killed in this process."""
-
-    def index(self, *arguments: str) -> float:
-        assert cra(("index", *arguments, "--repo", str(self.top))) == 0
-        return 0.0
-
-    def finish(self) -> str:
-        code = cra(("index", "--repo", str(self.top)))
-        return f"ended with {code}" if code else ""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the processes of a run are found in /proc")
 def test_a_killed_run_leaves_the_old_state_or_the_new_one_and_the_next_finishes(tmp_path: Path) -> None:
-    files = {
-        f"m{number}.py": MODULE.format(number=number, before=max(number - 1, 0)) * 8 for number in range(40)
-    }
-    top = make_repository(tmp_path / "repo", files)
-    for number in range(3):
-        commit(top, {f"m{number}.py": MODULE.format(number=number, before=39)}, f"Change {number}")
-    bench = BenchHere(top=top, work=tmp_path, env=inherited_environment(without="GIT_"))
-    cases = make_cases(bench, commits=2, timed=False)
-    seconds = Bench.index(bench, "--full")
-    cases = tuple(replace(case, seconds=seconds) for case in cases)
-    tallies = kill_some(bench, cases, kills=5, seed=3)
-    assert [fault for tally in tallies.values() for fault in tally.faults] == []
-    assert sum(tally.seen["killed"] for tally in tallies.values()) > 0
+    (figure,) = index_kills.run("short", tmp_path)
+    assert (figure.found, figure.met) == (0, True)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a worker notices between two files")
