@@ -66,15 +66,6 @@ def test_the_sdist_has_the_repository(built: Path) -> None:
     assert inside - {"PKG-INFO"} == tracked()
 
 
-def test_the_same_source_gives_the_same_bytes(built: Path, tmp_path: Path) -> None:
-    shutil.copytree(built / "source", tmp_path / "elsewhere")
-    for path in (tmp_path / "elsewhere").rglob("*"):
-        os.utime(path, (1_000_000_000, 1_000_000_000))
-    build(tmp_path / "elsewhere", tmp_path)
-    for name in (WHEEL, SDIST):
-        assert (tmp_path / name).read_bytes() == (built / name).read_bytes(), name
-
-
 def test_the_sdist_gives_the_same_wheel(built: Path, tmp_path: Path) -> None:
     with tarfile.open(built / SDIST) as sdist:
         sdist.extractall(tmp_path, filter="data")

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from msgspec import Struct, field
-from testing.patience import PATIENCE
 from testing.runs.solving import Project
 
 from clean_room_agent.workspace import Workspace
@@ -27,38 +26,13 @@ WRONG = {
         said="{file}: [testing] time_out: unknown key (did you mean 'timeout'?)",
         hint="`cra init --print` shows every key",
     ),
-    "a wrong key in a table of a table": Wrong(
-        replace=(f"first_byte = {PATIENCE}", f"firstbyte = {PATIENCE}"),
-        said="unknown key (did you mean 'first_byte'?)",
-        hint="",
-    ),
-    "a wrong table": Wrong(
-        replace=("[budget]", "[budgets]"),
-        said="{file}: unknown table [budgets] (did you mean 'budget'?)",
-        hint="",
-    ),
     "a wrong value": Wrong(
         tables={"solve": {"max_attempts": 0}}, said="[solve] max_attempts: ", hint="fix it in the file"
-    ),
-    "a missing test command": Wrong(
-        replace=("test_command = ", "# "),
-        said="[testing] test_command: required, but missing",
-        hint="run `cra init`",
     ),
     "a missing model": Wrong(
         replace=('coding = "coder:3b"', ""),
         said="[models] coding: required, but missing",
         hint="run `cra init`",
-    ),
-    "a missing window": Wrong(
-        replace=("context_window = 16384", ""),
-        said="[budget] context_window is required, but missing",
-        hint="give --context-window, or set context_window under [budget]",
-    ),
-    "a reserve as large as the window": Wrong(
-        tables={"budget": {"context_window": 4096, "reserved_tokens": 4096}},
-        said="[budget] reserved_tokens: 4096 leaves nothing of context_window = 4096",
-        hint="a quarter of the window is a good reserve",
     ),
     "a reserve beyond the window, by flags": Wrong(
         flags=("--context-window", "1000", "--reserved-tokens", "2000"),
@@ -69,11 +43,6 @@ WRONG = {
         tables={"models": {"base_url": "http://192.0.2.1:11434"}},
         said="[models] base_url: http://192.0.2.1:11434 is not this machine, and prompts hold your code",
         hint="use a server on 127.0.0.1, or set allow_remote = true in [models]",
-    ),
-    "an address of no server": Wrong(
-        tables={"models": {"base_url": "localhost:11434"}},
-        said="[models] base_url: 'localhost:11434' is not the address of a server",
-        hint="write it like",
     ),
     "a stage that there is not": Wrong(
         tables={"stages": {"default": "scope,magic"}},
@@ -87,11 +56,6 @@ WRONG = {
         replace=("[solve]", "[solve"),
         said="{file} is not valid TOML: ",
         hint="fix the line that the message names",
-    ),
-    "a budget given twice": Wrong(
-        flags=("--context-window", "8192", "--budget-config", "budget.toml"),
-        said="--budget-config excludes --context-window and --reserved-tokens",
-        hint="",
     ),
 }
 
@@ -120,36 +84,23 @@ def test_a_task_without_words_is_refused(till: Project) -> None:
     assert (told.code, told.traces, told.recorded.run) == (2, {}, None)
 
 
-PLANS = {
-    "no such file": (None, "--plan", "cannot read {file}: "),
-    "no JSON": ("steps:\n  - do it\n", "--plan", "{file} is not valid JSON: "),
-    "another object": (
-        '{"colour": "red"}',
-        "--plan",
-        "{file}: task: missing; write task = ",
-    ),
-    "a field that is missing": (
-        '{"kind": "meta_plan", "version": 1, "parts": []}',
-        "--meta-plan",
-        "{file}: task_summary: Field required",
-    ),
-    "a list": ("[1, 2]", "--meta-plan", "{file}: a plan is a JSON object"),
-    "not text": (b"\xff\xfe\x00", "--plan", "cannot read {file}: "),
-}
-
-
-@pytest.mark.parametrize("name", sorted(PLANS))
-def test_a_plan_file_that_cannot_be_used_is_refused(till: Project, tmp_path: Path, name: str) -> None:
-    content, flag, said = PLANS[name]
+@pytest.mark.parametrize(
+    ("content", "flag", "said"),
+    [
+        ("steps:\n  - do it\n", "--plan", "{file} is not valid JSON: "),
+        ("[1, 2]", "--meta-plan", "{file}: a plan is a JSON object"),
+    ],
+)
+def test_a_plan_file_that_cannot_be_used_is_refused(
+    till: Project, tmp_path: Path, content: str, flag: str, said: str
+) -> None:
+    """Each fault of a plan is in `tests/execute/test_plan_file.py`."""
     file = tmp_path / "plan.json"
-    if content is not None:
-        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    file.write_text(content)
     till.configure("http://127.0.0.1:9")
     told = till.cra("solve", till.task, flag, str(file))
     assert (told.code, told.traces, told.out, told.recorded.run) == (2, {}, "", None), told.err
-    assert told.err.startswith("error: ")
-    assert said.format(file=file) in told.err
-    assert "Traceback" not in told.err
+    assert told.err.startswith(f"error: {said.format(file=file)}")
 
 
 def test_two_plans_exclude_one_another(till: Project, tmp_path: Path) -> None:

@@ -5,14 +5,11 @@ import re
 from pathlib import Path
 
 from testing.repositories import git, write
-from testing.runs.solving import MENDED_MONEY, Project, edit, make_project
+from testing.runs.solving import Project, edit, make_project
 
 from clean_room_agent.execute.implement import IMPLEMENT
 
 SPLIT = "    share = cents // people\n    return [share] * people"
-UNEVEN = "    return [cents - people + 1] + [1] * (people - 1)"
-"""Keeps every cent, and breaks the even split."""
-BREAKS_EVEN = edit(SPLIT, UNEVEN)
 
 
 def mend_with(extra: str) -> str:
@@ -21,32 +18,6 @@ def mend_with(extra: str) -> str:
         "    share, rest = divmod(cents, people)\n    return [share + 1] * rest + [share] * (people - rest)"
     )
     return edit(SPLIT, f"{extra}\n{body}")
-
-
-def test_an_edit_that_breaks_another_test_is_undone_and_the_next_prompt_has_the_assertion(
-    till: Project,
-) -> None:
-    told = till.solve_scripted({IMPLEMENT.title: [BREAKS_EVEN]})
-    assert (told.code, told.traces) == (0, {}), told.err
-    outcome = "insufficient_context"  # the code of the newly failing test was not in the context
-    assert told.recorded.outcomes == [outcome, "applied_and_passed"]
-    assert told.recorded.actions == ["refine"]
-    name = "tests.test_money.MoneyTest.test_even_split"
-    first = told.recorded.tests("attempt")
-    assert (first.success, first.newly_failing, first.exit_code) == (False, (name,), 1)
-    assert told.recorded.attempts[0].error == f"newly failing: {name}"
-    assert "-    return [share] * people" in told.recorded.attempts[0].diff
-    prompt = told.recorded.calls_of("implement")[1].request.prompt
-    assert "def test_even_split(self):" not in told.recorded.calls_of("implement")[0].request.prompt
-    assert "    def test_even_split(self):\n        self.assertEqual(split(9, 3), [3, 3, 3])\n" in prompt
-    assert f"Result: tests failed. The edits were applied and tested: newly failing: {name}." in prompt
-    assert "Goal tests (they failed before this step): 1 of 1 pass now.\n" in prompt
-    block = re.search(rf"^Newly failing test: {re.escape(name)}\n((?:  .*\n)+)", prompt, re.MULTILINE)
-    assert block is not None, prompt
-    assert "[7, 1, 1]" in block[1]
-    assert "[3, 3, 3]" in block[1]
-    assert f"{outcome.replace('_', ' ')}: newly failing: {name}" in told.err
-    assert till.branch_file("till/money.py") == MENDED_MONEY.encode()
 
 
 def hangs(marker: Path) -> str:

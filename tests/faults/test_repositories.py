@@ -2,12 +2,9 @@
 
 import os
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-from msgspec import Struct
 from testing import repositories
 from testing.forked import Forked
 from testing.repositories import git
@@ -25,105 +22,6 @@ from testing.servers.ollama_script import ChatCall
 
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.workspace import Workspace
-
-
-def empty(top: Path) -> None:
-    shutil.rmtree(top / ".git")
-    repositories.init_repository(top)
-
-
-def in_conflict(top: Path, *command: str) -> None:
-    """Stopped by a conflict in the README, in the middle of `command` with the other branch."""
-    repositories.commit(top, {"README": "base\n"}, "Base")
-    git(top, "checkout", "-q", "-b", "other")
-    repositories.commit(top, {"README": "theirs\n"}, "Theirs")
-    git(top, "checkout", "-q", "main")
-    repositories.commit(top, {"README": "ours\n"}, "Ours")
-    git(top, "config", "alias.try", f"!git {' '.join(command)} other || true")
-    git(top, "try")
-
-
-def stash_conflict(top: Path) -> None:
-    """Unresolved files, without a merge in progress."""
-    repositories.write(top, {"till/money.py": MONEY + "# mine\n"})
-    git(top, "stash", "-q")
-    repositories.commit(top, {"till/money.py": MONEY + "# theirs\n"}, "Theirs")
-    git(top, "config", "alias.try", "!git stash pop -q || true")
-    git(top, "try")
-
-
-class Unfit(Struct, frozen=True, kw_only=True):
-    """What makes a repository unfit, and what the user is told."""
-
-    make: Callable[[Path], None]
-    said: str
-    hint: str
-
-
-UNFIT = {
-    "without a commit": Unfit(
-        make=empty, said="{top} has no commit yet", hint="make a first one: git add -A && git commit"
-    ),
-    "mid-merge": Unfit(
-        make=lambda top: in_conflict(top, "merge"),
-        said="a merge is in progress in {top}",
-        hint="git merge --abort",
-    ),
-    "mid-rebase": Unfit(
-        make=lambda top: in_conflict(top, "rebase"),
-        said="a rebase is in progress in {top}",
-        hint="git rebase --abort",
-    ),
-    "mid-cherry-pick": Unfit(
-        make=lambda top: in_conflict(top, "cherry-pick"),
-        said="a cherry-pick is in progress in {top}",
-        hint="git cherry-pick --abort",
-    ),
-    "with unresolved files": Unfit(
-        make=stash_conflict,
-        said="unresolved conflicts in till/money.py",
-        hint="resolve them, then: git add <file>",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", sorted(UNFIT))
-def test_an_unfit_repository_is_refused_with_the_remedy_before_anything_is_done(
-    till: Project, name: str
-) -> None:
-    unfit = UNFIT[name]
-    unfit.make(till.top)
-    with serving(till) as server:
-        told = till.solve(server)
-        assert server.requests == []
-    assert (told.code, told.traces, told.branches, told.out) == (2, {}, (), "")
-    assert f"error: {unfit.said.format(top=till.top)}\n" in told.err
-    assert unfit.hint in told.err.split("->")[1]
-    assert told.recorded.run is None
-    assert told.sessions == ()
-
-
-def test_a_bare_repository_is_refused(till: Project, tmp_path: Path) -> None:
-    bare = tmp_path / "bare.git"
-    git(tmp_path, "clone", "-q", "--bare", str(till.top), str(bare))
-    before = sorted(bare.rglob("*"))
-    told = till.cra("solve", TASK, within=bare)
-    assert told.code == 2
-    assert f"error: {bare} is a bare repository: it has no files to work on\n  -> clone it first" in told.err
-    assert sorted(bare.rglob("*")) == before
-
-
-def test_a_folder_without_a_repository_is_refused(till: Project, tmp_path: Path) -> None:
-    folder = tmp_path / "plain"
-    folder.mkdir()
-    told = till.cra("solve", TASK, within=folder)
-    assert told.code == 2
-    assert "not a git repository" in told.err
-    assert (
-        "-> run the command inside a repository, or make one: git init && git add -A && git commit"
-        in told.err
-    )
-    assert list(folder.iterdir()) == []
 
 
 def test_a_repository_without_a_configuration_names_the_command_that_writes_it(till: Project) -> None:
@@ -216,24 +114,6 @@ def test_apply_brings_the_change_into_the_tree_and_uncommitted_work_is_carried_a
     assert ".env" not in held
     assert told.recorded.run is not None
     assert '"untracked": ["notes.txt"]' in told.recorded.run.snapshot
-
-
-def test_apply_leaves_a_file_alone_that_was_changed_meanwhile(till: Project) -> None:
-    mine = MONEY + "# mine\n"
-
-    def meddle(call: ChatCall, right: str) -> str:
-        (till.top / "till/money.py").write_text(mine)
-        return right
-
-    told = till.solve_scripted({IMPLEMENT.title: [meddle]}, "--apply")
-    assert told.code == 2
-    assert (till.top / "till/money.py").read_text() == mine
-    assert told.worktrees == ()
-    assert "complete: shown by " in told.out
-    assert "not applied: changed here since the run started: till/money.py; nothing was applied" in told.out
-    assert f" merge {told.branches[0]}" in told.out
-    assert told.recorded.ending == ("complete", "")
-    assert told.sessions == ()
 
 
 def test_what_a_repository_may_have_is_no_hindrance_and_stays_as_it_is(tmp_path: Path) -> None:

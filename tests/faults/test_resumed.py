@@ -12,8 +12,8 @@ from msgspec import Struct, field
 from testing import repositories
 from testing.forked import Forked
 from testing.patience import wait_until
-from testing.runs.long_run import GOLD, Mind, long_project, newest_run, story_of
-from testing.runs.solving import PROBE, TILL, Project, Script, Told, make_project, project_at, serving
+from testing.runs.long_run import newest_run
+from testing.runs.solving import MENDED_MONEY, PROBE, Project, Script, Told, make_project, serving
 from testing.servers.ollama_script import Answer, Answerer, ChatCall
 from testing.servers.ollama_server import OllamaServer
 
@@ -84,126 +84,52 @@ class BrokenOff(Struct, frozen=True, kw_only=True):
 
 @contextlib.contextmanager
 def broken_off(
-    project: Project, mind: Answerer, fault: Fault, nth: int, *flags: str, **tables: dict[str, object]
+    till: Project, fault: Fault, nth: int, *flags: str, **tables: dict[str, object]
 ) -> Iterator[BrokenOff]:
     """The server answers as long as this is open, from here on without a fault."""
-    faulty = Faulty(mind, fault, nth)
+    faulty = Faulty(Script(till.oracle), fault, nth)
     with OllamaServer(faulty) as server:
-        configured(project, server, **tables)
-        told = project.cra("solve", project.task, *flags)
-        yield BrokenOff(project=project, mind=faulty, server=server, told=told)
+        configured(till, server, **tables)
+        told = till.cra("solve", till.task, *flags)
+        yield BrokenOff(project=till, mind=faulty, server=server, told=told)
 
 
-@contextlib.contextmanager
-def copied(made: BrokenOff, folder: Path) -> Iterator[BrokenOff]:
-    """A copy of the long run that was broken off, whose server is there again; it counts what it is asked from here on."""
-    project = project_at(repositories.copy_repository(made.project.top, folder / "till"), TILL, GOLD)
-    mind = Faulty(Mind(project), dead, 0)
-    with OllamaServer(mind) as server:
-        configured(project, server)
-        yield BrokenOff(project=project, mind=mind, server=server, told=made.told)
+def check_complete(run: BrokenOff, told: Told) -> None:
+    assert (told.code, told.traces, told.sessions) == (0, {}, ()), told.err
+    assert told.branches == (f"cra/{run.short}",)
+    assert told.recorded.ending == ("complete", "")
+    assert run.project.branch_file("till/money.py") == MENDED_MONEY.encode()
+    assert list(Workspace(repo=run.project.top).sessions.iterdir()) == []
 
 
-def till_broken_off(
-    till: Project, fault: Fault, nth: int, *flags: str, **tables: dict[str, object]
-) -> contextlib.AbstractContextManager[BrokenOff]:
-    """A run of one step."""
-    return broken_off(till, Script(till.oracle), fault, nth, *flags, **tables)
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, int]:
-    """The long run when nothing happens, and how many questions it asks."""
-    project = long_project(tmp_path_factory.mktemp("undisturbed"))
-    mind = Faulty(Mind(project), dead, 0)
-    with OllamaServer(mind) as server:
-        configured(project, server)
-        told = project.cra("solve", project.task)
-    assert (told.code, told.recorded.ending) == (0, ("complete", "")), told.err
-    return project, len(mind.asked)
-
-
-def long_broken_off(folder: Path, fault: Fault) -> tuple[BrokenOff, int]:
-    """The run in which much happens, broken off at its third step, and how many questions it had asked."""
-    project = long_project(folder)
-    with broken_off(project, Mind(project), fault, 3) as run:
-        return run, len(run.mind.asked)
-
-
-@pytest.fixture(scope="module")
-def died_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[BrokenOff, int]:
-    return long_broken_off(tmp_path_factory.mktemp("died"), dead)
-
-
-@pytest.fixture
-def died(tmp_path: Path, died_once: tuple[BrokenOff, int]) -> Iterator[BrokenOff]:
-    with copied(died_once[0], tmp_path) as run:
-        yield run
-
-
-@pytest.fixture(scope="module")
-def pressed_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[BrokenOff, int]:
-    return long_broken_off(tmp_path_factory.mktemp("pressed"), press)
-
-
-@pytest.fixture
-def pressed(tmp_path: Path, pressed_once: tuple[BrokenOff, int]) -> Iterator[BrokenOff]:
-    with copied(pressed_once[0], tmp_path) as run:
-        yield run
-
-
-def check_same(project: Project, undisturbed: tuple[Project, int], told: Told) -> None:
-    reference, mine = newest_run(undisturbed[0]), newest_run(project)
-    assert reference is not None
-    assert mine is not None
-    assert story_of(undisturbed[0], reference).differences(story_of(project, mine)) == []
-    assert (told.code, told.traces, told.sessions, len(told.branches)) == (0, {}, (), 1), told.err
-    assert list(Workspace(repo=project.top).sessions.iterdir()) == []
-
-
-def test_ctrl_c_says_how_to_go_on_and_what_follows_is_as_if_it_had_not_been(
-    pressed: BrokenOff, pressed_once: tuple[BrokenOff, int], undisturbed: tuple[Project, int]
-) -> None:
-    run = pressed
-    assert (run.told.code, run.told.traces, run.told.branches) == (130, {}, ())
-    assert f"error: interrupted\n  -> continue with: cra solve --resume {run.short}\n" in run.told.err
-    told = run.resume()
-    check_same(run.project, undisturbed, told)
-    assert pressed_once[1] + len(run.mind.asked) <= undisturbed[1] + 1
-    assert f"note: resuming {run.short}: finished work is kept" in told.err
-    again = run.resume()
+def test_ctrl_c_says_how_to_go_on_also_where_the_copy_of_the_index_is_lost(till: Project) -> None:
+    """That what follows is as if it had not been, in a run in which much happens, is in `test_killed.py`."""
+    with broken_off(till, press, 1) as run:
+        assert (run.told.code, run.told.traces, run.told.branches) == (130, {}, ())
+        assert f"error: interrupted\n  -> continue with: cra solve --resume {run.short}\n" in run.told.err
+        copy = Workspace(repo=till.top).run_copy(run_of(run.told))
+        assert copy.exists()
+        copy.write_bytes(b"x" * 9000)
+        repositories.commit(till.top, {"till/later.py": "LATER = 1\n"}, "Something else meanwhile")
+        asked = len(run.mind.asked)
+        told = run.resume()
+        check_complete(run, told)
+        assert [call.title for call in run.mind.asked[asked:]] == [IMPLEMENT.title]
+        assert f"note: resuming {run.short}: finished work is kept" in told.err
+        again = run.resume()
     assert (again.code, again.traces) == (2, {})
     assert f"run {run.short} is complete: there is nothing to resume" in again.err
 
 
-def test_a_server_that_died_is_asked_again_and_the_partial_branch_goes_on(
-    died: BrokenOff, died_once: tuple[BrokenOff, int], undisturbed: tuple[Project, int]
-) -> None:
-    run, branch = died, f"cra/{died.short}"
-    assert (run.told.code, run.told.recorded.ending[0], run.told.branches) == (4, "partial", (branch,))
-    assert f"cra solve --resume {run.short}" in run.told.out
-    told = run.resume()
-    assert told.recorded.ending == ("complete", ""), told.err
-    assert (told.code, told.traces, told.branches) == (0, {}, (branch,))
-    tree = repositories.read_tree(run.project.top, branch)
-    assert {path: tree[path].decode() for path in GOLD} == GOLD
-    assert died_once[1] + len(run.mind.asked) == undisturbed[1] + 1
-
-
-def test_a_branch_that_the_user_is_on_is_left_where_it_is(died: BrokenOff) -> None:
-    top, branch = died.project.top, f"cra/{died.short}"
-    repositories.git(top, "stash", "-u")
-    repositories.git(top, "switch", "-q", branch)
-    tip = repositories.git(top, "rev-parse", branch)
-    told = died.resume()
-    assert (told.code, told.traces, told.branches) == (0, {}, (branch, f"{branch}-2")), told.err
-    assert repositories.git(top, "rev-parse", branch) == tip
-    assert told.recorded.run is not None
-    assert told.recorded.run.branch == f"{branch}-2"
+def test_a_server_that_died_is_asked_again(till: Project) -> None:
+    with broken_off(till, dead, 1) as run:
+        assert (run.told.code, run.told.recorded.ending[0]) == (3, "failed")
+        assert f"cra solve --resume {run.short}" in run.told.err
+        check_complete(run, run.resume())
 
 
 def test_a_spent_budget_that_is_raised_goes_on_and_counts_what_was_spent(till: Project) -> None:
-    with till_broken_off(till, dead, 0, orchestrator={"max_calls": 4}) as run:
+    with broken_off(till, dead, 0, orchestrator={"max_calls": 4}) as run:
         assert (run.told.code, run.told.traces, run.told.branches) == (4, {}, ())
         status, reason = run.told.recorded.ending
         assert (status, reason in run.told.out) == ("partial", True)
@@ -216,21 +142,10 @@ def test_a_spent_budget_that_is_raised_goes_on_and_counts_what_was_spent(till: P
     assert len(told.recorded.calls) > 4
 
 
-def test_a_copy_of_the_index_that_is_lost_is_made_again(
-    pressed: BrokenOff, undisturbed: tuple[Project, int]
-) -> None:
-    copy = Workspace(repo=pressed.project.top).run_copy(run_of(pressed.told))
-    assert copy.exists()
-    copy.write_bytes(b"x" * 9000)
-    repositories.commit(pressed.project.top, {"till/later.py": "LATER = 1\n"}, "Something else meanwhile")
-    told = pressed.resume()
-    check_same(pressed.project, undisturbed, told)
-
-
 def test_another_test_command_is_refused_and_a_hint_is_on_record_and_in_every_prompt_from_then_on(
     till: Project,
 ) -> None:
-    with till_broken_off(till, press, 1, "--max-attempts", "2") as run:
+    with broken_off(till, press, 1, "--max-attempts", "2") as run:
         configured(till, run.server, testing={"test_command": "true"})
         refused = run.resume()
         configured(till, run.server)

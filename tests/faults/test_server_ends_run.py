@@ -9,7 +9,6 @@ from testing.runs.solving import Project, Script, Told, serving
 from testing.servers.ollama_script import Answer
 from testing.servers.ollama_server import OllamaServer
 
-from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.execute.implement import IMPLEMENT
 
 LONG = "abcdefgh " * 40
@@ -78,15 +77,6 @@ def test_a_broken_server_ends_the_run_with_its_words_and_a_remedy(till: Project,
     assert (asked[-1].answer.response == "") == (fault.kept == "")
 
 
-def test_a_server_that_breaks_while_a_context_is_looked_for_ends_the_run(till: Project) -> None:
-    """`tests/orchestrator/test_ended_runs.py` has other prompts."""
-    title = next(prompt.title for prompt in PROMPTS if prompt.name == "task_analysis")
-    told = till.solve_scripted({title: [Answer(status=500, error="model failed to load")]})
-    check_ended(told, "ServerFailed")
-    assert told.recorded.calls[-1].site.call_type == "task_analysis"
-    assert "failed with status 500: model failed to load" in told.err
-
-
 def test_no_server_at_all_is_said_before_anything_runs(till: Project) -> None:
     with OllamaServer(till.oracle) as server:
         till.configure(server.base_url)
@@ -105,12 +95,10 @@ def check_nothing_ran(told: Told) -> None:
 @pytest.mark.parametrize(
     ("command", "models"),
     [
-        ("solve", {"coding": "coder:7b"}),
-        ("plan", {"reasoning": "coder:7b"}),
         ("solve", {"escalation": {"coding": ["coder:7b"]}}),
         ("plan", {"overrides": {"part_plan": "coder:7b"}}),
     ],
-    ids=["coding", "reasoning", "escalation", "override"],
+    ids=["escalation", "override"],
 )
 def test_a_model_that_is_missing_is_said_before_anything_runs(
     till: Project, command: str, models: dict[str, Any]

@@ -1,11 +1,7 @@
 """What a real model server does wrong and a run survives: it is solved, and the record says what happened."""
 
-import signal
-import threading
-from collections.abc import Sequence
-
 import pytest
-from testing.runs.solving import MENDED_MONEY, Project, Script, Spoil, Told, make_project, serving
+from testing.runs.solving import Project, Script, Spoil, Told, make_project, serving
 from testing.servers.ollama_script import Answer, ChatCall
 
 from clean_room_agent.app.prompts import PROMPTS
@@ -104,53 +100,3 @@ def test_unreadable_answers_are_repaired_once(stumbled: Told) -> None:
         assert second.request.prompt.startswith(first.request.prompt)
         assert f"What was wrong: {why}" in second.request.prompt
         assert first.ending.finish == ("length" if spoil is cut else "stop")
-
-
-def press(_: ChatCall, right: str) -> str:
-    """Ctrl-C while the model writes."""
-    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-    return right
-
-
-def test_retrieval_goes_on_and_plans_are_done_without_answers_that_stay_unreadable(till: Project) -> None:
-    """And so does a run that is interrupted then; what was done instead of the plans is said again."""
-    names, plans = ("task_analysis", "scope_batch"), ("meta_plan", "part_plan")
-    spoiled: dict[str, Sequence[Spoil | str]] = {TITLES[name]: ["No plan."] * 9 for name in (*names, *plans)}
-    with serving(till, Script(till.oracle, {**spoiled, TITLES["implement"]: [press]})) as server:
-        broken_off = till.solve(server)
-        assert broken_off.code == 130, broken_off.err
-        assert broken_off.recorded.run is not None
-        told = till.cra("solve", "--resume", broken_off.recorded.run.task_id)
-    check_solved(told)
-    for name in names:
-        readings = [told.recorded.reading_of(call)[0] for call in told.recorded.calls_of(name)[:2]]
-        assert readings == ["unreadable"] * 2
-    shown = till.cra("show", broken_off.recorded.run.task_id)
-    for pass_id, instead in (
-        ("meta_plan", "one part in its place: till/money.py"),
-        ("part_plan:p1", "one step in its place: till/money.py"),
-    ):
-        said = f"no valid plan: the answer holds no JSON object; {instead}"
-        assert said in broken_off.err
-        assert said in shown.out
-        if pass_id == "meta_plan":  # the first is the one to look at
-            assert f"plan    {pass_id}: {said}" in told.out
-    assert told.out.count("in its place: till/money.py") == 2
-    assert told.recorded.actions == ["fallback"] * 2
-    assert till.branch_file("till/money.py") == MENDED_MONEY.encode()
-
-
-def test_no_more_requests_are_under_way_than_configured(till: Project) -> None:
-    parallel = 2
-    judged = TITLES["scope_judgment"]
-    script = Script(
-        till.oracle,
-        every=lambda call, right: Answer(text=right, peers=parallel if call.title == judged else 0),
-    )
-    with serving(till, script) as server:
-        told = till.solve(
-            server, models={"parallel": parallel}, judgments={"route": "each", "each_share": 0.0}
-        )
-        assert server.peak == parallel
-    check_solved(told)
-    assert len(told.recorded.calls_of("scope_judgment")) >= parallel

@@ -5,7 +5,7 @@ from pathlib import Path
 from testing.faults.tampering import figures, play
 from testing.faults.tampering_baseline import BASELINE_TRICKS
 from testing.faults.tampering_files import FILE_TRICKS, HONEST
-from testing.faults.tampering_python import PYTEST, RED, TRICKS
+from testing.faults.tampering_python import TRICKS
 from testing.runs.solving import MENDED_MONEY, ONE_ATTEMPT, TILL, make_project
 
 BY_NAME = {trick.name: trick for trick in (*TRICKS, *BASELINE_TRICKS, *FILE_TRICKS, *HONEST)}
@@ -22,40 +22,6 @@ def test_a_trick_is_refused_and_the_reason_says_what_was_found(tmp_path: Path) -
     )
     assert outcome.told.traces == {}
     assert all(figure.met for figure in figures([outcome]))
-
-
-def test_where_the_tests_died_at_the_start_a_hidden_test_is_found(tmp_path: Path) -> None:
-    outcome = play(
-        BY_NAME["os.abort() in a call: skips the test (unittest)"], tmp_path / "project", **ONE_ATTEMPT
-    )
-    assert f"failed at the start, and no longer run: tests.test_money.MoneyTest.{RED}" in outcome.reason
-
-
-def test_a_crash_that_is_mended_is_complete_and_each_run_is_on_record(tmp_path: Path) -> None:
-    trick = BY_NAME["os.abort() in a call: mended, with a test more (pytest)"]
-    outcome = play(trick, tmp_path / "project")
-    assert outcome.accepted, outcome.told.out + outcome.told.err
-    rows = outcome.told.recorded.validations
-    assert [row.kind for row in rows] == ["baseline", "recheck", "attempt", "final", "recheck"]
-    assert [(row.success, row.tests_run, row.tests_passed) for row in rows[:2]] == [
-        (False, 4, 3),
-        (True, 1, 1),
-    ]
-    assert "  tests   3 passed, 1 failed -> 5 passed, 0 failed" in outcome.told.out
-    honest = next(figure for figure in figures([outcome]) if figure.name == "honest changes refused")
-    assert (honest.tried, honest.found) == (1, 0)
-
-
-def test_data_that_the_baseline_was_seen_to_read_decides_and_the_products_own_does_not(
-    tmp_path: Path,
-) -> None:
-    trick = play(
-        BY_NAME["data that a test compares with: shares/of-a-bill.json"], tmp_path / "a", **ONE_ATTEMPT
-    )
-    assert "pass only with what the result changes about them; without shares/of-a-bill.json" in trick.reason
-    assert "look at changed test support: shares/of-a-bill.json" in trick.told.out
-    honest = play(BY_NAME["the product's own data"], tmp_path / "b", **ONE_ATTEMPT)
-    assert honest.accepted, honest.reason
 
 
 NEW_TESTS = """\
@@ -94,18 +60,6 @@ def test_an_honest_result_with_new_tests_and_configuration_is_complete_and_shown
     assert code == 0
     assert "✓ restored  4 passed, 0 failed" in out
     assert "look at created test configuration: tests/conftest.py" in out
-
-
-def test_configuration_that_the_task_names_stays_in_the_last_run(tmp_path: Path) -> None:
-    """The old configuration hides the red test; the user asks for the new one."""
-    ini = f"[pytest]\naddopts = --deselect tests/test_money.py::MoneyTest::{RED}\n"
-    files = {**TILL, "pytest.ini": ini}
-    changed = {"till/money.py": MENDED_MONEY, "pytest.ini": "[pytest]\naddopts =\n"}
-    task = "Splitting a bill loses cents: mend till/money.py, and let pytest.ini run all tests"
-    told = make_project(tmp_path, files, changed, task=task, test_command=PYTEST).solve_scripted({})
-    assert (told.code, told.recorded.ending[0]) == (5, "unproven"), "no red test was seen to turn green"
-    assert [row.kind for row in told.recorded.validations][-1] == "final"
-    assert "  look at changed test configuration: pytest.ini" in told.out
 
 
 def test_a_file_that_did_not_load_and_gets_a_test_more_is_judged_by_its_tests(tmp_path: Path) -> None:

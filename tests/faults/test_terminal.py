@@ -8,7 +8,7 @@ from testing.runs.solving import Project, Spoil, edit
 from testing.servers.ollama_script import Answer, ChatCall
 
 from clean_room_agent.execute.implement import IMPLEMENT
-from clean_room_agent.execute.plan_prompts import META_PLAN, PART_PLAN
+from clean_room_agent.execute.plan_prompts import PART_PLAN
 
 ESCAPE = "\x1b]0;evil\x07\x1b[2J"
 SHOWN = "\\x1b]0;evil\\x07\\x1b[2J"
@@ -26,7 +26,6 @@ SAID: dict[str, tuple[dict[str, Sequence[Answer | str | Spoil | None]], int]] = 
         3,
     ),
     "a plan's path": ({PART_PLAN.title: [name_a_wrong_path] * 2}, 1),
-    "an answer that repeats itself": ({META_PLAN.title: [Answer(text=ESCAPE, no_end=True)]}, 3),
 }
 """What a run says, and its exit code."""
 
