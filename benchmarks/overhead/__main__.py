@@ -8,7 +8,6 @@ prints a result. `cra` runs as a process of its own, as a user starts it.
 
 import argparse
 import ast
-import contextlib
 import json
 import os
 import resource
@@ -23,27 +22,12 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from testing.client.scripted_transport import ScriptedTransport
 from testing.oracle.oracle import Oracle
 from testing.servers.timed_server import TimedServer
 
 from benchmarks.results import table, write_section
-from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.demo import load_sample, make_repository
-from clean_room_agent.app.model_records import RecordSink
 from clean_room_agent.app.new_config import write_config
-from clean_room_agent.artifacts.context import Role
-from clean_room_agent.artifacts.outcomes import TimeKind
-from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.raw.runs import list_time_spans
-from clean_room_agent.llm.answers import TextAnswer
-from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
-from clean_room_agent.llm.prompt import Prompt
-from clean_room_agent.llm.router import ModelRouter
-from clean_room_agent.orchestrator.spending import Meter
-from clean_room_agent.report.time_axis import recorded_span
 from clean_room_agent.training.gold_edits import GoldFile
 from clean_room_agent.workspace import Workspace
 
@@ -83,7 +67,6 @@ class Timed(Struct, frozen=True, kw_only=True):
     """The same from the first request on."""
     processor: float
     """Processor seconds of the whole run with git and the tests, which a busy machine stretches less than the clock."""
-    spans: dict[str, float]
 
 
 class StepOracle(Oracle):
@@ -126,16 +109,13 @@ def main() -> None:
     run_cra(large.top, "index")
     start = sorted(time_help(work) for _ in range(20))
     runs = {place.name: [time_solve(place, command) for _ in range(options.runs)] for place in (small, large)}
-    commit, ask = time_commit(work), time_ask(work)
-    body = render(start, runs, commit, ask)
+    body = render(start, runs, time_commit(work))
     print(body)
     if not options.dry_run:
         write_section(RESULTS, "overhead", body)
 
 
 CRA = (sys.executable, "-m", "clean_room_agent")
-NAMED = {TimeKind.GIT, TimeKind.SANDBOX, TimeKind.INDEX_COPY}
-"""Kinds of work of which each piece is a part of its own."""
 
 
 def run_cra(top: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -200,19 +180,7 @@ def time_solve(place: Place, test_command: str) -> Timed:
         per_call=own / calls,
         after_first=(ended - asked - server.busy() - (all_tests - baseline)) / calls,
         processor=spent,
-        spans=recorded_parts(place.top, task_id),
     )
-
-
-def recorded_parts(top: Path, task_id: str) -> dict[str, float]:
-    """Seconds of each part of a run that the record has a time of, in the order in which they began."""
-    parts: dict[str, float] = {}
-    with contextlib.closing(get_connection("raw", repo_path=top, read_only=True)) as conn:
-        for row in list_time_spans(conn, task_id):
-            name = f"{row.kind.value}: {row.detail}" if row.kind in NAMED else row.kind.value
-            began, ended = recorded_span(row)
-            parts[name.replace("_", " ")] = parts.get(name.replace("_", " "), 0.0) + ended - began
-    return parts
 
 
 def processor_seconds() -> float:
@@ -299,42 +267,7 @@ def time_commit(work: Path, count: int = 100) -> float:
     return statistics.median(durations)
 
 
-class Words(Struct, frozen=True, kw_only=True):
-    """Inputs of the measured prompt."""
-
-    text: str
-
-
-def time_ask(work: Path, count: int = 100) -> float:
-    """Median seconds of `ask` with an answer that is there at once: render, measure, record, commit, read."""
-    folder = work / "asked"
-    folder.mkdir(exist_ok=True)
-    models = ModelsConfig(base_url="http://127.0.0.1:1", coding="none", reasoning="none")
-    router = ModelRouter(models, BudgetConfig(context_window=16_384, reserved_tokens=4_096))
-    role: Role = "reasoning"
-    prompt: Prompt[Words, str] = Prompt(
-        name="measured",
-        role=role,
-        title="Say yes",
-        system="You say yes.",
-        template="{{ heading }}\n\n{{ text }}",
-        answer=TextAnswer(str),
-        max_answer_tokens=8,
-        example="yes",
-    )
-    words = Words(text="def name(argument): return argument + 1\n" * 200)
-    durations = []
-    with Record.open(folder, clock=utc_now) as record:
-        sink = RecordSink(record, Meter(), router)
-        client = ModelClient(router, ScriptedTransport(lambda _: "yes"), sink, utc_now)
-        for number in range(count):
-            began = time.monotonic()
-            client.ask(prompt, words, pass_id="measured", item=str(number))
-            durations.append(time.monotonic() - began)
-    return statistics.median(durations)
-
-
-def render(start: list[float], runs: dict[str, list[Timed]], commit: float, ask: float) -> str:
+def render(start: list[float], runs: dict[str, list[Timed]], commit: float) -> str:
     """The section."""
     rows = [
         ("`cra --help`, median of 20", f"{statistics.median(start) * 1000:.0f} ms", f"{HELP_TARGET_MS} ms")
@@ -349,7 +282,6 @@ def render(start: list[float], runs: dict[str, list[Timed]], commit: float, ask:
                 (f"{name}: Enter to the {what}, tests not counted", _spread(timed, value, 1, "s"), target)
             )
     rows.append(("a synced SQLite commit on this disk, 8 KB", f"{commit * 1000:.1f} ms", ""))
-    rows.append(("`ask` alone: render, measure, record, read", f"{ask * 1000:.1f} ms", ""))
     for name, timed in runs.items():
         calls = timed[0].calls
         rows.append(
@@ -371,23 +303,7 @@ def render(start: list[float], runs: dict[str, list[Timed]], commit: float, ask:
         rows.append((what, _spread(timed, lambda run: run.processor, 1, "s"), ""))
     load = f"Load of the machine at the end, over {os.cpu_count()} processors: {os.getloadavg()[0]:.1f}."
     said = table(("measured", "median (least)", "target"), rows)
-    return f"{said}\n\n{load}\n\n{_parts(runs)}"
-
-
-def _parts(runs: dict[str, list[Timed]]) -> str:
-    names = list(dict.fromkeys(name for timed in runs.values() for run in timed for name in run.spans))
-    rows = []
-    for name in names:
-        cells = [
-            f"{statistics.median(run.spans.get(name, 0.0) for run in timed) * 1000:.0f}"
-            for timed in runs.values()
-        ]
-        rows.append((name, *cells))
-    said = (
-        "Where a run's time goes, by its record, in milliseconds of a whole run (parts may overlap; the calls of a retrieval "
-        "are part of it):"
-    )
-    return said + "\n\n" + table(("part", *runs), rows)
+    return f"{said}\n\n{load}"
 
 
 def _spread(timed: list[Timed], value: Callable[[Timed], float], scale: float, unit: str) -> str:

@@ -1,16 +1,13 @@
 """How long a user waits for the first edit prompt, in a repository without an index and in one with it.
 
     python -m benchmarks.overhead.cold --mirror FOLDER --work FOLDER [--tests 8] [--load 0] [--rounds 3] [--before CHECKOUT]
-        [--pictures planning]
 
 from the repository's root. The tests are a script that computes for so many seconds on one processor, as a suite does, and
 then prints a result; the model is the stand-in server, which takes `--load` seconds to load a model and then answers at once.
-With `--before`, another checkout of the program is measured in turn with this one. With `--pictures`, the time lanes of the
-middle run of each kind, from its record, are written there as `time-cold.svg` and `time-warm.svg`.
+With `--before`, another checkout of the program is measured in turn with this one.
 """
 
 import argparse
-import contextlib
 import os
 import shlex
 import statistics
@@ -27,13 +24,7 @@ from testing.servers.ollama_server import OllamaServer
 
 from benchmarks.overhead.__main__ import RESULTS, Place, StepOracle, configure, large_place
 from benchmarks.results import table, write_section
-from clean_room_agent.artifacts.names import NEWEST_RUN
-from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.execute.implement import IMPLEMENT
-from clean_room_agent.report.page.html import lanes_svg
-from clean_room_agent.report.time_lanes import TimeLanes, time_lanes
-from clean_room_agent.report.trace import read_trace
 from clean_room_agent.workspace import Workspace
 
 TITLE = "overhead: Enter to the first edit prompt"
@@ -47,12 +38,10 @@ sys.stderr.write("test_all (tests.All.test_all) ... ok\\n\\n" + "-" * 70 + "\\nR
 
 
 class Waited(Struct, frozen=True, kw_only=True):
-    """Seconds from Enter to the first request of its kind, and what the record has of the run's time."""
+    """Seconds from Enter to the first request of its kind."""
 
     question: float
     edit: float
-    lanes: TimeLanes | None
-    """None of a build that did not record it."""
 
 
 class Clock:
@@ -95,24 +84,7 @@ def wait_for_edit(place: Place, program: Path, tests: str, *, cold: bool, load: 
     return Waited(
         question=clock.asked["question"] - began,
         edit=clock.asked["edit"] - began,
-        lanes=recorded_lanes(place.top) if program == Path.cwd() else None,
     )
-
-
-def recorded_lanes(top: Path) -> TimeLanes | None:
-    """What the newest run's time went to."""
-    with contextlib.closing(get_connection("raw", repo_path=top, read_only=True)) as conn:
-        return time_lanes(read_trace(conn, find_task(conn, NEWEST_RUN)))
-
-
-def draw(folder: Path, name: str, waits: list[Waited], *, cold: bool, tests: float) -> None:
-    """A picture of the middle run."""
-    middle = sorted(waits, key=lambda each: each.edit)[len(waits) // 2].lanes
-    assert middle is not None, "this build records the time of its runs"
-    kind = "without an index" if cold else "whose index is up to date"
-    title = f"cra solve on {name}, {kind}, tests of {tests:g} s"
-    path = folder / f"time-{'cold' if cold else 'warm'}.svg"
-    path.write_text(lanes_svg(middle, title), encoding="utf-8")
 
 
 def main() -> None:
@@ -129,7 +101,6 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--before", type=Path, help="another checkout, to be measured in turn with this one")
-    parser.add_argument("--pictures", type=Path, help="a folder for the time lanes of one run of each kind")
     parser.add_argument("--dry-run", action="store_true", help="print, and leave RESULTS.md as it is")
     options = parser.parse_args()
     work = options.work.resolve()
@@ -148,8 +119,6 @@ def main() -> None:
         for _ in range(options.rounds):
             for name, program in programs.items():
                 found[name].append(wait_for_edit(places[name], program, tests, cold=cold, load=options.load))
-        if options.pictures:
-            draw(options.pictures, options.name, found["now"], cold=cold, tests=options.tests)
         rows += [
             (
                 f"{options.name}, {'no index yet' if cold else 'nothing changed'}, {name}",

@@ -1,37 +1,28 @@
-"""Python references against jedi and scip-python: precision and recall; and what they cost in processor time.
+"""Python references against jedi: precision and recall.
 
     python -m benchmarks.references --repository NAME=FOLDER ... [--search NAME=FOLDER ...] --work FOLDER
-        [--jedi PYTHON] [--every NAME=N ...] [--scip NAME=INDEX ...] [--cost NAME=FOLDER ...]
+        --jedi PYTHON [--every NAME=N ...]
 
 from the repository's root. jedi runs under an interpreter of its own (`python -m venv`, `pip install jedi`); what it
-says is kept in the work folder and taken from there the next time. An index of scip-python is made beforehand
-(`npm install @sourcegraph/scip-python`; `scip-python index . --project-name NAME --output INDEX`).
+says is kept in the work folder and taken from there the next time.
 """
 
 import argparse
-import gc
 import json
 import subprocess
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from testing.references.python_world import READER, PythonWorld
-from tree_sitter import Query, QueryCursor
+from testing.references.python_world import PythonWorld
 
 from benchmarks.references.compare import Answer, Compared, compare
-from benchmarks.references.scip import read_answers
 from benchmarks.results import table, write_section
 from clean_room_agent import syntax
-from clean_room_agent.indexer.nesting import nest
-from clean_room_agent.indexer.references.reading import QUERY, read_names
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 
 TITLE = "References against jedi"
-COST_FILES = 400
-ROUNDS = 3
 EXPLAINED = """\
 Truth is what the other tool says of each name occurrence (jedi: `goto` with imports followed; of one dotted expression
 its first occurrence in a function, class body or module statement) where that is a symbol of the index: functions,
@@ -49,31 +40,18 @@ def main() -> None:
     work: Path = options.work
     work.mkdir(parents=True, exist_ok=True)
     rows: list[Sequence[object]] = []
-    shown: list[str] = []
     every, search = pairs(options.every), pairs(options.search)
-    indexes = pairs(options.scip)
     for name, folder in pairs(options.repository).items():
         root = Path(folder).resolve()
         world = PythonWorld(read_sources(root))
         ours = {path: world.resolve(path) for path in world.names}
         step = int(every.get(name, 1))
-        said: dict[str, list[tuple[str, list[Answer]]]] = {}
-        if options.jedi:
-            paths = sorted(world.names)[::step]
-            said["jedi"] = ask_jedi(
-                options.jedi, root, paths, search.get(name, "."), work / f"{name}.{step}.jedi"
-            )
-        if name in indexes:
-            said["scip-python"] = read_answers(Path(indexes[name]), root)
-        for tool, answers in said.items():
-            found = compare(world.nested, ours, answers)
-            rows.append(row(name, tool, len(answers), len(world.names), found))
-            (work / f"{name}.{tool}.txt").write_text(differences(found), encoding="utf-8")
-    shown.append(table(HEAD, rows))
-    costs = [cost(name, Path(folder)) for name, folder in pairs(options.cost).items()]
-    if costs:
-        shown.append(table(COST_HEAD, costs))
-    body = "\n\n".join([EXPLAINED.strip(), *shown])
+        paths = sorted(world.names)[::step]
+        answers = ask_jedi(options.jedi, root, paths, search.get(name, "."), work / f"{name}.{step}.jedi")
+        found = compare(world.nested, ours, answers)
+        rows.append(row(name, "jedi", len(answers), len(world.names), found))
+        (work / f"{name}.jedi.txt").write_text(differences(found), encoding="utf-8")
+    body = "\n\n".join([EXPLAINED.strip(), table(HEAD, rows)])
     notes = options.notes.read_text(encoding="utf-8").strip() if options.notes else ""
     print(body)
     if not options.dry_run:
@@ -91,17 +69,6 @@ HEAD = (
     "precision at all",
     "no answer at >= 0.8",
 )
-COST_HEAD = (
-    "repository",
-    "files",
-    "parse, CPU s",
-    "query beside the language's",
-    "`read_names`",
-    "`resolve_file`",
-    "interfaces, KB",
-    "uses, KB",
-    "look-ups, KB",
-)
 
 
 def _options() -> argparse.Namespace:
@@ -114,9 +81,7 @@ def _options() -> argparse.Namespace:
         "--search", action="append", default=[], help=f"where jedi finds its modules; {named}"
     )
     parser.add_argument("--every", action="append", default=[], help=f"ask jedi of each n-th file; {named}")
-    parser.add_argument("--scip", action="append", default=[], help=f"index by scip-python; {named}")
-    parser.add_argument("--cost", action="append", default=[], help=f"folder to measure times on; {named}")
-    parser.add_argument("--jedi", default="", help="an interpreter that has jedi")
+    parser.add_argument("--jedi", required=True, help="an interpreter that has jedi")
     parser.add_argument("--work", type=Path, required=True, help="a folder for answers and differences")
     parser.add_argument("--notes", type=Path, help="Markdown to put under the tables")
     parser.add_argument("--dry-run", action="store_true", help="print, and leave RESULTS.md as it is")
@@ -184,51 +149,6 @@ def differences(found: Compared) -> str:
         ("no answer", sorted(found.unknown_pairs)),
     ]
     return "\n".join(line for title, rows in parts for line in (f"== {title}", *map(str, rows)))
-
-
-def cost(name: str, folder: Path) -> Sequence[object]:
-    """Processor time as shares of the parse, the least of several rounds, garbage collector off; sizes of the texts."""
-    sources = {path: text.encode() for path, text in read_sources(folder).items()}
-    paths = sorted(sources)
-    sample = paths[:: max(len(paths) // COST_FILES, 1)][:COST_FILES]
-    gc.disable()
-    alone = Query(syntax.language("python"), READER.query("python"))
-    merged = Query(syntax.language("python"), READER.query("python") + QUERY)
-    parsing, trees = _least(lambda: {path: syntax.parse(sources[path], "python") for path in sample})
-    before, _ = _least(lambda: [len(QueryCursor(alone).captures(tree.root_node)) for tree in trees.values()])
-    after, _ = _least(lambda: [len(QueryCursor(merged).captures(tree.root_node)) for tree in trees.values()])
-    read = {}
-    for path, tree in trees.items():
-        captures = QueryCursor(merged).captures(tree.root_node)
-        parsed = READER.read(tree.root_node, captures, sources[path])
-        read[path] = (captures, sources[path], nest(parsed.definitions), parsed.imports)
-    reading, _ = _least(lambda: [len(read_names(*one).uses) for one in read.values()])
-    world = PythonWorld({path: text.decode() for path, text in sources.items()})
-    whole, _ = _least(lambda: [len(syntax.parse(text, "python").root_node.type) for text in sources.values()])
-    resolving, found = _least(lambda: [world.resolve(path) for path in paths])
-    gc.enable()
-    lookups = sum(len(json.dumps(sorted(keys))) for one in found for keys in one.lookups.values())
-    return (
-        name,
-        f"{len(paths):,}",
-        f"{whole:.2f}",
-        f"{(after - before) / parsing:.2f}",
-        f"{reading / parsing:.2f}",
-        f"{resolving / whole:.2f}",
-        f"{sum(len(one.interface) for one in world.names.values()) >> 10:,}",
-        f"{sum(len(one.uses) for one in world.names.values()) >> 10:,}",
-        f"{lookups >> 10:,}",
-    )
-
-
-def _least(what: Callable[[], Any]) -> tuple[float, Any]:
-    least, result = float("inf"), None
-    for _ in range(ROUNDS):
-        started = time.process_time()
-        result = what()
-        least = min(least, time.process_time() - started)
-        gc.collect()
-    return least, result
 
 
 if __name__ == "__main__":

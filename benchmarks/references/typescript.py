@@ -1,12 +1,11 @@
-"""References of JavaScript and TypeScript against TypeScript's language service and scip-typescript.
+"""References of JavaScript and TypeScript against TypeScript's language service.
 
     python -m benchmarks.references.typescript --repository NAME=FOLDER ... --modules FOLDER --work FOLDER
-        [--config NAME=FILE ...] [--scip NAME=INDEX ...]
+        [--config NAME=FILE ...]
 
 from the repository's root. `--modules` is a folder where `npm install typescript` was run; what the service says is kept
 in the work folder and taken from there the next time. Links to the packages of a workspace are made in the repositories'
-`node_modules`. An index of scip-typescript is made beforehand (`npm install @sourcegraph/scip-typescript`;
-`scip-typescript index --output INDEX`, with `--infer-tsconfig` where there is none).
+`node_modules`.
 """
 
 import argparse
@@ -19,7 +18,6 @@ from testing.references.ecmascript_world import EcmaScriptWorld
 
 from benchmarks.references.__main__ import HEAD, differences, pairs, row
 from benchmarks.references.compare import Answer, compare
-from benchmarks.references.scip import read_answers
 from benchmarks.results import table, write_section
 from clean_room_agent import syntax
 
@@ -42,21 +40,18 @@ def main() -> None:
     options = _options()
     work: Path = options.work
     work.mkdir(parents=True, exist_ok=True)
-    configs, indexes = pairs(options.config), pairs(options.scip)
+    configs = pairs(options.config)
     rows: list[Sequence[object]] = []
     for name, folder in pairs(options.repository).items():
         root = Path(folder).resolve()
         world = read_world(root)
         ours = {path: world.resolve(path) for path in world.names}
         config = configs.get(name, "tsconfig.json")
-        said = {"language service": ask_service(options.modules, root, config, work / f"{name}.typescript")}
-        if name in indexes:
-            said["scip-typescript"] = read_answers(Path(indexes[name]), root)
-        for tool, answers in said.items():
-            asked = [(path, found) for path, found in answers if path in world.names]
-            found = compare(world.nested, ours, asked)
-            rows.append(row(name, tool, len(asked), len(world.names), found))
-            (work / f"{name}.{tool}.txt").write_text(differences(found), encoding="utf-8")
+        answers = ask_service(options.modules, root, config, work / f"{name}.typescript")
+        asked = [(path, found) for path, found in answers if path in world.names]
+        found = compare(world.nested, ours, asked)
+        rows.append(row(name, "language service", len(asked), len(world.names), found))
+        (work / f"{name}.language service.txt").write_text(differences(found), encoding="utf-8")
     body = "\n\n".join([EXPLAINED.strip(), table(HEAD, rows)])
     notes = options.notes.read_text(encoding="utf-8").strip() if options.notes else ""
     print(body)
@@ -71,7 +66,6 @@ def _options() -> argparse.Namespace:
     named = "NAME=VALUE, may be repeated"
     parser.add_argument("--repository", action="append", default=[], help=f"folder of a repository; {named}")
     parser.add_argument("--config", action="append", default=[], help=f"another tsconfig.json; {named}")
-    parser.add_argument("--scip", action="append", default=[], help=f"index by scip-typescript; {named}")
     parser.add_argument("--modules", type=Path, required=True, help="a folder that has typescript installed")
     parser.add_argument("--work", type=Path, required=True, help="a folder for answers and differences")
     parser.add_argument("--notes", type=Path, help="Markdown to put under the table")
