@@ -6,7 +6,6 @@ Needs requirements/docs.txt in an environment of its own; CRA_MKDOCS names the p
 import os
 import re
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ from clean_room_agent import proc
 ROOT = Path(__file__).parents[2]
 MKDOCS = os.environ.get("CRA_MKDOCS", "")
 PAGES = ("README.md", "CHANGELOG.md", "planning", "protocols", "benchmarks", "testing/README.md", "site")
-MOST_SECONDS = 30
 LOADED = re.compile(
     r"""<(?:script|link|img|iframe|source)\b[^>]*?\s(?:src|href)=["']?((?:https?:)?//[^\s"'>]+)"""
 )
@@ -48,11 +46,9 @@ def build(root: Path, target: Path) -> tuple[int, str]:
 
 
 @needs_mkdocs
-def test_the_site_is_built_strictly_without_a_network_and_quickly(tmp_path: Path) -> None:
-    began = time.monotonic()
+def test_the_site_is_built_strictly_without_a_network(tmp_path: Path) -> None:
     code, told = build(ROOT, tmp_path / "site")
     assert code == 0, told
-    assert time.monotonic() - began < MOST_SECONDS
     assert "excluded from the built site" not in told, "a page links to a file that the site has not"
     files = [path.relative_to(tmp_path / "site") for path in (tmp_path / "site").rglob("*.html")]
     pages = {path.as_posix() for path in files}
