@@ -23,15 +23,6 @@ def test_a_task_with_a_red_test_is_done_without_a_plan_and_replayed(tmp_path: Pa
     assert "ran 1 time under the goal tests" in shown
 
 
-def test_where_no_candidate_holds_the_run_plans(tmp_path: Path) -> None:
-    till = make_project(tmp_path)
-    spoiled = {"Write one definition anew": ["I cannot say."] * 20}
-    told = till.solve_scripted(spoiled, solve={**DIRECT, "direct_tokens": 200})
-    assert (told.code, told.traces) == (0, {}), told.err
-    assert "asking about split: 0 candidates" in told.err
-    assert till.run_here("show", "@")[1].count("meta_plan") == 1
-
-
 def test_each_candidate_is_shown_with_what_its_goal_tests_gave(tmp_path: Path) -> None:
     till = make_project(tmp_path)
     wrong = "```python\ndef split(cents, people):\n    return [1] * people\n```"
