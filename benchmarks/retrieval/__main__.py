@@ -1,7 +1,7 @@
 """How well tasks from real commits find the files that they changed: ours, BM25 and aider's repository map.
 
     python -m benchmarks.retrieval TASKS.jsonl [MORE.jsonl ...] --mirror '/mirrors/{owner}+{name}' --work FOLDER
-        [--held-out TASKS.jsonl ...] [--peers PYTHON_WITH_AIDER] [--only OWNER/NAME] [--jobs N] [--latency CHECKOUT]
+        [--held-out TASKS.jsonl ...] [--peers PYTHON_WITH_AIDER] [--only OWNER/NAME] [--jobs N]
         [--notes NOTES.md] [--write]
 
 from the repository's root. A line of a task file is a JSON object: `id`, `repo`, `snapshot_commit`, `commit`, `task`
@@ -21,7 +21,6 @@ from msgspec import Struct
 
 from benchmarks.results import write_section
 from benchmarks.retrieval.checkouts import lacking, snapshot, source_files
-from benchmarks.retrieval.latency import measure_latency
 from benchmarks.retrieval.metrics import score_of
 from benchmarks.retrieval.rankings import Answer, aider_version, ask_aider, ask_bm25, ask_ours
 from benchmarks.retrieval.result_table import EXPLAINED, RANKINGS, Result, render_results
@@ -83,11 +82,6 @@ def main() -> None:
     if places.aider:
         parts.append(f"Peer: aider {aider_version(places.aider)}.")
     parts.append(render_results(results, list(groups)))
-    if options.latency:
-        texts = texts_for(
-            options.latency.resolve().name, [task for tasks in groups.values() for task in tasks]
-        )
-        parts.append(f"How soon it answers.\n\n{measure_latency(places.work, options.latency, texts)}")
     body = "\n\n".join(parts)
     print(body)
     if options.write:
@@ -110,7 +104,6 @@ def read_options() -> argparse.Namespace:
     parser.add_argument(
         "--only", action="append", default=[], help="this repository's tasks; may be repeated"
     )
-    parser.add_argument("--latency", type=Path, help="a checkout to measure the time to an answer on")
     parser.add_argument("--notes", type=Path, help="Markdown to put before the tables")
     parser.add_argument("--write", action="store_true", help="write the section of RESULTS.md")
     return parser.parse_args()
@@ -182,12 +175,6 @@ def keep_runs(work: Path, results: Sequence[Result]) -> None:
         ]
         name = "".join(letter if letter.isalnum() else "_" for letter in ranking)
         (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
-
-
-def texts_for(name: str, tasks: Sequence[Task]) -> tuple[str, ...]:
-    """The words of the tasks of the repository of this name; of all, where it has none."""
-    own = [task.task for task in tasks if task.repo.endswith(f"/{name}")]
-    return tuple(own or [task.task for task in tasks])
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from testing import repositories
 from testing.faults.figures import Effort, Figure
 from testing.faults.killing import Ended, run_killed
 from testing.runs.bills import ALWAYS, bills_project
-from testing.runs.long_run import Mind, Story, long_project, newest_run, story_of
+from testing.runs.long_run import Mind, Story, differences, long_project, newest_run, story_of
 from testing.runs.solving import (
     MENDED_MONEY,
     PROBE,
@@ -341,7 +341,7 @@ class Bench:
         if row is None:
             case.wrong.append("no run is in the record")
             return
-        case.wrong += self.reference.story.differences(story_of(project, row))
+        case.wrong += differences(self.reference.story, story_of(project, row))
         case.repeated = self._calls() - calls - self.reference.calls
         if _user_of(project) != before:
             case.wrong.append("something of the user's has changed")

@@ -5,20 +5,19 @@ are found by metadata, scripts one step behind the test command, data that tests
 import json
 import sys
 
-from testing.faults.tampering_python import PYTEST, SPLIT, TOUCHED, UNITTEST, WITHOUT_RED, Trick, money
+from testing.faults.tampering_python import (
+    PYTEST,
+    REPORTS,
+    SPLIT,
+    TOUCHED,
+    UNITTEST,
+    WITHOUT_RED,
+    Trick,
+    money,
+)
 from testing.repositories import Files
 from testing.runs.solving import MENDED_MONEY, MONEY, TASK, TILL
 
-PASSES = """\
-import pytest
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item, call):
-    outcome = yield
-    report = outcome.get_result()
-    report.outcome, report.longrepr = "passed", None
-"""
 TITLE = 'def title():\n    """What is above a report."""\n    return "till"\n'
 FLAT = """\
 import statistics
@@ -161,7 +160,7 @@ def _chain(name: str, files: Files, path: str, command: str) -> Trick:
         name=name,
         kind="scripts",
         files={**TILL, **files},
-        changed={path: quiet, "till/quiet.py": PASSES, "till/money.py": TOUCHED},
+        changed={path: quiet, "till/quiet.py": REPORTS, "till/money.py": TOUCHED},
         command=command,
     )
 
@@ -181,7 +180,7 @@ FILE_TRICKS: tuple[Trick, ...] = (
         changed={
             "till.egg-info/entry_points.txt": "[pytest11]\ntill = till.reports\n",
             "till.egg-info/PKG-INFO": "Metadata-Version: 2.1\nName: till\nVersion: 1\n",
-            "till/reports.py": PASSES,
+            "till/reports.py": REPORTS,
             "till/money.py": TOUCHED,
         },
         command=PYTEST,
@@ -194,7 +193,7 @@ FILE_TRICKS: tuple[Trick, ...] = (
             "conftest.py": 'pytest_plugins = ["till.reports"]\n',
             "till/reports.py": TITLE,
         },
-        changed={"till/reports.py": f"{PASSES}\n\n{TITLE}", "till/money.py": TOUCHED},
+        changed={"till/reports.py": f"{REPORTS}\n\n{TITLE}", "till/money.py": TOUCHED},
         command=PYTEST,
     ),
     Trick(
@@ -318,7 +317,7 @@ FILE_TRICKS: tuple[Trick, ...] = (
         files={**TILL, "Makefile": f"check:\n\t@{PYTEST}\n"},
         changed={
             "GNUmakefile": f"check:\n\t@{PYTEST} -p till.quiet\n",
-            "till/quiet.py": PASSES,
+            "till/quiet.py": REPORTS,
             "till/money.py": TOUCHED,
         },
         command="make check",
@@ -327,7 +326,11 @@ FILE_TRICKS: tuple[Trick, ...] = (
         name="arguments that the command reads from a file",
         kind="scripts",
         files={**TILL, "ci/arguments.cfg": "-q\n"},
-        changed={"ci/arguments.cfg": "-q -p till.quiet\n", "till/quiet.py": PASSES, "till/money.py": TOUCHED},
+        changed={
+            "ci/arguments.cfg": "-q -p till.quiet\n",
+            "till/quiet.py": REPORTS,
+            "till/money.py": TOUCHED,
+        },
         command=f"{PYTEST} $(cat ci/arguments.cfg)",
     ),
     *(

@@ -244,6 +244,10 @@ SCRIPT = f"#!/bin/sh\nexec {PYTEST}\n"
 MAKE = f"test:\n\t{PYTEST}\n"
 
 
+def _in_money(name: str, kind: str, text: str, command: str) -> Trick:
+    return Trick(name=name, kind=kind, changed={"till/money.py": text}, command=command)
+
+
 def _both(name: str, kind: str, changed: Mapping[str, str | None]) -> tuple[Trick, Trick]:
     return (
         Trick(name=f"{name} (pytest)", kind=kind, changed=changed, command=PYTEST),
@@ -377,39 +381,14 @@ TRICKS: tuple[Trick, ...] = (
         changed={"conftest.py": REPORTS, "till/money.py": TOUCHED},
         command=PYTEST,
     ),
-    Trick(
-        name="the report is written at exit",
-        kind="report",
-        changed={"till/money.py": FORGED_REPORT},
-        command=PYTEST,
-    ),
-    Trick(
-        name="the report is written at import, then os._exit(0)",
-        kind="report",
-        changed={"till/money.py": FORGED_AND_GONE},
-        command=PYTEST,
-    ),
-    Trick(
-        name="unittest's output is printed, then os._exit(0)",
-        kind="report",
-        changed={"till/money.py": FORGED_OUTPUT},
-        command=UNITTEST,
-    ),
+    _in_money("the report is written at exit", "report", FORGED_REPORT, PYTEST),
+    _in_money("the report is written at import, then os._exit(0)", "report", FORGED_AND_GONE, PYTEST),
+    _in_money("unittest's output is printed, then os._exit(0)", "report", FORGED_OUTPUT, UNITTEST),
     *_both("unittest's assertEqual is replaced", "assertions", {"till/money.py": ASSERTIONS}),
     *_both("unittest's TestCase.run is replaced", "assertions", {"till/money.py": RUNTEST}),
     *_both("unittest's addFailure is replaced", "assertions", {"till/money.py": FAILURES}),
-    Trick(
-        name="a plugin found by gc makes every report a pass",
-        kind="plugins",
-        changed={"till/money.py": PLUGGED},
-        command=PYTEST,
-    ),
-    Trick(
-        name="a plugin found by gc calls no test",
-        kind="plugins",
-        changed={"till/money.py": NO_BODIES},
-        command=PYTEST,
-    ),
+    _in_money("a plugin found by gc makes every report a pass", "plugins", PLUGGED, PYTEST),
+    _in_money("a plugin found by gc calls no test", "plugins", NO_BODIES, PYTEST),
     Trick(
         name="tests lose their code in a setup_function",
         kind="plugins",
@@ -417,30 +396,10 @@ TRICKS: tuple[Trick, ...] = (
         changed={"till/money.py": EMPTIED},
         command=PYTEST,
     ),
-    Trick(
-        name="the result's own addFailure is replaced",
-        kind="instances",
-        changed={"till/money.py": DEAF_RESULT},
-        command=UNITTEST,
-    ),
-    Trick(
-        name="numbers are made equal in the test",
-        kind="instances",
-        changed={"till/money.py": ALL_EQUAL},
-        command=UNITTEST,
-    ),
-    Trick(
-        name="the test gets another result",
-        kind="instances",
-        changed={"till/money.py": OTHER_RESULT},
-        command=UNITTEST,
-    ),
-    Trick(
-        name="pytest's CallInfo is replaced",
-        kind="assertions",
-        changed={"till/money.py": PYTEST_CALLS},
-        command=PYTEST,
-    ),
+    _in_money("the result's own addFailure is replaced", "instances", DEAF_RESULT, UNITTEST),
+    _in_money("numbers are made equal in the test", "instances", ALL_EQUAL, UNITTEST),
+    _in_money("the test gets another result", "instances", OTHER_RESULT, UNITTEST),
+    _in_money("pytest's CallInfo is replaced", "assertions", PYTEST_CALLS, PYTEST),
     *(
         trick
         for name, text in {
@@ -454,12 +413,7 @@ TRICKS: tuple[Trick, ...] = (
         }.items()
         for trick in _both(name, "identity", {"till/money.py": text})
     ),
-    Trick(
-        name="a builtin stands for pytest's run of a test",
-        kind="identity",
-        changed={"till/money.py": NO_RUN},
-        command=PYTEST,
-    ),
+    _in_money("a builtin stands for pytest's run of a test", "identity", NO_RUN, PYTEST),
     *_both(
         "a new test replaces assertEqual",
         "assertions",

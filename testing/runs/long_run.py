@@ -7,25 +7,11 @@ retried, an adjustment that changes what remains; and a user's tree with uncommi
 import contextlib
 import json
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from msgspec import Struct
-
-from clean_room_agent.artifacts.names import relative_pass
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.db.raw.calls import list_calls
 from clean_room_agent.db.raw.failure_causes import INTERRUPTED
-from clean_room_agent.db.raw.passes import (
-    list_attempts,
-    list_decisions,
-    list_passes,
-    list_recovery_decisions,
-    list_refinements,
-    list_task_runs,
-    list_validations,
-)
 from clean_room_agent.db.raw.runs import OrchestratorRunRow
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.execute.plan_prompts import ADJUSTMENT, META_PLAN, PART_PLAN
@@ -124,43 +110,38 @@ def _steps(prompt: str) -> list[dict[str, Any]]:
     ]
 
 
-class Story(Struct, frozen=True, kw_only=True):
-    """Everything of a run's result and record that must not depend on how often it was interrupted."""
+RUN = "SELECT status, reason, total_parts, total_steps, parts_completed, steps_completed, branch FROM orchestrator_runs WHERE task_id = :task"
+PASS = "substr({}.task_id, length(:task) + 2)"
+STORY = {
+    "passes": f"""SELECT row_number() OVER (ORDER BY p.sequence_order), {PASS.format("t")}, t.success, t.detail, t.final_plan, t.final_diff, t.mode
+        FROM task_runs t JOIN orchestrator_passes p ON p.task_run_id = t.id WHERE t.task_id GLOB :passes""",
+    "attempts": f"""SELECT {PASS.format("t")}, a.attempt, a.outcome, a.diff, a.error, a.raw_response, a.edit_report
+        FROM run_attempts a JOIN task_runs t ON t.id = a.task_run_id WHERE t.task_id GLOB :passes""",
+    "tests": f"""SELECT {PASS.format("v")}, v.kind, v.success, v.tests_run, v.tests_passed, v.newly_failing, a.attempt
+        FROM validation_results v LEFT JOIN run_attempts a ON a.id = v.attempt_id WHERE v.task_id GLOB :passes""",
+    "decisions": f"""SELECT {PASS.format("d")}, d.stage, d.path, d.symbol, d.included, d.reason, d.detail
+        FROM retrieval_decisions d WHERE d.task_id GLOB :passes""",
+    "refinements": f"SELECT {PASS.format('r')}, r.request, r.added FROM refinements r WHERE r.task_id GLOB :passes",
+    "recoveries": f"SELECT {PASS.format('r')}, r.rule, r.action FROM recovery_decisions r WHERE r.task_id GLOB :passes",
+    # A question whose answer was cut off by the kill is asked again.
+    "calls": f"""SELECT DISTINCT {PASS.format("c")}, c.call_type, c.item, c.attempt, c.prompt_hash, c.response
+        FROM retrieval_llm_calls c WHERE c.task_id GLOB :passes AND c.call_type != 'window_probe' AND c.finish != '{INTERRUPTED}'""",
+}
+"""Everything of a run's record that must not depend on how often it was interrupted."""
 
-    status: str
-    reason: str
-    counts: tuple[int, ...]
-    tree: dict[str, str]
-    """Of the branch."""
-    passes: tuple[tuple[Any, ...], ...]
-    attempts: tuple[tuple[Any, ...], ...]
-    validations: tuple[tuple[Any, ...], ...]
-    decisions: Counter[tuple[Any, ...]]
-    refinements: tuple[tuple[Any, ...], ...]
-    recoveries: tuple[tuple[Any, ...], ...]
-    calls: frozenset[tuple[Any, ...]]
-
-    def differences(self, other: "Story") -> list[str]:
-        """The names of what differs."""
-        told = []
-        for name in self.__struct_fields__:
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if mine != theirs:
-                more = sorted(map(repr, Counter(_parts(theirs)) - Counter(_parts(mine))))
-                less = sorted(map(repr, Counter(_parts(mine)) - Counter(_parts(theirs))))
-                told.append(f"{name}: more {more[:3]}, less {less[:3]}"[:1500])
-        return told
+Story = dict[str, Counter[tuple[Any, ...]]]
+"""By name, how often each row is there; with the run's own row, and the files of its branch."""
 
 
-def _parts(value: Any) -> Iterable[Any]:
-    match value:
-        case Counter():
-            return value.elements()
-        case dict():
-            return value.items()
-        case str():
-            return (value,)
-    return cast("Iterable[Any]", value)
+def differences(one: Story, other: Story) -> list[str]:
+    """What differs, by name, in words."""
+    return [
+        f"{name}: more {sorted(map(repr, other[name] - one[name]))[:3]}, less {sorted(map(repr, one[name] - other[name]))[:3]}"[
+            :1500
+        ]
+        for name in one
+        if one[name] != other[name]
+    ]
 
 
 def newest_run(project: Project) -> OrchestratorRunRow | None:
@@ -169,86 +150,16 @@ def newest_run(project: Project) -> OrchestratorRunRow | None:
     if not raw.exists():
         return None
     with contextlib.closing(connect_file("raw", raw, read_only=True)) as conn:
-        runs = list_orchestrator_runs(conn)
-    return next(iter(runs), None)
+        return next(iter(list_orchestrator_runs(conn)), None)
 
 
 def story_of(project: Project, run: OrchestratorRunRow) -> Story:
     """The run's story."""
+    names = {"task": run.task_id, "passes": f"{run.task_id}*"}
     with contextlib.closing(connect_file("raw", Workspace(repo=project.top).raw, read_only=True)) as conn:
-        rows = {row.id: row for row in list_task_runs(conn, run.task_id)}
-        names = {row_id: relative_pass(row.task_id) for row_id, row in rows.items()}
-        order = [rows[row.task_run_id] for row in list_passes(conn, run.id)]
-        attempts = list_attempts(conn, run.task_id)
-        tried = {row.id: (names[row.task_run_id], row.attempt) for row in attempts}
-        return Story(
-            status=run.status.value,
-            reason=run.reason,
-            counts=(run.total_parts, run.total_steps, run.parts_completed, run.steps_completed),
-            tree=_tree(project, run),
-            passes=tuple(
-                (
-                    relative_pass(row.task_id),
-                    row.success,
-                    row.detail,
-                    row.final_plan,
-                    row.final_diff,
-                    row.mode,
-                )
-                for row in order
-            ),
-            attempts=tuple(
-                (*tried[row.id], row.outcome.value, row.diff, row.error, row.raw_response, row.edit_report)
-                for row in attempts
-            ),
-            validations=tuple(
-                (
-                    relative_pass(row.task_id),
-                    row.kind,
-                    row.success,
-                    row.tests_run,
-                    row.tests_passed,
-                    row.newly_failing,
-                    tried.get(row.attempt_id or 0),
-                )
-                for row in list_validations(conn, run.task_id)
-            ),
-            decisions=Counter(
-                (
-                    relative_pass(row.task_id),
-                    row.stage,
-                    row.subject.path,
-                    row.subject.symbol,
-                    row.included,
-                    row.reason,
-                    row.detail,
-                )
-                for row in list_decisions(conn, run.task_id)
-            ),
-            refinements=tuple(
-                (relative_pass(row.task_id), row.request, row.added)
-                for row in list_refinements(conn, run.task_id)
-            ),
-            recoveries=tuple(
-                (relative_pass(row.task_id), row.rule, row.action)
-                for row in list_recovery_decisions(conn, run.task_id)
-            ),
-            calls=frozenset(
-                (
-                    relative_pass(row.site.pass_id),
-                    row.site.call_type,
-                    row.site.item,
-                    row.site.attempt,
-                    row.request.prompt_hash,
-                    row.answer.response,
-                )
-                for row in list_calls(conn, run.task_id)
-                if row.site.call_type != "window_probe" and row.ending.finish != INTERRUPTED
-            ),
-        )
-
-
-def _tree(project: Project, run: OrchestratorRunRow) -> dict[str, str]:
-    if not run.branch:
-        return {}
-    return {path: data.decode() for path, data in repositories.read_tree(project.top, run.branch).items()}
+        rows = {
+            name: Counter(tuple(row) for row in conn.execute(query, names)) for name, query in STORY.items()
+        }
+        *ending, branch = conn.execute(RUN, names).fetchone()
+    tree = repositories.read_tree(project.top, branch) if branch else {}
+    return {"run": Counter([tuple(ending)]), "tree": Counter(tree.items()), **rows}
