@@ -13,12 +13,12 @@ import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from testing.client.chat_request import chat_request
 from testing.client.model_client import models_config
 from testing.packages import package, shown_file
 
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Overrides, load_settings
-from clean_room_agent.artifacts.model_calls import CallIdentity
 from clean_room_agent.artifacts.plans import MetaPlan, Part, TargetFile
 from clean_room_agent.errors import CraError
 from clean_room_agent.execute.edits.apply import apply_edits
@@ -26,8 +26,6 @@ from clean_room_agent.execute.edits.parse import parse_edits
 from clean_room_agent.execute.edits.rules import EditRules
 from clean_room_agent.execute.plan_file import load_plan
 from clean_room_agent.indexer.extract import extract
-from clean_room_agent.llm.router import ModelConfig
-from clean_room_agent.llm.transport import ChatRequest, Sampling
 from clean_room_agent.llm.transports.ollama import OllamaTransport
 from clean_room_agent.llm.transports.openai import OpenAiTransport
 from clean_room_agent.llm.transports.replay import load_calls
@@ -80,13 +78,6 @@ TARGETS = (
     TargetFile(path="new.py", role="create"),
     TargetFile(path="mixed.txt", role="delete"),
 )
-REQUEST = ChatRequest(
-    identity=CallIdentity(pass_id="p", prompt="implement", item="", attempt=0),
-    model=ModelConfig(
-        tag="coder:3b", role="coding", provider="x", window=4096, reserved=1024, temperature=0, max_tokens=None
-    ),
-    system="s", prompt="p", schema=None, wants_logprobs=True, max_tokens=9, sampling=Sampling(),
-)  # fmt: skip
 
 
 @st.composite
@@ -149,7 +140,7 @@ def ask(kind: type[OllamaTransport] | type[OpenAiTransport]) -> Callable[[str, P
         url = "http://127.0.0.1:11434"
         with httpx.Client(base_url=url, transport=transport) as client:
             server = cast("OllamaTransport", kind(models_config(url), client))
-            server.send(REQUEST)
+            server.send(chat_request(wants_logprobs=True))
 
     return read
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 from msgspec.structs import replace
+from testing.client.chat_request import MODEL as CONFIGURED
+from testing.client.chat_request import chat_request
 from testing.servers.llama_server import MODEL, PROGRAM, TAG, running
-from tests.llm.transports.test_openai import MODEL as CONFIGURED
-from tests.llm.transports.test_openai import request
 
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.config import ModelsConfig
@@ -54,7 +54,7 @@ def adapter_at(folder: Path, *, zero: bool) -> Path:
 
 def likely(transport: OpenAiTransport, tag: str) -> dict[str, float]:
     answer = transport.send(
-        request(
+        chat_request(
             model=replace(CONFIGURED, tag=tag),
             prompt="# Count\n\nOne, two,",
             wants_logprobs=True,

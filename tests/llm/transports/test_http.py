@@ -9,8 +9,9 @@ import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from testing.client.chat_request import chat_request
 from testing.client.model_client import models_config
-from tests.llm.transports.test_ollama import mocked, request
+from tests.llm.transports.test_ollama import mocked
 
 from clean_room_agent.errors import ServerBusy, ServerFailed
 from clean_room_agent.llm.transports import http
@@ -48,7 +49,7 @@ def test_a_line_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize("count", [2**63, 2**64, 10**400, -1])
 def test_a_count_that_no_database_holds_is_an_error_of_the_server(count: int) -> None:
     line = json.dumps({"message": {"content": "hi"}, "done": True, "prompt_eval_count": count})
-    answer = mocked(lambda _: httpx.Response(200, content=line)).send(request())
+    answer = mocked(lambda _: httpx.Response(200, content=line)).send(chat_request())
     assert isinstance(answer.error, ServerFailed)
 
 
@@ -58,7 +59,7 @@ def test_compressed_answers_are_not_unpacked() -> None:
     transport = mocked(lambda _: httpx.Response(200, headers=headers, stream=httpx.ByteStream(packed)))
     with pytest.raises(ServerFailed, match="compressed"):
         transport.version()
-    answer = transport.send(request())
+    answer = transport.send(chat_request())
     assert isinstance(answer.error, ServerFailed)
     assert "compressed" in answer.error.message
 
@@ -78,7 +79,7 @@ def test_an_answer_without_an_end_is_broken_off(monkeypatch: pytest.MonkeyPatch)
 
     with pytest.raises(ServerFailed, match="did not end"):
         mocked(lambda _: httpx.Response(200, content=_endless())).version()
-    answer = mocked(lambda _: httpx.Response(200, content=lines())).send(request())
+    answer = mocked(lambda _: httpx.Response(200, content=lines())).send(chat_request())
     assert answer.error is not None
     assert "did not end" in answer.error.message
 

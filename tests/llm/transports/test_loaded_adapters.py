@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from testing.client.chat_request import MODEL, chat_request
 from testing.client.model_client import models_config
 from testing.servers.openai_server import Kind, OpenAiServer
-from tests.llm.transports.test_openai import MODEL, request
 
 from clean_room_agent.errors import ModelError, ModelNotFound, ServerBusy, ServerFailed, ServerUnreachable
 from clean_room_agent.llm.transports.openai import OpenAiTransport, connect
@@ -23,7 +23,7 @@ def said(tags: list[str], *, parallel: int = 1, **server: Any) -> list[tuple[str
     with OpenAiServer(lambda _: "hi", adapters=FILES, **server) as stand_in:
         transport = connected(stand_in, parallel=parallel)
         for tag in tags:
-            assert transport.send(request(model=_model(tag))).error is None
+            assert transport.send(chat_request(model=_model(tag))).error is None
         return [(each["model"], each.get("lora"), each.get("cache_prompt")) for each in stand_in.requests]
 
 
@@ -67,7 +67,7 @@ def test_a_server_that_routes_is_asked_for_the_adapters_own_model() -> None:
 
 def test_an_adapter_that_is_not_loaded_is_an_error_with_what_is() -> None:
     with OpenAiServer(["hi"], adapters=FILES) as server:
-        answer = connected(server).send(request(model=_model("coder:3b+other-3")))
+        answer = connected(server).send(chat_request(model=_model("coder:3b+other-3")))
         assert isinstance(answer.error, ModelNotFound)
         assert "it has scope-1, task-2" in answer.error.message
         assert server.requests == []
@@ -87,7 +87,7 @@ def test_a_window_and_a_count_are_those_of_the_base() -> None:
 @pytest.mark.parametrize("kind", ["vllm", "lm-studio"])
 def test_the_mark_in_another_servers_model_is_a_part_of_its_name(kind: Kind) -> None:
     with OpenAiServer(["hi"], kind=kind, models=("a+b",)) as server:
-        assert connected(server).send(request(model=_model("a+b"))).error is None
+        assert connected(server).send(chat_request(model=_model("a+b"))).error is None
         assert not any(path.startswith("/lora-adapters") for path in server.state.paths)
         assert (server.requests[0]["model"], server.requests[0].get("lora")) == ("a+b", None)
 
@@ -95,14 +95,14 @@ def test_the_mark_in_another_servers_model_is_a_part_of_its_name(kind: Kind) -> 
 def test_a_server_that_is_away_is_said_to_be_away() -> None:
     with OpenAiServer([]) as server:
         transport = connected(server)
-    assert isinstance(transport.send(request(model=_model("coder:3b+scope-1"))).error, ServerUnreachable)
+    assert isinstance(transport.send(chat_request(model=_model("coder:3b+scope-1"))).error, ServerUnreachable)
 
 
 @pytest.mark.parametrize(("status", "kind"), [(503, ServerBusy), (500, ServerFailed)])
 def test_a_question_for_adapters_that_failed_is_asked_again(status: int, kind: type[ModelError]) -> None:
     with OpenAiServer(["hi"], adapters=FILES, failing=[status]) as server:
         transport = connected(server)
-        base = request(model=_model("coder:3b"))
+        base = chat_request(model=_model("coder:3b"))
         assert isinstance(transport.send(base).error, kind)
         assert server.requests == []
         assert transport.send(base).error is None
@@ -113,6 +113,6 @@ def test_a_server_too_old_for_adapters_is_asked_for_them_once() -> None:
     with OpenAiServer(["hi", "hi"], failing=[404]) as server:
         transport = connected(server)
         for _ in range(2):
-            assert transport.send(request(model=_model("coder:3b"))).error is None
+            assert transport.send(chat_request(model=_model("coder:3b"))).error is None
         assert [each.get("lora") for each in server.requests] == [None, None]
         assert sum(path.startswith("/lora-adapters") for path in server.state.paths) == 1

@@ -2,19 +2,18 @@ import contextlib
 import json
 import threading
 from collections.abc import Callable
-from typing import Any
 
 import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from testing.client.chat_request import MODEL, chat_request
 from testing.client.model_client import COLOUR, models_config
 from testing.patience import PATIENCE, wait_until
 from testing.servers.ollama_script import Answer
 from testing.servers.ollama_server import OllamaServer
 
-from clean_room_agent.artifacts.model_calls import CallIdentity
 from clean_room_agent.errors import (
     ForwardingServer,
     ModelError,
@@ -23,33 +22,8 @@ from clean_room_agent.errors import (
     ServerTimeout,
     ServerUnreachable,
 )
-from clean_room_agent.llm.router import ModelConfig
-from clean_room_agent.llm.transport import ChatRequest, LoadedModel, Sampling
+from clean_room_agent.llm.transport import LoadedModel
 from clean_room_agent.llm.transports.ollama import OllamaTransport, connect, encode
-
-MODEL = ModelConfig(
-    tag="coder:3b",
-    role="coding",
-    provider="ollama",
-    window=4096,
-    reserved=1024,
-    temperature=0.0,
-    max_tokens=None,
-)
-
-
-def request(**fields: Any) -> ChatRequest:
-    given: dict[str, Any] = {
-        "identity": CallIdentity(pass_id="p", prompt="colour", item="", attempt=0),
-        "model": MODEL,
-        "system": "Be brief.",
-        "prompt": "# Say it\n\nNow.",
-        "schema": None,
-        "wants_logprobs": False,
-        "max_tokens": 50,
-        "sampling": Sampling(),
-    }
-    return ChatRequest(**(given | fields))
 
 
 def mocked(handler: Callable[[httpx.Request], httpx.Response]) -> OllamaTransport:
@@ -67,14 +41,14 @@ def mocked(handler: Callable[[httpx.Request], httpx.Response]) -> OllamaTranspor
 def test_each_piece_of_an_answer_is_heard_as_it_comes() -> None:
     heard: list[str] = []
     with OllamaServer([Answer(text="one two three", piece_chars=2)]) as server:
-        answer = connect(models_config(server.base_url)).send(request(heard=lambda: heard.append("")))
+        answer = connect(models_config(server.base_url)).send(chat_request(heard=lambda: heard.append("")))
     assert answer.text == "one two three"
     assert len(heard) == 7
 
 
 def test_a_request_says_everything_that_the_server_would_guess_wrong() -> None:
     with OllamaServer(["hi"]) as server:
-        answer = connect(models_config(server.base_url)).send(request())
+        answer = connect(models_config(server.base_url)).send(chat_request())
     assert json.loads(answer.request_body) == server.requests[0]
     assert server.requests[0] == {
         "model": "coder:3b",
@@ -101,7 +75,9 @@ def test_a_request_says_everything_that_the_server_would_guess_wrong() -> None:
 
 
 def test_format_and_log_probabilities_are_asked_for_only_where_they_are_read() -> None:
-    body = json.loads(encode(request(schema=COLOUR.schema, wants_logprobs=True, system=""), keep_alive="5m"))
+    body = json.loads(
+        encode(chat_request(schema=COLOUR.schema, wants_logprobs=True, system=""), keep_alive="5m")
+    )
     assert body["format"] == COLOUR.schema
     assert (body["logprobs"], body["top_logprobs"]) == (True, 20)
     assert [message["role"] for message in body["messages"]] == ["user"]
@@ -110,7 +86,7 @@ def test_format_and_log_probabilities_are_asked_for_only_where_they_are_read() -
 def test_an_answer_has_text_thinking_counts_and_probabilities() -> None:
     said = Answer(text="Yes \u00e9\U0001f600", thinking="Hm, yes.", likely=(("Yes", 0.75), ("No", 0.25)))
     with OllamaServer([said]) as server:
-        answer = connect(models_config(server.base_url)).send(request(wants_logprobs=True))
+        answer = connect(models_config(server.base_url)).send(chat_request(wants_logprobs=True))
     assert answer.error is None
     assert (answer.text, answer.thinking, answer.finish) == ("Yes \u00e9\U0001f600", "Hm, yes.", "stop")
     assert answer.prompt_tokens == 21
@@ -128,7 +104,7 @@ def test_an_answer_survives_any_division_of_its_stream(text: str, size: int) -> 
     def handler(_: httpx.Request) -> httpx.Response:
         return httpx.Response(200, content=(stream[at : at + size] for at in range(0, len(stream), size)))
 
-    answer = mocked(handler).send(request())
+    answer = mocked(handler).send(chat_request())
     assert (answer.text, answer.error) == (text, None)
 
 
@@ -144,7 +120,7 @@ def test_an_answer_survives_any_division_of_its_stream(text: str, size: int) -> 
     ],
 )
 def test_what_is_not_the_protocol_is_said_to_be_so(line: bytes) -> None:
-    answer = mocked(lambda _: httpx.Response(200, content=line)).send(request())
+    answer = mocked(lambda _: httpx.Response(200, content=line)).send(chat_request())
     assert isinstance(answer.error, ServerFailed)
     assert "does not speak Ollama's protocol" in answer.error.message
     assert "base_url" in answer.error.hint
@@ -153,21 +129,21 @@ def test_what_is_not_the_protocol_is_said_to_be_so(line: bytes) -> None:
 @given(st.binary())
 @settings(deadline=None)
 def test_any_bytes_are_an_answer_with_or_without_an_error(content: bytes) -> None:
-    assert mocked(lambda _: httpx.Response(200, content=content)).send(request()).error is not None
-    assert mocked(lambda _: httpx.Response(500, content=content)).send(request()).error is not None
+    assert mocked(lambda _: httpx.Response(200, content=content)).send(chat_request()).error is not None
+    assert mocked(lambda _: httpx.Response(500, content=content)).send(chat_request()).error is not None
 
 
 @pytest.mark.parametrize("reason", ["load", "unload"])
 def test_an_answer_ended_by_the_server_for_its_own_reasons_is_a_failure(reason: str) -> None:
     stream = json.dumps({"done": True, "done_reason": reason}).encode()
-    answer = mocked(lambda _: httpx.Response(200, content=stream)).send(request())
+    answer = mocked(lambda _: httpx.Response(200, content=stream)).send(chat_request())
     assert isinstance(answer.error, ServerFailed)
     assert repr(reason) in answer.error.message
 
 
 def test_nothing_after_the_end_is_read() -> None:
     stream = b'{"message":{"content":"a"},"done":false}\n{"done":true}\n{"error":"late"}\n'
-    answer = mocked(lambda _: httpx.Response(200, content=stream)).send(request())
+    answer = mocked(lambda _: httpx.Response(200, content=stream)).send(chat_request())
     assert (answer.text, answer.error) == ("a", None)
 
 
@@ -175,13 +151,13 @@ def test_a_proxy_of_the_environment_never_sees_a_local_prompt(monkeypatch: pytes
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     with OllamaServer(["hi"]) as server:
-        assert connect(models_config(server.base_url)).send(request()).text == "hi"
+        assert connect(models_config(server.base_url)).send(chat_request()).text == "hi"
 
 
 def test_fifty_calls_in_a_row_all_succeed() -> None:
     with OllamaServer(lambda call: f"answer {call.number}") as server:
         transport = connect(models_config(server.base_url))
-        assert [transport.send(request()).text for _ in range(50)] == [
+        assert [transport.send(chat_request()).text for _ in range(50)] == [
             f"answer {number}" for number in range(50)
         ]
 
@@ -199,7 +175,7 @@ def test_each_deadline_is_kept_and_named(
     answer: Answer, timeouts: dict[str, float], key: str, begun: bool
 ) -> None:
     with OllamaServer([answer]) as server:
-        raw = connect(models_config(server.base_url, timeouts=timeouts)).send(request(max_tokens=999))
+        raw = connect(models_config(server.base_url, timeouts=timeouts)).send(chat_request(max_tokens=999))
     assert isinstance(raw.error, ServerTimeout)
     assert f"raise {key} in [models.timeouts]" in raw.error.hint
     assert bool(raw.text) == begun
@@ -208,14 +184,14 @@ def test_each_deadline_is_kept_and_named(
 def test_a_slow_load_is_waited_for_beyond_the_idle_limit() -> None:
     slow = Answer(text="here", load_seconds=0.3)
     with OllamaServer([slow]) as server:
-        raw = connect(models_config(server.base_url, timeouts={"idle": 0.1})).send(request())
+        raw = connect(models_config(server.base_url, timeouts={"idle": 0.1})).send(chat_request())
     assert (raw.text, raw.error) == ("here", None)
 
 
 def test_a_server_tells_its_version_its_models_and_what_it_holds() -> None:
     with OllamaServer(["hi"], version="0.15.1") as server:
         transport = connect(models_config(server.base_url))
-        transport.send(request())
+        transport.send(chat_request())
         assert transport.version() == "version 0.15.1"
         assert [model.tag for model in transport.list_models()] == ["coder:3b", "thinker:4b"]
         assert all(len(model.digest) == 64 for model in transport.list_models())
@@ -243,7 +219,7 @@ def test_a_model_is_loaded_once_as_its_questions_want_it() -> None:
         assert load is not None
         load.run()
         assert transport.loaded() == (LoadedModel(tag="coder:3b", context_length=4096),)
-        transport.send(request())
+        transport.send(chat_request())
         assert (server.reloads, len(server.loads), len(server.requests)) == (0, 1, 1)
     (sent,) = server.loads
     assert "prompt" not in sent

@@ -4,39 +4,14 @@ from typing import Any, Literal
 
 import httpx
 import pytest
+from testing.client.chat_request import chat_request
 from testing.client.model_client import COLOUR, models_config
 from testing.servers.ollama_script import Answer
 from testing.servers.openai_server import Kind, OpenAiServer
 
-from clean_room_agent.artifacts.model_calls import CallIdentity
 from clean_room_agent.errors import ConfigError, ModelNotFound, ServerFailed, ServerUnreachable
-from clean_room_agent.llm.router import ModelConfig
-from clean_room_agent.llm.transport import ChatRequest, Sampling
+from clean_room_agent.llm.transport import Sampling
 from clean_room_agent.llm.transports.openai import OpenAiTransport, connect, encode
-
-MODEL = ModelConfig(
-    tag="coder:3b",
-    role="coding",
-    provider="openai",
-    window=4096,
-    reserved=1024,
-    temperature=0.0,
-    max_tokens=None,
-)
-
-
-def request(**fields: Any) -> ChatRequest:
-    given: dict[str, Any] = {
-        "identity": CallIdentity(pass_id="p", prompt="colour", item="", attempt=0),
-        "model": MODEL,
-        "system": "Be brief.",
-        "prompt": "# Say it\n\nNow.",
-        "schema": None,
-        "wants_logprobs": False,
-        "max_tokens": 50,
-        "sampling": Sampling(),
-    }
-    return ChatRequest(**(given | fields))
 
 
 def mocked(handler: Callable[[httpx.Request], httpx.Response], **fields: Any) -> OpenAiTransport:
@@ -59,7 +34,7 @@ def test_each_piece_of_an_answer_is_heard_as_it_comes() -> None:
     heard: list[str] = []
     with OpenAiServer([Answer(text="one two three", piece_chars=2)]) as server:
         answer = connect(models_config(server.base_url, provider="openai")).send(
-            request(heard=lambda: heard.append(""))
+            chat_request(heard=lambda: heard.append(""))
         )
     assert answer.text == "one two three"
     assert len(heard) == 7
@@ -67,7 +42,7 @@ def test_each_piece_of_an_answer_is_heard_as_it_comes() -> None:
 
 def test_a_request_says_everything_that_the_server_would_guess_wrong() -> None:
     with OpenAiServer(["hi"]) as server:
-        answer = connect(models_config(server.base_url, provider="openai")).send(request())
+        answer = connect(models_config(server.base_url, provider="openai")).send(chat_request())
     assert json.loads(answer.request_body) == server.requests[0]
     assert server.requests[0] == {
         "model": "coder:3b",
@@ -97,7 +72,7 @@ def test_thoughts_have_a_budget_where_they_are_not_wanted_and_the_server_knows_o
     kind: Kind, extra: dict[str, object]
 ) -> None:
     with OpenAiServer(["hi"], kind=kind) as server:
-        connect(models_config(server.base_url, provider="openai", extra_body=extra)).send(request())
+        connect(models_config(server.base_url, provider="openai", extra_body=extra)).send(chat_request())
     assert "thinking_budget_tokens" not in server.requests[0]
 
 
@@ -118,22 +93,22 @@ def test_thoughts_have_a_budget_where_they_are_not_wanted_and_the_server_knows_o
 )
 def test_each_dialect_writes_the_schema_its_own_way(dialect: str, field: str, value: object) -> None:
     config = models_config(provider="openai", schema_dialect=dialect)
-    body = encode(request(schema=COLOUR.schema), config)
+    body = encode(chat_request(schema=COLOUR.schema), config)
     assert body[field] == value
     assert len({"response_format", "structured_outputs"} & body.keys()) == 1
 
 
 def test_log_probabilities_are_asked_for_only_where_they_are_read_and_given() -> None:
     config = models_config(provider="openai")
-    assert (body := encode(request(wants_logprobs=True, system=""), config))["top_logprobs"] == 20
+    assert (body := encode(chat_request(wants_logprobs=True, system=""), config))["top_logprobs"] == 20
     assert [message["role"] for message in body["messages"]] == ["user"]
-    assert "logprobs" not in encode(request(), config)
-    assert "logprobs" not in encode(request(wants_logprobs=True), models_config(logprobs=False))
+    assert "logprobs" not in encode(chat_request(), config)
+    assert "logprobs" not in encode(chat_request(wants_logprobs=True), models_config(logprobs=False))
 
 
 def test_no_bound_on_the_draw_is_left_out() -> None:
     config = models_config(provider="openai", streaming=False)
-    body = encode(request(sampling=Sampling(temperature=0.7, top_k=0)), config)
+    body = encode(chat_request(sampling=Sampling(temperature=0.7, top_k=0)), config)
     assert "top_k" not in body
     assert "stream_options" not in body
     assert (body["stream"], body["temperature"]) == (False, 0.7)
@@ -146,7 +121,10 @@ def test_what_a_server_had_of_the_prompt_is_kept(
 ) -> None:
     with OpenAiServer(["hi"] * 2, spared=spared) as server:
         transport = connect(models_config(server.base_url, provider="openai", streaming=streaming))
-        first, second = transport.send(request()), transport.send(request(prompt="# Say it\n\nLater."))
+        first, second = (
+            transport.send(chat_request()),
+            transport.send(chat_request(prompt="# Say it\n\nLater.")),
+        )
     told = [answer.cached_tokens for answer in (first, second)]
     if not spared:
         assert told == [None, None]
@@ -163,7 +141,7 @@ def test_a_server_tells_how_many_requests_it_answers_at_a_time() -> None:
 
 def test_extra_fields_are_sent_as_they_are_written() -> None:
     extra = {"chat_template_kwargs": {"enable_thinking": True}, "min_p": 0.1}
-    body = encode(request(), models_config(provider="openai", extra_body=extra))
+    body = encode(chat_request(), models_config(provider="openai", extra_body=extra))
     assert {name: body[name] for name in extra} == extra
 
 
@@ -182,7 +160,7 @@ def test_what_is_no_variables_name_is_refused_and_not_repeated(name: str) -> Non
 def test_the_address_may_have_its_path_or_not() -> None:
     with OpenAiServer(["one", "two"]) as server:
         for url in (server.base_url, f"{server.base_url}/v1"):
-            assert connect(models_config(url, provider="openai")).send(request()).text in {"one", "two"}
+            assert connect(models_config(url, provider="openai")).send(chat_request()).text in {"one", "two"}
     assert set(server.state.paths) == {
         "/v1/models",
         "/lora-adapters?model=coder%3A3b",
@@ -226,12 +204,12 @@ def test_a_proxy_of_the_environment_never_sees_a_local_prompt(monkeypatch: pytes
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     with OpenAiServer(["hi"]) as server:
-        assert connect(models_config(server.base_url, provider="openai")).send(request()).text == "hi"
+        assert connect(models_config(server.base_url, provider="openai")).send(chat_request()).text == "hi"
 
 
 def test_fifty_calls_in_a_row_all_succeed() -> None:
     with OpenAiServer(lambda call: f"answer {call.number}") as server:
         transport = connect(models_config(server.base_url, provider="openai"))
-        assert [transport.send(request()).text for _ in range(50)] == [
+        assert [transport.send(chat_request()).text for _ in range(50)] == [
             f"answer {number}" for number in range(50)
         ]

@@ -6,37 +6,11 @@ import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from testing.client.chat_request import chat_request
 from testing.client.model_client import models_config
 
-from clean_room_agent.artifacts.model_calls import CallIdentity
 from clean_room_agent.errors import ServerFailed
-from clean_room_agent.llm.router import ModelConfig
-from clean_room_agent.llm.transport import ChatRequest, Sampling
 from clean_room_agent.llm.transports.openai import OpenAiTransport
-
-MODEL = ModelConfig(
-    tag="coder:3b",
-    role="coding",
-    provider="openai",
-    window=4096,
-    reserved=1024,
-    temperature=0.0,
-    max_tokens=None,
-)
-
-
-def request(**fields: Any) -> ChatRequest:
-    given: dict[str, Any] = {
-        "identity": CallIdentity(pass_id="p", prompt="colour", item="", attempt=0),
-        "model": MODEL,
-        "system": "Be brief.",
-        "prompt": "# Say it\n\nNow.",
-        "schema": None,
-        "wants_logprobs": False,
-        "max_tokens": 50,
-        "sampling": Sampling(),
-    }
-    return ChatRequest(**(given | fields))
 
 
 def mocked(handler: Callable[[httpx.Request], httpx.Response], **fields: Any) -> OpenAiTransport:
@@ -63,7 +37,7 @@ def test_an_answer_survives_any_division_of_its_stream(text: str, size: int, end
     def handler(_: httpx.Request) -> httpx.Response:
         return httpx.Response(200, content=(stream[at : at + size] for at in range(0, len(stream), size)))
 
-    answer = mocked(handler).send(request())
+    answer = mocked(handler).send(chat_request())
     assert (answer.text, answer.error) == (text, None)
 
 
@@ -72,12 +46,12 @@ def test_an_answer_survives_any_division_of_its_stream(text: str, size: int, end
 def test_any_bytes_are_an_answer_with_or_without_an_error(content: bytes, streaming: bool) -> None:
     for status in (200, 400, 500):
         answer = mocked(lambda _, status=status: httpx.Response(status, content=content), streaming=streaming)  # type: ignore[misc]
-        assert answer.send(request()).error is not None
+        assert answer.send(chat_request()).error is not None
 
 
 def test_nothing_after_the_end_is_read() -> None:
     stream = b'data: {"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\ndata: {"error":"x"}\n'
-    answer = mocked(lambda _: httpx.Response(200, content=stream)).send(request())
+    answer = mocked(lambda _: httpx.Response(200, content=stream)).send(chat_request())
     assert (answer.text, answer.error) == ("a", None)
 
 
@@ -90,7 +64,7 @@ def test_an_event_of_its_own_for_an_error_is_understood() -> None:
         "n_ctx": 4,
     }
     stream = f"error: {json.dumps(error)}\n\n".encode()
-    answer = mocked(lambda _: httpx.Response(200, content=stream)).send(request())
+    answer = mocked(lambda _: httpx.Response(200, content=stream)).send(chat_request())
     assert answer.refusal is not None
     assert (answer.refusal.prompt_tokens, answer.refusal.window) == (9, 4)
 
@@ -103,7 +77,7 @@ def test_a_probability_that_is_not_given_is_left_out() -> None:
     }
     choice = {"delta": {"content": "Yes"}, "logprobs": {"content": [token]}, "finish_reason": "stop"}
     stream = f"data: {json.dumps({'choices': [choice]})}\n\n".encode()
-    answer = mocked(lambda _: httpx.Response(200, content=stream)).send(request())
+    answer = mocked(lambda _: httpx.Response(200, content=stream)).send(chat_request())
     assert answer.tokens[0].top == (("Yes", -0.1),)
 
 
@@ -129,7 +103,7 @@ HALVES = [_piece("\ud83d"), _piece("\ude00")]
     ],
 )
 def test_lawful_frames_are_read(stream: str, text: str) -> None:
-    answer = mocked(lambda _: httpx.Response(200, content=(stream + END).encode())).send(request())
+    answer = mocked(lambda _: httpx.Response(200, content=(stream + END).encode())).send(chat_request())
     assert (answer.text, answer.error) == (text, None)
 
 
@@ -138,7 +112,9 @@ def test_bytes_of_a_character_in_two_pieces_are_put_together() -> None:
         b'data: {"choices":[{"delta":{"content":"' + half + b'"}}]}\n\n'
         for half in (b"\xf0\x9f", b"\x98\x80")
     ]
-    answer = mocked(lambda _: httpx.Response(200, content=b"".join(pieces) + END.encode())).send(request())
+    answer = mocked(lambda _: httpx.Response(200, content=b"".join(pieces) + END.encode())).send(
+        chat_request()
+    )
     assert (answer.text, answer.error) == ("\U0001f600", None)
 
 
@@ -146,7 +122,7 @@ def test_one_object_in_place_of_a_stream_is_read() -> None:
     whole = {"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]}
     for error, text in ((None, "hi"), ({"message": "boom"}, "")):
         content = json.dumps({"error": error} if error else whole, indent=1).encode()
-        answer = mocked(lambda _, content=content: httpx.Response(200, content=content)).send(request())  # type: ignore[misc]
+        answer = mocked(lambda _, content=content: httpx.Response(200, content=content)).send(chat_request())  # type: ignore[misc]
         assert answer.text == text
         assert (answer.error is None) == (error is None)
         assert answer.error is None or "boom" in answer.error.message
@@ -155,7 +131,7 @@ def test_one_object_in_place_of_a_stream_is_read() -> None:
 def test_a_piece_without_choices_is_read() -> None:
     counts = '{"choices": null, "usage": {"prompt_tokens": 3}}'
     stream = f"data: {_piece('hi', 'stop')}\n\ndata: {counts}\n\ndata: [DONE]\n\n".encode()
-    answer = mocked(lambda _: httpx.Response(200, content=stream)).send(request())
+    answer = mocked(lambda _: httpx.Response(200, content=stream)).send(chat_request())
     assert (answer.text, answer.prompt_tokens, answer.error) == ("hi", 3, None)
 
 
@@ -175,7 +151,7 @@ def test_a_piece_without_choices_is_read() -> None:
     ],
 )
 def test_a_stream_that_fails_says_why(stream: str, said: str, kept: str) -> None:
-    answer = mocked(lambda _: httpx.Response(200, content=stream.encode())).send(request())
+    answer = mocked(lambda _: httpx.Response(200, content=stream.encode())).send(chat_request())
     assert answer.error is not None
     assert said in answer.error.message
     assert answer.text == kept
@@ -191,14 +167,14 @@ def test_a_stream_that_fails_says_why(stream: str, said: str, kept: str) -> None
 )
 def test_reasons_of_any_server_are_understood(reason: str, finish: str) -> None:
     stream = f"data: {_piece('hi', reason)}\n\ndata: [DONE]\n\n".encode()
-    answer = mocked(lambda _: httpx.Response(200, content=stream)).send(request())
+    answer = mocked(lambda _: httpx.Response(200, content=stream)).send(chat_request())
     assert (answer.text, answer.finish, answer.error) == ("hi", finish, None)
 
 
 @pytest.mark.parametrize(("content", "reason"), [("hi", "content_filter"), ("", "a new one")])
 def test_an_answer_of_no_use_fails_with_its_reason(content: str, reason: str) -> None:
     stream = f"data: {_piece(content, reason)}\n\n".encode()
-    answer = mocked(lambda _: httpx.Response(200, content=stream)).send(request())
+    answer = mocked(lambda _: httpx.Response(200, content=stream)).send(chat_request())
     assert isinstance(answer.error, ServerFailed)
     assert reason in answer.error.message
 
@@ -208,5 +184,5 @@ def test_calls_of_tools_are_kept_for_the_record(reason: str) -> None:
     call = {"index": 0, "function": {"name": "edit", "arguments": '{"a": 1}'}}
     choice = {"delta": {"content": None, "tool_calls": [call]}, "finish_reason": reason}
     stream = f"data: {json.dumps({'choices': [choice]})}\n\n".encode()
-    answer = mocked(lambda _: httpx.Response(200, content=stream)).send(request())
+    answer = mocked(lambda _: httpx.Response(200, content=stream)).send(chat_request())
     assert (json.loads(answer.text), answer.finish) == ([call], "tool_call")

@@ -3,9 +3,9 @@
 import httpx
 import pytest
 from msgspec.structs import replace
+from testing.client.chat_request import MODEL, chat_request
 from testing.client.model_client import models_config
 from testing.servers.ollama_server import OllamaServer
-from tests.llm.transports.test_ollama import MODEL, request
 
 from clean_room_agent.errors import ForwardingServer, ModelError
 from clean_room_agent.llm.transports import ollama
@@ -16,7 +16,7 @@ HOST = "https://cloud.example:443"
 
 def test_a_forwarded_model_gets_no_prompt() -> None:
     with OllamaServer(["hi"], forwards={"coder:3b": HOST}) as server:
-        answer = ollama.connect(models_config(server.base_url)).send(request())
+        answer = ollama.connect(models_config(server.base_url)).send(chat_request())
         assert server.requests == []
     assert isinstance(answer.error, ForwardingServer)
     assert HOST in answer.error.message
@@ -26,30 +26,30 @@ def test_a_forwarded_model_gets_no_prompt() -> None:
 def test_it_is_refused_by_its_name_too_before_anything_is_asked() -> None:
     with OllamaServer(["hi"], models=["coder:3b-cloud"]) as server:
         model = replace(MODEL, tag="coder:3b-cloud")
-        answer = ollama.connect(models_config(server.base_url)).send(request(model=model))
+        answer = ollama.connect(models_config(server.base_url)).send(chat_request(model=model))
         assert server.state.paths == []
     assert isinstance(answer.error, ForwardingServer)
 
 
 def test_where_other_machines_are_allowed_it_answers() -> None:
     with OllamaServer(["hi"], forwards={"coder:3b": HOST}) as server:
-        answer = ollama.connect(models_config(server.base_url, allow_remote=True)).send(request())
+        answer = ollama.connect(models_config(server.base_url, allow_remote=True)).send(chat_request())
     assert (answer.text, answer.error) == ("hi", None)
 
 
 def test_a_model_is_asked_about_once() -> None:
     with OllamaServer(["a", "b"]) as server:
         transport = ollama.connect(models_config(server.base_url))
-        assert [transport.send(request()).text for _ in range(2)] == ["a", "b"]
+        assert [transport.send(chat_request()).text for _ in range(2)] == ["a", "b"]
         assert server.state.paths.count("/api/show") == 1
 
 
 def test_an_answer_that_came_from_elsewhere_ends_there() -> None:
     with OllamaServer(["a", "long answer"]) as server:
         transport = ollama.connect(models_config(server.base_url))
-        assert transport.send(request()).error is None
+        assert transport.send(chat_request()).error is None
         server.forwards["coder:3b"] = HOST
-        answer = transport.send(request())
+        answer = transport.send(chat_request())
     assert isinstance(answer.error, ForwardingServer)
     assert answer.text == ""
 
@@ -63,7 +63,7 @@ def test_a_server_that_cannot_be_asked_gets_no_prompt() -> None:
 
     config = models_config()
     client = httpx.Client(base_url=config.base_url, transport=httpx.MockTransport(handler))
-    answer = ollama.OllamaTransport(config, client).send(request())
+    answer = ollama.OllamaTransport(config, client).send(chat_request())
     assert isinstance(answer.error, ModelError)
     assert asked == ["/api/show"]
 
@@ -80,7 +80,7 @@ def test_ollama_is_asked_behind_openais_api_too(*, allowed: bool) -> None:
 
     config = models_config(provider="openai", allow_remote=allowed)
     client = httpx.Client(base_url=config.base_url, transport=httpx.MockTransport(handler))
-    answer = OpenAiTransport(config, client).send(request())
+    answer = OpenAiTransport(config, client).send(chat_request())
     assert isinstance(answer.error, ForwardingServer) is not allowed
     assert asked[-1] == ("/v1/chat/completions" if allowed else "/api/show")
 
