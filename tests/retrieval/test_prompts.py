@@ -1,9 +1,12 @@
+from typing import Any
+
 import pytest
 from inline_snapshot import snapshot
 from tests.retrieval.prompt_inputs import BATCH, FILE, QUESTION
 
 from clean_room_agent.artifacts.context import frame
 from clean_room_agent.llm.answers import BadAnswer, Choice
+from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.prompts import (
     CHANGE,
     KEEP,
@@ -83,13 +86,6 @@ def test_task_analysis_leaves_out_what_is_not_there() -> None:
         assert heading not in rendered
 
 
-@pytest.mark.parametrize(
-    "text", ["", "none", "[1, 2]", '{"relevant": "all"}', '{"change": [1', '{"keep": 1}']
-)
-def test_broken_answers_are_values(text: str) -> None:
-    assert isinstance(TASK_ANALYSIS.parse(text), BadAnswer)
-
-
 def test_scope_judgment_asks_about_one_file() -> None:
     assert SCOPE_JUDGMENT.render(FILE) == snapshot("""\
 ## Task
@@ -117,19 +113,6 @@ Rules:
 
 Does this file matter for the task? Answer yes or no.\
 """)
-
-
-def test_nothing_chosen_has_no_heading() -> None:
-    assert "## Already chosen" not in SCOPE_JUDGMENT.render(FILE)
-
-
-@pytest.mark.parametrize(("text", "word"), [("yes", "yes"), ("No.", "no")])
-def test_an_answer_is_one_of_two_words(text: str, word: str) -> None:
-    assert SCOPE_JUDGMENT.parse(text) == Choice(word=word)
-
-
-def test_another_word_is_no_answer() -> None:
-    assert isinstance(SCOPE_JUDGMENT.parse("perhaps"), BadAnswer)
 
 
 def test_scope_batch_numbers_the_files() -> None:
@@ -172,19 +155,6 @@ def test_what_is_chosen_has_a_heading_only_where_something_is() -> None:
     assert "## Already chosen\n- in.py\n" in SCOPE_BATCH.render(BATCH)
 
 
-def test_the_numbers_of_an_answer_have_the_one_label() -> None:
-    answer = SCOPE_BATCH.parse('{"relevant": [2, 1]}')
-    assert not isinstance(answer, BadAnswer)
-    assert answer.numbers() == ((RELEVANT, (2, 1)),)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "none", "[1, 2]", '{"relevant": "all"}', '{"change": [1', '{"keep": 1}']
-)
-def test_broken_answers_are_values_of_scope_batch(text: str) -> None:
-    assert isinstance(SCOPE_BATCH.parse(text), BadAnswer)
-
-
 def test_piece_judgment_asks_about_one_piece() -> None:
     inputs = SingleInputs(
         question=QUESTION,
@@ -219,19 +189,6 @@ def total(rows):
 
 Does the task change this code, does the change need it to be read, or neither? Answer change, read or skip.\
 """)
-
-
-def test_nothing_chosen_has_no_heading_of_piece_judgment() -> None:
-    assert "## Already chosen" not in PIECE_JUDGMENT.render(FILE)
-
-
-@pytest.mark.parametrize(("text", "word"), [("change", "change"), ("Read.", "read"), ("skip", "skip")])
-def test_an_answer_is_one_of_three_words(text: str, word: str) -> None:
-    assert PIECE_JUDGMENT.parse(text) == Choice(word=word)
-
-
-def test_another_word_is_no_answer_of_piece_judgment() -> None:
-    assert isinstance(PIECE_JUDGMENT.parse("yes"), BadAnswer)
 
 
 def test_precision_batch_numbers_the_pieces() -> None:
@@ -269,26 +226,8 @@ Which of these pieces does the task change, and which must be read? Answer with 
 """)
 
 
-def test_what_is_chosen_has_a_heading_only_where_something_is_of_precision_batch() -> None:
-    bare = BatchInputs(question=QUESTION, options=BATCH.options)
-    assert "## Already chosen" not in PRECISION_BATCH.render(bare)
-    assert "## Already chosen\n- in.py\n" in PRECISION_BATCH.render(BATCH)
-
-
 def test_lists_that_a_small_model_forgets_are_empty() -> None:
     assert PRECISION_BATCH.parse('{"change": [1]}') == PrecisionBatchAnswer(change=[1])
-
-
-def test_the_label_that_shows_most_comes_first() -> None:
-    answer = PrecisionBatchAnswer(change=[71], read=[83, 94])
-    assert answer.numbers() == ((CHANGE, (71,)), (READ, (83, 94)))
-
-
-@pytest.mark.parametrize(
-    "text", ["", "none", "[1, 2]", '{"relevant": "all"}', '{"change": [1', '{"read": [1]}', '{"keep": 1}']
-)
-def test_broken_answers_are_values_of_precision_batch(text: str) -> None:
-    assert isinstance(PRECISION_BATCH.parse(text), BadAnswer)
 
 
 def test_refilter_says_how_much_can_stay() -> None:
@@ -323,14 +262,34 @@ Which of these pieces must stay? Answer with the JSON object.\
 """)
 
 
-def test_the_numbers_of_an_answer_have_the_one_label_of_refilter() -> None:
-    answer = REFILTER.parse('{"keep": [2]}')
+@pytest.mark.parametrize(
+    ("prompt", "text", "numbers"),
+    [
+        (SCOPE_BATCH, '{"relevant": [2, 1]}', ((RELEVANT, (2, 1)),)),
+        (PRECISION_BATCH, '{"read": [83, 94], "change": [71]}', ((CHANGE, (71,)), (READ, (83, 94)))),
+        (REFILTER, '{"keep": [2]}', ((KEEP, (2,)),)),
+    ],
+    ids=lambda each: getattr(each, "name", ""),
+)
+def test_the_numbers_of_an_answer_have_their_labels_the_one_that_shows_most_first(
+    prompt: Prompt[Any, Any], text: str, numbers: object
+) -> None:
+    answer = prompt.parse(text)
     assert not isinstance(answer, BadAnswer)
-    assert answer.numbers() == ((KEEP, (2,)),)
+    assert answer.numbers() == numbers
 
 
 @pytest.mark.parametrize(
-    "text", ["", "none", "[1, 2]", '{"relevant": "all"}', '{"change": [1', '{"keep": 1}']
+    "prompt", [TASK_ANALYSIS, SCOPE_BATCH, PRECISION_BATCH, REFILTER], ids=lambda each: each.name
 )
-def test_broken_answers_are_values_of_refilter(text: str) -> None:
-    assert isinstance(REFILTER.parse(text), BadAnswer)
+def test_broken_answers_are_values(prompt: Prompt[Any, Any]) -> None:
+    for text in ("", "none", "[1, 2]", '{"relevant": "all"}', '{"change": [1', '{"keep": 1}', "yes"):
+        assert isinstance(prompt.parse(text), BadAnswer), text
+
+
+@pytest.mark.parametrize("prompt", [SCOPE_JUDGMENT, PIECE_JUDGMENT], ids=lambda each: each.name)
+def test_an_answer_is_one_of_the_prompts_words(prompt: Prompt[Any, Any]) -> None:
+    known = ("yes", "no") if prompt is SCOPE_JUDGMENT else ("change", "read", "skip")
+    for word in known:
+        assert prompt.parse(f"{word.title()}.") == Choice(word=word)
+    assert isinstance(prompt.parse("perhaps"), BadAnswer)
