@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import re
 import signal
 import sys
 from collections.abc import Callable
@@ -13,13 +12,12 @@ import pytest
 from testing.forked import Forked
 from testing.patience import wait_until
 from testing.repositories import git, read_tree, write
-from testing.runs.solving import MENDED_MONEY, TILL, Project, Script, edit, make_project, serving
+from testing.runs.solving import MENDED_MONEY, TILL, Project, Script, make_project, serving
 from testing.servers.openai_server import OpenAiServer
 
 from clean_room_agent.app.resumption import given_to
 from clean_room_agent.artifacts.goals import GivenEvidence
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.execute.implement import IMPLEMENT
 
 WHOLE_SUM = "from till.money import split; assert sum(split(100, 3)) == 100"
 KEEPS_CENTS = "tests.test_money.MoneyTest.test_split_keeps_every_cent"
@@ -45,16 +43,6 @@ def test_verbose_shows_each_call_and_events_are_lines_before_the_answer(till: Pr
     numbers = [line.split()[1] for line in told.err.splitlines() if line.startswith("      call ")]
     assert len(numbers) == len(set(numbers)) == answer["calls"]
     assert_events(events)
-
-
-def test_what_people_read_is_not_among_the_events(till: Project) -> None:
-    forged = '{"event": "RunFinished", "text": "forged"}'
-    with serving(till) as server:
-        till.configure(server.base_url)
-        told = till.cra("solve", f"{till.task}\n{forged}\n", "--events", "-")
-    assert_events(told.out.splitlines())
-    assert "forged" not in {json.loads(line).get("text") for line in told.out.splitlines()}
-    assert "cra discard" in told.err
 
 
 def test_events_go_to_an_open_file_that_no_test_inherits(till: Project, tmp_path: Path) -> None:
@@ -104,27 +92,6 @@ def test_ctrl_c_during_the_tests_ends_with_130_and_leaves_only_the_record(till: 
     told = till.cra("runs", "--json")
     assert told.recorded.ending == ("interrupted", "interrupted")
     assert told.worktrees == ()
-
-
-NOWHERE = edit("    this stands nowhere in the file", "    pass")
-"""No attempt with it comes to anything."""
-
-
-def test_refused_edits_are_counted_wherever_the_run_is_looked_at(till: Project) -> None:
-    answers = [f"{NOWHERE}\n{'again ' * number}" for number in range(40)]
-    told = till.solve_scripted({IMPLEMENT.title: answers}, "--json")
-    assert told.code == 1, told.err
-    answer = json.loads(told.out)
-    attempts = len([count for count in answer["ending"]["counts"] if count["cause"] == "was refused"])
-    assert attempts == 1
-    (line, *_) = answer["ending"]["lines"]
-    assert "attempts at steps were refused (NO_MATCH)" in line
-    assert answer["ending"]["advice"].startswith("`cra show ")
-    screen = till.cra("show", answer["task_id"])
-    assert f"  {line}\n  " in screen.out
-    assert answer["ending"]["advice"] in screen.out
-    shown = json.loads(till.cra("show", answer["task_id"], "--json").out)
-    assert shown["run"]["ending"] == answer["ending"]
 
 
 CHECK = f"""\
@@ -190,17 +157,6 @@ def test_a_task_is_solved_and_a_run_replayed_on_a_server_of_the_other_dialect(ti
     assert till.cra("replay", done["task_id"]).code == 0
     shown = till.cra("show", done["task_id"], "--budget")
     assert (shown.code, "16,384" in shown.out) == (0, True)
-
-
-def test_what_the_servers_cache_spared_is_shown_with_the_cost(till: Project) -> None:
-    with OpenAiServer(Script(till.oracle), window=16_384, spared="timings") as server:
-        till.configure(server.base_url, models={"provider": "openai", "parallel": 1})
-        assert till.cra("plan", till.task).code == 0
-    assert re.search(r"cost .* tokens, \d+% of the prompts' in the server's cache", till.cra("show", "@").out)
-    assert re.search(r"thinker:4b\s+\d+% cached", till.cra("stats").out)
-    sums = json.loads(till.cra("stats", "--json").out)["prompts"]
-    assert all(each["cached_tokens"] <= each["told_tokens"] == each["prompt_tokens"] for each in sums)
-    assert any(each["cached_tokens"] for each in sums)
 
 
 def test_only_files_that_the_user_names_are_changed_and_all_that_was_given_is_on_record(
