@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from msgspec import Struct
-
 from testing.repositories import FIRST_DATE, commit, git, init_repository, make_repository, write
 
 Fate = Literal["symbols", "text", "bytes", "large", "undecodable"]
@@ -46,27 +44,14 @@ NAMES = (
 NOT_UTF8 = os.fsdecode(b"caf\xe9.py")
 
 
-class OddSize(Struct, frozen=True, kw_only=True):
-    """How much of it there is."""
-
-    usual_files: int
-    large_bytes: int
-    line_bytes: int
-    functions: int
-    brackets: int
+USUAL_FILES, LARGE_BYTES, LINE_BYTES, FUNCTIONS, BRACKETS = 200, 2_500_000, 100_000, 500, 1_000
 
 
-SMALL = OddSize(usual_files=200, large_bytes=2_500_000, line_bytes=100_000, functions=500, brackets=1_000)
-BIG = OddSize(
-    usual_files=30_000, large_bytes=5_000_000, line_bytes=1_000_000, functions=10_000, brackets=10_000
-)
-
-
-def make_odd_repository(top: Path, size: OddSize) -> dict[str, Fate]:
+def make_odd_repository(top: Path) -> dict[str, Fate]:
     """What is to become of every regular file in the work tree, by path, names that are no UTF-8 left out."""
     init_repository(top)
-    contents = odd_contents(size)
-    usual = dict(usual_contents(size.usual_files))
+    contents = odd_contents()
+    usual = dict(usual_contents(USUAL_FILES))
     names = {
         name: f"def odd_{number}():\n    return {number}\n".encode() for number, name in enumerate(NAMES)
     }
@@ -99,11 +84,9 @@ def usual_contents(count: int) -> Iterator[tuple[str, bytes]]:
         )
 
 
-def odd_contents(size: OddSize) -> dict[str, tuple[bytes, Fate]]:
+def odd_contents() -> dict[str, tuple[bytes, Fate]]:
     """Files by what stands in them, with what is to become of them."""
-    many = "".join(
-        f"def function_{number}(a):\n    return a + {number}\n\n\n" for number in range(size.functions)
-    )
+    many = "".join(f"def function_{number}(a):\n    return a + {number}\n\n\n" for number in range(FUNCTIONS))
     large = "def f(a):\n    return a  # as before\n\n\n"
     return {
         "bytes/empty.py": (b"", "text"),
@@ -128,34 +111,30 @@ def odd_contents(size: OddSize) -> dict[str, tuple[bytes, Fate]]:
         "bytes/nul_late.py": (b"x = 1\n" * 2_000 + b"\0\n", "bytes"),
         "bytes/nul.txt": (b"words\0words\n", "bytes"),
         "bytes/picture.py": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "bytes"),
-        "size/large.py": (large.encode() * (size.large_bytes // len(large)), "large"),
-        "size/large.txt": (b"word " * (size.large_bytes // 5), "large"),
-        "size/line.js": (b"var x=[" + b"1," * (size.line_bytes // 2) + b"]\n", "text"),
-        "size/line.txt": (b"w" * size.line_bytes, "text"),
-        "size/line_of_words.md": (b"some words " * (size.line_bytes // 11), "text"),
-        "size/camel.py": (b"aB" * (size.line_bytes // 2) + b" = 1\n", "symbols"),
-        "size/underscores.py": (b"_" * size.line_bytes + b" = 1\n", "symbols"),
-        "size/comment.py": (b"# " + b"- " * (size.line_bytes // 2) + b"\nx = 1\n", "symbols"),
+        "size/large.py": (large.encode() * (LARGE_BYTES // len(large)), "large"),
+        "size/large.txt": (b"word " * (LARGE_BYTES // 5), "large"),
+        "size/line.js": (b"var x=[" + b"1," * (LINE_BYTES // 2) + b"]\n", "text"),
+        "size/line.txt": (b"w" * LINE_BYTES, "text"),
+        "size/line_of_words.md": (b"some words " * (LINE_BYTES // 11), "text"),
+        "size/camel.py": (b"aB" * (LINE_BYTES // 2) + b" = 1\n", "symbols"),
+        "size/underscores.py": (b"_" * LINE_BYTES + b" = 1\n", "symbols"),
+        "size/comment.py": (b"# " + b"- " * (LINE_BYTES // 2) + b"\nx = 1\n", "symbols"),
         "size/docstring.py": (
-            b'def f(a):\n    """Do.\n\n    Args:\n'
-            + b"        a: b\n" * (size.line_bytes // 13)
-            + b'    """\n',
+            b'def f(a):\n    """Do.\n\n    Args:\n' + b"        a: b\n" * (LINE_BYTES // 13) + b'    """\n',
             "symbols",
         ),
-        "size/spaces.py": (b'def f(a):\n    """' + b" " * size.line_bytes + b'."""\n', "symbols"),
+        "size/spaces.py": (b'def f(a):\n    """' + b" " * LINE_BYTES + b'."""\n', "symbols"),
         "size/jsdoc.js": (
-            b"/**\n"
-            + b" * @param {{a: {b: c}}} x - y\n" * (size.line_bytes // 30)
-            + b" */\nfunction f() {}\n",
+            b"/**\n" + b" * @param {{a: {b: c}}} x - y\n" * (LINE_BYTES // 30) + b" */\nfunction f() {}\n",
             "symbols",
         ),
         "size/functions.py": (many.encode(), "symbols"),
         "size/functions.ts": (
-            b"".join(b"export function f%d(a: number) { return a }\n" % n for n in range(size.functions)),
+            b"".join(b"export function f%d(a: number) { return a }\n" % n for n in range(FUNCTIONS)),
             "symbols",
         ),
-        "size/lines.py": (b"x = 1\n" * (size.line_bytes // 6), "symbols"),
-        **deep_contents(size.brackets),
+        "size/lines.py": (b"x = 1\n" * (LINE_BYTES // 6), "symbols"),
+        **deep_contents(BRACKETS),
     }
 
 

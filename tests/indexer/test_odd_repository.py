@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from testing.index_dump import dump_of, index
-from testing.odd_repository import NOT_UTF8, SMALL, Fate, deep_contents, make_odd_repository
+from testing.odd_repository import FUNCTIONS, NOT_UTF8, Fate, deep_contents, make_odd_repository
 from testing.patience import PATIENCE
 from testing.repositories import commit, make_repository, write
 
@@ -22,7 +22,7 @@ Odd = tuple[Path, dict[str, Fate], IndexSummary]
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory: pytest.TempPathFactory) -> Odd:
     top = tmp_path_factory.mktemp("odd") / "repo"
-    fates = make_odd_repository(top, SMALL)
+    fates = make_odd_repository(top)
     return top, fates, index(top, jobs=2, continue_on_error=True)
 
 
@@ -60,7 +60,7 @@ def test_a_failure_says_in_one_line_why(odd: Odd) -> None:
 def test_every_function_of_a_file_with_many_is_there(odd: Odd) -> None:
     top, _, _ = odd
     found = [row[1] for row in dump_of(top)["symbols"] if row[0] == "size/functions.py"]
-    assert found == [f"function_{number}" for number in range(SMALL.functions)]
+    assert found == [f"function_{number}" for number in range(FUNCTIONS)]
 
 
 def test_history_with_odd_dates_and_words_is_there(odd: Odd) -> None:
