@@ -15,8 +15,7 @@ from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.retrieval.prompts import TASK_ANALYSIS
-from clean_room_agent.training.dataset import Row
-from clean_room_agent.training.dataset_reading import read_split
+from clean_room_agent.training.dataset import Row, read_rows
 
 ANSWERS = """
     SELECT task_id, item, response, latency_ms, finish FROM retrieval_llm_calls
@@ -37,7 +36,7 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 def answers_of(folder: Path, prompt: str) -> Mapping[str, Sequence[Answer]]:
     """`base` and `adapter` -> what they answered to the test's questions, the first time."""
-    rows = {row.id for row in read_split(folder / "data", prompt, "test")}
+    rows = {row.id for row in read_rows(folder / "data", prompt, "test")}
     found: dict[str, dict[str, Answer]] = {"base": {}, "adapter": {}}
     with contextlib.closing(get_connection("raw", repo_path=folder / "project", read_only=True)) as conn:
         for task, item, text, latency, finish in conn.execute(ANSWERS, (prompt,)):
@@ -54,7 +53,7 @@ def answers_page(folders: Mapping[str, Path], prompt: str) -> list[str]:
     arms = {"base": next(iter(given.values()))["base"]} | {
         kind: each["adapter"] for kind, each in given.items()
     }
-    rows = {row.id: row for row in read_split(next(iter(folders.values())) / "data", prompt, "test")}
+    rows = {row.id: row for row in read_rows(next(iter(folders.values())) / "data", prompt, "test")}
     head = [
         "answers of",
         "n",

@@ -10,11 +10,10 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.raw.training import DatasetRow, append_dataset, append_training_plan
-from clean_room_agent.training.dataset import SPLITS, Card, Entry, Row, write_dataset
+from clean_room_agent.db.raw.training import TRAINING_DATASETS, TRAINING_PLANS, DatasetRow
+from clean_room_agent.training.dataset import SPLITS, Card, Entry, Row, read_rows, write_dataset
 from clean_room_agent.training.dataset_filters import balance
 from clean_room_agent.training.dataset_formats import FORMATS
-from clean_room_agent.training.dataset_reading import read_rows, read_split
 from clean_room_agent.training.plan import TrainingPlan, row_of
 
 TRAIN = ("psf/requests", "pallets/werkzeug", "pallets/click")
@@ -35,8 +34,8 @@ def loop_rows(
 
     Training rows have as many of each answer; validation and test keep up to the plan's ratio, as their prompts come.
     """
-    train = _of_each_answer(_balanced(read_split(mined, plan.target, "train"), 1.0), rows)
-    validation = [row for split in SPLITS[1:] for row in read_split(mined, plan.target, split)]
+    train = _of_each_answer(_balanced(read_rows(mined, plan.target, "train"), 1.0), rows)
+    validation = [row for split in SPLITS[1:] for row in read_rows(mined, plan.target, split)]
     newest = max(row.origin.timestamp for row in (*train, *validation))
     test = [row for row in read_rows(held_out, plan.target) if row.origin.timestamp > newest]
     test = _balanced(sorted(test, key=_place), plan.criteria.max_ratio)
@@ -82,7 +81,7 @@ def register(record: Record, folder: Path, plan: TrainingPlan, entries: Sequence
     written = write_dataset(folder, entries, card, FORMATS["trl"])
     now = record.now()
     row = DatasetRow(
-        training_plan_id=record.write(append_training_plan, row_of(plan, task_id="loop", raw="", now=now)),
+        training_plan_id=record.write(TRAINING_PLANS.insert, row_of(plan, task_id="loop", raw="", now=now)),
         stage_name=plan.target,
         base_model=plan.base_model,
         source="synthetic",
@@ -93,7 +92,7 @@ def register(record: Record, folder: Path, plan: TrainingPlan, entries: Sequence
         format="trl",
         timestamp=now,
     )
-    return record.write(append_dataset, row)
+    return record.write(TRAINING_DATASETS.insert, row)
 
 
 def _place(row: Row) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from tests.training.test_deployment import trained
 from clean_room_agent.config import read_toml
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.raw.training import AdapterRow, append_adapter, get_adapter
+from clean_room_agent.db.raw.training import ADAPTER_REGISTRY, AdapterRow, get_adapter
 from clean_room_agent.retrieval.prompts import SCOPE_JUDGMENT
 from clean_room_agent.training.dataset import Entry, Message, Origin, Row, Split, write_dataset
 from clean_room_agent.training.dataset_formats import FORMATS
@@ -110,7 +110,7 @@ def registered(project: Project, tag: str) -> Path:
             trained_at=NOW,
             adapter_path=str(folder),
         )
-        assert record.write(get_adapter, record.write(append_adapter, row)) is not None
+        assert record.write(get_adapter, record.write(ADAPTER_REGISTRY.insert, row)) is not None
     assert data.is_dir()
     return folder
 

@@ -18,7 +18,7 @@ from clean_room_agent.cli.completing import complete, tell_shell
 from clean_room_agent.cli.main import COMMANDS, run
 from clean_room_agent.db.connection import get_connection, transaction
 from clean_room_agent.db.raw.runs import OrchestratorRunRow, append_orchestrator_run
-from clean_room_agent.db.raw.training import AdapterRow, append_adapter
+from clean_room_agent.db.raw.training import ADAPTER_REGISTRY, AdapterRow
 from clean_room_agent.redaction import SHOWN_DIGITS
 
 CRA = str(Path(sys.executable).with_name("cra"))
@@ -180,7 +180,7 @@ def test_the_files_of_a_run_after_why(till: Project, solved: str) -> None:
 def test_adapters_with_their_prompts(till: Project, solved: str) -> None:
     with contextlib.closing(get_connection("raw", repo_path=till.top)) as conn:
         conn.execute("PRAGMA foreign_keys = OFF")
-        append_adapter(
+        ADAPTER_REGISTRY.insert(
             conn,
             AdapterRow(
                 dataset_id=1,

@@ -14,7 +14,7 @@ from tests.training.test_train import FAKE, dataset_at
 
 from clean_room_agent.app.train_adapter import held_version
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.raw.training import append_dataset, get_dataset, list_adapters
+from clean_room_agent.db.raw.training import TRAINING_DATASETS, get_dataset, list_adapters
 from clean_room_agent.workspace import Workspace
 
 
@@ -30,7 +30,7 @@ def dataset_in(project: Project, folder: Path) -> int:
     with Record.open(project.top, clock=lambda: NOW) as record:
         known = record.write(get_dataset, trained(record, "m:scope_judgment-v1").dataset_id)
         assert known is not None
-        return record.write(append_dataset, replace(known, id=0, dataset_path=str(folder)))
+        return record.write(TRAINING_DATASETS.insert, replace(known, id=0, dataset_path=str(folder)))
 
 
 def trainable(shop: Project, tmp_path: Path) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from tests.training.test_deployment import NOW, trained
 from tests.training.test_evaluation import ANALYSIS, arm, row
 
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.raw.training import AdapterRow, append_adapter, get_adapter
+from clean_room_agent.db.raw.training import ADAPTER_REGISTRY, AdapterRow, get_adapter
 from clean_room_agent.errors import ArtifactError
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.prompts import SCOPE_JUDGMENT, TASK_ANALYSIS
@@ -91,7 +91,7 @@ def test_verdicts_of_another_prompt_need_both_answers(record: Record) -> None:
 def test_the_gains_of_adapters_of_one_dataset_stand_side_by_side(record: Record) -> None:
     first = trained(record, "seed-0", stage="task_analysis")
     other = replace(first, model_tag="seed-1")
-    again = record.write(get_adapter, record.write(append_adapter, other))
+    again = record.write(get_adapter, record.write(ADAPTER_REGISTRY.insert, other))
     assert again is not None
     assert evaluated(record, first, better()).spread == {"seed-0": 1.0}
     assert evaluated(record, again, better()).spread == {"seed-0": 1.0, "seed-1": 1.0}

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,9 @@ from clean_room_agent.training.dataset import (
     Kind,
     Message,
     Origin,
-    Preference,
     Row,
     Split,
+    read_rows,
     write_dataset,
 )
 from clean_room_agent.training.dataset_formats import FORMATS
@@ -53,11 +52,11 @@ def row(text: str = "yes", *, label: bool = True, **origin: Any) -> Row:
     return Row(prompt=PROMPT, completion=answer(text), origin=structs.replace(ORIGIN, **origin), label=label)
 
 
-PAIR = Preference(prompt=PROMPT, chosen=answer("yes"), rejected=answer("maybe"), origin=ORIGIN)
+PAIR = Row(prompt=PROMPT, completion=answer("yes"), rejected=answer("maybe"), origin=ORIGIN)
 
 
 def entries() -> list[Entry]:
-    good: list[tuple[Split, Kind, Row | Preference]] = [
+    good: list[tuple[Split, Kind, Row]] = [
         ("train", "sft", row()),
         ("train", "sft", row("no", call_id=8)),
         ("validation", "sft", row("no", call_id=9)),
@@ -116,14 +115,15 @@ def test_a_bad_answer_is_refused_among_supervised_rows_and_nothing_is_left(tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_error_in_the_middle_leaves_nothing(tmp_path: Path) -> None:
-    def failing() -> Iterator[Entry]:
-        yield from entries()
-        raise UsageError("the source ended")
-
-    with pytest.raises(UsageError, match="the source ended"):
-        write_dataset(tmp_path / "data", failing(), CARD, FORMATS["openai"])
-    assert list(tmp_path.iterdir()) == []
+def test_supervised_rows_are_read_back_as_they_were(tmp_path: Path) -> None:
+    write_dataset(tmp_path / "data", entries(), CARD, FORMATS["trl"])
+    good = [entry.row for entry in entries() if entry.kind == "sft"]
+    assert list(read_rows(tmp_path / "data", "scope_judgment")) == good
+    assert list(read_rows(tmp_path / "data", "scope_judgment", "test")) == good[3:]
+    assert list(read_rows(tmp_path / "data", "implement")) == []
+    (tmp_path / "data/scope_judgment/test.jsonl").write_text("[1]\n")
+    with pytest.raises(UsageError, match="cannot be read as a dataset"):
+        list(read_rows(tmp_path / "data", "scope_judgment"))
 
 
 def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:

@@ -1,32 +1,30 @@
 """Which adapter answers: forth, back, and with the process killed at each line on the way."""
 
-import json
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from clean_room_agent import proc
 from clean_room_agent.config import read_toml
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.curated.metadata import get_active_adapter
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import (
+    ADAPTER_REGISTRY,
+    TRAINING_DATASETS,
+    TRAINING_PLANS,
     AdapterRow,
     DatasetRow,
     DeploymentRow,
     TrainingPlanRow,
-    append_adapter,
-    append_dataset,
-    append_training_plan,
     get_adapter,
     list_adapters,
     list_deployments,
 )
 from clean_room_agent.errors import ConfigError, UsageError
-from clean_room_agent.training.deployment import Deployer, previous_tags
+from clean_room_agent.training import deployment
+from clean_room_agent.training.deployment import Deployer, previous_tag
 from clean_room_agent.workspace import Workspace
 
 NOW = "2026-01-02T03:04:05Z"
@@ -57,7 +55,7 @@ def trained(record: Record, tag: str, stage: str = SCOPE) -> AdapterRow:
         raw_plan="",
         timestamp=NOW,
     )
-    plan_id = record.write(append_training_plan, plan)
+    plan_id = record.write(TRAINING_PLANS.insert, plan)
     dataset = DatasetRow(
         training_plan_id=plan_id,
         stage_name=stage,
@@ -71,14 +69,14 @@ def trained(record: Record, tag: str, stage: str = SCOPE) -> AdapterRow:
         timestamp=NOW,
     )
     row = AdapterRow(
-        dataset_id=record.write(append_dataset, dataset),
+        dataset_id=record.write(TRAINING_DATASETS.insert, dataset),
         stage_name=stage,
         base_model="m",
         model_tag=tag,
         training_loss=0.5,
         trained_at=NOW,
     )
-    found = record.write(get_adapter, record.write(append_adapter, row))
+    found = record.write(get_adapter, record.write(ADAPTER_REGISTRY.insert, row))
     assert found is not None
     return found
 
@@ -148,6 +146,9 @@ def test_going_back_never_turns_in_circles(record: Record, deployer: Deployer) -
     deployer.deploy(first, evaluation_id=None)
     assert deployer.retire(first).tag == "m:v2"
     assert deployer.retire(second).tag == ""
+    deployer.deploy(first, evaluation_id=None)
+    deployer.deploy(second, evaluation_id=None)
+    assert deployer.retire(second).tag == "m:v1"
 
 
 def test_what_a_person_wrote_into_the_file_comes_back_too(
@@ -174,10 +175,9 @@ def announced(action: str, tag: str, replaced: str) -> DeploymentRow:
 
 def test_an_announcement_that_nothing_followed_counts_for_nothing() -> None:
     rows = [announced("deploy", "v1", ""), announced("deploy", "v2", "v1"), announced("deploy", "v3", "v2")]
-    assert previous_tags(rows, "v2") == ("v1",)
-    assert previous_tags([*rows, announced("retire", "v1", "v2")], "v2") == ("v1",)
-    assert previous_tags([*rows, announced("retire", "v1", "v2")], "v1") == ()
-    assert previous_tags(rows, "by hand") == ("v1", "v2", "v3")
+    assert previous_tag(rows, "v2") == "v1"
+    assert previous_tag(rows, "v1") == ""
+    assert previous_tag(rows, "by hand") == ""
 
 
 def test_what_is_not_in_force_cannot_be_retired_nor_deployed_twice(
@@ -202,29 +202,29 @@ def test_a_file_that_no_line_can_change_is_left_alone_and_nothing_is_announced(
     assert record.write(list_deployments, SCOPE) == ()
 
 
-@pytest.mark.parametrize(("action", "old", "new"), [("deploy", "m:v1", "m:v2"), ("retire", "m:v2", "m:v1")])
-def test_a_process_killed_at_any_line_leaves_the_old_adapter_or_the_new_one(
-    tmp_path: Path, workspace: Workspace, action: str, old: str, new: str
+@pytest.mark.parametrize("left", ["old", "new"])
+def test_a_process_that_dies_leaves_the_old_adapter_or_the_new_one_and_the_next_command_says_so(
+    workspace: Workspace,
+    record: Record,
+    deployer: Deployer,
+    monkeypatch: pytest.MonkeyPatch,
+    left: str,
 ) -> None:
-    with Record.open(workspace.repo, clock=lambda: NOW) as record:
-        deployer = Deployer(workspace=workspace, record=record, roles={SCOPE: "classifier"})
-        deployer.deploy(trained(record, "m:v1"), evaluation_id=None)
-        second = trained(record, "m:v2")
-        if action == "retire":
+    first, second = trained(record, "m:old"), trained(record, "m:new")
+    deployer.deploy(first, evaluation_id=None)
+    dies_at = "atomic_write" if left == "old" else "set_active_adapters"
+
+    def die(*_given: object, **_named: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(deployment, dies_at, die)
+        with pytest.raises(KeyboardInterrupt):
             deployer.deploy(second, evaluation_id=None)
-    script = Path(__file__).with_name("killed_change.py")
-    done = proc.run(
-        (sys.executable, str(script), str(workspace.repo), str(tmp_path / "copy"), action),
-        cwd=tmp_path,
-        timeout=240,
+    deployer.tell_who_is_in_force()
+    assert (deployer.in_force()[SCOPE], deployed(record), active(workspace)) == (
+        f"m:{left}",
+        [f"m:{left}"],
+        f"m:{left}",
     )
-    states = [json.loads(line) for line in done.stdout.splitlines()]
-    found = [state["left"] for state in states]
-    moment = found.index(new)
-    assert moment > 10
-    assert len(found) - moment > 10
-    assert found == [old] * moment + [new] * (len(found) - moment)
-    for state in states:
-        assert state["deployed"] == [state["left"]]
-        assert state["active"] == state["left"]
-        assert state["before"] == ([] if state["left"] == "m:v1" else ["m:v1"])
+    assert deployer.retire(first if left == "old" else second).tag == ("" if left == "old" else "m:old")

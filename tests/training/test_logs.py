@@ -10,7 +10,7 @@ from tests.training.conftest import COUNTS
 from clean_room_agent.artifacts.outcomes import PassType, RunStatus
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.training.gold import gold_of
-from clean_room_agent.training.logs import Agreement, LogAnalysisAPI, is_gold, judged_by_model
+from clean_room_agent.training.logs import Agreement, LogAnalysisAPI, is_gold
 
 DIFF = """\
 diff --git a/a.py b/a.py
@@ -50,12 +50,6 @@ def test_a_failed_run_is_compared_with_the_later_complete_one_of_its_task(logs: 
     path = task.gold.files[0].path
     assert {item.path for item in task.items_of(path)} == {path}
     assert task.files_named(PassType.META_PLAN, PassType.PART_PLAN)
-
-
-def test_a_repeated_verdict_counts_once(logs: LogAnalysisAPI) -> None:
-    task = next(logs.tasks())
-    judged = [*judged_by_model(task)]
-    assert len(judged) == len({(item.call_id, item.path, item.symbol) for item in judged})
 
 
 def test_a_file_or_a_changed_definition_is_gold(logs: LogAnalysisAPI) -> None:

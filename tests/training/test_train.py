@@ -21,7 +21,7 @@ from clean_room_agent import proc
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import DatasetRow, get_dataset, list_adapters
 from clean_room_agent.errors import CommandError, CraError, UsageError
-from clean_room_agent.training.dataset import Entry, Kind, Message, Origin, Preference, Row, write_dataset
+from clean_room_agent.training.dataset import Entry, Kind, Message, Origin, Row, write_dataset
 from clean_room_agent.training.dataset_formats import FORMATS
 from clean_room_agent.training.plan import DataCriteria, Hyperparameters, TrainingPlan
 from clean_room_agent.training.train import Job, Machine, Trained, job_for, train
@@ -66,7 +66,7 @@ def dataset_at(folder: Path) -> Path:
         row = Row(prompt=prompt, completion=answer(good), origin=origin)
         entries.append(Entry(split="train", kind="sft", row=row))
         entries.append(Entry(split="train", kind="kto", row=replace(row, label=number % 3 > 0)))
-        pair = Preference(prompt=prompt, chosen=answer(good), rejected=answer(bad), origin=origin)
+        pair = Row(prompt=prompt, completion=answer(good), rejected=answer(bad), origin=origin)
         entries.append(Entry(split="train", kind="dpo", row=pair))
     write_dataset(folder, entries, CARD, FORMATS["trl"])
     return folder

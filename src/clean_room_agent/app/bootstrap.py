@@ -15,7 +15,7 @@ from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.artifacts.names import new_task_id
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.raw.training import DatasetRow, TrainingPlanRow, append_dataset, append_training_plan
+from clean_room_agent.db.raw.training import TRAINING_DATASETS, TRAINING_PLANS, DatasetRow, TrainingPlanRow
 from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.version import VERSION
@@ -261,7 +261,7 @@ def _record(
             )
             count = written.count("sft", stage)
             row = DatasetRow(
-                training_plan_id=record.write(append_training_plan, kept),
+                training_plan_id=record.write(TRAINING_PLANS.insert, kept),
                 stage_name=stage,
                 base_model=plan.base_model,
                 source="synthetic",
@@ -272,7 +272,7 @@ def _record(
                 format=form,
                 timestamp=record.now(),
             )
-            numbers[stage] = record.write(append_dataset, row)
+            numbers[stage] = record.write(TRAINING_DATASETS.insert, row)
     return numbers
 
 

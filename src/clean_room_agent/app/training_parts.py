@@ -1,4 +1,4 @@
-"""What `cra train-plan` and `cra curate-data` need to read runs, and making a dataset from them."""
+"""`cra train-plan` and `cra curate-data`: the record, a model and the logs, opened for one task of training."""
 
 import contextlib
 import os
@@ -6,97 +6,128 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from clean_room_agent.app import wiring
-from clean_room_agent.app.prompts import PROMPTS
-from clean_room_agent.app.settings import Settings
+from clean_room_agent.app.prompts import BY_NAME
+from clean_room_agent.app.settings import Overrides, load_settings
+from clean_room_agent.artifacts.context import Mode
 from clean_room_agent.artifacts.names import new_task_id, row_number
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw.training import append_training_plan, get_training_plan
-from clean_room_agent.errors import ConfigError, UsageError
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.raw.training import TRAINING_PLANS, get_training_plan
+from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.router import ModelRouter
-from clean_room_agent.retrieval.config import split_stages
-from clean_room_agent.retrieval.stage import DecisionLog
 from clean_room_agent.training.logs import LogAnalysisAPI
-from clean_room_agent.training.pipeline import Pipeline
-from clean_room_agent.training.stage_source import LogSource
+from clean_room_agent.training.training_task import TrainingTask
 from clean_room_agent.workspace import Workspace
 
 if TYPE_CHECKING:
     from clean_room_agent.training.curate import Curated
     from clean_room_agent.training.plan import TrainingPlan
+    from clean_room_agent.training.planning import Planned
 
-TRAINING_PROMPTS = frozenset({"target_judgment", "train_plan", "curate_data"})
-TARGETS = tuple(prompt.name for prompt in PROMPTS if prompt.name not in TRAINING_PROMPTS)
+TARGETS = tuple(name for name in BY_NAME if name not in {"target_judgment", "train_plan", "curate_data"})
 """What adapters can be trained for."""
-NEEDED = ("models", "budget")
-
-
-class TrainingParts(Struct, frozen=True, kw_only=True):
-    """The record, a model and the logs, open for both commands."""
-
-    pipeline: Pipeline
-    source: LogSource
-    router: ModelRouter
+Progress = Callable[[int, int], None]
 
 
 @contextlib.contextmanager
-def training_parts(
-    workspace: Workspace,
-    settings: Settings,
-    progress: Callable[[int, int], None],
-) -> Iterator[TrainingParts]:
-    """The parts, over the record as it was when the command began, without the command's own calls.
+def _training_task(
+    workspace: Workspace, mode: Mode, stage: str
+) -> Iterator[tuple[TrainingTask, LogAnalysisAPI]]:
+    """A task, over the record as it was when the command began, without the command's own calls.
 
     Raises:
         UsageError: nothing has been recorded.
         ConfigError: a value is missing.
     """
     wiring.require_record(workspace)
-    settings.require(*NEEDED)
-    task_id = new_task_id()
+    settings = load_settings(workspace.config, Overrides())
+    settings.require("models", "budget")
     with contextlib.ExitStack() as stack:
-        services = stack.enter_context(wiring.open_services(workspace, settings, task_id, wiring.LaterServer))
+        services = stack.enter_context(
+            wiring.open_services(workspace, settings, new_task_id(), wiring.LaterServer)
+        )
         reading = get_connection("raw", repo_path=workspace.repo, read_only=True)
         conn = stack.enter_context(contextlib.closing(reading))
-        yield TrainingParts(
-            pipeline=Pipeline(
-                decisions=DecisionLog(services.record),
-                record=services.record,
-                session=services.session,
-                models=services.models,
-                meter=services.meter,
-                repo_path=str(workspace.repo),
-                reader=services.router.resolve("reasoning", "train_plan").tag,
-                threshold=settings.judgments.threshold,
-            ),
-            source=LogSource(
-                logs=LogAnalysisAPI(conn),
-                prompts={prompt.name: prompt for prompt in PROMPTS},
-                progress=progress,
-            ),
+
+        def spent() -> tuple[int, int]:
+            total = services.meter.read()
+            return total.tokens, total.latency_ms
+
+        task = TrainingTask(
+            mode=mode,
+            stage=stage,
+            record=services.record,
+            session=services.session,
+            models=services.models,
             router=services.router,
+            spent=spent,
+            repo_path=str(workspace.repo),
+            threshold=settings.judgments.threshold,
         )
+        yield task, LogAnalysisAPI(conn)
 
 
-def stage_names(given: str | None, default: str) -> tuple[str, ...]:
-    """The stages of a command; by default a single one.
+def make_plan(workspace: Workspace, target: str | None, progress: Progress) -> "Planned":
+    """Plan the training of an adapter for the prompt, or for the one that would help most.
 
     Raises:
-        ConfigError: one of them does not exist.
+        UsageError: nothing has been recorded.
+        ModelError: the server.
     """
-    from clean_room_agent.training.pipeline import TRAINING_STAGES
+    from clean_room_agent.training.planning import STAGE, make_training_plan
 
-    names = split_stages(default if given is None else given)
-    unknown = [name for name in names if name not in TRAINING_STAGES]
-    if unknown or not names:
-        shown = f"unknown stage {unknown[0]!r}" if unknown else "no stage is named"
-        raise ConfigError(shown, hint=f"stages: {', '.join(TRAINING_STAGES)}")
-    return names
+    targets = TARGETS if target is None else (target,)
+    with _training_task(workspace, "train_plan", STAGE) as (task, logs):
+        return make_training_plan(task, logs, BY_NAME, targets, progress)
 
 
-def plan_for(parts: TrainingParts, given: str | None, target: str | None) -> tuple["TrainingPlan", int]:
+def curate_data(
+    workspace: Workspace,
+    *,
+    given: str | None,
+    target: str | None,
+    folder: Path | None,
+    trainer: str,
+    progress: Progress,
+) -> "tuple[Curated, TrainingPlan, int]":
+    """Make a dataset from the record, and store its plan there if it is new: the outcome, the plan and its number.
+
+    `given` is a plan's number in the record, or its file; `target`, instead, a prompt's name. The folder is
+    `dataset-TARGET` in the current one by default.
+
+    Raises:
+        UsageError: the extra `data` is missing, there is no such plan, or the folder is not free.
+        ModelError: the server.
+    """
+    from clean_room_agent.app.package_extras import require_extras
+
+    require_extras("data")
+    from clean_room_agent.redaction import Redactor, secret_values
+    from clean_room_agent.training.curate import STAGE, curate
+    from clean_room_agent.training.dataset import require_free
+    from clean_room_agent.training.dataset_formats import FORMATS
+    from clean_room_agent.training.plan import row_of
+
+    with _training_task(workspace, "curate_data", STAGE) as (task, logs):
+        plan, plan_id = _plan_for(task.record, task.router, given, target)
+        place = folder or Path(f"dataset-{plan.target}")
+        require_free(place)
+        if not plan_id:
+            row = row_of(
+                plan, task_id=task.session.task_id, raw=plan.model_dump_json(), now=task.record.now()
+            )
+            plan_id = task.record.write(TRAINING_PLANS.insert, row)
+        redactor = Redactor(workspace.secret_key, secret_values(os.environ))
+        curated = curate(
+            task, logs, BY_NAME[plan.target], plan, plan_id, place, FORMATS[trainer], redactor, progress
+        )
+    return curated, plan, plan_id
+
+
+def _plan_for(
+    record: Record, router: ModelRouter, given: str | None, target: str | None
+) -> "tuple[TrainingPlan, int]":
     """The plan, and its number in the record; 0 if it is not recorded yet.
 
     Raises:
@@ -106,11 +137,10 @@ def plan_for(parts: TrainingParts, given: str | None, target: str | None) -> tup
     from clean_room_agent.training.planning import default_plan
 
     if given is None:
-        assert target is not None
-        return default_plan(parts.source.prompts[target], parts.router), 0
+        return default_plan(BY_NAME[target or ""], router), 0
     if given.isdecimal():
         number = row_number(given)
-        known = None if number is None else parts.pipeline.record.write(get_training_plan, number)
+        known = None if number is None else record.write(get_training_plan, number)
         if known is None:
             raise UsageError(
                 f"there is no training plan {given}", hint="`cra train-plan` makes one and prints its number"
@@ -122,73 +152,3 @@ def plan_for(parts: TrainingParts, given: str | None, target: str | None) -> tup
             f"{given}: target: no prompt is called {plan.target!r}", hint=f"prompts: {', '.join(TARGETS)}"
         )
     return plan, 0
-
-
-def store_plan(parts: TrainingParts, plan: "TrainingPlan") -> int:
-    """Store the plan in the record, and return its number."""
-    from clean_room_agent.training.plan import row_of
-
-    pipeline = parts.pipeline
-    row = row_of(
-        plan, task_id=pipeline.session.task_id, raw=plan.model_dump_json(), now=pipeline.record.now()
-    )
-    return pipeline.record.write(append_training_plan, row)
-
-
-class CurationRequest(Struct, frozen=True, kw_only=True):
-    """Which dataset is wanted, and where."""
-
-    plan: str | None
-    """A plan's number in the record, or its file."""
-    target: str | None
-    """Instead of a plan: a prompt's name."""
-    folder: Path | None
-    """None: `dataset-TARGET` in the current folder."""
-    trainer: str
-    """The trainer whose format is written."""
-    stages: str | None
-
-
-class CuratedData(Struct, frozen=True, kw_only=True):
-    """The result of a request."""
-
-    curated: "Curated"
-    target: str
-    plan_id: int
-
-
-def curate_data(
-    workspace: Workspace, settings: Settings, request: CurationRequest, progress: Callable[[int, int], None]
-) -> CuratedData:
-    """Make a dataset from the record, and store its plan there if it is new.
-
-    Raises:
-        UsageError: the extra `data` is missing, there is no such plan, or the folder is not free.
-    """
-    from clean_room_agent.app.package_extras import require_extras
-
-    require_extras("data")
-    from clean_room_agent.redaction import Redactor, secret_values
-    from clean_room_agent.training.curate import curate
-    from clean_room_agent.training.dataset import require_free
-    from clean_room_agent.training.dataset_formats import FORMATS
-
-    names = stage_names(request.stages, "data_selection")
-    with training_parts(workspace, settings, progress) as parts:
-        plan, plan_id = plan_for(parts, request.plan, request.target)
-        folder = request.folder or Path(f"dataset-{plan.target}")
-        require_free(folder)
-        plan_id = plan_id or store_plan(parts, plan)
-        role = parts.source.prompts[plan.target].role
-        curated = curate(
-            parts.pipeline,
-            parts.source,
-            plan,
-            plan_id,
-            folder,
-            FORMATS[request.trainer],
-            redactor=Redactor(workspace.secret_key, secret_values(os.environ)),
-            count=lambda text: parts.pipeline.models.count(text, role),
-            stages=names,
-        )
-    return CuratedData(curated=curated, target=plan.target, plan_id=plan_id)

@@ -4,11 +4,9 @@ import contextlib
 from pathlib import Path
 
 import click
-from msgspec.structs import replace
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.settings import Overrides, load_settings
-from clean_room_agent.app.training_parts import TARGETS, CuratedData, CurationRequest, curate_data
+from clean_room_agent.app.training_parts import TARGETS, curate_data
 from clean_room_agent.cli import options, output
 from clean_room_agent.errors import UsageError
 from clean_room_agent.json_values import to_shown
@@ -42,7 +40,6 @@ FORMATS = ("trl", "axolotl", "llama-factory", "unsloth", "openai")
     help="The trainer that will load it.",
 )
 @options.repo_option
-@options.budget_options
 @options.json_option
 @options.exact_option
 def command(
@@ -51,7 +48,6 @@ def command(
     place: Path | None,
     form: str,
     repo: Path,
-    overrides: Overrides,
     as_json: bool,
 ) -> int:
     """Make a dataset from the record of all runs: good answers to learn from, pairs, and answers with their outcome.
@@ -61,39 +57,32 @@ def command(
     """
     if (given is None) == (target is None):
         raise UsageError("give either --plan ID|FILE or --target PROMPT")
-    workspace = wiring.workspace_of(repo)
-    wiring.require_record(workspace)
-    settings = load_settings(workspace.config, replace(overrides, stages=None))
     with contextlib.closing(output.ProgressBar("reading runs")) as bar:
-        made = curate_data(
-            workspace,
-            settings,
-            CurationRequest(plan=given, target=target, folder=place, trainer=form, stages=overrides.stages),
-            bar.show,
+        made, plan, plan_id = curate_data(
+            wiring.workspace_of(repo),
+            given=given,
+            target=target,
+            folder=place,
+            trainer=form,
+            progress=bar.show,
         )
-    show(made, as_json=as_json)
-    return 0 if made.curated.written else 1
-
-
-def show(found: CuratedData, *, as_json: bool) -> None:
-    """Print the dataset, or why there is none, and what was left out, by reason."""
-    made, target = found.curated, found.target
     if as_json:
         output.answer_json(
             {
                 "dataset_id": made.dataset_id,
-                "plan_id": found.plan_id,
+                "plan_id": plan_id,
                 "folder": made.written and str(made.written.folder),
                 "files": to_shown(made.written.files) if made.written else [],
                 "left_out": made.exclusions,
             }
         )
-        return
+        return 0 if made.written else 1
     if made.written is None:
-        output.answer(f"no good example of {target} is left; nothing was written")
+        output.answer(f"no good example of {plan.target} is left; nothing was written")
     else:
-        output.answer(f"{made.written.folder}: dataset {made.dataset_id} for {target}")
+        output.answer(f"{made.written.folder}: dataset {made.dataset_id} for {plan.target}")
         for file in made.written.files:
             output.answer(f"  {file.rows:>7,}  {file.path}")
     for reason, number in made.exclusions.items():
         output.answer(f"  {number:>7,}  left out: {reason}")
+    return 0 if made.written else 1

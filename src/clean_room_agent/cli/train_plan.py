@@ -4,11 +4,9 @@ import contextlib
 from pathlib import Path
 
 import click
-from msgspec.structs import replace
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.settings import Overrides, load_settings
-from clean_room_agent.app.training_parts import TARGETS, stage_names, training_parts
+from clean_room_agent.app.training_parts import TARGETS, make_plan
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.views.stats import waterfall_object
 from clean_room_agent.file_contents import atomic_write
@@ -17,38 +15,16 @@ from clean_room_agent.file_contents import atomic_write
 @click.command()
 @click.option("--target", type=click.Choice(TARGETS), help="Plan for this prompt, or explain why not.")
 @options.repo_option
-@options.budget_options
 @click.option("-o", "--output", "place", type=options.OUTPUT_FILE, help="Write the plan to a file.")
 @options.json_option
 @options.exact_option
-def command(
-    target: str | None,
-    repo: Path,
-    overrides: Overrides,
-    place: Path | None,
-    as_json: bool,
-) -> int:
+def command(target: str | None, repo: Path, place: Path | None, as_json: bool) -> int:
     """Plan the training of an adapter from the record of all runs.
 
     Exit codes: 0 a plan, 1 something is missing for one, 2 usage or configuration, 3 model server.
     """
-    from clean_room_agent.training.planning import make_training_plan
-
-    workspace = wiring.workspace_of(repo)
-    names = stage_names(overrides.stages, "log_analysis")
-    wiring.require_record(workspace)
-    settings = load_settings(workspace.config, replace(overrides, stages=None))
-    with (
-        contextlib.closing(output.ProgressBar("reading runs")) as bar,
-        training_parts(workspace, settings, bar.show) as parts,
-    ):
-        made = make_training_plan(
-            parts.pipeline,
-            parts.source,
-            parts.router,
-            targets=TARGETS if target is None else (target,),
-            stages=names,
-        )
+    with contextlib.closing(output.ProgressBar("reading runs")) as bar:
+        made = make_plan(wiring.workspace_of(repo), target, bar.show)
     if made.plan is not None and place is not None:
         atomic_write(place, made.plan.model_dump_json(indent=2) + "\n")
         output.aside(f"wrote {place}; next: cra curate-data --plan {place}")

@@ -11,16 +11,15 @@ from msgspec import Struct
 from clean_room_agent.artifacts.names import counted
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import (
+    ADAPTER_EVALUATIONS,
     AdapterRow,
     EvaluationRow,
-    append_evaluation,
     list_adapters,
     list_evaluations,
 )
 from clean_room_agent.errors import ArtifactError, UsageError
 from clean_room_agent.llm.prompt import Prompt
-from clean_room_agent.training.dataset import Split
-from clean_room_agent.training.dataset_reading import read_split
+from clean_room_agent.training.dataset import Split, read_rows
 from clean_room_agent.training.evaluation import (
     Arm,
     Compared,
@@ -89,13 +88,13 @@ def material_of(folder: Path, prompt: Prompt[Any, Any], metric: Metric | None = 
         raise UsageError(
             f"{folder} holds no {prompt.name}/test.jsonl", hint="name the dataset's folder with --dataset"
         )
-    test = questions_of(prompt, read_split(folder, prompt.name, "test"), metric)
+    test = questions_of(prompt, read_rows(folder, prompt.name, "test"), metric)
     needs = words_of(prompt) is not None
     validation = _questions(folder, prompt, "validation") if needs else ()
     if not test.questions:
         why = ", ".join(f"{counted(number, 'row')}: {reason}" for reason, number in test.left_out.items())
         raise ArtifactError(f"no held-out question of {path} can be scored ({why or 'the file is empty'})")
-    newest = max((row.origin.timestamp for row in read_split(folder, prompt.name, "train")), default="")
+    newest = max((row.origin.timestamp for row in read_rows(folder, prompt.name, "train")), default="")
     oldest = min(each.row.origin.timestamp for each in test.questions)
     if oldest < newest:
         raise ArtifactError(
@@ -112,7 +111,7 @@ def material_of(folder: Path, prompt: Prompt[Any, Any], metric: Metric | None = 
 
 
 def _questions(folder: Path, prompt: Prompt[Any, Any], split: Split) -> tuple[Question, ...]:
-    return questions_of(prompt, read_split(folder, prompt.name, split)).questions
+    return questions_of(prompt, read_rows(folder, prompt.name, split)).questions
 
 
 def evaluate_adapter(
@@ -169,7 +168,10 @@ def evaluate_adapter(
         passed=finding.passed,
         timestamp=record.now(),
     )
-    number, spread = record.write(append_evaluation, row), _spread(record, adapter, material.test_hash)
+    number, spread = (
+        record.write(ADAPTER_EVALUATIONS.insert, row),
+        _spread(record, adapter, material.test_hash),
+    )
     left_out, limited = material.left_out, material.limited
     return Evaluated(id=number, finding=finding, left_out=left_out, limited=limited, spread=spread)
 

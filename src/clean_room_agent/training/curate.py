@@ -1,45 +1,48 @@
-"""`cra curate-data`: writes a dataset from the record and a plan; every row left out is counted by its reason."""
+"""`cra curate-data`: writes a dataset from the record and a plan; every row left out is counted by its reason.
+
+Answers that agree with the accepted change are chosen and, as bad examples, answers that failures are charged to. A model
+judges as many doubtful ones as the plan allows, newest first. All others are left out.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clean_room_agent.db.raw.training import DatasetRow, append_dataset, list_datasets_of_stage
+from clean_room_agent.artifacts.context import Subject
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.raw.training import TRAINING_DATASETS, DatasetRow, list_datasets_of_stage
 from clean_room_agent.errors import CraError, UsageError
 from clean_room_agent.git.clones import Objects
 from clean_room_agent.git.repository import open_repository
+from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.redaction import Redactor
+from clean_room_agent.retrieval.stage import Decision, Option, Verdict
 from clean_room_agent.training.dataset import (
     Card,
     Entry,
-    Preference,
+    Format,
     Row,
-    TrainerFormat,
     Written,
+    read_rows,
     require_free,
     write_dataset,
 )
-from clean_room_agent.training.dataset_filters import (
-    SPLIT_RULE,
-    alike,
-    balance,
-    cap,
-    fault_of,
-    split_groups,
-)
-from clean_room_agent.training.dataset_reading import read_rows
-from clean_room_agent.training.examples import Example
+from clean_room_agent.training.dataset_filters import SPLIT_RULE, alike, balance, cap, fault_of, split_groups
+from clean_room_agent.training.examples import Example, read_examples
 from clean_room_agent.training.licences import Licences
-from clean_room_agent.training.pipeline import Pipeline
+from clean_room_agent.training.logs import LogAnalysisAPI
 from clean_room_agent.training.plan import TrainingPlan
-from clean_room_agent.training.stage_source import LogSource, TrainingStageConfig
+from clean_room_agent.training.prompts import CURATE_DATA
+from clean_room_agent.training.training_task import YES, TrainingTask
 
-AnyRow = TypeVar("AnyRow", Row, Preference)
+STAGE = "data_selection"
+SHOWN_CHARS = 1200
+"""Of the task's words, and of the answer, shown to the judge."""
 
 
 class Curated(Struct, frozen=True, kw_only=True):
@@ -54,71 +57,104 @@ class Curated(Struct, frozen=True, kw_only=True):
 
 
 def curate(
-    pipeline: Pipeline,
-    source: LogSource,
+    task: TrainingTask,
+    logs: LogAnalysisAPI,
+    prompt: Prompt[Any, Any],
     plan: TrainingPlan,
     plan_id: int,
     folder: Path,
-    trainer: TrainerFormat,
-    *,
+    trainer: Format,
     redactor: Redactor,
-    count: Callable[[str], int],
-    stages: Sequence[str] = ("data_selection",),
+    progress: Callable[[int, int], None],
 ) -> Curated:
-    """Write the plan's examples to the folder, and record the outcome, even if there are none.
-
-    `plan_id` is the plan in the record; `count` gives the tokens of a text for the base model.
+    """Write the plan's examples to the folder, and record the outcome, even if there are none. `plan_id` is the plan in
+    the record.
 
     Raises:
         UsageError: the folder is taken, an extra is missing, or the plan asks for mined rows and there are none.
         ModelError: the server.
     """
     require_free(folder)
-    with pipeline.recorded("curate_data", stages) as outcome:
-        examples = source.examples(plan.target)
-        context = pipeline.narrow(
-            "curate_data",
-            f"Choose the recorded answers of {plan.target} that are good examples to train with.",
-            tuple(examples),
-            source,
-            stages=stages,
-            config=TrainingStageConfig(criteria=plan.criteria, target=plan.target),
-        )
-        chosen = with_licences(examples[entry.path] for entry in context.files)
+    with task.recorded() as outcome:
+        examples = read_examples(logs, prompt, progress)
+        chosen = with_licences(_choose(task, plan.target, examples, plan.criteria.max_doubtful))
         kept = {example.key for example in chosen}
-        left_out = Counter(_reason(each) for each in examples.values() if each.key not in kept)
-        sieve = _Sieve(
-            plan, redactor, count, left_out, {each.last.call.site.pass_id: _words(each) for each in chosen}
+        left_out = Counter(
+            f"{each.reason} (doubtful)" if each.worth == "doubtful" else each.reason
+            for each in examples
+            if each.key not in kept
         )
-        good = sieve.pass_rows([each.row(label=True) for each in chosen if each.worth != "bad"])
+
+        def count(text: str) -> int:
+            return task.models.count(text, prompt.role)
+
+        words = {each.last.call.site.pass_id: " ".join(each.task.run.description.split()) for each in chosen}
+        sieve = _Sieve(plan, redactor, count, left_out, words)
+        good = sieve.good_rows([each.row(label=True) for each in chosen if each.worth != "bad"])
         if plan.criteria.synthetic_weight:
-            good = sieve.pass_rows([*good, *_mined(pipeline, plan, len(good))])
+            good = sieve.good_rows([*good, *_mined(task.record, plan, len(good))])
         if not good:
             outcome.detail = f"no good example of {plan.target} is left"
             return Curated(written=None, dataset_id=0, exclusions=dict(sorted(left_out.items())))
         entries = sieve.entries(good, chosen)
-        card = _card(plan, dict(sorted(left_out.items())))
+        exclusions = dict(sorted(left_out.items()))
+        card = Card(
+            title=f"{plan.target} from recorded runs",
+            base_model=plan.base_model,
+            plan=plan.model_dump(mode="json"),
+            criteria=plan.criteria.model_dump(mode="json"),
+            split_rule=SPLIT_RULE,
+            exclusions=exclusions,
+        )
         written = write_dataset(folder, entries, card, trainer)
-        dataset_id = pipeline.record.write(append_dataset, _row(pipeline, plan, plan_id, written, entries))
+        row = DatasetRow(
+            training_plan_id=plan_id,
+            stage_name=plan.target,
+            base_model=plan.base_model,
+            source="logged",
+            dataset_path=str(written.folder),
+            example_count=written.count("sft"),
+            positive_count=written.count("sft"),
+            negative_count=sum(not each.row.label for each in entries),
+            format=written.trainer,
+            timestamp=task.record.now(),
+        )
+        dataset_id = task.record.write(TRAINING_DATASETS.insert, row)
         outcome.success, outcome.detail = True, f"{written.count('sft')} rows in {written.folder}"
-    return Curated(written=written, dataset_id=dataset_id, exclusions=dict(card.exclusions))
+    return Curated(written=written, dataset_id=dataset_id, exclusions=exclusions)
 
 
-def _row(
-    pipeline: Pipeline, plan: TrainingPlan, plan_id: int, written: Written, entries: Sequence[Entry]
-) -> DatasetRow:
-    return DatasetRow(
-        training_plan_id=plan_id,
-        stage_name=plan.target,
-        base_model=plan.base_model,
-        source="logged",
-        dataset_path=str(written.folder),
-        example_count=written.count("sft"),
-        positive_count=written.count("sft"),
-        negative_count=sum(isinstance(each.row, Row) and not each.row.label for each in entries),
-        format=written.trainer,
-        timestamp=pipeline.record.now(),
+def _choose(task: TrainingTask, target: str, examples: Sequence[Example], max_doubtful: int) -> list[Example]:
+    """The examples to learn from, good and bad; each decision is recorded."""
+    doubtful = [each for each in examples if each.worth == "doubtful"]
+    judged = doubtful[max(len(doubtful) - max_doubtful, 0) :]
+    purpose = f"Choose the recorded answers of {target} that are good examples to train with."
+    verdicts = task.judge(CURATE_DATA, [_option(each) for each in judged], purpose=purpose)
+    decisions = [_decide(each, verdicts.get(each.key)) for each in examples]
+    task.keep(decisions)
+    return [each for each, decision in zip(examples, decisions, strict=True) if decision.included]
+
+
+def _decide(example: Example, verdict: Verdict | None) -> Decision:
+    included, reason = example.worth in {"good", "bad"}, example.reason
+    if verdict is not None:
+        included, reason = verdict.label == YES, f"{reason}; {verdict.reason}"
+    elif example.worth == "doubtful":
+        reason = f"{reason}; more are doubtful than the plan lets a model judge"
+    subject = Subject(path=example.key)
+    return Decision(stage=STAGE, subject=subject, included=included, reason=reason, verdict=verdict)
+
+
+def _option(example: Example) -> Option:
+    """The question, the answer, and the final change."""
+    changed = ", ".join(file.path for file in example.task.gold.files) if example.task.gold else ""
+    text = (
+        f"task: {' '.join(example.task.run.description.split())[:SHOWN_CHARS]}\n"
+        f"asked about: {example.last.call.site.item or 'the whole task'}\n"
+        f"answered: {' '.join(example.answer.split())[:SHOWN_CHARS]}\n"
+        f"changed in the end: {changed}\n"
     )
+    return Option(key=example.key, name=example.key, text=text, score=0.5)
 
 
 class _Sieve:
@@ -130,20 +166,21 @@ class _Sieve:
         redactor: Redactor,
         count: Callable[[str], int],
         left_out: Counter[str],
-        words: dict[str, str],
+        words: Mapping[str, str],
     ) -> None:
+        """`words`: of each task, by the id of the pass."""
         self._criteria = plan.criteria
         self._redactor = redactor
         self._count = count
         self._left_out = left_out
         self._words = words
 
-    def group(self, row: Row | Preference) -> tuple[str, str]:
+    def group(self, row: Row) -> tuple[str, str]:
         """Failed and solved runs of the same words share their questions, and so must share their split."""
         words = self._words.get(row.origin.task_id)
         return row.origin.group if words is None else (row.origin.repo, words)
 
-    def pass_rows(self, rows: Sequence[Row]) -> list[Row]:
+    def good_rows(self, rows: Sequence[Row]) -> list[Row]:
         """Good rows that may be learned from, in order."""
         criteria = self._criteria
         left = self._fit(rows)
@@ -166,7 +203,8 @@ class _Sieve:
         other tasks.
         """
         bad = self._fit([each.row(label=False) for each in chosen if each.worth == "bad"])
-        pairs = self._fit([pair for each in chosen if each.worth != "bad" for pair in _pairs(each)])
+        repaired = (each.pair() for each in chosen if each.worth != "bad")
+        pairs = self._fit([pair for pair in repaired if pair is not None])
         out = alike([*good, *bad], threshold=self._criteria.near_duplicate, group=self.group)
         self._left_out.update(reason for place, reason in out.items() if place >= len(good))
         bad = [row for place, row in enumerate(bad, len(good)) if place not in out]
@@ -179,7 +217,7 @@ class _Sieve:
             entries += [Entry(split=splits[self.group(row)], kind="kto", row=row) for row in (*good, *bad)]
         return entries
 
-    def _fit(self, rows: Iterable[AnyRow]) -> list[AnyRow]:
+    def _fit(self, rows: Iterable[Row]) -> list[Row]:
         left = []
         for row in rows:
             fault = fault_of(
@@ -202,41 +240,25 @@ def with_licences(examples: Iterable[Example]) -> list[Example]:
         for each in examples:
             repo = each.task.run.repo_path
             if repo not in readers:
-                readers[repo] = _licences(repo, opened)
+                try:
+                    git_dir = open_repository(Path(repo)).common_dir
+                except CraError:
+                    readers[repo] = None
+                else:
+                    readers[repo] = Licences(opened.enter_context(Objects(git_dir)))
             known = readers[repo]
             licence = known and (known.of(each.task.run.commit) or known.of("HEAD"))
             found.append(replace(each, license=licence or ""))
     return found
 
 
-def _licences(repo: str, opened: ExitStack) -> Licences | None:
-    try:
-        git_dir = open_repository(Path(repo)).common_dir
-    except CraError:
-        return None
-    return Licences(opened.enter_context(Objects(git_dir)))
-
-
-def _pairs(example: Example) -> tuple[Preference, ...]:
-    pair = example.preference()
-    return () if pair is None else (pair,)
-
-
-def _reason(example: Example) -> str:
-    return f"{example.reason} (doubtful)" if example.worth == "doubtful" else example.reason
-
-
-def _words(example: Example) -> str:
-    return " ".join(example.task.run.description.split())
-
-
-def _mined(pipeline: Pipeline, plan: TrainingPlan, logged: int) -> list[Row]:
+def _mined(record: Record, plan: TrainingPlan, logged: int) -> list[Row]:
     """As many rows from other repositories' histories as the plan asks for, from the newest dataset that has any.
 
     Raises:
         UsageError: there is none.
     """
-    found = pipeline.record.write(list_datasets_of_stage, plan.target, "synthetic")
+    found = record.write(list_datasets_of_stage, plan.target, "synthetic")
     if not found:
         raise UsageError(
             f"the plan mixes in mined rows, but the record has none for {plan.target}",
@@ -244,14 +266,3 @@ def _mined(pipeline: Pipeline, plan: TrainingPlan, logged: int) -> list[Row]:
         )
     rows = sorted(read_rows(Path(found[-1].dataset_path), plan.target), key=lambda row: row.id)
     return rows[: round(logged * plan.criteria.synthetic_weight)]
-
-
-def _card(plan: TrainingPlan, exclusions: dict[str, int]) -> Card:
-    return Card(
-        title=f"{plan.target} from recorded runs",
-        base_model=plan.base_model,
-        plan=plan.model_dump(mode="json"),
-        criteria=plan.criteria.model_dump(mode="json"),
-        split_rule=SPLIT_RULE,
-        exclusions=exclusions,
-    )

@@ -11,25 +11,25 @@
 A supervised file holds good answers alone: trainers ignore labels there, and would learn the bad ones.
 """
 
-import contextlib
 import hashlib
 import json
-import os
 import secrets
 import shutil
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, Literal, Protocol
+from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct, field
 
 from clean_room_agent.artifacts.names import task_of
 from clean_room_agent.db.raw.training import Source
 from clean_room_agent.errors import UsageError
 from clean_room_agent.file_contents import sync_file, sync_folder
-from clean_room_agent.json_values import to_plain
+from clean_room_agent.json_values import from_plain, to_plain
 from clean_room_agent.llm.transports.openai import TEMPLATE_KWARGS
+from clean_room_agent.safe_open import open_named
 
 Split = Literal["train", "validation", "test"]
 Kind = Literal["sft", "dpo", "kto"]
@@ -79,59 +79,22 @@ class Row(Struct, frozen=True, kw_only=True):
 
     prompt: tuple[Message, ...]
     completion: tuple[Message, ...]
+    rejected: tuple[Message, ...] = ()
+    """A worse answer, where the row is a preference pair."""
     origin: Origin
     label: bool = True
     """Whether the answer is a good example."""
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The whole chat."""
-        return self.prompt + self.completion
+        """The whole chat; of a pair, with both answers."""
+        return self.prompt + self.completion + self.rejected
 
     @property
     def id(self) -> str:
         """The same for the same content of the same origin."""
-        return _digest(self.origin, self.messages)
-
-    def as_object(self) -> dict[str, Any]:
-        """The row as a flat object."""
-        return {
-            "id": self.id,
-            "prompt": chat(self.prompt),
-            "completion": chat(self.completion),
-            "messages": chat(self.messages),
-            **to_plain(self.origin),
-            "label": self.label,
-        }
-
-
-class Preference(Struct, frozen=True, kw_only=True):
-    """Two answers to one prompt, of which the first is better."""
-
-    prompt: tuple[Message, ...]
-    chosen: tuple[Message, ...]
-    rejected: tuple[Message, ...]
-    origin: Origin
-
-    @property
-    def messages(self) -> tuple[Message, ...]:
-        """All messages of the row."""
-        return self.prompt + self.chosen + self.rejected
-
-    @property
-    def id(self) -> str:
-        """The same for the same content of the same origin."""
-        return _digest(self.origin, self.messages)
-
-    def as_object(self) -> dict[str, Any]:
-        """The row as a flat object."""
-        return {
-            "id": self.id,
-            "prompt": chat(self.prompt),
-            "chosen": chat(self.chosen),
-            "rejected": chat(self.rejected),
-            **to_plain(self.origin),
-        }
+        content = json.dumps([to_plain(self.origin), to_plain(self.messages)], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()[:ID_DIGITS]
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -139,17 +102,23 @@ class Entry(Struct, frozen=True, kw_only=True):
 
     split: Split
     kind: Kind
-    row: Row | Preference
+    row: Row
+
+    @property
+    def path(self) -> str:
+        """Its file, relative to the dataset's folder."""
+        return f"{self.row.origin.stage}/{PREFIXES[self.kind]}{self.split}.jsonl"
 
     def as_object(self) -> dict[str, Any]:
-        """The row as it is written to a file; TRL refuses labelled rows that contain the whole chat in addition to
-        prompt and answer.
-        """
-        return {
-            name: value
-            for name, value in self.row.as_object().items()
-            if not (self.kind == "kto" and name == "messages")
-        }
+        """The row as it is written to its file: flat. TRL refuses labelled rows that contain the whole chat besides."""
+        row = self.row
+        told: dict[str, Any] = {"id": row.id, "prompt": row.prompt}
+        if self.kind == "dpo":
+            return {**told, "chosen": row.completion, "rejected": row.rejected, **to_plain(row.origin)}
+        told["completion"] = row.completion
+        if self.kind == "sft":
+            told["messages"] = row.messages
+        return {**told, **to_plain(row.origin), "label": row.label}
 
 
 class Card(Struct, frozen=True, kw_only=True):
@@ -191,23 +160,14 @@ class Written(Struct, frozen=True, kw_only=True):
         return sum(entry.rows for entry in self.files if entry.kind == kind and stage in {"", entry.stage})
 
 
-class TrainerFormat(Protocol):
+class Format(Struct, frozen=True):
     """What one trainer needs besides the rows."""
 
-    @property
-    def name(self) -> str:
-        """The word for `--format`."""
-
-    def line(self, entry: Entry) -> Mapping[str, Any] | None:
-        """The entry as a line of the trainer's own files; None if it reads the common file, or does not read such rows."""
-
-    def settings(self, files: tuple[FileFacts, ...]) -> Mapping[str, str]:
-        """The trainer's own files, by name."""
-
-
-def chat(messages: Iterable[Message]) -> list[dict[str, str]]:
-    """The messages as trainers read them."""
-    return [{"role": message.role, "content": message.content} for message in messages]
+    name: str
+    line: Callable[[Entry], Mapping[str, Any] | None] = lambda _entry: None
+    """The entry as a line of the trainer's own files; None if it reads the common file, or no such rows."""
+    settings: Callable[[tuple[FileFacts, ...]], Mapping[str, str]] = lambda _files: {}
+    """The trainer's own files, by name."""
 
 
 def require_free(folder: Path) -> None:
@@ -220,7 +180,7 @@ def require_free(folder: Path) -> None:
         raise UsageError(f"{folder} is not empty", hint="name another folder with -o, or remove it")
 
 
-def write_dataset(folder: Path, entries: Iterable[Entry], card: Card, trainer: TrainerFormat) -> Written:
+def write_dataset(folder: Path, entries: Iterable[Entry], card: Card, trainer: Format) -> Written:
     """Write the entries to the folder, in order, with README and card; a failure leaves nothing.
 
     Raises:
@@ -228,20 +188,18 @@ def write_dataset(folder: Path, entries: Iterable[Entry], card: Card, trainer: T
         ValueError: a bad answer is among the supervised rows.
     """
     require_free(folder)
+    known = tuple(entries)
+    contents = _row_files(known, trainer)
+    files = _facts(known, contents)
+    about = _about(card, files, known, trainer)
+    texts = {**trainer.settings(files), "card.json": _pretty(about), "README.md": _readme(card, files, about)}
+    contents |= {name: text.encode() for name, text in texts.items()}
     place = folder.absolute()
     building = place.with_name(f".{place.name}.{secrets.token_hex(4)}.part")
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        building.mkdir()
-        files, tallies = _write_rows(building, entries, trainer)
-        about = _about(card, files, tallies, trainer)
-        texts = {
-            **trainer.settings(files),
-            "card.json": _pretty(about),
-            "README.md": _readme(card, files, about),
-        }
-        for name, text in texts.items():
-            (building / name).write_text(text, encoding="utf-8")
+        for name, content in contents.items():
+            (building / name).parent.mkdir(parents=True, exist_ok=True)
+            (building / name).write_bytes(content)
             sync_file(building / name)
         if place.exists():
             place.rmdir()
@@ -256,79 +214,73 @@ def write_dataset(folder: Path, entries: Iterable[Entry], card: Card, trainer: T
     return Written(folder=place, trainer=trainer.name, files=files)
 
 
-class _OpenFile(Struct):
-    """A file that is being written, with its counts so far."""
+def read_rows(folder: Path, stage: str, *splits: Split) -> Iterator[Row]:
+    """The supervised rows of one prompt, split by split; all splits if none is named, none of one without a file.
 
-    file: IO[bytes]
-    rows: int = 0
-    digest: Any = field(default_factory=hashlib.sha256)
-
-    def add(self, line: Mapping[str, Any]) -> None:
-        content = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-        self.file.write(content)
-        self.digest.update(content)
-        self.rows += 1
-
-
-def _write_rows(
-    folder: Path, entries: Iterable[Entry], trainer: TrainerFormat
-) -> tuple[tuple[FileFacts, ...], dict[str, Counter[str]]]:
-    tallies: dict[str, Counter[str]] = {
-        "sources": Counter(),
-        "licences": Counter(),
-        "repositories": Counter(),
-    }
-    known: dict[str, tuple[_OpenFile, Entry]] = {}
-    with contextlib.ExitStack() as stack:
-
-        def opened(path: str, entry: Entry) -> _OpenFile:
-            if path not in known:
-                (folder / path).parent.mkdir(parents=True, exist_ok=True)
-                known[path] = (_OpenFile(stack.enter_context((folder / path).open("wb"))), entry)
-            return known[path][0]
-
-        for entry in entries:
-            origin = entry.row.origin
-            if entry.kind == "sft" and not (isinstance(entry.row, Row) and entry.row.label):
-                raise ValueError(
-                    f"row {entry.row.id} of {origin.stage} is not a good answer, which supervised rows have to be"
-                )
-            name = f"{origin.stage}/{PREFIXES[entry.kind]}{entry.split}.jsonl"
-            opened(name, entry).add(entry.as_object())
-            own = trainer.line(entry)
-            if own is not None:
-                opened(f"{trainer.name}/{name}", entry).add(own)
-            tallies["sources"][origin.source] += 1
-            tallies["licences"][origin.license or "unknown"] += 1
-            tallies["repositories"][origin.repo] += 1
-        for open_file, _ in known.values():
-            open_file.file.flush()
-            os.fsync(open_file.file.fileno())
-    return tuple(_facts(known, trainer)), tallies
+    Raises:
+        UsageError: a file cannot be read, or holds something else.
+    """
+    for split in splits or SPLITS:
+        path = folder / stage / f"{split}.jsonl"
+        if not path.exists():
+            continue
+        try:
+            with open_named(path) as file:
+                for line in file:
+                    value = msgspec.json.decode(line)
+                    yield from_plain({**value, "origin": value}, Row)
+        except (OSError, ValueError, TypeError) as exc:
+            raise UsageError(f"{path} cannot be read as a dataset: {exc}") from exc
 
 
-def _facts(known: Mapping[str, tuple[_OpenFile, Entry]], trainer: TrainerFormat) -> Iterator[FileFacts]:
-    for path, (open_file, entry) in sorted(known.items()):
-        if not path.startswith(f"{trainer.name}/"):
-            yield FileFacts(
-                path=path,
-                stage=entry.row.origin.stage,
-                split=entry.split,
-                kind=entry.kind,
-                rows=open_file.rows,
-                sha256=open_file.digest.hexdigest(),
+def _row_files(entries: Iterable[Entry], trainer: Format) -> dict[str, bytes]:
+    """The contents of the files of rows, by path; a trainer's own are in a folder of its name."""
+    lines: defaultdict[str, list[bytes]] = defaultdict(list)
+    for entry in entries:
+        if entry.kind == "sft" and not entry.row.label:
+            raise ValueError(
+                f"row {entry.row.id} of {entry.row.origin.stage} is not a good answer, "
+                "which supervised rows have to be"
             )
+        lines[entry.path].append(msgspec.json.encode(entry.as_object()))
+        own = trainer.line(entry)
+        if own is not None:
+            lines[f"{trainer.name}/{entry.path}"].append(msgspec.json.encode(own))
+    return {path: b"\n".join(own) + b"\n" for path, own in sorted(lines.items())}
+
+
+def _facts(entries: Iterable[Entry], contents: Mapping[str, bytes]) -> tuple[FileFacts, ...]:
+    rows: defaultdict[str, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        rows[entry.path].append(entry)
+    return tuple(
+        FileFacts(
+            path=path,
+            stage=own[0].row.origin.stage,
+            split=own[0].split,
+            kind=own[0].kind,
+            rows=len(own),
+            sha256=hashlib.sha256(contents[path]).hexdigest(),
+        )
+        for path, own in sorted(rows.items())
+    )
 
 
 def _about(
-    card: Card, files: tuple[FileFacts, ...], tallies: Mapping[str, Counter[str]], trainer: TrainerFormat
+    card: Card, files: tuple[FileFacts, ...], entries: Iterable[Entry], trainer: Format
 ) -> dict[str, Any]:
+    origins = [entry.row.origin for entry in entries]
+    tallies = {
+        "sources": Counter(origin.source for origin in origins),
+        "licences": Counter(origin.license or "unknown" for origin in origins),
+        "repositories": Counter(origin.repo for origin in origins),
+    }
     return {
         **to_plain(card),
         "format": trainer.name,
         "chat_template_kwargs": TEMPLATE_KWARGS,
         **{name: dict(sorted(tally.items())) for name, tally in tallies.items()},
-        "files": [to_plain(entry) for entry in files],
+        "files": to_plain(files),
     }
 
 
@@ -367,8 +319,3 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
 
 def _pretty(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
-
-
-def _digest(origin: Origin, messages: tuple[Message, ...]) -> str:
-    content = json.dumps([to_plain(origin), chat(messages)], sort_keys=True)
-    return hashlib.sha256(content.encode()).hexdigest()[:ID_DIGITS]

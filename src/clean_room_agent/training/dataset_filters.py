@@ -9,9 +9,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Sequence
 
 from clean_room_agent.redaction import Redactor
-from clean_room_agent.training.dataset import Preference, Row, Split
+from clean_room_agent.training.dataset import Row, Split
 
-Group = Callable[[Row | Preference], Hashable]
+Group = Callable[[Row], Hashable]
 TEST_SHARE = 0.1
 VALIDATION_SHARE = 0.1
 SPLIT_RULE = (
@@ -26,14 +26,12 @@ CANDIDATE_SLACK = 0.3
 """MinHash searches this much below the threshold, so that hardly any pair at the threshold escapes it."""
 
 
-def own_group(row: Row | Preference) -> Hashable:
+def own_group(row: Row) -> Hashable:
     """The task or commit that the row comes from."""
     return row.origin.group
 
 
-def fault_of(
-    row: Row | Preference, *, max_tokens: int, count: Callable[[str], int], redactor: Redactor
-) -> str:
+def fault_of(row: Row, *, max_tokens: int, count: Callable[[str], int], redactor: Redactor) -> str:
     """Why the row must be left out; "" if it can stay."""
     text = "\n".join(message.content for message in row.messages)
     if not all(message.content.strip() for message in row.messages):
@@ -47,20 +45,22 @@ def fault_of(
     return "holds a secret" if redactor.redact(text) != text else ""
 
 
-def alike(rows: Sequence[Row | Preference], *, threshold: float, group: Group = own_group) -> dict[int, str]:
+def alike(rows: Sequence[Row], *, threshold: float, group: Group = own_group) -> dict[int, str]:
     """The positions of rows that duplicate an earlier one, with the reason: the same content, or nearly the same in
     another group. The extra `data` must be installed.
     """
     found: dict[int, str] = {}
     texts: dict[tuple[object, ...], int] = {}
     for place, row in enumerate(rows):
-        key = (*row.messages, row.label if isinstance(row, Row) else None)
+        key = (*row.messages, row.label)
         if texts.setdefault(key, place) != place:
             found[place] = "duplicate"
     left = [place for place in range(len(rows)) if place not in found]
-    near = near_duplicates(
-        [_text(rows[place]) for place in left], [group(rows[place]) for place in left], threshold=threshold
-    )
+    texts_left = [
+        "\n".join(message.content for message in rows[place].messages if message.role != "system")
+        for place in left
+    ]
+    near = near_duplicates(texts_left, [group(rows[place]) for place in left], threshold=threshold)
     return found | {left[place]: "near-duplicate" for place in near}
 
 
@@ -124,7 +124,7 @@ def balance(rows: Sequence[Row], *, max_ratio: float) -> dict[int, str]:
     return found
 
 
-def split_groups(rows: Sequence[Row | Preference], group: Group = own_group) -> dict[Hashable, Split]:
+def split_groups(rows: Sequence[Row], group: Group = own_group) -> dict[Hashable, Split]:
     """The split of each group: see `SPLIT_RULE`. A repository with fewer than ten groups has at least one test group from
     three groups on.
     """
@@ -144,11 +144,6 @@ def split_groups(rows: Sequence[Row | Preference], group: Group = own_group) -> 
 
 def _share_of(count: int, share: float) -> int:
     return 0 if count < 3 else max(1, round(count * share))
-
-
-def _text(row: Row | Preference) -> str:
-    """The text that distinguishes the row: without the system message."""
-    return "\n".join(message.content for message in row.messages if message.role != "system")
 
 
 def _shingles(texts: Sequence[str], groups: Sequence[Hashable]) -> list[frozenset[str]]:

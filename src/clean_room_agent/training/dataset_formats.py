@@ -8,12 +8,10 @@
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct
-
-from clean_room_agent.training.dataset import Entry, FileFacts, Preference, chat
+from clean_room_agent.training.dataset import Entry, FileFacts, Format
 
 Line = Mapping[str, Any] | None
 TAGS = {
@@ -23,30 +21,6 @@ TAGS = {
     "assistant_tag": "assistant",
     "system_tag": "system",
 }
-
-
-class Format(Struct, frozen=True):
-    """A `TrainerFormat` made of two functions."""
-
-    name: str
-    make_line: Callable[[Entry], Line]
-    make_settings: Callable[[tuple[FileFacts, ...]], Mapping[str, str]]
-
-    def line(self, entry: Entry) -> Line:
-        """The row as one line of the trainer's file."""
-        return self.make_line(entry)
-
-    def settings(self, files: tuple[FileFacts, ...]) -> Mapping[str, str]:
-        """The trainer's own files, by name."""
-        return self.make_settings(files)
-
-
-def _no_line(_entry: Entry) -> Line:
-    return None
-
-
-def _no_settings(_files: tuple[FileFacts, ...]) -> Mapping[str, str]:
-    return {}
 
 
 def _axolotl_settings(files: tuple[FileFacts, ...]) -> Mapping[str, str]:
@@ -83,13 +57,9 @@ _AXOLOTL: Mapping[str, list[str]] = {
 
 def _llama_factory_line(entry: Entry) -> Line:
     row = entry.row
-    if isinstance(row, Preference):
-        return {
-            "messages": chat(row.prompt),
-            "chosen": chat(row.chosen)[-1],
-            "rejected": chat(row.rejected)[-1],
-        }
-    return {"messages": chat(row.messages), "label": row.label} if entry.kind == "kto" else None
+    if entry.kind == "dpo":
+        return {"messages": row.prompt, "chosen": row.completion[-1], "rejected": row.rejected[-1]}
+    return {"messages": row.messages, "label": row.label} if entry.kind == "kto" else None
 
 
 def _llama_factory_settings(files: tuple[FileFacts, ...]) -> Mapping[str, str]:
@@ -113,30 +83,25 @@ def _llama_factory_settings(files: tuple[FileFacts, ...]) -> Mapping[str, str]:
 
 
 def _unsloth_line(entry: Entry) -> Line:
-    if entry.kind != "sft" or isinstance(entry.row, Preference):
-        return None
-    return {"conversations": chat(entry.row.messages)}
+    return {"conversations": entry.row.messages} if entry.kind == "sft" else None
 
 
 def _openai_line(entry: Entry) -> Line:
     row = entry.row
-    if isinstance(row, Preference):
-        return {
-            "input": {"messages": chat(row.prompt)},
-            "preferred_output": chat(row.chosen),
-            "non_preferred_output": chat(row.rejected),
-        }
-    return {"messages": chat(row.messages)} if entry.kind == "sft" else None
+    if entry.kind == "dpo":
+        pair = {"preferred_output": row.completion, "non_preferred_output": row.rejected}
+        return {"input": {"messages": row.prompt}, **pair}
+    return {"messages": row.messages} if entry.kind == "sft" else None
 
 
 FORMATS: Mapping[str, Format] = {
     each.name: each
     for each in (
-        Format("trl", _no_line, _no_settings),
-        Format("axolotl", _no_line, _axolotl_settings),
+        Format("trl"),
+        Format("axolotl", settings=_axolotl_settings),
         Format("llama-factory", _llama_factory_line, _llama_factory_settings),
-        Format("unsloth", _unsloth_line, _no_settings),
-        Format("openai", _openai_line, _no_settings),
+        Format("unsloth", _unsloth_line),
+        Format("openai", _openai_line),
     )
 }
 """By the value of `--format`. A new format is one line here."""

@@ -1,23 +1,12 @@
 """Which adapter is used for a prompt, and changing that safely, even if the process dies half-way.
 
 One file decides: `[models.overrides]` of the configuration. It is replaced atomically, and that is the moment of the
-change:
-
-1. the server can answer under the new tag (nothing asks for it yet);
-2. the record announces the change, with the tag that is replaced;
-3. the configuration is replaced;
-4. the registry and the index are updated (`tell_who_is_in_force`), which every later command does again.
-
-If the process is killed before step 3, the old adapter stays in use, afterwards the new one. What step 4 writes follows
-from the configuration alone, and an announcement that was not carried out is recognised (`previous_tags`).
-
-The announcements, replayed as a stack, say what to go back to. Example: deploy v1, deploy v2, killed before step 3 of
-deploying v3: `replaced_tag` is "", v1, v2 and the configuration says v2. Replayed and reduced to v2, the stack is v1,
-v2: retiring v2 brings v1 back, and retiring that brings back the base.
+change: the server can answer under the new tag before, and the record announces the change with the tag that is replaced.
+The registry and the index follow from the configuration, and every later command brings them in line with it.
 """
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -28,13 +17,12 @@ from clean_room_agent.db.curated.metadata import AdapterRow as ActiveAdapter
 from clean_room_agent.db.curated.metadata import set_active_adapters
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import (
-    Action,
+    ADAPTER_DEPLOYMENTS,
+    ADAPTER_REGISTRY,
     AdapterRow,
     DeploymentRow,
-    append_deployment,
     list_adapters,
     list_deployments,
-    set_deployed,
 )
 from clean_room_agent.errors import UsageError
 from clean_room_agent.file_contents import atomic_write, decode
@@ -66,10 +54,20 @@ class Deployer(Struct, frozen=True, kw_only=True):
             UsageError: it is already in use, or the configuration cannot be changed.
         """
         with hold(self.workspace.adapters_lock, what="the adapters"):
-            if self.in_force().get(adapter.stage_name) == adapter.model_tag:
+            replaced = self.in_force().get(adapter.stage_name, "")
+            if replaced == adapter.model_tag:
                 raise UsageError(f"{adapter.model_tag} already answers {adapter.stage_name}")
             return self._change(
-                adapter, "deploy", adapter.model_tag, evaluation_id=evaluation_id, reason=reason
+                DeploymentRow(
+                    adapter_id=adapter.id,
+                    evaluation_id=evaluation_id,
+                    stage_name=adapter.stage_name,
+                    action="deploy",
+                    tag=adapter.model_tag,
+                    replaced_tag=replaced,
+                    reason=reason,
+                    timestamp=self.record.now(),
+                )
             )
 
     def retire(self, adapter: AdapterRow) -> Changed:
@@ -87,8 +85,17 @@ class Deployer(Struct, frozen=True, kw_only=True):
                     hint="`cra adapters list` shows what is deployed",
                 )
             rows = self.record.write(list_deployments, adapter.stage_name)
-            below = previous_tags(rows, current)
-            return self._change(adapter, "retire", below[-1] if below else "")
+            return self._change(
+                DeploymentRow(
+                    adapter_id=adapter.id,
+                    evaluation_id=None,
+                    stage_name=adapter.stage_name,
+                    action="retire",
+                    tag=previous_tag(rows, current),
+                    replaced_tag=current,
+                    timestamp=self.record.now(),
+                )
+            )
 
     def in_force(self) -> Mapping[str, str]:
         """The tag that the configuration gives each prompt with an override."""
@@ -102,73 +109,53 @@ class Deployer(Struct, frozen=True, kw_only=True):
         for each in adapters:
             deployed = overrides.get(each.stage_name) == each.model_tag
             if deployed != each.deployed:
-                self.record.write(set_deployed, each.id, deployed=deployed)
+                self.record.write(ADAPTER_REGISTRY.update, each.id, deployed=deployed)
         if not self.workspace.curated.exists():
-            return  # `adapter_metadata` belongs to an index, and an empty one would look like that of an empty repository
-        known = {(each.stage_name, each.model_tag): each for each in adapters}
-        active = [known[pair] for pair in sorted(overrides.items()) if pair in known]
+            return  # an empty index would look like that of an empty repository
+        active = [
+            ActiveAdapter(
+                id=0,
+                stage_name=each.stage_name,
+                base_model="coding" if self.roles[each.stage_name] == "coding" else "reasoning",
+                model_tag=each.model_tag,
+                version=str(each.id),
+                performance_notes=None,
+                deployed_at=self.record.now(),
+            )
+            for each in {(each.stage_name, each.model_tag): each for each in adapters}.values()
+            if overrides.get(each.stage_name) == each.model_tag
+        ]
         with contextlib.closing(get_connection("curated", repo_path=self.workspace.repo)) as conn:
-            set_active_adapters(conn, [self._active(each) for each in active])
+            set_active_adapters(conn, active)
 
-    def _change(
-        self,
-        adapter: AdapterRow,
-        action: Action,
-        tag: str,
-        *,
-        evaluation_id: int | None = None,
-        reason: str = "",
-    ) -> Changed:
-        stage, path = adapter.stage_name, self.workspace.config
-        replaced = self.in_force().get(stage, "")
+    def _change(self, row: DeploymentRow) -> Changed:
+        path = self.workspace.config
         content = path.read_bytes()
         file = decode(content, max_bytes=len(content))
-        text = with_entry(file.text, TABLE, stage, tag or None)
-        row = DeploymentRow(
-            adapter_id=adapter.id,
-            evaluation_id=evaluation_id,
-            stage_name=stage,
-            action=action,
-            tag=tag,
-            replaced_tag=replaced,
-            reason=reason,
-            timestamp=self.record.now(),
-        )
-        self.record.write(append_deployment, row)
+        text = with_entry(file.text, TABLE, row.stage_name, row.tag or None)
+        self.record.write(ADAPTER_DEPLOYMENTS.insert, row)
         atomic_write(path, file.encode(text), private=True)
         self.tell_who_is_in_force()
-        return Changed(stage=stage, tag=tag, replaced=replaced)
-
-    def _active(self, adapter: AdapterRow) -> ActiveAdapter:
-        return ActiveAdapter(
-            id=0,
-            stage_name=adapter.stage_name,
-            base_model="coding" if self.roles[adapter.stage_name] == "coding" else "reasoning",
-            model_tag=adapter.model_tag,
-            version=str(adapter.id),
-            performance_notes=None,
-            deployed_at=self.record.now(),
-        )
+        return Changed(stage=row.stage_name, tag=row.tag, replaced=row.replaced_tag)
 
 
-def previous_tags(rows: Iterable[DeploymentRow], current: str) -> tuple[str, ...]:
-    """The tags that were in use before `current` and have not been retired since, oldest first, without the base."""
-    stack: list[str] = []
+def previous_tag(rows: Sequence[DeploymentRow], current: str) -> str:
+    """The tag that `current` replaced, and which has not been retired since; "" for the base.
+
+    An announcement that nothing followed, because the process died, is of another tag than `current`, and so is not
+    looked at. Where v1, v2 and again v1 were deployed, v1 goes back to v2, and v2 to the base, as v1 is retired by then.
+    """
+    below: dict[str, str] = {}
+    retired: set[str] = set()
     for row in rows:
-        _settle(stack, row.replaced_tag)
-        if row.action == "retire":
-            _settle(stack, row.tag)
+        if row.action == "deploy":
+            below[row.tag] = row.replaced_tag
+            retired.discard(row.tag)
         else:
-            stack = [tag for tag in stack if tag != row.tag] + [row.tag]
-    _settle(stack, current)
-    return tuple(stack[:-1])
-
-
-def _settle(stack: list[str], tag: str) -> None:
-    """Cut the stack back to the tag that was really in use: whatever is above it never was, or was removed by hand."""
-    if tag in stack:
-        del stack[stack.index(tag) + 1 :]
-    elif tag:
-        stack.append(tag)
-    else:
-        stack.clear()
+            retired.add(row.replaced_tag)
+    seen = {current}
+    tag = below.get(current, "")
+    while tag in retired and tag not in seen:
+        seen.add(tag)
+        tag = below.get(tag, "")
+    return "" if tag in seen else tag

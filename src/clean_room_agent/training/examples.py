@@ -6,10 +6,11 @@ context that the change needed. Everything else is left out, with a reason.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.model_calls import AnswerReading
 from clean_room_agent.artifacts.names import part_of
@@ -18,8 +19,8 @@ from clean_room_agent.db.raw.analysis import JudgedItem, ReadCall
 from clean_room_agent.llm.answers import Choice, visible
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.transport import load_logprobs
-from clean_room_agent.training.credit import Charge, recalls_all
-from clean_room_agent.training.dataset import Message, Origin, Preference, Row
+from clean_room_agent.training.credit import Charge, recalls_all, waterfall_of
+from clean_room_agent.training.dataset import Message, Origin, Row
 from clean_room_agent.training.gold import Gold
 from clean_room_agent.training.logs import (
     NOT_JUDGED,
@@ -60,25 +61,18 @@ class Example(Struct, frozen=True, kw_only=True):
         """The first question with the last answer."""
         return Row(prompt=self._prompt(), completion=_said(self.answer), origin=self._origin(), label=label)
 
-    def preference(self) -> Preference | None:
+    def pair(self) -> Row | None:
         """The repaired answer, preferred to the unreadable one; None if nothing was repaired."""
         first = visible(self.tries[0].call.answer.response)
-        if (
-            (self.last.read is None or self.last.read.reading is not AnswerReading.REPAIRED)
-            or not first
-            or first == self.answer
-        ):
+        repaired = self.last.read is not None and self.last.read.reading is AnswerReading.REPAIRED
+        if not repaired or first in {"", self.answer}:
             return None
-        return Preference(
-            prompt=self._prompt(), chosen=_said(self.answer), rejected=_said(first), origin=self._origin()
-        )
+        return replace(self.row(label=True), rejected=_said(first))
 
     def _prompt(self) -> tuple[Message, ...]:
-        row = self.tries[0].call
-        system = (
-            (Message(role="system", content=row.request.system_prompt),) if row.request.system_prompt else ()
-        )
-        return (*system, Message(role="user", content=row.request.prompt))
+        asked = self.tries[0].call.request
+        user = Message(role="user", content=asked.prompt)
+        return (Message(role="system", content=asked.system_prompt), user) if asked.system_prompt else (user,)
 
     def _origin(self) -> Origin:
         row, run = self.last.call, self.task.run
@@ -95,50 +89,54 @@ class Example(Struct, frozen=True, kw_only=True):
         )
 
 
+def read_examples(
+    logs: LogAnalysisAPI, prompt: Prompt[Any, Any], progress: Callable[[int, int], None]
+) -> tuple[Example, ...]:
+    """Every question of this prompt in an ended run, in the order of asking; runs oldest first."""
+    charges = {charge.task_id: charge for charge in waterfall_of(logs.watched_tasks(progress)).charges}
+    return tuple(
+        example
+        for task in logs.watched_tasks(progress)
+        for example in examples_of(task, prompt, logs, charges.get(task.run.task_id))
+    )
+
+
 def examples_of(
     task: TaskLog, prompt: Prompt[Any, Any], logs: LogAnalysisAPI, charge: Charge | None
-) -> tuple[Example, ...]:
+) -> Iterator[Example]:
     """The task's questions of this prompt, in the order of asking."""
     judged: dict[int, list[JudgedItem]] = defaultdict(list)
     for item in task.items:
         if item.call_id is not None and item.stage not in NOT_JUDGED:
             judged[item.call_id].append(item)
     complete = task.solved and recalls_all(task)
-    found = []
     for tries in questions(logs.calls(task.run.task_id, prompt.name)):
         last = tries[-1]
-        worth, reason = _worth(task, last, judged.get(last.call.id, []), charge, complete=complete)
-        found.append(
-            Example(
-                key=f"call {last.call.id}",
-                tries=tries,
-                answer=_in_form(prompt, last),
-                worth=worth,
-                reason=reason,
-                task=task,
-            )
+        worth, reason = _worth(task, last, judged[last.call.id], charge, complete=complete)
+        yield Example(
+            key=f"call {last.call.id}",
+            tries=tries,
+            answer=_in_form(prompt, last),
+            worth=worth,
+            reason=reason,
+            task=task,
         )
-    return tuple(found)
 
 
-def questions(calls: tuple[ReadCall, ...]) -> Iterator[tuple[ReadCall, ...]]:
+def questions(calls: tuple[ReadCall, ...]) -> tuple[tuple[ReadCall, ...], ...]:
     """The calls by question: a repair, or a try after an error, begins with the question's own text."""
     kept: list[list[ReadCall]] = []
     newest: dict[tuple[str, str], list[ReadCall]] = {}
     for call in calls:
         key = (call.call.site.pass_id, call.call.site.item)
         known = newest.get(key)
-        open_question = known is not None and not known[-1].is_readable
-        if (
-            known is not None
-            and open_question
-            and call.call.request.prompt.startswith(known[0].call.request.prompt)
-        ):
+        asked = call.call.request.prompt
+        if known and not known[-1].is_readable and asked.startswith(known[0].call.request.prompt):
             known.append(call)
         else:
             newest[key] = [call]
             kept.append(newest[key])
-    yield from (tuple(tries) for tries in kept)
+    return tuple(map(tuple, kept))
 
 
 def _worth(
@@ -165,11 +163,9 @@ def _agreement(task: TaskLog, gold: Gold, last: ReadCall, judged: list[JudgedIte
         return _plan_agreement(task, gold, last)
     if name == PassType.IMPLEMENT.value:
         passed = {each.call_id for each in task.attempts if each.outcome is AttemptOutcome.APPLIED_AND_PASSED}
-        return (
-            ("good", "its edits were accepted")
-            if last.call.id in passed
-            else ("out", "its edits were not accepted")
-        )
+        if last.call.id in passed:
+            return "good", "its edits were accepted"
+        return "out", "its edits were not accepted"
     if not judged:
         decides = last.call.site.stage_name not in {"", *NOT_JUDGED}
         return ("out", "no decision rests on it") if decides else ("good", "of a solved task")
@@ -205,11 +201,3 @@ def _in_form(prompt: Prompt[Any, Any], last: ReadCall) -> str:
 
 def _said(text: str) -> tuple[Message, ...]:
     return (Message(role="assistant", content=text),)
-
-
-def counted(examples: Mapping[str, Example]) -> Mapping[str, int]:
-    """How many examples there are of each worth."""
-    counts = dict.fromkeys(("good", "bad", "doubtful", "out"), 0)
-    for example in examples.values():
-        counts[example.worth] += 1
-    return counts

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
 from msgspec import Struct
@@ -118,32 +118,35 @@ class LogAnalysisAPI:
         for run in self.runs:
             yield self.task(run)
 
+    def watched_tasks(self, progress: Callable[[int, int], None]) -> Iterator[TaskLog]:
+        """The same; `progress` is called with the number of the run and of all runs."""
+        for number, task in enumerate(self.tasks(), 1):
+            progress(number, len(self.runs))
+            yield task
+
     def calls(self, task_id: str, prompt: str) -> tuple[ReadCall, ...]:
         """The calls of one prompt in a task, with their texts, by id."""
         return analysis.list_read_calls(self._conn, task_id, prompt)
 
-    def call_sums(self) -> tuple[CallSums, ...]:
-        """Calls, answers, tokens and time of the whole record, by prompt and model."""
-        return analysis.list_call_sums(self._conn)
-
     def prompt_stats(self) -> tuple[PromptStats, ...]:
-        """The sums, with precision and recall compared with what was finally changed."""
-        agreements = self._agreements()
-        return tuple(
-            PromptStats(sums=sums, agreement=agreements.get((sums.prompt, sums.model)))
-            for sums in self.call_sums()
-        )
+        """The statistics of the whole record by prompt and model; read once."""
+        return self._prompt_stats
 
-    def _agreements(self) -> Mapping[tuple[str, str], Agreement]:
+    @cached_property
+    def _prompt_stats(self) -> tuple[PromptStats, ...]:
         tallies: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         for task in self.tasks():
             if task.gold is not None:
                 for key, outcome in (*_verdicts(task, task.gold), *_plans(task, task.gold, self)):
                     tallies[key][outcome] += 1
-        return {
+        agreements = {
             key: Agreement(right=tally["right"], extra=tally["extra"], missed=tally["missed"])
             for key, tally in tallies.items()
         }
+        return tuple(
+            PromptStats(sums=sums, agreement=agreements.get((sums.prompt, sums.model)))
+            for sums in analysis.list_call_sums(self._conn)
+        )
 
 
 def files_of_plan(plan: str) -> tuple[str, ...]:
@@ -175,20 +178,14 @@ def lets_in(item: JudgedItem) -> bool:
     return item.included and (item.symbol is None or item.detail == "primary")
 
 
-def judged_by_model(task: TaskLog) -> Iterator[JudgedItem]:
-    """Each verdict of a model once, though later passes repeat it."""
-    seen: set[tuple[int, str, str | None]] = set()
-    for item in task.items:
-        if item.call_id is None or item.stage in NOT_JUDGED:
-            continue
-        key = (item.call_id, item.path, item.symbol)
-        if key not in seen:
-            seen.add(key)
-            yield item
-
-
 def _verdicts(task: TaskLog, gold: Gold) -> Iterator[tuple[tuple[str, str], str]]:
-    for item in judged_by_model(task):
+    """Each verdict of a model once, though later passes repeat it."""
+    judged = {
+        (item.call_id, item.path, item.symbol): item
+        for item in reversed(task.items)
+        if item.call_id is not None and item.stage not in NOT_JUDGED
+    }
+    for item in judged.values():
         wanted, let_in = is_gold(item, gold), lets_in(item)
         if wanted or let_in:
             yield (item.prompt, item.model), _outcome(wanted=wanted, let_in=let_in)

@@ -23,7 +23,7 @@ from msgspec.structs import asdict, replace
 from clean_room_agent import proc
 from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.raw.training import AdapterRow, DatasetRow, append_adapter
+from clean_room_agent.db.raw.training import ADAPTER_REGISTRY, AdapterRow, DatasetRow
 from clean_room_agent.errors import CommandError, CraError, UsageError
 from clean_room_agent.file_contents import atomic_write, sync_file, sync_folder
 from clean_room_agent.llm.transports.adapter_registration import digest_of
@@ -232,7 +232,7 @@ def train(
         sync_file(path)
     (work / "adapter").rename(folder)
     sync_folder(folder.parent)
-    adapter_id = record.write(append_adapter, row)
+    adapter_id = record.write(ADAPTER_REGISTRY.insert, row)
     shutil.rmtree(work)
     return Trained(
         adapter=replace(row, id=adapter_id),

@@ -50,11 +50,11 @@ def test_places_are_passes_parts_and_steps(conn: sqlite3.Connection) -> None:
 
 
 def test_adapters_are_named_the_newest_first(conn: sqlite3.Connection) -> None:
-    training.append_training_plan(conn, sample(training.TrainingPlanRow))
-    training.append_dataset(conn, sample(training.DatasetRow))
+    training.TRAINING_PLANS.insert(conn, sample(training.TrainingPlanRow))
+    training.TRAINING_DATASETS.insert(conn, sample(training.DatasetRow))
     for tag in ("m:1", "m:2"):
-        training.append_adapter(conn, sample(training.AdapterRow, model_tag=tag))
-    training.set_deployed(conn, 1, deployed=True)
+        training.ADAPTER_REGISTRY.insert(conn, sample(training.AdapterRow, model_tag=tag))
+    training.ADAPTER_REGISTRY.update(conn, 1, deployed=True)
     assert completion_names.name_adapters(conn) == (
         ("m:2", "scope_judgment"),
         ("m:1", "scope_judgment, deployed"),

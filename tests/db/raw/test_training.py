@@ -6,12 +6,14 @@ from clean_room_agent.db.raw import training
 
 
 def test_an_adapter_is_traced_to_its_data_its_comparison_and_its_deployment(conn: sqlite3.Connection) -> None:
-    plan_id = training.append_training_plan(conn, sample(training.TrainingPlanRow))
-    dataset_id = training.append_dataset(conn, sample(training.DatasetRow, training_plan_id=plan_id))
-    adapter_id = training.append_adapter(conn, sample(training.AdapterRow, dataset_id=dataset_id))
-    training.append_evaluation(conn, sample(training.EvaluationRow, adapter_id=adapter_id))
-    training.append_deployment(conn, sample(training.DeploymentRow, adapter_id=adapter_id))
-    training.set_deployed(conn, adapter_id, deployed=True)
+    plan_id = training.TRAINING_PLANS.insert(conn, sample(training.TrainingPlanRow))
+    dataset_id = training.TRAINING_DATASETS.insert(
+        conn, sample(training.DatasetRow, training_plan_id=plan_id)
+    )
+    adapter_id = training.ADAPTER_REGISTRY.insert(conn, sample(training.AdapterRow, dataset_id=dataset_id))
+    training.ADAPTER_EVALUATIONS.insert(conn, sample(training.EvaluationRow, adapter_id=adapter_id))
+    training.ADAPTER_DEPLOYMENTS.insert(conn, sample(training.DeploymentRow, adapter_id=adapter_id))
+    training.ADAPTER_REGISTRY.update(conn, adapter_id, deployed=True)
     adapter = training.get_adapter(conn, adapter_id)
     assert adapter is not None
     assert adapter.deployed
@@ -25,8 +27,8 @@ def test_an_adapter_is_traced_to_its_data_its_comparison_and_its_deployment(conn
 
 
 def test_data_sets_are_told_apart_by_where_their_rows_come_from(conn: sqlite3.Connection) -> None:
-    training.append_training_plan(conn, sample(training.TrainingPlanRow))
+    training.TRAINING_PLANS.insert(conn, sample(training.TrainingPlanRow))
     for source in ("logged", "synthetic"):
-        training.append_dataset(conn, sample(training.DatasetRow, source=source))
+        training.TRAINING_DATASETS.insert(conn, sample(training.DatasetRow, source=source))
     assert [row.id for row in training.list_datasets_of_stage(conn, "scope_judgment", "logged")] == [1]
     assert training.list_datasets_of_stage(conn, "implement", "logged") == ()

@@ -1,11 +1,16 @@
 """Queries over many runs: what each prompt and each solve cost, and what explains how each run ended."""
 
+from typing import TypeVar
+
 from msgspec import Struct
 
 from clean_room_agent.artifacts.model_calls import AnswerReading, CallReading, ModelCall
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus
 from clean_room_agent.db.raw.calls import CALLS
 from clean_room_agent.db.rows import OF_TASK, Connection, strange_value, task_range
+from clean_room_agent.json_values import from_plain
+
+RowT = TypeVar("RowT", bound=Struct)
 
 # The newest reading counts: a call is read once, or again when its task is resumed.
 CALL_SUMS = """
@@ -143,72 +148,27 @@ class ReadCall(Struct, frozen=True, kw_only=True):
 
 def list_call_sums(conn: Connection) -> tuple[CallSums, ...]:
     """All calls of the record, by prompt and model."""
-    return tuple(
-        CallSums(
-            prompt=row[0],
-            model=row[1],
-            adapter=bool(row[2]),
-            calls=row[3],
-            failed=row[4],
-            unreadable=row[5],
-            repaired=row[6],
-            prompt_tokens=int(row[7]),
-            completion_tokens=int(row[8]),
-            latency_ms=int(row[9]),
-            told_tokens=int(row[10]),
-            cached_tokens=int(row[11]),
-        )
-        for row in conn.execute(CALL_SUMS)
-    )
+    return _select(conn, CallSums, CALL_SUMS)
 
 
 def list_ended_runs(conn: Connection) -> tuple[EndedRun, ...]:
     """Every solve that ended, oldest first."""
-    return tuple(
-        EndedRun(
-            task_id=row[0],
-            repo_path=row[1],
-            description=row[2],
-            status=RunStatus(row[3]),
-            timestamp=row[4],
-            commit=row[5],
-        )
-        for row in conn.execute(ENDED_RUNS)
-    )
+    return _select(conn, EndedRun, ENDED_RUNS)
 
 
 def list_judged_items(conn: Connection, task_id: str) -> tuple[JudgedItem, ...]:
     """The decisions of a task about files, by id."""
-    return tuple(
-        JudgedItem(
-            pass_id=row[0],
-            stage=row[1],
-            path=row[2],
-            symbol=row[3],
-            included=bool(row[4]),
-            detail=row[5],
-            call_id=row[6],
-            prompt=row[7],
-            model=row[8],
-        )
-        for row in conn.execute(DECISIONS, task_range(task_id))
-    )
+    return _select(conn, JudgedItem, DECISIONS, task_range(task_id))
 
 
 def list_ended_passes(conn: Connection, task_id: str) -> tuple[EndedPass, ...]:
     """The passes of a run, in their order."""
-    return tuple(
-        EndedPass(pass_id=row[0], pass_type=PassType(row[1]), success=bool(row[2]), diff=row[3], plan=row[4])
-        for row in conn.execute(PASSES, (task_id,))
-    )
+    return _select(conn, EndedPass, PASSES, (task_id,))
 
 
 def list_ended_attempts(conn: Connection, task_id: str) -> tuple[EndedAttempt, ...]:
     """The attempts of a task, by id."""
-    return tuple(
-        EndedAttempt(pass_id=row[0], outcome=AttemptOutcome(row[1]), applied=bool(row[2]), call_id=row[3])
-        for row in conn.execute(ATTEMPTS, task_range(task_id))
-    )
+    return _select(conn, EndedAttempt, ATTEMPTS, task_range(task_id))
 
 
 def list_read_calls(conn: Connection, task_id: str, prompt: str) -> tuple[ReadCall, ...]:
@@ -241,29 +201,25 @@ class RunCost(Struct, frozen=True, kw_only=True):
 
 
 def list_run_costs(conn: Connection) -> tuple[RunCost, ...]:
-    """Every solve, ended or not, oldest first; replays do not count.
+    """Every solve, ended or not, oldest first; replays do not count."""
+    return _select(conn, RunCost, COSTS)
+
+
+def _select(
+    conn: Connection, kind: type[RowT], query: str, parameters: tuple[str, ...] = ()
+) -> tuple[RowT, ...]:
+    """The rows of the query, whose columns are the struct's fields in their order.
 
     Raises:
         RecordError: a column holds a value that this program never writes.
     """
-    return tuple(
-        RunCost(
-            task_id=row[0],
-            status=_status(row[1]),
-            description=row[2],
-            timestamp=row[3],
-            completed_at=row[4],
-            model=str(row[5]),
-            calls=int(row[6]),
-            tokens=int(row[7]),
-            model_ms=int(row[8]),
-        )
-        for row in conn.execute(COSTS)
-    )
-
-
-def _status(value: str) -> RunStatus:
-    try:
-        return RunStatus(value)
-    except ValueError as exc:
-        raise strange_value("orchestrator_runs.status", value) from exc
+    names = kind.__struct_fields__
+    found = []
+    for row in conn.execute(query, parameters):
+        # SQLite's total() is a float, as it has no largest number.
+        whole = (int(value) if isinstance(value, float) else value for value in row)
+        try:
+            found.append(from_plain(dict(zip(names, whole, strict=True)), kind))
+        except ValueError as exc:
+            raise strange_value(kind.__name__, str(exc)) from exc
+    return tuple(found)

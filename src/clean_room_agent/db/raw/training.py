@@ -1,4 +1,4 @@
-"""Training: plans, data sets, adapters and their evaluations."""
+"""Training: plans, data sets, adapters and their evaluations. Rows are stored by `insert` of their tables."""
 
 from typing import Literal
 
@@ -91,36 +91,6 @@ TRAINING_DATASETS = Table("training_datasets", DatasetRow)
 ADAPTER_REGISTRY = Table("adapter_registry", AdapterRow)
 ADAPTER_EVALUATIONS = Table("adapter_evaluations", EvaluationRow)
 ADAPTER_DEPLOYMENTS = Table("adapter_deployments", DeploymentRow)
-
-
-def append_training_plan(conn: Connection, row: TrainingPlanRow) -> int:
-    """Insert the plan and return its id."""
-    return TRAINING_PLANS.insert(conn, row)
-
-
-def append_dataset(conn: Connection, row: DatasetRow) -> int:
-    """Insert the dataset and return its id."""
-    return TRAINING_DATASETS.insert(conn, row)
-
-
-def append_adapter(conn: Connection, row: AdapterRow) -> int:
-    """Insert the adapter and return its id."""
-    return ADAPTER_REGISTRY.insert(conn, row)
-
-
-def append_evaluation(conn: Connection, row: EvaluationRow) -> int:
-    """Insert the evaluation and return its id."""
-    return ADAPTER_EVALUATIONS.insert(conn, row)
-
-
-def append_deployment(conn: Connection, row: DeploymentRow) -> int:
-    """Announce the change: insert it and return its id."""
-    return ADAPTER_DEPLOYMENTS.insert(conn, row)
-
-
-def set_deployed(conn: Connection, adapter_id: int, *, deployed: bool) -> None:
-    """Record whether this adapter is in use."""
-    ADAPTER_REGISTRY.update(conn, adapter_id, deployed=deployed)
 
 
 def get_training_plan(conn: Connection, plan_id: int) -> TrainingPlanRow | None:
