@@ -8,13 +8,14 @@ import pytest
 from testing.repositories import make_repository
 from tests.training.test_evaluation import compared_edits, row
 
+from clean_room_agent.app.adapters import opened_tests
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.orchestrator.config import SandboxConfig, TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.testing.worktrees import SandboxInputs
 from clean_room_agent.sandbox.bubblewrap import Obstacle
 from clean_room_agent.training.dataset import Row
-from clean_room_agent.training.edit_steps import Clone, EditSteps, opened_tests
+from clean_room_agent.training.edit_steps import Clone, EditSteps
 from clean_room_agent.training.evaluation import questions_of
 
 FILES = {
@@ -52,7 +53,7 @@ def clone_with_tests(repo: Repository, tmp_path: Path, command: str) -> Iterator
     )
     place = tmp_path / "cache" / "tree"
     place.parent.mkdir()
-    with opened_tests(repo, sandbox_inputs, place, "t", {"PATH": "/usr/bin:/bin"}) as run:
+    with opened_tests(repo, sandbox_inputs, place, "t") as run:
         yield Clone(repo=repo, run_tests=run)
     assert not place.exists()
 

@@ -18,7 +18,9 @@ from clean_room_agent.training.statistics import (
     own_threshold,
 )
 
-EXAMPLES = st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=1, max_size=40)
+EXAMPLES = st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=2, max_size=40).filter(
+    lambda examples: len({truth for _, truth in examples}) == 2
+)
 
 
 @pytest.mark.parametrize(
@@ -28,16 +30,9 @@ def test_mcnemar_is_the_exact_binomial_test(wins: int, losses: int, p: float) ->
     assert mcnemar(wins, losses) == pytest.approx(p, abs=1e-6)
 
 
-@given(st.integers(0, 400), st.integers(0, 400))
-def test_mcnemar_is_symmetric_and_a_probability(wins: int, losses: int) -> None:
-    assert mcnemar(wins, losses) == mcnemar(losses, wins)
-    assert 0 <= mcnemar(wins, losses) <= 1
-
-
 def test_holm_corrects_the_smallest_most_and_keeps_the_order() -> None:
-    adjusted = holm({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.9})
-    assert adjusted == pytest.approx({"a": 0.04, "b": 0.09, "c": 0.09, "d": 0.9})
-    assert holm({"a": 0.04}) == {"a": 0.04}
+    assert holm([0.01, 0.04, 0.03, 0.9]) == pytest.approx([0.04, 0.09, 0.09, 0.9])
+    assert holm([0.04]) == [0.04]
 
 
 @given(EXAMPLES)
@@ -45,27 +40,16 @@ def test_auc_is_the_share_of_pairs_in_order(examples: list[tuple[int, bool]]) ->
     scores, truths = [float(score) for score, _ in examples], [truth for _, truth in examples]
     positives = [score for score, truth in examples if truth]
     negatives = [score for score, truth in examples if not truth]
-    found = auc(scores, truths)
-    if not positives or not negatives:
-        assert found is None
-        return
     each = [(high > low) + (high == low) / 2 for high in positives for low in negatives]
-    assert found == pytest.approx(sum(each) / len(each))
+    assert auc(scores, truths) == pytest.approx(sum(each) / len(each))
 
 
 @given(EXAMPLES)
 def test_no_other_threshold_is_better_than_the_own_one(examples: list[tuple[int, bool]]) -> None:
     scores, truths = [float(score) for score, _ in examples], [truth for _, truth in examples]
-    threshold = own_threshold(scores, truths)
-    if threshold is None:
-        assert len(set(truths)) == 1
-        return
-    best = balanced_accuracy(scores, truths, threshold)
-    assert best is not None
+    best = balanced_accuracy(scores, truths, own_threshold(scores, truths))
     for other in (-0.5, *(score + 0.5 for score in scores)):
-        value = balanced_accuracy(scores, truths, other)
-        assert value is not None
-        assert value <= best + 1e-9
+        assert balanced_accuracy(scores, truths, other) <= best + 1e-9
 
 
 def test_the_bootstrap_is_the_same_each_time_and_covers_the_truth() -> None:

@@ -13,9 +13,10 @@ from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.model_records import RecordedProofs, RecordSink
 from clean_room_agent.app.model_server import open_server
 from clean_room_agent.app.progress import Bar
-from clean_room_agent.app.prompts import PROMPTS
+from clean_room_agent.app.prompts import BY_NAME
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
-from clean_room_agent.artifacts.names import new_task_id, row_number
+from clean_room_agent.artifacts.names import new_task_id, row_number, short_id
+from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import (
     AdapterRow,
@@ -26,30 +27,24 @@ from clean_room_agent.db.raw.training import (
     list_evaluations,
 )
 from clean_room_agent.errors import UsageError
+from clean_room_agent.git.commits import commit_files
+from clean_room_agent.git.repository import Repository, author_of, open_repository
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.spending import Meter
-from clean_room_agent.workspace import CACHE_HINT, Workspace
+from clean_room_agent.workspace import CACHE_HINT, Workspace, private_folder
 
 if TYPE_CHECKING:
     from clean_room_agent.llm.prompt import Prompt
+    from clean_room_agent.orchestrator.testing.worktrees import SandboxInputs
     from clean_room_agent.training.adapters import Evaluated
     from clean_room_agent.training.deployment import Changed, Deployer
+    from clean_room_agent.training.edit_steps import Changes, Clone, Tested
     from clean_room_agent.training.evaluation import Arm
     from clean_room_agent.training.serving import Served
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from clean_room_agent.artifacts.names import short_id
-from clean_room_agent.artifacts.outcomes import PassType
-from clean_room_agent.git.repository import open_repository
-from clean_room_agent.workspace import private_folder
-
-if TYPE_CHECKING:
-    from clean_room_agent.llm.prompt import Prompt
-    from clean_room_agent.training.edit_steps import Clone
-    from clean_room_agent.training.metrics import Metric
+OpenBar = Callable[[str], Bar]
 
 
 class OpenAdapters(Struct, frozen=True, kw_only=True):
@@ -75,31 +70,18 @@ class OpenAdapters(Struct, frozen=True, kw_only=True):
             raise UsageError(f"there is no adapter {given}", hint=f"adapters: {tags}")
         return found
 
-    def other_prompts(self, adapter: AdapterRow, named: Sequence[str]) -> "list[Prompt[Any, Any]]":
-        """The named prompts, and those besides its own that the configuration assigns to the adapter.
-
-        Raises:
-            UsageError: there is no prompt of that name.
-        """
-        known = {prompt.name: prompt for prompt in PROMPTS}
-        for name in named:
-            if name not in known:
-                raise UsageError(f"there is no prompt {name}", hint=f"prompts: {', '.join(sorted(known))}")
-        given = {name for name, tag in self.deployer.in_force().items() if tag == adapter.model_tag}
-        return [known[name] for name in sorted(({*named} | (given & known.keys())) - {adapter.stage_name})]
-
-    def prompt(self, adapter: AdapterRow) -> "Prompt[Any, Any]":
-        """The prompt that the adapter is for.
+    def prompts(self, adapter: AdapterRow, also: Sequence[str]) -> "list[Prompt[Any, Any]]":
+        """The adapter's own prompt, then those of `also`, and those that the configuration assigns to it.
 
         Raises:
             UsageError: this program has no such prompt.
         """
-        for prompt in PROMPTS:
-            if prompt.name == adapter.stage_name:
-                return prompt
-        raise UsageError(
-            f"{adapter.model_tag} is for {adapter.stage_name}, which is not a prompt of this program"
-        )
+        given = {name for name, tag in self.deployer.in_force().items() if tag == adapter.model_tag}
+        others = sorted(({*also} | (given & BY_NAME.keys())) - {adapter.stage_name})
+        for name in (adapter.stage_name, *others):
+            if name not in BY_NAME:
+                raise UsageError(f"there is no prompt {name}", hint=f"prompts: {', '.join(sorted(BY_NAME))}")
+        return [BY_NAME[name] for name in (adapter.stage_name, *others)]
 
     def dataset(self, adapter: AdapterRow, given: Path | None) -> Path:
         """The folder of the held-out questions."""
@@ -119,29 +101,26 @@ class OpenAdapters(Struct, frozen=True, kw_only=True):
         return Arm(tag=tag, models=client)
 
     def serve(
-        self,
-        adapter: AdapterRow,
-        base_gguf: Path | None,
-        open_bar: Callable[[str], Bar],
-        warn: Callable[[str], None],
-    ) -> "Served":
-        """Make the server answer under the adapter's tag."""
+        self, adapter: AdapterRow, base_gguf: Path | None, open_bar: OpenBar, warn: Callable[[str], None]
+    ) -> "tuple[Served, Transport]":
+        """Make the server answer under the adapter's tag; with the server."""
         from clean_room_agent.training.convert import convert_adapter
         from clean_room_agent.training.serving import Host
 
-        models = self.settings.models.for_role(self.prompt(adapter).role)
+        self.settings.require("models", "budget")
+        models = self.settings.models.for_role(self.prompts(adapter, ())[0].role)
+        server = open_server(models)
         with contextlib.closing(open_bar("handing it to the server")) as bar:
             host = Host(
                 models=models,
-                server=open_server(models),
+                server=server,
                 workspace=self.workspace,
                 key=os.environ.get(models.api_key_env or "", ""),
                 progress=bar.show,
                 say=warn,
             )
-            return host.serve(
-                adapter, convert_adapter, base_gguf=base_gguf, siblings=self.record.write(list_adapters)
-            )
+            siblings = self.record.write(list_adapters)
+            return host.serve(adapter, convert_adapter, base_gguf=base_gguf, siblings=siblings), server
 
 
 @contextlib.contextmanager
@@ -153,7 +132,7 @@ def open_adapters(repo: Path) -> Iterator[OpenAdapters]:
     wiring.require_record(workspace)
     settings = load_settings(workspace.config, Overrides())
     with Record.open(workspace.repo, clock=utc_now) as record:
-        roles = {prompt.name: prompt.role for prompt in PROMPTS}
+        roles = {name: prompt.role for name, prompt in BY_NAME.items()}
         deployer = Deployer(workspace=workspace, record=record, roles=roles)
         deployer.tell_who_is_in_force()
         yield OpenAdapters(workspace=workspace, settings=settings, record=record, deployer=deployer)
@@ -162,10 +141,8 @@ def open_adapters(repo: Path) -> Iterator[OpenAdapters]:
 def list_evaluated(repo: Path) -> "list[tuple[AdapterRow, tuple[EvaluationRow, ...]]]":
     """Every adapter with its evaluations."""
     with open_adapters(repo) as parts:
-        return [
-            (each, parts.record.write(list_evaluations, each.id))
-            for each in parts.record.write(list_adapters)
-        ]
+        known = parts.record.write(list_adapters)
+        return [(each, parts.record.write(list_evaluations, each.id)) for each in known]
 
 
 def retire(repo: Path, given: str) -> "Changed":
@@ -186,7 +163,7 @@ def evaluate(
     dataset: Path | None,
     clones: Sequence[Path],
     base_gguf: Path | None,
-    open_bar: Callable[[str], Bar],
+    open_bar: OpenBar,
     warn: Callable[[str], None],
 ) -> "tuple[AdapterRow, Evaluated]":
     """Evaluate the adapter: the gate's finding on its answers and its base's to the same held-out questions.
@@ -196,30 +173,30 @@ def evaluate(
         ModelError: the server's failure.
     """
     from clean_room_agent.training.adapters import Asked, evaluate_adapter, material_of
+    from clean_room_agent.training.edit_steps import EditSteps
 
     with contextlib.ExitStack() as stack:
         parts = stack.enter_context(open_adapters(repo))
         row = parts.adapter(given)
-        parts.settings.require("models", "budget")
         folder = parts.dataset(row, dataset)
-        prompts = [parts.prompt(row), *parts.other_prompts(row, also)]
-        metrics = edit_metrics(stack, prompts, (parts.workspace.repo, *clones))
-        materials = [material_of(folder, prompt, metrics.get(prompt.name)) for prompt in prompts]
-        served = parts.serve(row, base_gguf, open_bar, warn)
-        transport = open_server(parts.settings.models.for_role(prompts[0].role))
+        prompts = parts.prompts(row, also)
+        asks_edits = PassType.IMPLEMENT.value in {prompt.name for prompt in prompts}
+        searched = (parts.workspace.repo, *clones) if asks_edits else ()
+        edits = EditSteps([open_clone(stack, path) for path in searched])
+        materials = [material_of(folder, prompt, edits) for prompt in prompts]
+        served, server = parts.serve(row, base_gguf, open_bar, warn)
         first, *others = (
             Asked(
                 prompt=prompt,
                 material=material,
-                base=parts.arm(prompt, served.control, transport),
-                candidate=parts.arm(prompt, served.tag, transport),
+                base=parts.arm(prompt, served.control, server),
+                candidate=parts.arm(prompt, served.tag, server),
             )
             for prompt, material in zip(prompts, materials, strict=True)
         )
         bar = stack.enter_context(contextlib.closing(open_bar("asking")))
-        task_id = new_task_id()
         return row, evaluate_adapter(
-            parts.record, row, first, others=others, task_id=task_id, progress=bar.show, say=warn
+            parts.record, row, first, others=others, task_id=new_task_id(), progress=bar.show, say=warn
         )
 
 
@@ -230,7 +207,7 @@ def deploy(
     reason: str | None,
     dataset: Path | None,
     base_gguf: Path | None,
-    open_bar: Callable[[str], Bar],
+    open_bar: OpenBar,
     warn: Callable[[str], None],
 ) -> "tuple[Changed, str]":
     """Use the adapter for its prompt, if it passed the gate, or for a `reason`. Returns what changed, and a note.
@@ -249,12 +226,11 @@ def deploy(
                 f"{row.model_tag} has not passed the gate",
                 hint=f"`cra adapters evaluate {row.id}`; or --force REASON",
             )
-        prompt = parts.prompt(row)
-        parts.settings.require("models", "budget")
-        served = parts.serve(row, base_gguf, open_bar, warn)
+        served, server = parts.serve(row, base_gguf, open_bar, warn)
         if evaluation is not None and reason is None:
-            arm = parts.arm(prompt, served.tag, open_server(parts.settings.models.for_role(prompt.role)))
+            prompt = parts.prompts(row, ())[0]
             material = material_of(parts.dataset(row, dataset), prompt)
+            arm = parts.arm(prompt, served.tag, server)
             require_same_answers(prompt, material, arm, evaluation, task_id=new_task_id())
         changed = parts.deployer.deploy(
             row, evaluation_id=evaluation.id if evaluation else None, reason=(reason or "").strip()
@@ -262,19 +238,8 @@ def deploy(
     return changed, served.note
 
 
-def edit_metrics(
-    stack: contextlib.ExitStack, prompts: Sequence["Prompt[Any, Any]"], clones: Iterable[Path]
-) -> "dict[str, Metric]":
-    """For each prompt that asks for edits, the metric that uses these clones. Their worktrees are removed with `stack`."""
-    if PassType.IMPLEMENT.value not in {prompt.name for prompt in prompts}:
-        return {}
-    from clean_room_agent.training.edit_steps import EditSteps
-
-    return {PassType.IMPLEMENT.value: EditSteps([_clone(stack, path) for path in clones])}
-
-
-def _clone(stack: contextlib.ExitStack, path: Path) -> "Clone":
-    """The clone at the path, with its tests if its configuration names them.
+def open_clone(stack: contextlib.ExitStack, path: Path) -> "Clone":
+    """The clone at the path, with its tests if its configuration names them. Its worktree is removed with `stack`.
 
     Raises:
         RepositoryError: there is no repository.
@@ -282,7 +247,7 @@ def _clone(stack: contextlib.ExitStack, path: Path) -> "Clone":
         ConfigError: it configures a sandbox that is not possible.
     """
     from clean_room_agent.app.run_wiring import sandbox_inputs_of
-    from clean_room_agent.training.edit_steps import Clone, opened_tests
+    from clean_room_agent.training.edit_steps import Clone
 
     repo = open_repository(path)
     workspace = wiring.workspace_of(repo.top)
@@ -291,7 +256,39 @@ def _clone(stack: contextlib.ExitStack, path: Path) -> "Clone":
         return Clone(repo=repo, why_untested=f"{workspace.config} names no test_command")
     task_id = new_task_id()
     place = private_folder(wiring.worktrees_folder(workspace, settings), hint=CACHE_HINT) / short_id(task_id)
-    run = stack.enter_context(
-        opened_tests(repo, sandbox_inputs_of(settings), place, task_id, dict(os.environ))
-    )
-    return Clone(repo=repo, run_tests=run)
+    opened = opened_tests(repo, sandbox_inputs_of(settings), place, task_id)
+    return Clone(repo=repo, run_tests=stack.enter_context(opened))
+
+
+@contextlib.contextmanager
+def opened_tests(
+    repo: Repository, sandbox_inputs: "SandboxInputs", place: Path, task_id: str
+) -> "Iterator[Callable[[str, Changes], Tested]]":
+    """A function that runs the repository's test command on a commit with changed files, in a worktree at `place` that is
+    deleted afterwards.
+
+    Raises:
+        ConfigError: a sandbox is configured, but not possible.
+        GitError: the worktree cannot be created.
+    """
+    from clean_room_agent.orchestrator.events import Nobody
+    from clean_room_agent.orchestrator.testing.worktrees import RunnerSetup, WorktreePool
+    from clean_room_agent.training.edit_steps import Tested
+
+    setup = RunnerSetup(repo=repo, sandbox_inputs=sandbox_inputs, environment=dict(os.environ), place=place)
+    with WorktreePool(setup, task_id, Nobody()).open(repo.head) as pool:
+
+        def run(commit: str, changes: "Changes") -> Tested:
+            pool.first.checkout(
+                commit_files(repo, commit, changes, "An answer under evaluation\n", author_of(repo))
+            )
+            done = pool.first.run_all("answer")
+            unfinished = "" if done.report.whole else done.report.problem or "they do not come to their end"
+            return Tested(
+                problem=unfinished,
+                exit_code=done.end.returncode,
+                red=done.red() if done.report.named else None,
+                green=done.green(),
+            )
+
+        yield run

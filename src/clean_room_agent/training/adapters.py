@@ -19,25 +19,13 @@ from clean_room_agent.db.raw.training import (
 )
 from clean_room_agent.errors import ArtifactError, UsageError
 from clean_room_agent.llm.prompt import Prompt
-from clean_room_agent.training.dataset import Split, read_rows
-from clean_room_agent.training.evaluation import (
-    Arm,
-    Compared,
-    Question,
-    compare,
-    differing,
-    questions_of,
-    words_of,
-)
-from clean_room_agent.training.gate import (
-    Finding,
-    Pair,
-    at_own_thresholds,
-    before_spending,
-    judge_candidate,
-)
-from clean_room_agent.training.metrics import Metric
+from clean_room_agent.training.dataset import read_rows
+from clean_room_agent.training.edit_steps import EditSteps
+from clean_room_agent.training.evaluation import Arm, Question, compare, differing, questions_of, words_of
+from clean_room_agent.training.gate import Finding, Pair, at_own_thresholds, before_spending, judge_candidate
 from clean_room_agent.training.statistics import LEVEL, holm
+
+Progress = Callable[[int, int], None]
 
 
 class Material(Struct, frozen=True, kw_only=True):
@@ -67,17 +55,15 @@ class Evaluated(Struct, frozen=True, kw_only=True):
 
     id: int
     finding: Finding
-    left_out: Mapping[str, int]
-    limited: Mapping[str, int]
-    """As in `Material`."""
+    material: Material
     spread: Mapping[str, float]
     """The gain of each adapter that was trained on the same dataset and evaluated on the same test, including this one,
     by tag. They differ in the seed, or in how they were trained.
     """
 
 
-def material_of(folder: Path, prompt: Prompt[Any, Any], metric: Metric | None = None) -> Material:
-    """The held-out questions for an adapter; `metric` replaces the prompt's usual one.
+def material_of(folder: Path, prompt: Prompt[Any, Any], edits: EditSteps | None = None) -> Material:
+    """The held-out questions for an adapter; `edits` scores edits.
 
     Raises:
         UsageError: there is no test split.
@@ -88,9 +74,7 @@ def material_of(folder: Path, prompt: Prompt[Any, Any], metric: Metric | None = 
         raise UsageError(
             f"{folder} holds no {prompt.name}/test.jsonl", hint="name the dataset's folder with --dataset"
         )
-    test = questions_of(prompt, read_rows(folder, prompt.name, "test"), metric)
-    needs = words_of(prompt) is not None
-    validation = _questions(folder, prompt, "validation") if needs else ()
+    test = questions_of(prompt, read_rows(folder, prompt.name, "test"), edits)
     if not test.questions:
         why = ", ".join(f"{counted(number, 'row')}: {reason}" for reason, number in test.left_out.items())
         raise ArtifactError(f"no held-out question of {path} can be scored ({why or 'the file is empty'})")
@@ -101,6 +85,9 @@ def material_of(folder: Path, prompt: Prompt[Any, Any], metric: Metric | None = 
             f"{path} is older than the training data: {oldest} is before {newest}",
             hint="`cra curate-data` splits by time",
         )
+    validation: tuple[Question, ...] = ()
+    if words_of(prompt) is not None:
+        validation = questions_of(prompt, read_rows(folder, prompt.name, "validation")).questions
     return Material(
         test=test.questions,
         validation=validation,
@@ -110,10 +97,6 @@ def material_of(folder: Path, prompt: Prompt[Any, Any], metric: Metric | None = 
     )
 
 
-def _questions(folder: Path, prompt: Prompt[Any, Any], split: Split) -> tuple[Question, ...]:
-    return questions_of(prompt, read_rows(folder, prompt.name, split)).questions
-
-
 def evaluate_adapter(
     record: Record,
     adapter: AdapterRow,
@@ -121,7 +104,7 @@ def evaluate_adapter(
     *,
     others: Sequence[Asked] = (),
     task_id: str,
-    progress: Callable[[int, int], None],
+    progress: Progress,
     say: Callable[[str], None],
 ) -> Evaluated:
     """The finding of the gate, which is recorded with everything that it is based on. `others` are further prompts that
@@ -140,21 +123,30 @@ def evaluate_adapter(
                 hint="deploy what passed, or evaluate on newer tasks: `cra curate-data` makes another split",
             )
     say(before_spending(len(material.test)))
-    compared, validation = _compare(asked, task_id, progress)
-    rivals = rivals_of(record, adapter, material.test_hash)
+
+    def answers(each: Asked, questions: Sequence[Question]) -> tuple[tuple[Pair, ...], Mapping[str, str]]:
+        found = compare(each.prompt, questions, each.base, each.candidate, pass_id=task_id, progress=progress)
+        return found.pairs, found.fingerprints
+
+    def scored(each: Asked) -> Sequence[Pair]:
+        validation, test = (answers(each, part)[0] for part in (each.material.validation, each.material.test))
+        return test if test[0].truth is None else at_own_thresholds(test, validation)[0]
+
+    validation, _ = answers(asked, material.validation)
+    pairs, fingerprints = answers(asked, material.test)
     try:
         finding = judge_candidate(
-            compared.pairs,
-            validation=validation.pairs,
-            others={each.prompt.name: _scored(*_compare(each, task_id, progress)) for each in others},
-            rivals=rivals,
+            pairs,
+            validation=validation,
+            others={each.prompt.name: scored(each) for each in others},
+            rivals=rivals_of(record, adapter, material.test_hash),
         )
     except ValueError as exc:
         raise ArtifactError(f"the adapter cannot be judged: {exc}") from exc
     metrics = {
         "finding": finding.as_object(),
         "test_hash": material.test_hash,
-        "fingerprints": compared.fingerprints,
+        "fingerprints": fingerprints,
         "candidate_tag": asked.candidate.tag,
         "left_out": dict(material.left_out),
         "limited": dict(material.limited),
@@ -168,67 +160,42 @@ def evaluate_adapter(
         passed=finding.passed,
         timestamp=record.now(),
     )
-    number, spread = (
-        record.write(ADAPTER_EVALUATIONS.insert, row),
-        _spread(record, adapter, material.test_hash),
-    )
-    left_out, limited = material.left_out, material.limited
-    return Evaluated(id=number, finding=finding, left_out=left_out, limited=limited, spread=spread)
+    number = record.write(ADAPTER_EVALUATIONS.insert, row)
+    spread = {
+        other.model_tag: float(each["gain"][0])
+        for other, each in _findings(record, material.test_hash)
+        if other.dataset_id == adapter.dataset_id
+    }
+    return Evaluated(id=number, finding=finding, material=material, spread=spread)
 
 
-def _compare(asked: Asked, task_id: str, progress: Callable[[int, int], None]) -> tuple[Compared, Compared]:
-    """The test split's pairs, and those of the validation split."""
-    base, candidate = asked.base, asked.candidate
-    validation, test = (
-        compare(asked.prompt, questions, base, candidate, pass_id=task_id, progress=progress)
-        for questions in (asked.material.validation, asked.material.test)
-    )
-    return test, validation
+def rivals_of(record: Record, adapter: AdapterRow, test_hash: str) -> list[float]:
+    """The p-values of other candidates for the prompt on the same test split."""
+    newest = {
+        other.id: float(finding["p"])
+        for other, finding in _findings(record, test_hash)
+        if other.stage_name == adapter.stage_name and other.id != adapter.id
+    }
+    return list(newest.values())
 
 
-def _scored(test: Compared, validation: Compared) -> tuple[Pair, ...]:
-    if test.pairs[0].truth is None:
-        return test.pairs
-    return at_own_thresholds(test.pairs, validation.pairs)[0]
-
-
-def _spread(record: Record, adapter: AdapterRow, test_hash: str) -> dict[str, float]:
-    found = {}
-    for other in record.write(list_adapters):
-        if other.dataset_id == adapter.dataset_id:
-            for metrics in _met(record, other, test_hash):
-                found[other.model_tag] = float(metrics["finding"]["gain"][0])
-    return found
-
-
-def rivals_of(record: Record, adapter: AdapterRow, test_hash: str) -> dict[str, float]:
-    """The p-values of other candidates for the prompt on the same test split, by tag."""
-    found = {}
-    for other in record.write(list_adapters):
-        if other.stage_name != adapter.stage_name or other.id == adapter.id:
-            continue
-        for metrics in _met(record, other, test_hash):
-            found[other.model_tag] = float(metrics["finding"]["p"])
-    return found
-
-
-def _met(record: Record, adapter: AdapterRow, test_hash: str) -> Iterator[dict[str, Any]]:
-    """The stored metrics of the adapter's evaluations on this test split."""
-    for row in record.write(list_evaluations, adapter.id):
-        metrics: dict[str, Any] = json.loads(row.metrics)
-        if metrics.get("test_hash") == test_hash:
-            yield metrics
+def _findings(record: Record, test_hash: str) -> Iterator[tuple[AdapterRow, dict[str, Any]]]:
+    """What the gate found of each adapter on this test split."""
+    for adapter in record.write(list_adapters):
+        for row in record.write(list_evaluations, adapter.id):
+            metrics = json.loads(row.metrics)
+            if metrics.get("test_hash") == test_hash:
+                yield adapter, metrics["finding"]
 
 
 def passed_evaluation(record: Record, adapter: AdapterRow) -> EvaluationRow | None:
     """The newest evaluation that the adapter passed, and still passes when later candidates are taken into account."""
     for row in reversed(record.write(list_evaluations, adapter.id)):
-        metrics = json.loads(row.metrics)
-        if not row.passed:
-            continue
-        p = {**rivals_of(record, adapter, metrics["test_hash"]), "": float(metrics["finding"]["p"])}
-        if holm(p)[""] < LEVEL:
-            return row
+        if row.passed:
+            metrics = json.loads(row.metrics)
+            own = float(metrics["finding"]["p"])
+            if holm([own, *rivals_of(record, adapter, metrics["test_hash"])])[0] < LEVEL:
+                return row
     return None
 
 

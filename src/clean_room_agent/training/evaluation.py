@@ -1,8 +1,12 @@
-"""Asks two models the same recorded questions, greedily and word for word, and scores their answers."""
+"""Asks two models the same recorded questions, greedily and word for word, and scores their answers by what they are worth
+to the task, 0 to 1. A verdict is scored by the gate, from its probability.
+
+Scores never use the loss, or how many answers are readable: in a trial both improved while no answer named the right file.
+"""
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -17,11 +21,18 @@ from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.transport import Sampling
 from clean_room_agent.training.dataset import Row
+from clean_room_agent.training.edit_steps import EditSteps
 from clean_room_agent.training.gate import Pair, Scored
-from clean_room_agent.training.metrics import METRICS, Metric
 
 FINGERPRINTS = 5
 """Answers by which the deployed model is recognised as the evaluated one."""
+NAMED: Mapping[str, Callable[[Any], set[str]]] = {
+    "task_analysis": lambda answer: {*answer.areas, *answer.symbols},
+    "meta_plan": lambda answer: {path for part in answer.parts for path in part.files},
+    "part_plan": lambda answer: {file.path for step in answer.steps for file in step.files},
+    "adjustment": lambda answer: {file.path for step in answer.steps for file in step.files},
+}
+"""What an answer names; it is worth the share of the right one's names. By prompt."""
 
 
 class Recorded(Struct, frozen=True, kw_only=True):
@@ -34,12 +45,10 @@ class Question(Struct, frozen=True, kw_only=True):
     """One held-out question with its right answer."""
 
     row: Row
-    wanted: Any
-    """The right answer, parsed."""
-    truth: bool | None
+    truth: bool | None = None
     """Of a verdict: whether its first word is right."""
-    metric: Metric | None = None
-    """Scores its answers; None for a verdict."""
+    score: Callable[[Any], float] = lambda _answer: 0.0
+    """What a parsed answer is worth, 0 to 1; not used for a verdict."""
 
 
 class Arm(Struct, frozen=True, kw_only=True):
@@ -67,19 +76,18 @@ class Compared(Struct, frozen=True, kw_only=True):
     """Row id -> answer."""
 
 
-def questions_of(prompt: Prompt[Any, Any], rows: Iterable[Row], metric: Metric | None = None) -> Heldout:
-    """The rows that can be asked again as they were and whose right answer can be read. `metric` replaces the prompt's
-    usual one; verdicts have none.
+def questions_of(prompt: Prompt[Any, Any], rows: Iterable[Row], edits: EditSteps | None = None) -> Heldout:
+    """The rows that can be asked again as they were and whose right answer can be read. `edits` scores edits.
 
     Raises:
-        ArtifactError: there is no metric for the prompt.
+        ArtifactError: answers to the prompt cannot be scored.
     """
-    words = words_of(prompt)
-    metric = None if words else metric or METRICS.get(prompt.name)
-    if words is None and metric is None:
+    words, named = words_of(prompt), NAMED.get(prompt.name)
+    edits = edits or EditSteps()
+    if words is None and named is None and prompt.name != PassType.IMPLEMENT.value:
         raise ArtifactError(
             f"answers to {prompt.name} cannot be scored",
-            hint=f"verdicts can, and {', '.join(sorted(METRICS))}",
+            hint=f"verdicts can, and {', '.join(sorted({*NAMED, PassType.IMPLEMENT.value}))}",
         )
     kept: list[Question] = []
     left_out: Counter[str] = Counter()
@@ -88,15 +96,28 @@ def questions_of(prompt: Prompt[Any, Any], rows: Iterable[Row], metric: Metric |
         wanted = prompt.parse(row.completion[-1].content)
         if isinstance(wanted, BadAnswer):
             left_out["its right answer cannot be read"] += 1
-        elif _body(prompt, row) is None:
+        elif not _belongs_to(prompt, row):
             left_out["its prompt is not one of this program's"] += 1
-        elif metric is not None and (fault := metric.fault(row, wanted)):
-            left_out[fault] += 1
+        elif words is not None:
+            kept.append(Question(row=row, truth=wanted.word == words[0]))
+        elif named is not None:
+            due = named(wanted)
+            if due:
+                kept.append(Question(row=row, score=_recall(due, named)))
+            else:
+                left_out["its right answer names nothing"] += 1
         else:
-            kept.append(Question(row=row, wanted=wanted, truth=_truth(wanted, words), metric=metric))
-            if metric is not None and (limit := metric.limit(row)):
-                limited[limit] += 1
+            scorer = edits.scorer(row, wanted)
+            if isinstance(scorer, str):
+                left_out[scorer] += 1
+                continue
+            kept.append(Question(row=row, score=scorer.score))
+            limited.update([scorer.limit] if scorer.limit else [])
     return Heldout(questions=tuple(kept), left_out=left_out, limited=limited)
+
+
+def _recall(due: set[str], named: Callable[[Any], set[str]]) -> Callable[[Any], float]:
+    return lambda answer: len(due & named(answer)) / len(due)
 
 
 def compare(
@@ -116,11 +137,12 @@ def compare(
     """
     steps = count(1)
     questions = sorted(questions, key=lambda each: (each.row.prompt[-1].content, each.row.id))
-    total = 2 * len(questions)
-    answered = [
-        [_ask(prompt, question, arm, pass_id, lambda: progress(next(steps), total)) for question in questions]
-        for arm in (base, candidate)
-    ]
+    answered: list[list[tuple[Scored, str]]] = []
+    for arm in (base, candidate):
+        answered.append([])
+        for question in questions:
+            answered[-1].append(_ask(prompt, question, arm, pass_id))
+            progress(next(steps), 2 * len(questions))
     pairs = tuple(
         Pair(
             key=question.row.id,
@@ -137,27 +159,24 @@ def compare(
         for question, (scored, text) in zip(questions, answered[1], strict=True)
         if scored.readable
     ]
-    return Compared(
-        pairs=pairs,
-        fingerprints=dict(said[:FINGERPRINTS]),
-    )
+    return Compared(pairs=pairs, fingerprints=dict(said[:FINGERPRINTS]))
 
 
 def differing(
     prompt: Prompt[Any, Any],
     questions: Sequence[Question],
     arm: Arm,
-    fingerprints: dict[str, str],
+    fingerprints: Mapping[str, str],
     *,
     pass_id: str,
 ) -> tuple[str, ...]:
     """The rows to which the model's answers differ from those of its evaluation."""
-    found = []
-    for question in questions:
-        known = fingerprints.get(question.row.id)
-        if known is not None and _ask(prompt, question, arm, pass_id, lambda: None)[1] != known:
-            found.append(question.row.id)
-    return tuple(found)
+    return tuple(
+        question.row.id
+        for question in questions
+        if question.row.id in fingerprints
+        and _ask(prompt, question, arm, pass_id)[1] != fingerprints[question.row.id]
+    )
 
 
 def words_of(prompt: Prompt[Any, Any]) -> tuple[str, ...] | None:
@@ -165,72 +184,49 @@ def words_of(prompt: Prompt[Any, Any]) -> tuple[str, ...] | None:
     return prompt.answer.words if isinstance(prompt.answer, OneWord) else None
 
 
-def _truth(wanted: Any, words: tuple[str, ...] | None) -> bool | None:
-    return None if words is None else _first(wanted, words)
-
-
-def _first(value: Any, words: tuple[str, ...]) -> bool:
-    """Whether a verdict is the first of the words."""
-    return bool(value.word == words[0])
-
-
-def _body(prompt: Prompt[Any, Any], row: Row) -> str | None:
-    """The question; None if it does not belong to this prompt. Rows of earlier versions begin with the title."""
+def _belongs_to(prompt: Prompt[Any, Any], row: Row) -> bool:
+    """Whether the row asks this prompt. Rows of earlier versions begin with the title."""
     text = row.prompt[-1].content
     asks = prompt.heading in text.split("\n") or text.startswith(f"# {prompt.title}\n")
-    return text if asks and text == text.strip() else None
+    return asks and text == text.strip()
 
 
-def _ask(
-    prompt: Prompt[Any, Any], question: Question, arm: Arm, pass_id: str, done: Callable[[], None]
-) -> tuple[Scored, str]:
+def _ask(prompt: Prompt[Any, Any], question: Question, arm: Arm, pass_id: str) -> tuple[Scored, str]:
     """The scored answer, and its text. One that needs a repair counts as unreadable, and takes as long as in a run."""
     row = question.row
-    body = _body(prompt, row)
-    assert body is not None
     system = row.prompt[0].content if row.prompt[0].role == "system" else ""
     again: Prompt[Recorded, Any] = replace(
         prompt, system=system, template="{{ text }}", narrow=None, grammar=None, editable=None
     )
+    longest = prompt.max_answer_tokens
+    if (
+        prompt.name == PassType.IMPLEMENT.value
+    ):  # the code is not known apart: what a run keeps free for edits
+        longest = usual_answer_tokens(arm.models.window(prompt))
     reply = arm.models.ask(
         again,
-        Recorded(text=body),
+        Recorded(text=row.prompt[-1].content),
         pass_id=f"{pass_id}:{arm.tag}".replace("/", "_"),
         item=row.id,
         sampling=Sampling(),
-        max_answer_tokens=_answer_tokens(prompt, arm.models),
+        max_answer_tokens=longest,
     )
-    done()
     latency = float(reply.waited_ms)
     if reply.value is None or reply.repaired:
         return Scored(readable=False, latency_ms=latency), reply.text
     words = words_of(prompt)
     if words is None:
-        assert question.metric is not None
-        value = question.metric.score(row, question.wanted, reply.value)
-        return Scored(value=value, latency_ms=latency), reply.text
-    said = float(_first(reply.value, words))
+        return Scored(value=question.score(reply.value), latency_ms=latency), reply.text
+    said = float(reply.value.word == words[0])
     return Scored(yes=dict(reply.value.shares).get(words[0], said), latency_ms=latency), reply.text
-
-
-def _answer_tokens(prompt: Prompt[Any, Any], models: ModelClient) -> int:
-    """The longest answer that is asked for, in tokens: of edits, what a run keeps free for them, as the code is not known apart."""
-    if prompt.name == PassType.IMPLEMENT.value:
-        return usual_answer_tokens(models.window(prompt))
-    return prompt.max_answer_tokens
 
 
 def _groups(question: Question) -> dict[str, str]:
     origin = question.row.origin
     size = len(question.row.completion[-1].content)
+    about = f"up to {1 << max(size - 1, 1).bit_length()} characters"
     return {
         "repository": origin.repo,
         "source": origin.source,
-        "answer": json.dumps(question.truth)
-        if question.truth is not None
-        else f"up to {_power(size)} characters",
+        "answer": about if question.truth is None else json.dumps(question.truth),
     }
-
-
-def _power(size: int) -> int:
-    return 1 << max(size - 1, 1).bit_length()

@@ -18,12 +18,13 @@ answers then changes nothing. Example: base scores .2 .3 .4 and candidate .6 .7 
 put their threshold between the second and the third score, nothing flips, and the finding is a tie.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.names import counted
 from clean_room_agent.json_values import to_plain
@@ -47,7 +48,6 @@ LATENCY_RATIO = 1.2
 USUAL_FLIPS = 0.2
 """The share of answers that an adapter usually flips, assumed before anything is known about this one."""
 SEED = 20260101
-THIS = "this candidate"
 
 Status = Literal["passed", "failed", "tie", "shadow"]
 """tie: no answer flipped; shadow: too few examples to say."""
@@ -77,8 +77,13 @@ class Pair(Struct, frozen=True, kw_only=True):
     groups: Mapping[str, str] = field(default_factory=dict)
     """By which flips are reported: repository, language, size of the change."""
 
+    @property
+    def gain(self) -> float:
+        """What the candidate's answer is worth more."""
+        return self.candidate.value - self.base.value
 
-class Check(Struct, frozen=True, kw_only=True):
+
+class Check(Struct, frozen=True):
     """One rule, whether it holds, and its figures in words."""
 
     name: str
@@ -148,7 +153,7 @@ def judge_candidate(
     *,
     validation: Sequence[Pair] = (),
     others: Mapping[str, Sequence[Pair]] | None = None,
-    rivals: Mapping[str, float] | None = None,
+    rivals: Sequence[float] = (),
     resamples: int = RESAMPLES,
 ) -> Finding:
     """The finding for one candidate.
@@ -157,7 +162,7 @@ def judge_candidate(
         pairs: the test split.
         validation: where each arm's threshold is set; needed for verdicts.
         others: pairs of other prompts that the same adapter serves, by prompt; of verdicts, `at_own_thresholds`.
-        rivals: p-values of other candidates on the same test split, by name.
+        rivals: p-values of other candidates on the same test split.
         resamples: of the bootstrap.
 
     Raises:
@@ -166,24 +171,31 @@ def judge_candidate(
     if not pairs:
         raise ValueError("nothing was compared")
     verdicts: Verdicts | None = None
-    is_verdict = pairs[0].truth is not None
-    if is_verdict:
+    if pairs[0].truth is not None:
         pairs, verdicts = at_own_thresholds(pairs, validation)
     wins, losses = _flips(pairs)
     p = mcnemar(wins, losses)
-    adjusted = holm({**(rivals or {}), THIS: p})[THIS]
-    gain = cluster_bootstrap(_clusters(pairs), balanced=is_verdict, seed=SEED, resamples=resamples)
+    adjusted = holm([p, *rivals])[0]
+    gain = cluster_bootstrap(_clusters(pairs), balanced=verdicts is not None, seed=SEED, resamples=resamples)
+    flips = tuple(Flip(key=each.key, task=each.task, better=each.gain > 0) for each in pairs if each.gain)
     checks = (
-        _enough(pairs),
-        _better(wins, losses, p, adjusted),
-        _every_task(gain),
+        Check("examples", len(pairs) >= MIN_EXAMPLES, f"{len(pairs)} of the {MIN_EXAMPLES} that are needed"),
+        Check(
+            "better",
+            wins > losses and adjusted < LEVEL,
+            f"{counted(wins, 'answer')} better, {losses} worse; p = {p:.4f}"
+            + (f", {adjusted:.4f} across candidates" if adjusted != p else ""),
+        ),
+        Check(
+            "every task",
+            gain.lower > 0,
+            f"gain {gain.value:+.3f}, between {gain.lower:+.3f} and {gain.upper:+.3f} when tasks are drawn again",
+        ),
         *([_skill(verdicts)] if verdicts else []),
         _readable(pairs),
         _latency(pairs),
         *(_not_worse(name, each) for name, each in sorted((others or {}).items())),
     )
-    flips = _flipped(pairs)
-    share = len(flips) / len(pairs)
     return Finding(
         status=_status(checks, flips),
         checks=checks,
@@ -195,7 +207,7 @@ def judge_candidate(
             gain=gain,
             p=p,
             adjusted_p=adjusted,
-            detectable=detectable_effect(len(pairs), share or USUAL_FLIPS),
+            detectable=detectable_effect(len(pairs), len(flips) / len(pairs) or USUAL_FLIPS),
         ),
         flips=flips,
         flips_by=_by_group(pairs),
@@ -232,26 +244,20 @@ def at_own_thresholds(pairs: Sequence[Pair], validation: Sequence[Pair]) -> tupl
         ValueError: a split lacks one of the two answers.
     """
     truths = [bool(each.truth) for each in pairs]
-    arms: list[tuple[list[float], float, float, float]] = []
+    for name, split in (("validation", validation), ("test", pairs)):
+        if len({each.truth for each in split}) < 2:
+            raise ValueError(f"the {name} split lacks one of the two answers")
+    arms = []
     for name in ("base", "candidate"):
         threshold = own_threshold(_scores(validation, name), [bool(each.truth) for each in validation])
         scores = _scores(pairs, name)
-        area = auc(scores, truths)
-        if threshold is None or area is None:
-            where = "validation" if threshold is None else "test"
-            raise ValueError(f"the {where} split lacks one of the two answers")
-        balanced = balanced_accuracy(scores, truths, threshold)
-        assert balanced is not None
-        arms.append((scores, threshold, area, balanced))
+        arms.append((scores, threshold, auc(scores, truths), balanced_accuracy(scores, truths, threshold)))
     (base, base_at, base_auc, base_balanced), (other, other_at, other_auc, other_balanced) = arms
     scored = tuple(
-        Pair(
-            key=each.key,
-            task=each.task,
+        replace(
+            each,
             base=_judged(each.base, (base[place] >= base_at) == truths[place]),
             candidate=_judged(each.candidate, (other[place] >= other_at) == truths[place]),
-            truth=each.truth,
-            groups=each.groups,
         )
         for place, each in enumerate(pairs)
     )
@@ -267,33 +273,17 @@ def at_own_thresholds(pairs: Sequence[Pair], validation: Sequence[Pair]) -> tupl
 
 def _scores(pairs: Sequence[Pair], arm: str) -> list[float]:
     """The scores of one arm; an unreadable answer gets the worst score."""
-    found = []
-    for each in pairs:
-        yes = (each.base if arm == "base" else each.candidate).yes
-        found.append((0.0 if each.truth else 1.0) if yes is None else yes)
-    return found
+    answers = [(each.truth, (each.base if arm == "base" else each.candidate).yes) for each in pairs]
+    return [float(not truth) if yes is None else yes for truth, yes in answers]
 
 
 def _judged(answer: Scored, right: bool) -> Scored:
-    return Scored(
-        value=float(right and answer.yes is not None),
-        yes=answer.yes,
-        readable=answer.readable,
-        latency_ms=answer.latency_ms,
-    )
+    return replace(answer, value=float(right and answer.yes is not None))
 
 
 def _flips(pairs: Sequence[Pair]) -> tuple[int, int]:
-    wins = sum(each.candidate.value > each.base.value for each in pairs)
-    return wins, sum(each.candidate.value < each.base.value for each in pairs)
-
-
-def _flipped(pairs: Sequence[Pair]) -> tuple[Flip, ...]:
-    return tuple(
-        Flip(key=each.key, task=each.task, better=each.candidate.value > each.base.value)
-        for each in pairs
-        if each.candidate.value != each.base.value
-    )
+    """How many answers became better, and worse."""
+    return sum(each.gain > 0 for each in pairs), sum(each.gain < 0 for each in pairs)
 
 
 def _clusters(pairs: Sequence[Pair]) -> list[ClusterSums]:
@@ -302,40 +292,15 @@ def _clusters(pairs: Sequence[Pair]) -> list[ClusterSums]:
         known = sums.setdefault(each.task, [0, 0, 0.0, 0.0])
         column = 1 if each.truth is False else 0
         known[column] += 1
-        known[column + 2] += each.candidate.value - each.base.value
+        known[column + 2] += each.gain
     return [ClusterSums(int(a), int(b), c, d) for _, (a, b, c, d) in sorted(sums.items())]
-
-
-def _enough(pairs: Sequence[Pair]) -> Check:
-    return Check(
-        name="examples",
-        holds=len(pairs) >= MIN_EXAMPLES,
-        says=f"{len(pairs)} of the {MIN_EXAMPLES} that are needed",
-    )
-
-
-def _better(wins: int, losses: int, p: float, adjusted: float) -> Check:
-    corrected = f", {adjusted:.4f} across candidates" if adjusted != p else ""
-    return Check(
-        name="better",
-        holds=wins > losses and adjusted < LEVEL,
-        says=f"{counted(wins, 'answer')} better, {losses} worse; p = {p:.4f}{corrected}",
-    )
-
-
-def _every_task(gain: Interval) -> Check:
-    return Check(
-        name="every task",
-        holds=gain.lower > 0,
-        says=f"gain {gain.value:+.3f}, between {gain.lower:+.3f} and {gain.upper:+.3f} when tasks are drawn again",
-    )
 
 
 def _skill(verdicts: Verdicts) -> Check:
     return Check(
-        name="skill",
-        holds=verdicts.candidate_auc > verdicts.base_auc,
-        says=f"AUC {verdicts.base_auc:.3f} -> {verdicts.candidate_auc:.3f}, balanced accuracy "
+        "skill",
+        verdicts.candidate_auc > verdicts.base_auc,
+        f"AUC {verdicts.base_auc:.3f} -> {verdicts.candidate_auc:.3f}, balanced accuracy "
         f"{verdicts.base_balanced:.3f} -> {verdicts.candidate_balanced:.3f} at own thresholds "
         f"({verdicts.base_threshold:.3f}, {verdicts.candidate_threshold:.3f})",
     )
@@ -345,44 +310,33 @@ def _readable(pairs: Sequence[Pair]) -> Check:
     base = sum(each.base.readable for each in pairs) / len(pairs)
     candidate = sum(each.candidate.readable for each in pairs) / len(pairs)
     return Check(
-        name="readable",
-        holds=candidate >= base - READABLE_MARGIN,
-        says=f"{base:.1%} -> {candidate:.1%} of the answers",
+        "readable", candidate >= base - READABLE_MARGIN, f"{base:.1%} -> {candidate:.1%} of the answers"
     )
 
 
 def _latency(pairs: Sequence[Pair]) -> Check:
     base = median(each.base.latency_ms for each in pairs)
     candidate = median(each.candidate.latency_ms for each in pairs)
-    return Check(
-        name="latency",
-        holds=candidate <= LATENCY_RATIO * base,
-        says=f"median {base:.0f} -> {candidate:.0f} ms",
-    )
+    return Check("latency", candidate <= LATENCY_RATIO * base, f"median {base:.0f} -> {candidate:.0f} ms")
 
 
 def _not_worse(name: str, pairs: Sequence[Pair]) -> Check:
     wins, losses = _flips(pairs)
     p = mcnemar(wins, losses)
-    return Check(
-        name=f"other prompt {name}",
-        holds=wins >= losses or p >= LEVEL,
-        says=f"{counted(wins, 'answer')} better, {losses} worse; p = {p:.4f}",
-    )
+    says = f"{counted(wins, 'answer')} better, {losses} worse; p = {p:.4f}"
+    return Check(f"other prompt {name}", wins >= losses or p >= LEVEL, says)
 
 
 def _by_group(pairs: Sequence[Pair]) -> Mapping[str, Mapping[str, tuple[int, int]]]:
-    better: Counter[tuple[str, str]] = Counter()
-    worse: Counter[tuple[str, str]] = Counter()
+    flips: defaultdict[str, Counter[tuple[str, bool]]] = defaultdict(Counter)
     for each in pairs:
-        side = better if each.candidate.value > each.base.value else worse
-        if each.candidate.value != each.base.value:
-            side.update(each.groups.items())
-    names = sorted({name for name, _ in (*better, *worse)})
+        if each.gain:
+            for name, value in each.groups.items():
+                flips[name][value, each.gain > 0] += 1
     return {
         name: {
-            value: (better[name, value], worse[name, value])
-            for value in sorted({value for group, value in (*better, *worse) if group == name})
+            value: (known[value, True], known[value, False])
+            for value in sorted({value for value, _ in known})
         }
-        for name in names
+        for name, known in sorted(flips.items())
     }

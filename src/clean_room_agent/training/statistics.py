@@ -2,8 +2,10 @@
 
 import math
 import random
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from clean_room_agent.training.plan import Z_LEVEL, Z_POWER
@@ -41,13 +43,13 @@ def mcnemar(wins: int, losses: int) -> float:
     return min(1.0, 2 * tail / 2**flips) if flips else 1.0
 
 
-def holm(p_values: Mapping[str, float]) -> Mapping[str, float]:
-    """Each p-value corrected for the number of candidates (Holm 1979), by the candidate's name."""
-    adjusted: dict[str, float] = {}
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Each p-value corrected for the number of candidates (Holm 1979), in the given order."""
+    adjusted = [0.0] * len(p_values)
     highest = 0.0
-    for place, name in enumerate(sorted(p_values, key=lambda each: (p_values[each], each))):
-        highest = max(highest, min(1.0, (len(p_values) - place) * p_values[name]))
-        adjusted[name] = highest
+    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        adjusted[place] = highest
     return adjusted
 
 
@@ -83,54 +85,36 @@ def _gain(clusters: Sequence[ClusterSums], *, balanced: bool) -> float | None:
     return (of_positives + of_negatives) / (positives + negatives)
 
 
-def auc(scores: Sequence[float], truths: Sequence[bool]) -> float | None:
-    """The chance that an example of the first class has a higher score than one of the second, ties counting half; None
-    if a class is empty. It does not change if all scores are shifted.
+def auc(scores: Sequence[float], truths: Sequence[bool]) -> float:
+    """The chance that an example of the first class has a higher score than one of the second, ties counting half. It
+    does not change if all scores are shifted. Both classes must have an example.
     """
     negatives = sorted(score for score, truth in zip(scores, truths, strict=True) if not truth)
     positives = [score for score, truth in zip(scores, truths, strict=True) if truth]
-    if not negatives or not positives:
-        return None
-    below = 0.0
-    for score in positives:
-        first = bisect_left(negatives, score)
-        ties = bisect_left(negatives, math.nextafter(score, math.inf)) - first
-        below += first + ties / 2
+    below = sum(bisect_left(negatives, score) + bisect_right(negatives, score) for score in positives) / 2
     return below / (len(positives) * len(negatives))
 
 
-def balanced_accuracy(scores: Sequence[float], truths: Sequence[bool], threshold: float) -> float | None:
-    """The mean of the shares of both classes that the threshold classifies correctly; None if a class is empty."""
-    right = [(score >= threshold) == truth for score, truth in zip(scores, truths, strict=True)]
-    positives, negatives = sum(truths), len(truths) - sum(truths)
-    if not positives or not negatives:
-        return None
-    hits = sum(each for each, truth in zip(right, truths, strict=True) if truth)
-    return (hits / positives + (sum(right) - hits) / negatives) / 2
+def balanced_accuracy(scores: Sequence[float], truths: Sequence[bool], threshold: float) -> float:
+    """The mean of the shares of both classes that the threshold classifies correctly. Both must have an example."""
+    right = Counter(
+        truth for score, truth in zip(scores, truths, strict=True) if (score >= threshold) == truth
+    )
+    counts = Counter(truths)
+    return (right[True] / counts[True] + right[False] / counts[False]) / 2
 
 
-def own_threshold(scores: Sequence[float], truths: Sequence[bool]) -> float | None:
-    """The threshold with the best balanced accuracy on these examples; None if a class is empty.
-
-    It lies midway between two scores. Of several equally good ones it is the middle one, since the first would lie at
-    an edge.
+def own_threshold(scores: Sequence[float], truths: Sequence[bool]) -> float:
+    """The threshold with the best balanced accuracy on these examples, midway between two scores, or just below or above
+    all. Of several equally good ones it is the middle one, since the first would lie at an edge.
     """
-    positives, negatives = sum(truths), len(truths) - sum(truths)
-    if not positives or not negatives:
-        return None
-    ordered = sorted(zip(scores, truths, strict=True))
-    steps = [(math.nextafter(ordered[0][0], -math.inf), 0.5)]
-    above, below = positives, 0
-    for place, (score, truth) in enumerate(ordered):
-        above, below = above - truth, below + (not truth)
-        following = ordered[place + 1][0] if place + 1 < len(ordered) else math.nextafter(score, math.inf)
-        if following != score:
-            between = (score + following) / 2
-            steps.append(
-                (max(between, math.nextafter(score, math.inf)), (above / positives + below / negatives) / 2)
-            )
-    highest = max(quality for _, quality in steps)
-    best = [threshold for threshold, quality in steps if quality >= highest - 1e-12]
+    known = sorted(set(scores))
+    places = [math.nextafter(known[0], -math.inf)]
+    places += [(low + high) / 2 if (low + high) / 2 > low else high for low, high in pairwise(known)]
+    places.append(math.nextafter(known[-1], math.inf))
+    quality = {place: balanced_accuracy(scores, truths, place) for place in places}
+    highest = max(quality.values()) - 1e-12
+    best = [place for place in places if quality[place] >= highest]
     return best[len(best) // 2]
 
 

@@ -47,8 +47,8 @@ def tell_evaluation(row: AdapterRow, made: "Evaluated", *, as_json: bool) -> Non
                 "evaluation_id": made.id,
                 "adapter_id": row.id,
                 "finding": made.finding.as_object(),
-                "left_out": made.left_out,
-                "limited": made.limited,
+                "left_out": made.material.left_out,
+                "limited": made.material.limited,
                 "spread": made.spread,
             }
         )
@@ -57,9 +57,9 @@ def tell_evaluation(row: AdapterRow, made: "Evaluated", *, as_json: bool) -> Non
         if len(made.spread) > 1:
             gains = ", ".join(f"{tag} {gain:+.3f}" for tag, gain in sorted(made.spread.items()))
             output.answer(f"  gains of adapters of the same dataset: {gains}")
-        for reason, number in made.left_out.items():
+        for reason, number in made.material.left_out.items():
             output.answer(f"  {number:>7,}  left out: {reason}")
-        for reason, number in made.limited.items():
+        for reason, number in made.material.limited.items():
             output.answer(f"  {number:>7,}  {reason}")
         output.answer(
             f"evaluation {made.id}" + (f"; next: cra adapters deploy {row.id}" if made.finding.passed else "")
