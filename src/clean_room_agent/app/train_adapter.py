@@ -9,9 +9,11 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.progress import Bar
-from clean_room_agent.app.settings import Settings
+from clean_room_agent.app.prompts import role_of
+from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import get_dataset, get_training_plan, list_adapters
 from clean_room_agent.errors import RecordError, UsageError
@@ -26,7 +28,6 @@ WORK = ".training"
 
 def train_adapter(
     workspace: Workspace,
-    settings: Settings,
     machine: "Machine",
     dataset: int,
     base: Path,
@@ -36,16 +37,18 @@ def train_adapter(
     resume: bool,
     bar: Bar,
 ) -> "Trained":
-    """Train an adapter on dataset number `dataset`, and register it.
+    """Train an adapter on dataset number `dataset`, and register it. `more`: further arguments of `job_for`.
 
     Raises:
         UsageError: there is no such dataset.
     """
-    from clean_room_agent.app.prompts import role_of
     from clean_room_agent.training.plan import plan_of
     from clean_room_agent.training.serving import tag_for
     from clean_room_agent.training.train import job_for, train
 
+    wiring.require_record(workspace)
+    settings = load_settings(workspace.config, Overrides())
+    settings.require("models")
     with Record.open(workspace.repo, clock=utc_now) as record:
         row = record.write(get_dataset, dataset)
         if row is None:
@@ -75,38 +78,8 @@ def train_adapter(
 
 def _versions(record: Record, prompt: str) -> set[int]:
     """The numbers of the prompt's adapters in the registry."""
-    from clean_room_agent.training.serving import name_of
-
-    names = (name_of(each) for each in record.write(list_adapters) if each.stage_name == prompt)
-    numbers = (name.removeprefix(f"{prompt}-v") for name in names)
-    return {int(number) for number in numbers if number.isdecimal()}
-
-
-def machine_of(
-    *,
-    python: str | None,
-    processes: int,
-    accelerate_config: Path | None,
-    dtype: str | None,
-    cpu: bool,
-    micro_batch: int,
-    checkpointing: bool,
-) -> "Machine":
-    """The machine for a training; by default with the dtype that the processor supports natively."""
-    import sys
-
-    from clean_room_agent.training.train import Machine, native_bfloat16
-
-    native = dtype or ("bfloat16" if native_bfloat16() else "float32")
-    return Machine(
-        python=python or sys.executable,
-        processes=processes,
-        accelerate_config=accelerate_config,
-        dtype="bfloat16" if native == "bfloat16" else "float32",
-        device="cpu" if cpu else "auto",
-        micro_batch=micro_batch,
-        gradient_checkpointing=checkpointing,
-    )
+    tags = (each.model_tag for each in record.write(list_adapters) if each.stage_name == prompt)
+    return {int(number) for tag in tags if (number := tag.rpartition(f"{prompt}-v")[2]).isdecimal()}
 
 
 @contextlib.contextmanager
@@ -117,15 +90,11 @@ def held_version(adapters: Path, prompt: str, taken: Callable[[], AbstractSet[in
     `taken` returns the numbers in the registry, which may grow at any time.
     """
     place = f"{prompt}-v"
-    broken_off = sorted(
-        int(number) for path in adapters.glob(f"{place}*{WORK}")
-        if (number := path.name.removeprefix(place).removesuffix(WORK)).isdecimal()
-    )  # fmt: skip
-    newer = count(1 + max(taken(), default=0))
-    for version in chain(broken_off, newer):
+    names = (path.name.removeprefix(place) for path in adapters.glob(f"{place}*{WORK}"))
+    broken_off = sorted(int(name.removesuffix(WORK)) for name in names if name.removesuffix(WORK).isdecimal())
+    for version in chain(broken_off, count(1 + max(taken(), default=0))):
         folder, lock = adapters / f"{place}{version}", adapters / f"{place}{version}.lock"
-        begun = folder.with_name(folder.name + WORK).exists()
-        if folder.exists() and not begun:
+        if folder.exists() and not folder.with_name(folder.name + WORK).exists():
             continue
         with contextlib.ExitStack() as stack:
             try:

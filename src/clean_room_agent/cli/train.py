@@ -1,21 +1,16 @@
 """`cra train`: train an adapter on a dataset, with TRL in a separate process."""
 
 import contextlib
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import click
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.settings import Overrides, load_settings
-from clean_room_agent.app.train_adapter import machine_of, train_adapter
+from clean_room_agent.app.train_adapter import train_adapter
 from clean_room_agent.artifacts.names import counted
 from clean_room_agent.cli import options, output
-
-if TYPE_CHECKING:
-    from clean_room_agent.training.dataset import Kind
-    from clean_room_agent.training.train import Trained
-
 
 KIND = "Learn from good answers (sft), from pairs (dpo), or from labelled answers (kto)."
 
@@ -72,7 +67,7 @@ def command(
     max_steps: int | None,
     micro_batch: int,
     checkpointing: bool,
-    dtype: str | None,
+    dtype: Literal["float32", "bfloat16"] | None,
     cpu: bool,
     processes: int,
     accelerate_config: Path | None,
@@ -87,34 +82,29 @@ def command(
     Exit codes: 0 trained, 1 the trainer failed, 2 usage, configuration, a row that would be truncated, or the extra `train` is
     missing.
     """
-    workspace = wiring.workspace_of(repo)
-    wiring.require_record(workspace)
-    settings = load_settings(workspace.config, Overrides())
-    settings.require("models")
-    machine = machine_of(
-        python=python,
+    from clean_room_agent.training.train import Machine, native_bfloat16
+
+    machine = Machine(
+        python=python or sys.executable,
         processes=processes,
         accelerate_config=accelerate_config,
-        dtype=dtype,
-        cpu=cpu,
+        dtype=dtype or ("bfloat16" if native_bfloat16() else "float32"),
+        device="cpu" if cpu else "auto",
         micro_batch=micro_batch,
-        checkpointing=checkpointing,
+        gradient_checkpointing=checkpointing,
     )
-    chosen: Kind = "dpo" if kind == "dpo" else "kto" if kind == "kto" else "sft"
-    more = {"kind": chosen, "max_length": max_length, "max_steps": max_steps or 0, "seed": seed}
+    more = {"kind": kind, "max_length": max_length, "max_steps": max_steps or 0, "seed": seed}
+    workspace = wiring.workspace_of(repo)
     with contextlib.closing(output.ProgressBar("training")) as bar:
-        made = train_adapter(workspace, settings, machine, dataset, base, place, more, resume=resume, bar=bar)
-    _show(made, as_json=as_json)
-    return 0
-
-
-def _show(made: "Trained", *, as_json: bool) -> None:
+        made = train_adapter(workspace, machine, dataset, base, place, more, resume=resume, bar=bar)
     if as_json:
         output.answer_json(made)
-        return
+        return 0
     output.answer(f"adapter {made.adapter.id}: {made.adapter.model_tag} in {made.folder}")
     loss = "" if made.last_loss is None else f", loss {made.first_loss:.3f} -> {made.last_loss:.3f}"
     output.answer(
-        f"  {counted(made.rows, 'row')}, {counted(made.tokens, 'token')}, {counted(made.steps, 'step')}, {made.seconds:.0f} s{loss}"
+        f"  {counted(made.rows, 'row')}, {counted(made.tokens, 'token')}, {counted(made.steps, 'step')}, "
+        f"{made.seconds:.0f} s{loss}"
     )
     output.answer(f"next: cra adapters evaluate {made.adapter.id}")
+    return 0

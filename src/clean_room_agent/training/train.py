@@ -9,8 +9,8 @@ The second folder is the first one's `adapter/`, renamed when it is complete. An
 last checkpoint (`resume`), if it is the same job.
 """
 
+import hashlib
 import json
-import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping
@@ -38,12 +38,14 @@ EXTRA_HINT = (
     "install the extra: pip install 'clean-room-agent[train]', or name a Python that has it with --python"
 )
 Dtype = Literal["float32", "bfloat16"]
-Device = Literal["auto", "cpu"]
 
 
-class TrainingData(Struct, frozen=True, kw_only=True):
-    """The rows to learn from."""
+class Job(Struct, frozen=True, kw_only=True):
+    """One training, as the trainer process gets it (`job.json`)."""
 
+    base: str
+    """A folder of transformers, or a GGUF file."""
+    work: str
     kind: Kind
     rows: str
     """The file of rows."""
@@ -51,18 +53,8 @@ class TrainingData(Struct, frozen=True, kw_only=True):
     """The arguments with which the base's chat template is rendered."""
     max_length: int
     """Tokens of a row; a longer one is refused."""
-
-
-class Lora(Struct, frozen=True, kw_only=True):
-    """The size of the adapter."""
-
     rank: int
     alpha: int
-
-
-class Schedule(Struct, frozen=True, kw_only=True):
-    """The length of the training, and its steps."""
-
     learning_rate: float
     epochs: float
     max_steps: int
@@ -73,34 +65,9 @@ class Schedule(Struct, frozen=True, kw_only=True):
     """Micro-batches of one update."""
     warmup_share: float
     seed: int
-
-
-class Compute(Struct, frozen=True, kw_only=True):
-    """How the training is computed."""
-
     dtype: Dtype
-    device: Device
+    device: Literal["auto", "cpu"]
     gradient_checkpointing: bool
-
-
-class Job(Struct, frozen=True, kw_only=True):
-    """One training, as the trainer process gets it."""
-
-    base: str
-    """A folder of transformers, or a GGUF file."""
-    work: str
-    data: TrainingData
-    lora: Lora
-    schedule: Schedule
-    compute: Compute
-
-    def as_settings(self) -> dict[str, Any]:
-        """All values of the job in one table, as `job.json` has them."""
-        parts = (self.data, self.lora, self.schedule, self.compute)
-        settings: dict[str, Any] = {"base": self.base, "work": self.work}
-        for part in parts:
-            settings |= asdict(part)
-        return settings
 
 
 class Machine(Struct, frozen=True, kw_only=True):
@@ -112,7 +79,7 @@ class Machine(Struct, frozen=True, kw_only=True):
     accelerate_config: Path | None = None
     """A file written by `accelerate config`: FSDP, several machines."""
     dtype: Dtype = "float32"
-    device: Device = "auto"
+    device: Literal["auto", "cpu"] = "auto"
     micro_batch: int = 1
     gradient_checkpointing: bool = False
 
@@ -165,27 +132,22 @@ def job_for(
     return Job(
         base=str(base.resolve()),
         work=str(work),
-        data=TrainingData(
-            kind=kind,
-            rows=str(rows.resolve()),
-            template_options=TEMPLATE_KWARGS,
-            max_length=max_length or plan.criteria.max_tokens,
-        ),
-        lora=Lora(rank=wanted.rank, alpha=wanted.alpha),
-        schedule=Schedule(
-            learning_rate=wanted.learning_rate,
-            epochs=wanted.epochs,
-            max_steps=max_steps,
-            micro_batch=machine.micro_batch,
-            accumulate=wanted.batch_size // at_once,
-            warmup_share=wanted.warmup_share,
-            seed=seed,
-        ),
-        compute=Compute(
-            dtype=machine.dtype,
-            device=machine.device,
-            gradient_checkpointing=machine.gradient_checkpointing,
-        ),
+        kind=kind,
+        rows=str(rows.resolve()),
+        template_options=TEMPLATE_KWARGS,
+        max_length=max_length or plan.criteria.max_tokens,
+        rank=wanted.rank,
+        alpha=wanted.alpha,
+        learning_rate=wanted.learning_rate,
+        epochs=wanted.epochs,
+        max_steps=max_steps,
+        micro_batch=machine.micro_batch,
+        accumulate=wanted.batch_size // at_once,
+        warmup_share=wanted.warmup_share,
+        seed=seed,
+        dtype=machine.dtype,
+        device=machine.device,
+        gradient_checkpointing=machine.gradient_checkpointing,
     )
 
 
@@ -211,11 +173,11 @@ def train(
     """
     work = Path(job.work)
     _prepare(job, folder, work, resume=resume)
-    done, tokens = _run(job, work, machine, progress)
-    expected = _lines(Path(job.data.rows))
+    done = _run(job, work, machine, progress)
+    with open_named(Path(job.rows)) as file:
+        expected = sum(1 for _ in file)
     if done["rows"] != expected:
         raise CraError(f"{expected} rows came in and {done['rows']} were trained; nothing was kept")
-    digest = base_digest(Path(job.base))
     row = AdapterRow(
         dataset_id=dataset.id,
         stage_name=plan.target,
@@ -224,9 +186,18 @@ def train(
         training_loss=done["last_loss"],
         trained_at=record.now(),
         adapter_path=str(folder),
-        base_digest=digest,
+        base_digest=base_digest(Path(job.base)),
     )
-    about = _about(plan, dataset, job, row) | {"result": done | {"tokens": tokens}}
+    about = {
+        "prompt": plan.target,
+        "base_model": plan.base_model,
+        "base_digest": row.base_digest,
+        "model_tag": model_tag,
+        "dataset": dataset.dataset_path,
+        "rows_digest": digest_of(Path(job.rows)),
+        "job": asdict(job),
+        "result": done,
+    }
     atomic_write(work / "adapter/cra.json", json.dumps(about, indent=2, sort_keys=True) + "\n")
     for path in (work / "adapter").iterdir():
         sync_file(path)
@@ -234,37 +205,14 @@ def train(
     sync_folder(folder.parent)
     adapter_id = record.write(ADAPTER_REGISTRY.insert, row)
     shutil.rmtree(work)
-    return Trained(
-        adapter=replace(row, id=adapter_id),
-        folder=folder,
-        rows=done["rows"],
-        tokens=tokens,
-        steps=done["steps"],
-        seconds=done["seconds"],
-        first_loss=done["first_loss"],
-        last_loss=done["last_loss"],
-    )
-
-
-def _about(plan: TrainingPlan, dataset: DatasetRow, job: Job, row: AdapterRow) -> dict[str, Any]:
-    """The metadata that is stored with an adapter."""
-    return {
-        "prompt": plan.target,
-        "base_model": plan.base_model,
-        "base_digest": row.base_digest,
-        "model_tag": row.model_tag,
-        "dataset": dataset.dataset_path,
-        "rows_digest": digest_of(Path(job.data.rows)),
-        "job": job.as_settings(),
-    }
+    told = ("rows", "tokens", "steps", "seconds", "first_loss", "last_loss")
+    return Trained(adapter=replace(row, id=adapter_id), folder=folder, **{name: done[name] for name in told})
 
 
 def base_digest(base: Path) -> str:
     """SHA-256 of the weights: of the GGUF file, or of all weight files of a folder with their names."""
     if base.is_file():
         return digest_of(base)
-    import hashlib
-
     whole = hashlib.sha256()
     for path in sorted(base.glob("*.safetensors")) or sorted(base.glob("*.bin")):
         whole.update(f"{path.name} {digest_of(path)}\n".encode())
@@ -274,7 +222,7 @@ def base_digest(base: Path) -> str:
 def _prepare(job: Job, folder: Path, work: Path, *, resume: bool) -> None:
     if folder.exists() and not (resume and work.exists()):
         raise UsageError(f"{folder} already exists", hint="name another folder with -o")
-    told = json.dumps(job.as_settings(), indent=2, sort_keys=True) + "\n"
+    told = json.dumps(asdict(job), indent=2, sort_keys=True) + "\n"
     settings = work / "job.json"
     if work.exists() and not resume:
         raise UsageError(
@@ -294,7 +242,8 @@ def _prepare(job: Job, folder: Path, work: Path, *, resume: bool) -> None:
 
 def _run(
     job: Job, work: Path, machine: Machine, progress: Callable[[int, int, float], None]
-) -> tuple[dict[str, Any], int]:
+) -> dict[str, Any]:
+    """What the trainer reports at its end, with the number of tokens."""
     command: tuple[str, ...] = (machine.python, str(SCRIPT), str(work / "job.json"))
     if machine.processes > 1 or machine.accelerate_config is not None:
         told = ("--config_file", str(machine.accelerate_config)) if machine.accelerate_config else ()
@@ -305,7 +254,7 @@ def _run(
         "HF_HOME": str(work / "cache"),
         "TOKENIZERS_PARALLELISM": "false",
     }
-    if job.compute.device == "cpu":
+    if job.device == "cpu":
         env["CUDA_VISIBLE_DEVICES"] = ""
     done: dict[str, Any] = {}
     tokens = 0
@@ -340,12 +289,7 @@ def _run(
         raise CraError(
             "the trainer ended without a result", hint="--resume continues from its last checkpoint"
         )
-    return done, tokens
-
-
-def _lines(path: Path) -> int:
-    with open_named(path) as file:
-        return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
+    return done | {"tokens": tokens}
 
 
 def native_bfloat16() -> bool:
@@ -354,4 +298,4 @@ def native_bfloat16() -> bool:
         flags = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
         return False
-    return bool(os.cpu_count()) and ("avx512_bf16" in flags or "amx_bf16" in flags)
+    return "avx512_bf16" in flags or "amx_bf16" in flags
