@@ -185,11 +185,10 @@ def test_an_adapter_that_did_not_pass_is_refused_unless_forced_with_a_reason(sho
     data = shop.top.parent / "data"
     shutil.rmtree(data)
     write_dataset(data, rows({**COUNTS, "test": 12}), CARD, FORMATS["trl"])
-    mind = Mind({"thinker:4b": 0.7, OLLAMA_TAG: 0.7})
+    mind = Mind({f"{OLLAMA_TAG}-control": 0.7, OLLAMA_TAG: 0.7})
     with OllamaServer(mind, version="0.34.0", models=("coder:3b", "thinker:4b")) as server:
         code, told, _ = cra(shop, server, "evaluate", OLLAMA_TAG)
         assert (code, told["finding"]["status"]) == (1, "shadow")
-        assert server.created[0]["from"] == "thinker:4b"
         code, _, err = cra(shop, server, "deploy", OLLAMA_TAG)
         assert code == 2
         assert "has not passed the gate" in err

@@ -2,8 +2,7 @@
 
 | server | what it gets | the base it is compared with |
 |---|---|---|
-| Ollama from 0.34.1 on | the merged model, in the base's own quantisation | the base, merged with nothing and requantised in the same way |
-| Ollama before | the adapter as a GGUF | the base |
+| Ollama | the merged model, in the base's own quantisation | the base, merged with nothing and requantised in the same way |
 | vLLM | the PEFT folder, at run time | the base |
 | llama-server | a preset that it must be restarted with | the base |
 
@@ -18,10 +17,15 @@ from pathlib import Path
 from msgspec import Struct
 
 from clean_room_agent.db.raw.training import AdapterRow
-from clean_room_agent.errors import UsageError
+from clean_room_agent.errors import ModelNotFound, UsageError
 from clean_room_agent.file_contents import atomic_write
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.transport import ModelServer
+from clean_room_agent.llm.transports.adapter_registration import (
+    create_in_ollama,
+    llama_server_weights,
+    load_into_vllm,
+)
 from clean_room_agent.llm.transports.loaded_adapters import MARK
 from clean_room_agent.workspace import Workspace, private_folder
 
@@ -65,7 +69,7 @@ class Host(Struct, frozen=True, kw_only=True):
                 hint="train it again with `cra train`",
             )
         if self.models.provider == "ollama":
-            return self._ollama(adapter, folder, convert, base_gguf)
+            return self._ollama(adapter, convert, base_gguf)
         kind = self.server.version()
         if kind.startswith("vLLM"):
             return self._vllm(adapter, folder)
@@ -76,27 +80,20 @@ class Host(Struct, frozen=True, kw_only=True):
             hint="Ollama, vLLM and llama-server can",
         )
 
-    def _ollama(self, adapter: AdapterRow, folder: Path, convert: Convert, base_gguf: Path | None) -> Served:
-        from clean_room_agent.llm.transports.adapter_registration import OllamaRegistry
-
-        registry, base = OllamaRegistry(self.models), adapter.base_model
-        note = "Ollama keeps one of a base and its variants loaded: prompts of one stage are asked together"
-        if registry.takes_adapters():
-            gguf = _made(_gguf(adapter), _gguf(adapter), convert, base_gguf)
-            registry.create_adapted(adapter.model_tag, base, gguf, self.progress)
-            return Served(tag=adapter.model_tag, control=base, note=note)
-        merged = _made(folder / "merged.gguf", _gguf(adapter), convert, base_gguf)
-        control = _made(folder / "control.gguf", _gguf(adapter), convert, base_gguf)
+    def _ollama(self, adapter: AdapterRow, convert: Convert, base_gguf: Path | None) -> Served:
+        base, without = adapter.base_model, f"{adapter.model_tag}-control"
+        merged, control = (
+            _made(_gguf(adapter).with_name(name), _gguf(adapter), convert, base_gguf)
+            for name in ("merged.gguf", "control.gguf")
+        )
         size = merged.stat().st_size + control.stat().st_size
         self.say(f"Ollama takes whole models: {size / 1e9:.1f} GB on its disk, half of it for the control")
-        without = f"{adapter.model_tag}-control"
-        registry.create_merged(without, base, control, self.progress)
-        registry.create_merged(adapter.model_tag, base, merged, self.progress)
+        create_in_ollama(self.models, without, base, control, self.progress)
+        create_in_ollama(self.models, adapter.model_tag, base, merged, self.progress)
+        note = "Ollama keeps one of a base and its variants loaded: prompts of one stage are asked together"
         return Served(tag=adapter.model_tag, control=without, note=note)
 
     def _vllm(self, adapter: AdapterRow, folder: Path) -> Served:
-        from clean_room_agent.llm.transports.adapter_registration import load_into_vllm
-
         load_into_vllm(self.models, adapter.model_tag, folder, key=self.key)
         return Served(
             tag=adapter.model_tag,
@@ -111,9 +108,6 @@ class Host(Struct, frozen=True, kw_only=True):
         base_gguf: Path | None,
         siblings: Iterable[AdapterRow],
     ) -> Served:
-        from clean_room_agent.errors import ModelNotFound
-        from clean_room_agent.llm.transports.adapter_registration import llama_server_weights
-
         weights = str(base_gguf or llama_server_weights(self.models, key=self.key))
         if not weights:
             raise UsageError(

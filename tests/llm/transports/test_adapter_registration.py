@@ -10,10 +10,9 @@ from testing.servers.openai_server import OpenAiServer
 
 from clean_room_agent.errors import ModelNotFound, ServerFailed, ServerUnreachable, UsageError
 from clean_room_agent.llm.transports.adapter_registration import (
-    OllamaRegistry,
+    create_in_ollama,
     load_into_vllm,
     parameters_of,
-    release_of,
 )
 
 CONTENT = b"GGUF" + bytes(range(256)) * 5000
@@ -31,18 +30,10 @@ def quiet(_done: int, _total: int) -> None:
     """No progress."""
 
 
-@pytest.mark.parametrize(
-    ("version", "adapters"), [("0.12.3", True), ("0.34.0", True), ("0.34.1", False), ("0.40.0-rc1", False)]
-)
-def test_whether_adapters_are_taken_depends_on_the_release(version: str, adapters: bool) -> None:
-    with OllamaServer([], version=version) as server:
-        assert OllamaRegistry(models_config(server.base_url)).takes_adapters() is adapters
-
-
 def test_a_merged_model_has_the_bases_template_and_parameters(gguf: Path) -> None:
     with OllamaServer([], version="0.34.1") as server:
-        registry = OllamaRegistry(models_config(server.base_url))
-        registry.create_merged("coder:3b-v1", "coder:3b", gguf, quiet)
+        config = models_config(server.base_url)
+        create_in_ollama(config, "coder:3b-v1", "coder:3b", gguf, quiet)
         assert server.blobs == {DIGEST: CONTENT}
         assert server.created == [
             {
@@ -58,29 +49,20 @@ def test_a_merged_model_has_the_bases_template_and_parameters(gguf: Path) -> Non
 
 def test_what_was_uploaded_is_not_sent_again(gguf: Path) -> None:
     with OllamaServer([], version="0.34.1") as server:
-        registry = OllamaRegistry(models_config(server.base_url))
+        config = models_config(server.base_url)
         for tag in ("a:1", "a:2"):
-            registry.create_merged(tag, "coder:3b", gguf, quiet)
+            create_in_ollama(config, tag, "coder:3b", gguf, quiet)
         assert [path for path in server.state.paths if "blobs" in path] == [f"/api/blobs/{DIGEST}"]
-
-
-def test_an_older_server_is_given_the_adapter(gguf: Path) -> None:
-    with OllamaServer([], version="0.34.0") as server:
-        OllamaRegistry(models_config(server.base_url)).create_adapted("a:1", "coder:3b", gguf, quiet)
-        (made,) = server.created
-        assert (made["from"], made["adapters"]) == ("coder:3b", {"adapter.gguf": DIGEST})
 
 
 def test_refusals_are_told(gguf: Path) -> None:
     with OllamaServer([], version="0.34.1") as server:
-        registry = OllamaRegistry(models_config(server.base_url))
-        with pytest.raises(ServerFailed, match="no longer supported"):
-            registry.create_adapted("a:1", "coder:3b", gguf, quiet)
+        config = models_config(server.base_url)
         with pytest.raises(ModelNotFound, match="absent:1"):
-            registry.create_merged("a:1", "absent:1", gguf, quiet)
+            create_in_ollama(config, "a:1", "absent:1", gguf, quiet)
         assert server.created == []
     with pytest.raises(ServerUnreachable):
-        registry.create_merged("a:1", "coder:3b", gguf, quiet)
+        create_in_ollama(config, "a:1", "coder:3b", gguf, quiet)
 
 
 def test_vllm_loads_a_folder_under_a_name_once(tmp_path: Path) -> None:
@@ -102,8 +84,7 @@ def test_vllm_says_why_not(tmp_path: Path) -> None:
         assert "VLLM_ALLOW_RUNTIME_LORA_UPDATING=1" in caught.value.hint
 
 
-def test_releases_and_parameters_are_read() -> None:
-    assert release_of("0.34.1-rc2") == (0, 34, 1)
+def test_parameters_are_read() -> None:
     text = 'stop    "<|a b|>"\nnum_ctx 4096\ntemperature 0.7\nuse_mmap true\nstop "\\"x"'
     assert parameters_of(text) == {
         "stop": ["<|a b|>", '"x'],

@@ -1,7 +1,7 @@
 """Registers a trained model with the server that should run it, in each server's own way.
 
-- Ollama from 0.34.1 on takes only complete models: the merged GGUF is uploaded, and a model is created from it with the
-  base's template and parameters. Older versions take the adapter as a GGUF on top of the base.
+- Ollama gets a complete model: the merged GGUF is uploaded, and a model is created from it with the base's template and
+  parameters.
 - vLLM loads a PEFT folder under a name at run time, if it was started with that option.
 - llama-server loads adapters when it starts; nothing can be sent to it.
 
@@ -9,7 +9,6 @@ Doing it again does no harm.
 """
 
 import hashlib
-import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -26,15 +25,9 @@ from clean_room_agent.llm.transports.http import HttpServer
 from clean_room_agent.llm.transports.server_errors import OLLAMA, OPENAI, Target
 from clean_room_agent.safe_open import open_named
 
-MERGED_ONLY = (0, 34, 1)
-"""The first release of Ollama that refuses adapters."""
 CREATE_SECONDS = 1800.0
 """Ollama reads, hashes and copies a model of some gigabytes."""
 CHUNK = 1 << 20
-
-
-class _Version(Struct, frozen=True, kw_only=True):
-    version: str
 
 
 class _Shown(Struct, frozen=True, kw_only=True):
@@ -43,74 +36,37 @@ class _Shown(Struct, frozen=True, kw_only=True):
     system: str = ""
 
 
-class OllamaRegistry:
-    """The models of an Ollama server."""
+def create_in_ollama(
+    config: ModelsConfig, tag: str, base: str, gguf: Path, progress: Callable[[int, int], None]
+) -> None:
+    """Create the complete model under the tag on the server, with the base's template, parameters and system text.
 
-    def __init__(self, config: ModelsConfig) -> None:
-        self._server = config.base_url
-        self._http = HttpServer(open_client(config, config.base_url), config.timeouts)
+    Raises:
+        ModelError: the server refuses it, or does not have the base.
+    """
+    server = HttpServer(open_client(config, config.base_url), config.timeouts)
+    target = Target(server=config.base_url, tag=tag, dialect=OLLAMA)
+    of_base = Target(server=config.base_url, tag=base, dialect=OLLAMA)
 
-    def takes_adapters(self) -> bool:
-        """Whether the server is old enough to put an adapter on a base.
-
-        Raises:
-            ModelError: the server cannot be asked.
-        """
-        return (
-            release_of(self._http.ask("GET", "/api/version", _Version, self._target("")).version)
-            < MERGED_ONLY
-        )
-
-    def create_merged(self, tag: str, base: str, gguf: Path, progress: Callable[[int, int], None]) -> None:
-        """Create the complete model under the tag on the server, with the base's template, parameters and system text.
-
-        Raises:
-            ModelError: the server refuses it, or does not have the base.
-        """
-        shown = self._http.ask("POST", "/api/show", _Shown, self._target(base), payload={"model": base})
-        made: dict[str, Any] = {"model": tag, "files": {"model.gguf": self._upload(tag, gguf, progress)}}
-        told = {"template": shown.template, "system": shown.system}
-        made |= {name: text for name, text in told.items() if text}
-        if parameters := parameters_of(shown.parameters):
-            made["parameters"] = parameters
-        self._create(tag, made)
-
-    def create_adapted(self, tag: str, base: str, gguf: Path, progress: Callable[[int, int], None]) -> None:
-        """Create the base with the adapter under the tag on the server.
-
-        Raises:
-            ModelError: the server refuses it, or does not have the base.
-        """
-        files = {"adapter.gguf": self._upload(tag, gguf, progress)}
-        self._create(tag, {"model": tag, "from": base, "adapters": files})
-
-    def _upload(self, tag: str, gguf: Path, progress: Callable[[int, int], None]) -> str:
-        size, digest = gguf.stat().st_size, f"sha256:{digest_of(gguf)}"
-        target, path = self._target(tag), f"/api/blobs/{digest}"
-        progress(0, size)
-        status, _ = self._http.tell("HEAD", path, target)
-        if status != httpx.codes.OK:
-            self._require(tag, *self._http.tell("POST", path, target, file=gguf, seconds=CREATE_SECONDS))
-        progress(size, size)
-        return digest
-
-    def _create(self, tag: str, payload: dict[str, Any]) -> None:
-        whole = {**payload, "stream": False}
-        target = self._target(tag)
-        answer = self._http.tell("POST", "/api/create", target, payload=whole, seconds=CREATE_SECONDS)
-        if "no longer supported" in answer[1]:
-            raise ServerFailed(
-                f"{self._server} refuses adapters: {answer[1][:200]}",
-                hint="this version needs the merged model, but the server reports an older version",
-            )
-        self._require(tag, *answer)
-
-    def _require(self, tag: str, status: int, text: str) -> None:
+    def require(status: int, text: str) -> None:
         if status not in {httpx.codes.OK, httpx.codes.CREATED}:
-            raise server_errors.reported(self._target(tag), status, text)[0]
+            raise server_errors.reported(target, status, text)[0]
 
-    def _target(self, tag: str) -> Target:
-        return Target(server=self._server, tag=tag, dialect=OLLAMA)
+    shown = server.ask("POST", "/api/show", _Shown, of_base, payload={"model": base})
+    size, digest = gguf.stat().st_size, f"sha256:{digest_of(gguf)}"
+    progress(0, size)
+    blob = f"/api/blobs/{digest}"
+    if server.tell("HEAD", blob, target)[0] != httpx.codes.OK:
+        require(*server.tell("POST", blob, target, file=gguf, seconds=CREATE_SECONDS))
+    progress(size, size)
+    made: dict[str, Any] = {"model": tag, "files": {"model.gguf": digest}, "stream": False}
+    told = {
+        "template": shown.template,
+        "system": shown.system,
+        "parameters": parameters_of(shown.parameters),
+    }
+    made |= {name: value for name, value in told.items() if value}
+    require(*server.tell("POST", "/api/create", target, payload=made, seconds=CREATE_SECONDS))
 
 
 def load_into_vllm(config: ModelsConfig, name: str, folder: Path, *, key: str = "") -> None:
@@ -139,14 +95,6 @@ def load_into_vllm(config: ModelsConfig, name: str, folder: Path, *, key: str = 
         f"vLLM at {config.base_url} refuses the adapter {name}: {text[:300]}",
         hint=f"it must be able to read {folder}, and its --max-lora-rank must not be below the adapter's rank",
     )
-
-
-def release_of(version: str) -> tuple[int, ...]:
-    """The numbers of a release, such as (0, 34, 1), without any suffix."""
-    found = re.match(r"\d+(?:\.\d+)*", version)
-    if found is None:
-        raise ModelError(f"the server says that its version is {version!r}, which is not a number")
-    return tuple(int(part) for part in found[0].split("."))
 
 
 def parameters_of(text: str) -> dict[str, Any]:
