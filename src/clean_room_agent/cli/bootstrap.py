@@ -7,22 +7,22 @@ from pathlib import Path
 import click
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.bootstrap import Part, Sources, Target, Unfinished, Wanted, bootstrap
+from clean_room_agent.app.bootstrap import Wanted, bootstrap
 from clean_room_agent.app.indexing import processors
 from clean_room_agent.app.package_extras import ENGINES, require_extras
 from clean_room_agent.app.settings import Overrides
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.views.bootstrap import answer, tell_waiting
+from clean_room_agent.cli.views.bootstrap import answer
 
 SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 FORMATS = ("trl", "axolotl", "llama-factory", "unsloth", "openai")
 
 
-def _part(_context: click.Context, _parameter: click.Parameter, value: str) -> Part:
+def _part(_context: click.Context, _parameter: click.Parameter, value: str) -> tuple[int, int]:
     match = SHARD.fullmatch(value)
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise click.BadParameter("write I/N with I from 1 to N, such as 1/4")
-    return Part(at=int(match[1]), of=int(match[2]))
+    return int(match[1]), int(match[2])
 
 
 @click.command()
@@ -76,7 +76,7 @@ def command(
     max_commits: int | None,
     unit_commits: int,
     jobs: int | None,
-    part: Part,
+    part: tuple[int, int],
     engine: str,
     work: Path | None,
     as_json: bool,
@@ -89,17 +89,20 @@ def command(
     workspace = output.opened(wiring.workspace_of(repo))
     settings = wiring.offline_settings(workspace, overrides, output.aside)
     wanted = Wanted(
-        sources=Sources(repositories=repositories, manifest=manifest, exclude=exclude, newest=max_commits),
+        repositories=repositories,
+        manifest=manifest,
+        exclude=exclude,
+        newest=max_commits,
+        licences=licences,
         place=work or workspace.folder / "bootstrap",
         unit_commits=unit_commits,
         part=part,
         engine=engine,
         jobs=jobs or processors(),
+        folder=target,
+        form=form,
     )
     with contextlib.closing(output.ProgressBar("bootstrap")) as bar:
-        made = bootstrap(workspace, settings, wanted, Target(folder=target, form=form), licences, bar)
-    if isinstance(made, Unfinished):
-        tell_waiting(made, as_json=as_json)
-        return 0
+        made = bootstrap(workspace, settings, wanted, bar)
     answer(made, as_json=as_json)
-    return 0 if made.written else 1
+    return 0 if made.written or made.left else 1

@@ -6,15 +6,15 @@ import multiprocessing
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 
 from clean_room_agent.errors import GitError
 from clean_room_agent.git.changes import stream_changes
 from clean_room_agent.git.log import walk
+from clean_room_agent.json_values import from_plain
 from clean_room_agent.training.commit_sources import Exclusions, Source
 from clean_room_agent.training.dataset import Entry, Message, Origin, Row, Split
 from clean_room_agent.training.dataset_filters import near_duplicates, split_groups
@@ -28,13 +28,6 @@ ORDER: Mapping[Split, int] = {"test": 0, "validation": 1, "train": 2}
 NEGATIVE = frozenset({"no", "skip"})
 """Verdicts that reject the item."""
 Progress = Callable[[int, int], None]
-
-
-class Engine(Protocol):
-    """Makes shards, on this machine or others."""
-
-    def __call__(self, folder: Path, units: Sequence[Unit], making: Making, progress: Progress) -> None:
-        """Create the file of each unit. `progress` is called with the number of units done, and of all units."""
 
 
 class Mined(Struct, frozen=True, kw_only=True):
@@ -108,8 +101,10 @@ def missing_units(folder: Path, units: Iterable[Unit], making: Making) -> tuple[
     return tuple(unit for unit in units if not shard_path(folder, unit, making).exists())
 
 
-def run_here(jobs: int, folder: Path, units: Sequence[Unit], making: Making, progress: Progress) -> None:
-    """The `Engine` of one machine: `jobs` processes, or this one for 1."""
+def make_shards(
+    folder: Path, units: Sequence[Unit], making: Making, progress: Progress, *, jobs: int
+) -> None:
+    """Make the units' shards on this machine: in `jobs` processes, or in this one for 1."""
     if jobs == 1 or len(units) < 2:
         for number, unit in enumerate(units, 1):
             make_shard(folder, unit, making)
@@ -126,11 +121,6 @@ def run_here(jobs: int, folder: Path, units: Sequence[Unit], making: Making, pro
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-
-
-def engine_here(jobs: int) -> Engine:
-    """`run_here` with so many processes."""
-    return partial(run_here, jobs)
 
 
 def assemble(folder: Path, mined: Mined, making: Making) -> Assembled:
@@ -152,10 +142,24 @@ def assemble(folder: Path, mined: Mined, making: Making) -> Assembled:
     # What is nearly the same as something in the test is taken out of training, not the other way round.
     rows.sort(key=lambda row: ORDER[splits[row.origin.group]])
     known = sorted(changes, key=lambda group: ORDER[splits[group]])
-    repeats = near_duplicates([changes[group] for group in known], known, threshold=SAME)
-    repeated = {known[place] for place in repeats}
+    again = near_duplicates([changes[group] for group in known], known, threshold=SAME)
+    repeated = {known[place] for place in again}
     left_out["pair of a commit much like another"] = sum(row.origin.group in repeated for row in rows)
-    kept = _without_repeats([row for row in rows if row.origin.group not in repeated], splits, left_out)
+    kept: list[Row] = []
+    for stage in sorted({row.origin.stage for row in rows}):
+        own = [row for row in rows if row.origin.stage == stage and row.origin.group not in repeated]
+        # Pairs of other commits are compared by their own text; those of other splits by all their words, the prompt's
+        # rules too, as of two groups nothing is taken for the prompt's own.
+        for group_of in (
+            lambda row: row.origin.group,
+            lambda row: splits[row.origin.group] == "train",
+            lambda row: splits[row.origin.group] == "test",
+        ):
+            texts = [f"{row.prompt[-1].content}\n{row.completion[-1].content}" for row in own]
+            repeats = set(near_duplicates(texts, [group_of(row) for row in own], threshold=SAME))
+            left_out[f"{stage}: much like another pair"] += len(repeats)
+            own = [row for place, row in enumerate(own) if place not in repeats]
+        kept += own
     return Assembled(
         entries=tuple(Entry(split=splits[row.origin.group], kind="sft", row=row) for row in kept),
         commits=len({row.origin.group for row in kept}),
@@ -164,41 +168,11 @@ def assemble(folder: Path, mined: Mined, making: Making) -> Assembled:
     )
 
 
-def _without_repeats(rows: list[Row], splits: Mapping[Hashable, Split], left_out: Counter[str]) -> list[Row]:
-    """The rows without near-duplicates of earlier ones of the same prompt. Rows of another commit are compared by their
-    own text; rows of another split by all their words, including the prompt's rules.
-    """
-    kept = []
-    for stage in sorted({row.origin.stage for row in rows}):
-        own = [row for row in rows if row.origin.stage == stage]
-        ways: tuple[Callable[[Row], Hashable], ...] = (
-            lambda row: row.origin.group,
-            lambda row: splits[row.origin.group] == "train",
-            lambda row: splits[row.origin.group] == "test",
-        )
-        for group_of in ways:  # of two groups, nothing is taken for the prompt's own
-            texts = [f"{row.prompt[-1].content}\n{row.completion[-1].content}" for row in own]
-            repeats = set(near_duplicates(texts, [group_of(row) for row in own], threshold=SAME))
-            left_out[f"{stage}: much like another pair"] += len(repeats)
-            own = [row for place, row in enumerate(own) if place not in repeats]
-        kept += own
-    return kept
-
-
-def _as_row(row: Mapping[str, Any]) -> Row:
-    said: tuple[Message, ...] = (Message(role="user", content=row["prompt"]),)
-    if row["system"]:
-        said = (Message(role="system", content=row["system"]), *said)
+def _as_row(columns: Mapping[str, Any]) -> Row:
+    user = Message(role="user", content=columns["prompt"])
+    system = Message(role="system", content=columns["system"])
     return Row(
-        prompt=said,
-        completion=(Message(role="assistant", content=row["answer"]),),
-        origin=Origin(
-            stage=row["stage"],
-            source="synthetic",
-            repo=row["repo"],
-            commit=row["commit"],
-            timestamp=row["timestamp"],
-            license=row["license"],
-            task_id=row["task_id"],
-        ),
+        prompt=(system, user) if system.content else (user,),
+        completion=(Message(role="assistant", content=columns["answer"]),),
+        origin=from_plain({**columns, "source": "synthetic"}, Origin),
     )

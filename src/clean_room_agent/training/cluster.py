@@ -24,15 +24,10 @@ WINDOW = 4
 
 
 def run_on_ray(folder: Path, units: Sequence[Unit], making: Making, progress: Progress) -> None:
-    """The `Engine` of a cluster: the one that `RAY_ADDRESS` names, otherwise one of this machine's processors. `folder`
-    and the repositories must have the same paths on all machines.
-    """
-    ray: Any = importlib.import_module("ray")  # half of its functions have types, and not everybody has it
-
-    with contextlib.redirect_stdout(sys.stderr), _cluster(ray):
-        shared = ray.put(making)
+    """Make the units' shards on the cluster. `folder` and the repositories must have the same paths on all machines."""
+    with contextlib.redirect_stdout(sys.stderr), _cluster() as ray:
         window = WINDOW * max(int(ray.cluster_resources().get("CPU", 1)), 1)
-        calls = [(folder, unit, shared) for unit in units]
+        calls = [(folder, unit, ray.put(making)) for unit in units]
         for done, _ in enumerate(_results(ray, make_shard, calls, window), start=1):
             progress(done, len(units))
 
@@ -43,13 +38,11 @@ def call_on_ray(function: Callable[[ItemT], ResultT], items: Sequence[ItemT], jo
     A call whose worker died is made again. On Ctrl-C, the calls in progress get a KeyboardInterrupt, and their results
     are still returned.
     """
-    ray: Any = importlib.import_module("ray")
-    results = _results(ray, function, [(item,) for item in items], jobs)
     with contextlib.ExitStack() as stack:
-        with contextlib.redirect_stdout(
-            sys.stderr
-        ):  # and not while the caller has a result, and answers on stdout
-            stack.enter_context(_cluster(ray))
+        # Not while the caller has a result, and answers on stdout.
+        with contextlib.redirect_stdout(sys.stderr):
+            ray = stack.enter_context(_cluster())
+        results = _results(ray, function, [(item,) for item in items], jobs)
         while True:
             with contextlib.redirect_stdout(sys.stderr):
                 found = list(itertools.islice(results, 1))
@@ -59,13 +52,15 @@ def call_on_ray(function: Callable[[ItemT], ResultT], items: Sequence[ItemT], jo
 
 
 @contextlib.contextmanager
-def _cluster(ray: Any) -> Iterator[None]:
+def _cluster() -> Iterator[Any]:
+    """Ray, connected to the cluster that `RAY_ADDRESS` names, otherwise to one of this machine's processors."""
     # Ray reports on workers on stdout, which is for answers: callers redirect that to stderr.
+    ray: Any = importlib.import_module("ray")  # half of its functions have types, and not everybody has it
     started = not ray.is_initialized()
     if started:
         ray.init(log_to_driver=False, include_dashboard=False)
     try:
-        yield
+        yield ray
     finally:
         if started:
             ray.shutdown()

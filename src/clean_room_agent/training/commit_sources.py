@@ -1,15 +1,14 @@
 """Opens the repositories to mine: paths, URLs, or a manifest with revisions."""
 
 import hashlib
-import json
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated
 from urllib.parse import urlsplit, urlunsplit
 
+import msgspec
 from msgspec import Struct
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from msgspec.structs import astuple, replace
 
 from clean_room_agent.config import load_toml
 from clean_room_agent.errors import ArtifactError, GitError, UsageError
@@ -22,25 +21,18 @@ HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 URL = re.compile(r"[a-z][a-z+.-]*://|[\w.-]+@[\w.-]+:")
 
 
-def _plain(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("it contains a character that no name can have")
-    return text
+class Listed(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One repository to mine, as an argument or a manifest's entry names it."""
 
-
-Word = Annotated[str, AfterValidator(_plain)]
-
-
-class Listed(BaseModel):
-    """One entry of a manifest."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    source: Word
+    source: str
     """A path, relative to the manifest, or a URL."""
-    revision: Word = "HEAD"
-    name: Word = ""
+    revision: str = "HEAD"
+    name: str = ""
     """The name in rows; by default the address of its origin, or its folder."""
+
+
+class _Manifest(Struct):
+    repository: tuple[Listed, ...]
 
 
 class Source(Struct, frozen=True, kw_only=True):
@@ -63,48 +55,24 @@ class Exclusions(Struct, frozen=True, kw_only=True):
         return any(_short(name) in self.repositories for name in names)
 
 
-def entry_for(source: str) -> Listed:
-    """The entry for a path or a URL.
-
-    Raises:
-        ArtifactError: no entry can name it.
-    """
-    try:
-        return Listed(source=source)
-    except ValidationError as exc:
-        raise ArtifactError(f"{source!r} is no name of a repository: {exc.errors()[0]['msg']}") from exc
-
-
 def read_manifest(path: Path) -> tuple[Listed, ...]:
-    """The entries of a manifest: TOML with `[[repository]]` tables, or a JSON object per line.
+    """The entries of a manifest: TOML with `[[repository]]` tables.
 
     Raises:
         UsageError: it cannot be read.
-        ArtifactError: it is not a manifest; the message names the entry.
+        ArtifactError: it is not a manifest; the message says where.
     """
-    text = read_given(path)
     try:
-        if path.suffix == ".toml":
-            entries = load_toml(text).get("repository", [])
-        else:
-            entries = [json.loads(line) for line in text.splitlines() if line.strip()]
+        entries = msgspec.convert(load_toml(read_given(path)), _Manifest).repository
     except (ValueError, RecursionError) as exc:
-        raise ArtifactError(f"{path} cannot be read: {exc}") from exc
-    listed = []
-    for number, entry in enumerate(entries if isinstance(entries, list) else [], 1):
-        try:
-            one = Listed.model_validate(entry)
-        except ValidationError as exc:
-            first = exc.errors()[0]
-            where = ".".join(map(str, first["loc"]))
-            raise ArtifactError(f"{path}, repository {number}: {where}: {first['msg']}") from exc
-        place = one.source if URL.match(one.source) else str(path.parent / one.source)
-        listed.append(one.model_copy(update={"source": place}))
-    if not listed:
         raise ArtifactError(
-            f"{path} lists no repository", hint='write [[repository]] tables with source = "PATH or URL"'
-        )
-    return tuple(listed)
+            f"{path} is no list of repositories: {exc}",
+            hint='write [[repository]] tables with source = "PATH or URL"',
+        ) from exc
+    return tuple(
+        each if URL.match(each.source) else replace(each, source=str(path.parent / each.source))
+        for each in entries
+    )
 
 
 def read_exclusions(path: Path) -> Exclusions:
@@ -137,6 +105,10 @@ def open_sources(
     found: dict[str, Source] = {}
     left_out: list[str] = []
     for entry in listed:
+        if not all(word.isprintable() for word in astuple(entry)):
+            raise UsageError(
+                f"{entry.source!r} is no name of a repository: it contains an unprintable character"
+            )
         if exclusions.has(entry.source, entry.name):
             left_out.append(entry.name or entry.source)
             continue
@@ -196,5 +168,5 @@ def _without_password(url: str) -> str:
 def _short(address: str) -> str:
     """`owner/name`, in lower case, of an address or a path."""
     plain = address.strip().rstrip("/").removesuffix(".git").replace("+", "/").replace(":", "/").lower()
-    parts: Collection[str] = [part for part in plain.split("/") if part not in {"", "repo", "."}]
-    return "/".join(list(parts)[-2:])
+    parts = [part for part in plain.split("/") if part not in {"", "repo", "."}]
+    return "/".join(parts[-2:])

@@ -7,29 +7,22 @@ from clean_room_agent.artifacts.names import counted
 from clean_room_agent.cli import output
 
 if TYPE_CHECKING:
-    from clean_room_agent.app.bootstrap import Bootstrapped, Unfinished
+    from clean_room_agent.app.bootstrap import Bootstrapped
     from clean_room_agent.training.dataset import Written
 
 
-def tell_waiting(made: "Unfinished", *, as_json: bool) -> None:
-    """Print how many units are made."""
-    units, left = made.units, made.left
-    if as_json:
-        output.answer_json({"dataset": None, "units": units, "units_left": left})
-    else:
-        output.answer(
-            f"{units - left} of {units} units are made; the run that makes the last one writes the dataset"
-        )
-
-
 def answer(made: "Bootstrapped", *, as_json: bool) -> None:
-    """Print the commits and pairs, the datasets, and what was left out, by reason."""
+    """Print the commits and pairs, the datasets, and what was left out, by reason; or how many units are made."""
     mined, assembled, written, numbers = made.mined, made.assembled, made.written, made.numbers
-    excluded = made.excluded
-    files = [] if written is None else [
-        {"stage": file.stage, "split": file.split, "rows": file.rows, "path": file.path, "sha256": file.sha256}
-        for file in written.files
-    ]  # fmt: skip
+    units = len(mined.units)
+    if assembled is None:
+        if as_json:
+            output.answer_json({"dataset": None, "units": units, "units_left": made.left})
+        else:
+            output.answer(
+                f"{units - made.left} of {units} units are made; the run that makes the last one writes the dataset"
+            )
+        return
     if as_json:
         answer = {
             "dataset": None if written is None else str(written.folder),
@@ -37,11 +30,20 @@ def answer(made: "Bootstrapped", *, as_json: bool) -> None:
             "commits_seen": mined.seen,
             "commits_used": assembled.commits,
             "pairs": len(assembled.entries),
-            "files": files,
+            "files": [
+                {
+                    "stage": file.stage,
+                    "split": file.split,
+                    "rows": file.rows,
+                    "path": file.path,
+                    "sha256": file.sha256,
+                }
+                for file in (written.files if written else ())
+            ],
             "left_out": dict(assembled.left_out),
-            "repositories_excluded": list(excluded),
+            "repositories_excluded": list(made.excluded),
             "repositories_not_read": dict(mined.unread),
-            "units": len(mined.units),
+            "units": units,
             "units_left": 0,
         }
         output.answer_json(answer)
@@ -50,7 +52,7 @@ def answer(made: "Bootstrapped", *, as_json: bool) -> None:
         f"{counted(mined.seen, 'commit')} seen, {assembled.commits:,} used, {counted(len(assembled.entries), 'pair')}"
     ]
     lines += ["left out:", *(f"  {count:>7,}  {reason}" for reason, count in assembled.left_out.items())]
-    lines += [f"  repository excluded by list: {name}" for name in excluded]
+    lines += [f"  repository excluded by list: {name}" for name in made.excluded]
     lines += [f"  repository not read, or not to its end: {name}: {reason}" for name, reason in mined.unread]
     lines.append("no pair is left" if written is None else f"dataset: {written.folder}")
     lines += _rows_of(written, numbers) if written is not None else []
