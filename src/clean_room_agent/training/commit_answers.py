@@ -130,11 +130,8 @@ class GoldTransport:
     def _analyse(self, request: ChatRequest) -> str:  # noqa: ARG002 - all answers are made alike
         inputs: TaskAnalysisInputs = self.inputs
         gold = self._gold
-        symbols = []
-        for entry in inputs.symbols:
-            name, _, path = entry.rpartition(" (")
-            if name in gold.symbols.get(path.removesuffix(")"), ()):
-                symbols.append(name)
+        listed = (entry.removesuffix(")").rpartition(" (") for entry in inputs.symbols)
+        symbols = [name for name, _, path in listed if name in gold.symbols.get(path, ())]
         code = {word for file in gold.files.values() for word in WORD.findall(_changed_text(file))}
         keywords = [word for word in dict.fromkeys(WORD.findall(gold.task)) if word in code]
         return _json(

@@ -6,13 +6,12 @@ message as its task, no failing test, and the same configuration.
 
 import uuid
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, structs
 
-from clean_room_agent.artifacts.context import ContextPackage
+from clean_room_agent.artifacts.context import ContextPackage, ContextRequest
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
 from clean_room_agent.artifacts.names import implement_pass, meta_plan_pass, part_plan_pass
@@ -45,7 +44,7 @@ from clean_room_agent.retrieval.prompts import PIECE_JUDGMENT, SCOPE_JUDGMENT, T
 from clean_room_agent.retrieval.retriever import Retrieved, Retriever, recall
 from clean_room_agent.retrieval.stage_source import ContextFiles, RepositorySource
 from clean_room_agent.training.commit_answers import NO_EDITS, Gold, GoldTransport
-from clean_room_agent.training.near_miss_questions import LivePass, more_file_questions, more_piece_questions
+from clean_room_agent.training.near_miss_questions import more_file_questions
 
 STAGES = tuple(
     prompt.name for prompt in (TASK_ANALYSIS, SCOPE_JUDGMENT, PIECE_JUDGMENT, META_PLAN, PART_PLAN, IMPLEMENT)
@@ -90,11 +89,23 @@ class MadePairs(Struct, frozen=True, kw_only=True):
     """Pairs that were not made or not kept, by reason."""
 
 
-class _Calls:
-    """The sink: every call with what it answered."""
+class _GoldClient(ModelClient):
+    """The real client, answered from the commit. It keeps every call, and the inputs of judgments by item."""
 
-    def __init__(self) -> None:
+    def __init__(self, gold: Gold, config: PairConfig) -> None:
+        self._transport = GoldTransport(gold)
+        router = ModelRouter(structs.replace(config.models, parallel=1), config.budget)
+        super().__init__(router, self._transport, self, lambda: EPOCH)
         self.made: list[ModelCall] = []
+        """Calls since they were last taken."""
+        self.judged: dict[str, Any] = {}
+        """The inputs of questions about files, by path."""
+
+    def ask(self, prompt: Prompt[Any, Any], inputs: Any, **place: Any) -> Reply[Any]:
+        self._transport.inputs = inputs
+        if prompt.name == SCOPE_JUDGMENT.name:
+            self.judged.setdefault(place["item"], inputs)
+        return super().ask(prompt, inputs, **{**place, "repair": False})
 
     def record(self, call: ModelCall) -> int:
         self.made.append(call)
@@ -103,21 +114,6 @@ class _Calls:
     def reading(self, call_id: int, reading: AnswerReading, fault: str) -> None:
         if reading != "parsed" and self.made[call_id - 1].answer.response != NO_EDITS:
             raise AssertionError(f"an answer made from a commit cannot be read: {fault}")
-
-
-class _GoldClient(ModelClient):
-    """The real client, which also passes the inputs of each prompt to the transport, and keeps those of judgments."""
-
-    def __init__(self, router: ModelRouter, transport: GoldTransport, sink: _Calls) -> None:
-        super().__init__(router, transport, sink, lambda: EPOCH)
-        self._gold = transport
-        self.judged: dict[str, dict[str, Any]] = {SCOPE_JUDGMENT.name: {}, PIECE_JUDGMENT.name: {}}
-
-    def ask(self, prompt: Prompt[Any, Any], inputs: Any, **place: Any) -> Reply[Any]:
-        self._gold.inputs = inputs
-        if prompt.name in self.judged:
-            self.judged[prompt.name].setdefault(place["item"], inputs)
-        return super().ask(prompt, inputs, **{**place, "repair": False})
 
 
 class ParentState(Struct, frozen=True, kw_only=True):
@@ -138,9 +134,7 @@ def make_pairs(
         RepositoryError: the files differ from what was indexed.
     """
     task_id = task_of_commit(name)
-    calls = _Calls()
-    alone = structs.replace(config.models, parallel=1)
-    models = _GoldClient(ModelRouter(alone, config.budget), GoldTransport(gold), calls)
+    models = _GoldClient(gold, config)
     with (
         Record.in_memory(state.root.parent / "record.lock", clock=lambda: EPOCH) as record,
         Session.in_memory(task_id, clock=lambda: EPOCH) as session,
@@ -157,11 +151,9 @@ def make_pairs(
                 conventions=config.conventions,
             ),
         )
-        run = _Run(state, gold, config, models, calls, retriever, session, task_id)
+        run = _Run(state, gold, config, models, retriever, session)
         try:
             run.plan(with_rows=not analysis_only)
-            if not analysis_only:
-                run.implement()
         except WindowExceeded:
             run.dropped["prompt larger than the window"] += 1
     if analysis_only:
@@ -184,45 +176,40 @@ class _Run:
         gold: Gold,
         config: PairConfig,
         models: _GoldClient,
-        calls: _Calls,
         retriever: Retriever,
         session: Session,
-        task_id: str,
     ) -> None:
         self._state = state
         self._gold = gold
         self._config = config
         self._models = models
-        self._calls = calls
         self._retriever = retriever
         self._session = session
-        self._task_id = task_id
+        self._task_id = session.task_id
         self._limits = plan_limits(models, config.orchestrator)
-        self._steps: tuple[Part, PartPlan] | None = None
         self.pairs: list[Pair] = []
         self.dropped: Counter[str] = Counter()
 
     def plan(self, *, with_rows: bool) -> None:
-        """Run the planning passes, and ask the further questions about files and code."""
+        """Run the passes, and ask the further questions about files; without rows, analyse the task alone."""
         pass_id = meta_plan_pass(self._task_id)
         request = meta_plan_request(self._models, pass_id, self._gold.task, Evidence())
         found = self._retriever.retrieve(request)
         self._keep("ranking")
         if not with_rows:
             return
-        self._ask_more(pass_id, found, self._retriever_source())
+        self._ask_more(request, found)
         planned = make_meta_plan(
-            self._models,
-            found.package,
-            pass_id=pass_id,
-            evidence=Evidence(),
-            limits=self._limits,
+            self._models, found.package, pass_id=pass_id, evidence=Evidence(), limits=self._limits
         )
         self._keep("")
-        if planned.value is not None:
-            self._plan_part(planned.value, found.package)
+        steps = None if planned.value is None else self._plan_part(planned.value, found.package)
+        if steps is None:
+            self.dropped["no plan that is valid"] += 1
+        else:
+            self._implement(*steps)
 
-    def _plan_part(self, meta: MetaPlan, first: ContextPackage) -> None:
+    def _plan_part(self, meta: MetaPlan, first: ContextPackage) -> tuple[Part, PartPlan] | None:
         part = meta.parts[0]
         pass_id = part_plan_pass(self._task_id, part.id)
         request = part_plan_request(
@@ -250,55 +237,39 @@ class _Run:
             evidence=Evidence(),
         )
         self._keep("")
-        if planned.value is not None:
-            self._steps = (part, planned.value)
+        return None if planned.value is None else (part, planned.value)
 
-    def implement(self) -> None:
+    def _implement(self, part: Part, plan: PartPlan) -> None:
         """Run the pass of the step; keep its answer if it replays."""
-        if self._steps is None:
-            self.dropped["no plan that is valid"] += 1
-            return
-        part, plan = self._steps
         step = plan.steps[0]
         instruction = StepInstruction(task=self._gold.task, part=part.description, step=step)
         pass_id = implement_pass(self._task_id, part.id, step.id)
-        package = self._retriever.retrieve(
-            step_request(self._models, pass_id, instruction, Evidence())
-        ).package
+        request = step_request(self._models, pass_id, instruction, Evidence())
+        package = self._retriever.retrieve(request).package
         self._keep("ranking")
         shown = structs.replace(instruction, unshown=unshown_targets(step, package))
         implement(self._models, package, shown, pass_id=pass_id)
         self._keep("", package=package, step=step)
 
-    def _ask_more(self, pass_id: str, found: Retrieved, source: RepositorySource) -> None:
-        live = LivePass(
-            request=meta_plan_request(self._models, pass_id, self._gold.task, Evidence()),
-            query=recall(self._session, pass_id).query,
-            found=found,
-            source=source,
-            gold=self._gold,
-            seed=self._task_id,
-        )
-        for prompt, questions in (
-            (SCOPE_JUDGMENT, more_file_questions(live, self._models.judged[SCOPE_JUDGMENT.name])),
-            (PIECE_JUDGMENT, more_piece_questions(live, self._models.judged[PIECE_JUDGMENT.name])),
-        ):
-            for question in questions:
-                self._models.ask(prompt, question.inputs, pass_id=pass_id, item=question.item)
-                self._keep(question.found_by)
-
-    def _retriever_source(self) -> RepositorySource:
-        return RepositorySource(
+    def _ask_more(self, request: ContextRequest, found: Retrieved) -> None:
+        source = RepositorySource(
             self._state.kb,
             ContextFiles(self._state.root),
             lambda text: self._models.count(text, "reasoning"),
         )
+        query = recall(self._session, request.pass_id).query
+        judged = dict(self._models.judged)
+        for path, inputs, found_by in more_file_questions(
+            judged, self._gold, request, query, found, source, seed=self._task_id
+        ):
+            self._models.ask(SCOPE_JUDGMENT, inputs, pass_id=request.pass_id, item=path)
+            self._keep(found_by)
 
     def _keep(
         self, found_by: str, *, package: ContextPackage | None = None, step: PlanStep | None = None
     ) -> None:
         """Turn the calls since the last time into pairs, or count them as dropped."""
-        for call in self._calls.made:
+        for call in self._models.made:
             label = self._label(call)
             reason = self._refusal(call, label, package, step)
             if reason:
@@ -315,7 +286,7 @@ class _Run:
                     answer=call.answer.response,
                 )
             )
-        self._calls.made.clear()
+        self._models.made.clear()
 
     def _label(self, call: ModelCall) -> str:
         if call.site.call_type == SCOPE_JUDGMENT.name:
@@ -325,26 +296,20 @@ class _Run:
     def _refusal(
         self, call: ModelCall, label: str, package: ContextPackage | None, step: PlanStep | None
     ) -> str:
-        checks: dict[str, Callable[[], str]] = {
-            TASK_ANALYSIS.name: lambda: (
-                "" if _names_any(call, self._gold) else "analysis: nothing of the commit is listed"
-            ),
-            SCOPE_JUDGMENT.name: lambda: (
-                "scope: a dependency, perhaps to be read" if label == "dependency" else ""
-            ),
-            META_PLAN.name: lambda: self._unseen(call),
-            PART_PLAN.name: lambda: self._unseen(call),
-            IMPLEMENT.name: lambda: self._no_replay(call, package, step),
-            PIECE_JUDGMENT.name: lambda: "",
-        }
-        check = checks.get(call.site.call_type)
-        return f"{call.site.call_type}: not a prompt of pairs" if check is None else check()
-
-    def _unseen(self, call: ModelCall) -> str:
-        seen = all(
-            file.before is None or path in call.request.prompt for path, file in self._gold.files.items()
-        )
-        return "" if seen else "plan: the prompt names not all files"
+        match call.site.call_type:
+            case TASK_ANALYSIS.name:
+                return "" if _names_any(call, self._gold) else "analysis: nothing of the commit is listed"
+            case SCOPE_JUDGMENT.name:
+                return "scope: a dependency, perhaps to be read" if label == "dependency" else ""
+            case META_PLAN.name | PART_PLAN.name:
+                files = self._gold.files.items()
+                seen = all(file.before is None or path in call.request.prompt for path, file in files)
+                return "" if seen else "plan: the prompt names not all files"
+            case IMPLEMENT.name:
+                return self._no_replay(call, package, step)
+            case PIECE_JUDGMENT.name:
+                return ""
+        return f"{call.site.call_type}: not a prompt of pairs"
 
     def _no_replay(self, call: ModelCall, package: ContextPackage | None, step: PlanStep | None) -> str:
         if call.answer.response == NO_EDITS or package is None or step is None:

@@ -7,8 +7,6 @@ import contextlib
 import errno
 import hashlib
 import json
-import os
-import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,7 +15,7 @@ from msgspec import Struct, structs
 
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.errors import GitError, IndexingError, RepositoryError
-from clean_room_agent.file_contents import NotTextError, decode
+from clean_room_agent.file_contents import NotTextError, atomic_write, decode
 from clean_room_agent.folders import temporary_folder
 from clean_room_agent.git.checkout import ParentCheckout
 from clean_room_agent.git.clones import Objects
@@ -82,26 +80,11 @@ class Making(Struct, frozen=True, kw_only=True):
     @property
     def digest(self) -> str:
         """A digest of all that a shard depends on besides its commits; not of the model server's address."""
-        config = self.pairs
-        said = {
-            "version": VERSION,
-            "columns": COLUMNS,
-            "models": {
-                name: value
-                for name, value in to_plain(config.models).items()
-                if name not in {"base_url", "servers", "timeouts", "parallel", "api_key_env"}
-            },
-            "budget": to_plain(config.budget),
-            "stages": config.stages,
-            "judgments": to_plain(config.judgments),
-            "conventions": to_plain(config.conventions),
-            "orchestrator": to_plain(config.orchestrator),
-            "edit": to_plain(config.edit),
-            "index": to_plain(self.index),
-            "licences": self.licences,
-            "prompts": self.prompts,
-        }
-        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+        said = to_plain(self)
+        for name in ("base_url", "servers", "timeouts", "parallel", "api_key_env"):
+            said["pairs"]["models"].pop(name, None)
+        content = json.dumps([VERSION, COLUMNS, said], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()
 
 
 class Shard(Struct, frozen=True, kw_only=True):
@@ -129,35 +112,27 @@ def shard_path(folder: Path, unit: Unit, making: Making) -> Path:
 
 
 def make_shard(folder: Path, unit: Unit, making: Making) -> Path:
-    """Create the unit's file, unless it exists.
+    """Create the unit's file atomically, unless it exists; the same commits give the same bytes.
 
     Raises:
         GitError: the repository cannot be read.
     """
     path = shard_path(folder, unit, making)
-    if not path.exists():
-        write_shard(path, _work(unit, making))
-    return path
-
-
-def write_shard(path: Path, shard: Shard) -> None:
-    """Write the shard to the file atomically; the same content gives the same bytes."""
+    if path.exists():
+        return path
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    shard = _work(unit, making)
     schema = pa.schema(
         [(name, pa.string()) for name in COLUMNS], {"counts": json.dumps(dict(shard.counts), sort_keys=True)}
     )
     table = pa.Table.from_pylist(shard.rows, schema=schema)
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    content = pa.BufferOutputStream()
+    pq.write_table(table, content, compression="zstd")
     path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        pq.write_table(table, part, compression="zstd")
-        with part.open("rb") as file:
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    atomic_write(path, content.getvalue().to_pybytes())
+    return path
 
 
 def read_shard(path: Path) -> Shard:
@@ -194,11 +169,8 @@ def _work(unit: Unit, making: Making) -> Shard:
             try:
                 checkout.show(commit.parent)
                 made = _made(checkout, commit, files, making, f"{unit.repo}@{commit.hash}")
-            except (GitError, RepositoryError, IndexingError, RecursionError, UnicodeError):
-                counts[NOT_SHOWN] += 1
-                continue
-            except OSError as exc:
-                if exc.errno not in ODD_NAMES:
+            except (GitError, RepositoryError, IndexingError, RecursionError, UnicodeError, OSError) as exc:
+                if isinstance(exc, OSError) and exc.errno not in ODD_NAMES:
                     raise
                 counts[NOT_SHOWN] += 1
                 continue
