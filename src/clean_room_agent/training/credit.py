@@ -27,19 +27,22 @@ given. No model is asked, and nothing is assumed about a later stage's answer to
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 from typing import Literal
 
 from msgspec import Struct
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus
 from clean_room_agent.db.raw.analysis import EndedPass, JudgedItem
-from clean_room_agent.training.gold import GoldFile
+from clean_room_agent.training.gold import Gold, GoldFile
 from clean_room_agent.training.logs import NOT_JUDGED, PLANNING, TaskLog
 
 Stage = Literal["retrieval", "scope", "precision", "budget", "planning", "format", "implement"]
 STAGES: tuple[Stage, ...] = ("retrieval", "scope", "precision", "budget", "planning", "format", "implement")
 """In the order of a run."""
+OF_FILES: tuple[Stage, ...] = ("retrieval", "scope", "precision", "budget")
+"""Those that choose the context, for each file."""
 Unattributed = Literal[
     "no accepted change is known",
     "infrastructure",
@@ -123,21 +126,23 @@ def waterfall_of(tasks: Iterable[TaskLog]) -> Waterfall:
         if task.gold is None:
             unattributed["no accepted change is known"] += 1
             continue
-        verdict = _check(task)
-        checked.append(verdict)
+        checked.append(_check(task, task.gold))
         if task.solved:
             continue
-        charge = _charge(verdict)
-        if isinstance(charge, Charge):
-            charges.append(charge)
-            failed.append(verdict)
+        stage = next((each for each in STAGES if checked[-1].held[each] is False), None)
+        if stage is not None:
+            prompt, calls = _blame(task, task.gold, stage)
+            call_ids = tuple(dict.fromkeys(calls))
+            charges.append(Charge(task_id=task.run.task_id, stage=stage, prompt=prompt, call_ids=call_ids))
+            failed.append(checked[-1])
+        elif any(attempt.outcome is AttemptOutcome.INFRASTRUCTURE for attempt in task.attempts):
+            unattributed["infrastructure"] += 1
         else:
-            unattributed[charge] += 1
-    recalls = [each.found / each.required for each in checked if each.required]
+            unattributed["ended before its stages were through"] += 1
     contexts = [
         len(wanted & _context_files(each.task)) / len(wanted)
         for each in failed
-        if (wanted := shown.get((each.task.run.repo_path, each.task.run.description), frozenset()))
+        if (wanted := shown.get((each.task.run.repo_path, each.task.run.description)))
     ]
     return Waterfall(
         tasks=total,
@@ -145,7 +150,7 @@ def waterfall_of(tasks: Iterable[TaskLog]) -> Waterfall:
         unproven=unproven,
         charges=tuple(charges),
         unattributed=dict(sorted(unattributed.items())),
-        required_recall=_mean(recalls),
+        required_recall=_mean([each.found / each.required for each in checked if each.required]),
         context_recall=_mean(contexts),
         headroom=_headroom(checked, failed),
     )
@@ -155,130 +160,87 @@ def recalls_all(task: TaskLog) -> bool:
     """Whether every file that the accepted change needed came into scope: what makes a solved task a good example."""
     if task.gold is None:
         return False
-    verdict = _check(task)
+    verdict = _check(task, task.gold)
     return verdict.found == verdict.required
 
 
-def _check(task: TaskLog) -> _Checked:
-    assert task.gold is not None
-    required = task.gold.required
-    pairs = [(file, task.items_of(file.path)) for file in required]
+def _check(task: TaskLog, gold: Gold) -> _Checked:
+    files = [_held_for(file, task.items_of(file.path)) for file in gold.required]
+    held: dict[Stage, bool | None] = {}
+    for stage in OF_FILES:
+        verdicts = [each.get(stage) for each in files]
+        held[stage] = False if False in verdicts else None if None in verdicts else True
     steps = task.files_named(PassType.PART_PLAN, PassType.ADJUST)
     given = not any(each.pass_type in PLANNING for each in task.passes)  # a person's plan is no model's fault
-    held: dict[Stage, bool | None] = {
-        "retrieval": _all([_retrieved(items) for _, items in pairs]),
-        "scope": _all([_in_scope(items) for _, items in pairs]),
-        "precision": _all([_is_primary(file, items) for file, items in pairs]),
-        "budget": _all([_is_packed(file, items) for file, items in pairs]),
-    }
-    ready = all(held[stage] for stage in ("retrieval", "scope", "precision", "budget"))
-    planned = given or all(file.path in steps for file in required)
-    held["planning"] = planned if ready or planned else None
+    planned = given or all(file.path in steps for file in gold.required)
+    held["planning"] = planned if planned or all(held[stage] for stage in OF_FILES) else None
     held["format"], held["implement"] = _edits(task) if held["planning"] else (None, None)
-    return _Checked(
-        task=task,
-        held=held,
-        found=sum(bool(_in_scope(items)) for _, items in pairs),
-        required=len(required),
-    )
+    found = sum(bool(each.get("scope")) for each in files)
+    return _Checked(task=task, held=held, found=found, required=len(files))
 
 
-def _all(verdicts: list[bool | None]) -> bool | None:
-    """False if one is; otherwise None if one is unknown; otherwise True."""
-    if False in verdicts:
-        return False
-    return None if None in verdicts else True
-
-
-def _retrieved(items: tuple[JudgedItem, ...]) -> bool:
-    return any(item.included or (item.call_id is not None and item.stage not in NOT_JUDGED) for item in items)
-
-
-def _in_scope(items: tuple[JudgedItem, ...]) -> bool | None:
-    return any(item.included for item in items) if _retrieved(items) else None
-
-
-def _is_primary(file: GoldFile, items: tuple[JudgedItem, ...]) -> bool | None:
-    if not _in_scope(items):
-        return None
-    primary = [item for item in items if item.included and item.detail == "primary"]
-    changed = [item for item in items if item.symbol is not None and file.touches(item.symbol)]
-    if changed and not any(item in primary for item in changed):
-        return any(item.symbol is None for item in primary)
-    return bool(primary)
-
-
-def _is_packed(file: GoldFile, items: tuple[JudgedItem, ...]) -> bool | None:
-    if not _is_primary(file, items):
-        return None
-    packed = [item for item in items if item.stage == "assembly" and item.detail == "primary"]
-    return not packed or any(item.included for item in packed)
+def _held_for(file: GoldFile, items: tuple[JudgedItem, ...]) -> dict[Stage, bool]:
+    """Whether each of the stages that choose context held for the file, up to the first that did not."""
+    judged = [item for item in items if item.call_id is not None and item.stage not in NOT_JUDGED]
+    included = [item for item in items if item.included]
+    held: dict[Stage, bool] = {"retrieval": bool(included or judged)}
+    if held["retrieval"]:
+        held["scope"] = bool(included)
+    if included:
+        primary = [item for item in included if item.detail == "primary"]
+        changed = [item for item in items if item.symbol is not None and file.touches(item.symbol)]
+        missed = bool(changed) and not any(item in primary for item in changed)
+        held["precision"] = any(item.symbol is None for item in primary) if missed else bool(primary)
+    if held.get("precision"):
+        packed = [item for item in items if item.stage == "assembly" and item.detail == "primary"]
+        held["budget"] = not packed or any(item.included for item in packed)
+    return held
 
 
 def _edits(task: TaskLog) -> tuple[bool | None, bool | None]:
     """Whether format and implementation held, for the steps that failed, or for the whole if none did."""
     if task.solved:
         return True, True
-    failing = [each for each in task.passes if each.pass_type is PassType.IMPLEMENT and not each.success]
-    tried = [each for each in failing if _outcomes(task, each)]
-    if failing and not tried:
+    failing = [each.pass_id for each in task.passes if _is_failed_step(each)]
+    applied: dict[str, bool] = {}
+    for attempt in task.attempts:  # those that a model is to blame for
+        if attempt.pass_id in failing and attempt.outcome is not AttemptOutcome.INFRASTRUCTURE:
+            applied[attempt.pass_id] = applied.get(attempt.pass_id, False) or attempt.applied
+    if failing and not applied:
         return None, None
-    if any(not any(applied for _, applied in _outcomes(task, each)) for each in tried):
-        return False, None
-    return True, False
+    return (True, False) if all(applied.values()) else (False, None)
 
 
-def _outcomes(task: TaskLog, each: EndedPass) -> list[tuple[AttemptOutcome, bool]]:
-    """The pass's attempts that a model is to blame for."""
-    return [
-        (attempt.outcome, attempt.applied)
-        for attempt in task.attempts
-        if attempt.pass_id == each.pass_id and attempt.outcome is not AttemptOutcome.INFRASTRUCTURE
-    ]
+def _is_failed_step(each: EndedPass) -> bool:
+    return each.pass_type is PassType.IMPLEMENT and not each.success
 
 
-def _charge(verdict: _Checked) -> Charge | Unattributed:
-    stage = next((each for each in STAGES if verdict.held[each] is False), None)
-    task = verdict.task
-    if stage is None:
-        broken = any(attempt.outcome is AttemptOutcome.INFRASTRUCTURE for attempt in task.attempts)
-        return "infrastructure" if broken else "ended before its stages were through"
-    prompt, calls = _blame(task, stage)
-    return Charge(task_id=task.run.task_id, stage=stage, prompt=prompt, call_ids=calls)
-
-
-def _blame(task: TaskLog, stage: Stage) -> tuple[str, tuple[int, ...]]:
+def _blame(task: TaskLog, gold: Gold, stage: Stage) -> tuple[str, list[int]]:
     """The prompt that is to blame, and its calls."""
-    assert task.gold is not None
     if stage in {"format", "implement"}:
         failing = {each.pass_id for each in task.passes if not each.success}
-        bad = stage == "implement"
-        calls = [
+        return "implement", [
             each.call_id
             for each in task.attempts
-            if each.pass_id in failing and each.call_id and each.applied == bad
+            if each.pass_id in failing and each.call_id and each.applied == (stage == "implement")
         ]
-        return "implement", tuple(dict.fromkeys(calls))
     if stage == "planning":
-        unnamed = [f.path for f in task.gold.required if f.path not in task.files_named(PassType.META_PLAN)]
-        return ("meta_plan" if unnamed else "part_plan"), ()
+        named = task.files_named(PassType.META_PLAN)
+        return ("part_plan" if all(file.path in named for file in gold.required) else "meta_plan"), []
     if stage in {"scope", "precision"}:
-        wrong = [
-            item for file in task.gold.required for item in _wrong(file, task.items_of(file.path), stage)
-        ]
+        wrong = [item for file in gold.required for item in _wrong(file, task.items_of(file.path), stage)]
         asked = [item for item in wrong if item.call_id is not None]
         prompt = Counter(item.prompt for item in asked).most_common(1)[0][0] if asked else ""
-        calls = [item.call_id for item in asked if item.call_id is not None and item.prompt == prompt]
-        return prompt, tuple(dict.fromkeys(calls))
-    return "", ()
+        return prompt, [item.call_id for item in asked if item.call_id and item.prompt == prompt]
+    return "", []
 
 
 def _wrong(file: GoldFile, items: tuple[JudgedItem, ...], stage: Stage) -> list[JudgedItem]:
     """The decisions that wrongly left out the file or its changed pieces."""
-    if stage == "scope":
-        return [item for item in items if _in_scope(items) is False and not item.included]
-    if _is_primary(file, items) is not False:
+    if _held_for(file, items).get(stage) is not False:
         return []
+    if stage == "scope":
+        return [item for item in items if not item.included]
     low = [item for item in items if item.symbol is not None and item.stage not in NOT_JUDGED]
     return [item for item in low if file.touches(item.symbol or "")] or low
 
@@ -295,32 +257,20 @@ def _context_files(task: TaskLog) -> frozenset[str]:
 
 
 def _headroom(checked: list[_Checked], failed: list[_Checked]) -> Mapping[Stage, Headroom]:
-    rates = {stage: _rate(stage, checked) for stage in STAGES}
+    rates: dict[Stage, float] = {}
+    """How often the stage held when it was tried; 0 if it never was."""
+    for stage in STAGES:
+        tried = [bool(each.held[stage]) for each in checked if each.held[stage] is not None]
+        rates[stage] = _mean(tried) or 0.0
     found = {}
     for number, stage in enumerate(STAGES):
-        at_most, expected = 0, 0.0
-        for each in failed:
-            later = [(name, each.held[name]) for name in STAGES[number + 1 :]]
-            # What fails only because its input was wrong was never tried: see `_check`, which leaves it unknown.
-            if not any(held is False for _, held in later):
-                at_most += 1
-                expected += _product(rates[name] for name, held in later if held is None)
-        found[stage] = Headroom(at_most=at_most, expected=expected)
+        # What fails only because its input was wrong was never tried: see `_check`, which leaves it unknown.
+        later = [{name: each.held[name] for name in STAGES[number + 1 :]} for each in failed]
+        won = [each for each in later if False not in each.values()]
+        chances = [prod(rates[name] for name, held in each.items() if held is None) for each in won]
+        found[stage] = Headroom(at_most=len(won), expected=sum(chances))
     return found
 
 
-def _rate(stage: Stage, checked: list[_Checked]) -> float:
-    """How often the stage held when it was tried; 0 if it never was."""
-    tried = [each.held[stage] for each in checked if each.held[stage] is not None]
-    return sum(map(bool, tried)) / len(tried) if tried else 0.0
-
-
-def _product(rates: Iterable[float]) -> float:
-    result = 1.0
-    for rate in rates:
-        result *= rate
-    return result
-
-
-def _mean(values: list[float]) -> float | None:
+def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
