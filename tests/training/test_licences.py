@@ -6,7 +6,6 @@ from clean_room_agent.training.licences import (
     ALLOWED,
     Licences,
     is_allowed,
-    licence_of_manifest,
     licence_of_text,
 )
 
@@ -51,15 +50,6 @@ def test_all_licence_files_count_and_each_must_be_allowed() -> None:
     assert not is_allowed(both.of("HEAD"), ALLOWED)
     assert is_allowed("MIT", ALLOWED)
     assert not is_allowed("", ALLOWED)
-
-
-def test_a_manifest_speaks_where_no_file_does() -> None:
-    assert Licences(Objects({"package.json": '{"license": "ISC"}'})).of("HEAD") == "ISC"
-    assert licence_of_manifest("pyproject.toml", '[project]\nlicense = {text = "MIT"}') == "MIT"
-    assert licence_of_manifest("pyproject.toml", "[project") == ""
-    # A text that nobody knows is not overruled by what a manifest says.
-    unknown = {"LICENSE": "Ask me.", "package.json": '{"license": "MIT"}'}
-    assert Licences(Objects(unknown)).of("HEAD") == ""
 
 
 def test_each_text_is_read_once() -> None:

@@ -1,12 +1,8 @@
-"""The licence of a commit's code, from its licence files or its package manifest."""
+"""The licence of a commit's code, from its licence files."""
 
-import json
 import re
-from collections.abc import Mapping
 from functools import cache
-from typing import Any, Protocol
-
-from clean_room_agent.config import load_toml
+from typing import Protocol
 
 LICENCE_FILE = re.compile(r"(?i)(?:un)?licen[cs]e|copying")
 ALLOWED = ("MIT", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", "ISC", "0BSD", "Unlicense", "PSF-2.0", "Zlib")
@@ -41,13 +37,6 @@ TEXTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = tuple(
         ("Zlib", r"this software is provided 'as-is', without any express or implied"),
     )
 )
-NAMES: Mapping[str, str] = {
-    "mit": "MIT", "mit license": "MIT", "expat": "MIT", "bsd": "BSD-3-Clause", "bsd-3-clause": "BSD-3-Clause",
-    "bsd 3-clause": "BSD-3-Clause", "bsd-2-clause": "BSD-2-Clause", "apache-2.0": "Apache-2.0", "apache 2.0": "Apache-2.0",
-    "apache license 2.0": "Apache-2.0", "isc": "ISC", "0bsd": "0BSD", "unlicense": "Unlicense", "psf-2.0": "PSF-2.0",
-    "zlib": "Zlib",
-}  # fmt: skip
-"""What manifests call them, in lower case."""
 
 
 class Reader(Protocol):
@@ -65,24 +54,19 @@ class Licences:
 
     def __init__(self, objects: Reader) -> None:
         self._objects = objects
-        self._known: dict[tuple[str, str], str] = {}
+        self._known: dict[str, str] = {}
 
     def of(self, commit: str) -> str:
         """The commit's licences by their SPDX names, sorted and joined with AND; "" if none is known."""
         files = self._objects.list_folder(commit)
-        texts = {name: blob for name, blob in files.items() if LICENCE_FILE.match(name)}
-        found = {self._named(blob, "") for _, blob in sorted(texts.items())} - {""}
-        if not found and not texts:
-            manifests = [name for name in ("pyproject.toml", "package.json") if name in files]
-            found = {self._named(files[name], name) for name in manifests} - {""}
-        return " AND ".join(sorted(found))
+        found = {self._named(blob) for name, blob in files.items() if LICENCE_FILE.match(name)}
+        return " AND ".join(sorted(found - {""}))
 
-    def _named(self, blob: str, manifest: str) -> str:
-        key = (blob, manifest)
-        if key not in self._known:
+    def _named(self, blob: str) -> str:
+        if blob not in self._known:
             text = (self._objects.read(blob) or b"").decode("utf-8", "replace")
-            self._known[key] = licence_of_manifest(manifest, text) if manifest else licence_of_text(text)
-        return self._known[key]
+            self._known[blob] = licence_of_text(text)
+        return self._known[blob]
 
 
 def is_allowed(licence: str, allowed: tuple[str, ...]) -> bool:
@@ -108,16 +92,3 @@ def _holds(words: str, parts: tuple[re.Pattern[str], ...]) -> bool:
             return False
         at = found.end()
     return True
-
-
-def licence_of_manifest(name: str, text: str) -> str:
-    """The licence in a pyproject.toml or package.json; "" if there is no known one."""
-    try:
-        data: Any = load_toml(text) if name.endswith(".toml") else json.loads(text)
-    except (ValueError, RecursionError):
-        return ""
-    project = data.get("project", {}) if name.endswith(".toml") and isinstance(data, dict) else data
-    said = project.get("license") if isinstance(project, dict) else None
-    if isinstance(said, dict):
-        said = said.get("text") or said.get("type")
-    return NAMES.get(said.strip().lower(), "") if isinstance(said, str) else ""
