@@ -10,8 +10,7 @@ from clean_room_agent.orchestrator.config import EditConfig, OrchestratorConfig
 from clean_room_agent.retrieval.config import ConventionsConfig, JudgmentsConfig
 from clean_room_agent.training.licences import ALLOWED
 from clean_room_agent.training.mining import MinedCommit, mine
-from clean_room_agent.training.pairs import PairConfig
-from clean_room_agent.training.shards import Making
+from clean_room_agent.training.pairs import Making
 from testing import repositories
 from testing.runs.solving import MENDED_MONEY, MONEY, RECEIPT
 
@@ -76,15 +75,13 @@ def make_history(top: Path) -> dict[str, str]:
 def plain_making() -> Making:
     """As `Project.configure` writes it."""
     return Making(
-        pairs=PairConfig(
-            models=ModelsConfig(base_url="http://127.0.0.1:1", coding="coder:3b", reasoning="thinker:4b"),
-            budget=BudgetConfig(context_window=16384, reserved_tokens=4096),
-            stages=("scope", "precision"),
-            conventions=ConventionsConfig(),
-            judgments=JudgmentsConfig(),
-            orchestrator=OrchestratorConfig(),
-            edit=EditConfig(),
-        ),
+        models=ModelsConfig(base_url="http://127.0.0.1:1", coding="coder:3b", reasoning="thinker:4b"),
+        budget=BudgetConfig(context_window=16384, reserved_tokens=4096),
+        stages=("scope", "precision"),
+        conventions=ConventionsConfig(),
+        judgments=JudgmentsConfig(),
+        orchestrator=OrchestratorConfig(),
+        edit=EditConfig(),
         index=IndexConfig(),
         licences=ALLOWED,
         prompts="",

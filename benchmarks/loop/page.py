@@ -9,7 +9,6 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from benchmarks.loop.answers import answers_page
 from benchmarks.loop.data import TEST, TRAIN, UNTIL
 from benchmarks.loop.stages import Stage, Stages
 from benchmarks.results import table
@@ -98,7 +97,6 @@ def _prompt(prompt: str, folders: Mapping[str, Path]) -> list[str]:
             f"{trained['last_loss']:.3f}. Converted, its logits differ from PEFT's by at most {proof['difference']:.4f}, where "
             f"the adapter changes them by up to {proof['effect']:.2f}."
         )
-    lines += answers_page(folders, prompt)
     names = ("train", "convert", "evaluate", "deploy", "retrieve", "retire")
     spent = [(kind, each.known(name)) for name in names for kind, each in stages.items() if each.has(name)]
     return [*lines, _spent(spent)]

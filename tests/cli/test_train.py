@@ -12,7 +12,6 @@ from testing.runs.solving import Project, project_at
 from tests.training.test_deployment import NOW, trained
 from tests.training.test_train import FAKE, dataset_at
 
-from clean_room_agent.app.train_adapter import held_version
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import TRAINING_DATASETS, get_dataset, list_adapters
 from clean_room_agent.workspace import Workspace
@@ -53,16 +52,6 @@ def test_an_adapter_has_a_number_a_tag_and_a_folder(shop: Project, tmp_path: Pat
     assert (Path(told["folder"]) / "cra.json").exists()
     with Record.open(shop.top, clock=lambda: NOW) as record:
         assert "m:scope_judgment-v2" in [each.model_tag for each in record.write(list_adapters)]
-
-
-def test_two_trainings_at_a_time_make_two_adapters(shop: Project, tmp_path: Path) -> None:
-    given = trainable(shop, tmp_path)
-    workspace = Workspace(repo=shop.top)
-    workspace.adapters.mkdir()
-    with held_version(workspace.adapters, "scope_judgment", lambda: {1}) as other:
-        code, out, err = shop.run_here(*given)
-    assert code == 0, err
-    assert (other, json.loads(out)["adapter"]["model_tag"]) == (2, "m:scope_judgment-v3")
 
 
 def test_a_dataset_that_there_is_not_is_said(shop: Project, tmp_path: Path) -> None:

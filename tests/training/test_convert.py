@@ -111,22 +111,6 @@ def test_a_merged_model_is_the_base_with_the_adapter_in_its_own_order(
     assert fields["tokenizer.ggml.tokens"].contents() == ["a", "b", "ü"]
 
 
-@pytest.mark.parametrize("architecture", ["llama", "qwen2"])
-def test_the_adapters_own_file_says_the_same(tmp_path: Path, architecture: str) -> None:
-    base = base_at(tmp_path / "base.gguf", architecture)
-    path = adapter_at(tmp_path / "a")
-    convert_adapter(path, base)
-    parts, whole, before = read(path), read(tmp_path / "a/merged.gguf"), read(base)
-    for name, _ in KINDS.values():
-        key = f"blk.0.{name}.weight"
-        added = ALPHA / RANK * (parts[f"{key}.lora_b"] @ parts[f"{key}.lora_a"])
-        assert np.abs(before[key] + added - whole[key]).max() < 1e-4
-    fields = gguf.GGUFReader(path).fields
-    assert fields["general.type"].contents() == "adapter"
-    assert fields["adapter.type"].contents() == "lora"
-    assert fields["adapter.lora.alpha"].contents() == ALPHA
-
-
 def test_a_quantised_base_gives_quantised_models_and_the_control_has_lost_as_much(tmp_path: Path) -> None:
     base = base_at(tmp_path / "base.gguf", "qwen2", Q8)
     convert_adapter(adapter_at(tmp_path / "a"), base)

@@ -136,26 +136,6 @@ def test_edits_of_all_forms_give_exactly_what_the_commit_made(before: str, after
     assert applied.texts == {"a.py": after}
 
 
-@given(
-    functions=FUNCTIONS,
-    extra=st.builds(function, st.just("added_last"), DECORATOR, BODY),
-    gap=st.sampled_from(("\n\n", "\n")),
-    data=st.data(),
-)
-def test_a_function_between_like_spaced_ones_is_an_insert(
-    functions: tuple[str, ...], extra: str, gap: str, data: st.DataObject
-) -> None:
-    place = data.draw(st.integers(0, len(functions)))
-    before = gap.join(("from os import *\n", *functions))
-    after = gap.join(("from os import *\n", *functions[:place], extra, *functions[place:]))
-    edits = edits_for(gold(after, before), (whole(before),))
-    if len(functions) > 1:
-        assert [edit.kind for edit in edits] == ["insert"]
-    rules = EditRules(targets=(TargetFile(path="a.py"),))
-    applied = apply_edits(tuple(edits), {"a.py": before}, package(shown_file("a.py", before)), rules)
-    assert applied.texts == {"a.py": after}, applied.result
-
-
 @pytest.mark.parametrize(
     "before", ["{dropped}\n\n{kept}", "{kept}\n\n{dropped}"], ids=["after it", "before it"]
 )

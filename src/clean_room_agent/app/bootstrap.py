@@ -25,7 +25,7 @@ from clean_room_agent.workspace import Workspace
 if TYPE_CHECKING:
     from clean_room_agent.training.bootstrap import Assembled, Mined
     from clean_room_agent.training.dataset import Written
-    from clean_room_agent.training.shards import Making
+    from clean_room_agent.training.pairs import Making
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
@@ -127,8 +127,7 @@ def making_of(settings: Settings, licences: tuple[str, ...]) -> "Making":
         ConfigError: the configuration names an unknown stage.
     """
     from clean_room_agent.training.licences import ALLOWED
-    from clean_room_agent.training.pairs import PairConfig
-    from clean_room_agent.training.shards import Making
+    from clean_room_agent.training.pairs import Making
 
     wiring.retrieval_config(settings)  # a stage that there is not is refused before anything is done
     texts = [
@@ -136,15 +135,13 @@ def making_of(settings: Settings, licences: tuple[str, ...]) -> "Making":
         for prompt in PROMPTS
     ]
     return Making(
-        pairs=PairConfig(
-            models=settings.models,
-            budget=settings.budget,
-            stages=settings.stages.names(),
-            judgments=settings.judgments,
-            conventions=settings.conventions,
-            orchestrator=settings.orchestrator,
-            edit=settings.edit,
-        ),
+        models=settings.models,
+        budget=settings.budget,
+        stages=settings.stages.names(),
+        judgments=settings.judgments,
+        conventions=settings.conventions,
+        orchestrator=settings.orchestrator,
+        edit=settings.edit,
         index=settings.index,
         licences=licences or ALLOWED,
         prompts=hashlib.sha256(json.dumps([*texts, VERSION], sort_keys=True).encode()).hexdigest(),
@@ -165,6 +162,7 @@ def _write(
     from clean_room_agent.training.dataset_formats import FORMATS
     from clean_room_agent.training.plan import row_of
     from clean_room_agent.training.planning import default_plan
+    from clean_room_agent.training.shards import digest_of
 
     router = ModelRouter(settings.models, settings.budget)
     stages = sorted({entry.row.origin.stage for entry in assembled.entries})
@@ -174,7 +172,7 @@ def _write(
         "repositories_not_read": dict(sorted(mined.unread)),
         "commits": assembled.commits,
         "licences": list(making.licences),
-        "making": making.digest,
+        "making": digest_of(making),
     }
     card = Card(
         title="Training pairs from commits",

@@ -1,11 +1,5 @@
-"""Trains an adapter on a recorded dataset, under a version number that is unique even if several of a prompt are trained
-at a time.
-"""
+"""Trains an adapter on a recorded dataset, under a version number of its own."""
 
-import contextlib
-from collections.abc import Callable, Iterator
-from collections.abc import Set as AbstractSet
-from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +10,8 @@ from clean_room_agent.app.prompts import role_of
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import get_dataset, get_training_plan, list_adapters
-from clean_room_agent.errors import RecordError, UsageError
-from clean_room_agent.workspace import Workspace, hold, private_folder
+from clean_room_agent.errors import UsageError
+from clean_room_agent.workspace import Workspace, private_folder
 
 if TYPE_CHECKING:
     from clean_room_agent.training.train import Machine, Trained
@@ -60,20 +54,20 @@ def train_adapter(
         plan = plan_of(stored)
         provider = settings.models.for_role(role_of(plan.target) or "reasoning").provider
         top = private_folder(workspace.adapters)
-        with held_version(top, plan.target, lambda: _versions(record, plan.target)) as version:
-            folder = (place or top / f"{plan.target}-v{version}").absolute()
-            work = folder.with_name(f"{folder.name}{WORK}")
-            return train(
-                record,
-                row,
-                plan,
-                job_for(plan, Path(row.dataset_path), base, work, machine, **more),
-                folder,
-                machine,
-                model_tag=tag_for(provider, plan.base_model, plan.target, version),
-                resume=resume,
-                progress=lambda done, total, loss: bar.show(done, total, f"  loss {loss:.3f}"),
-            )
+        version = version_of(top, plan.target, _versions(record, plan.target), resume=resume)
+        folder = (place or top / f"{plan.target}-v{version}").absolute()
+        work = folder.with_name(f"{folder.name}{WORK}")
+        return train(
+            record,
+            row,
+            plan,
+            job_for(plan, Path(row.dataset_path), base, work, machine, **more),
+            folder,
+            machine,
+            model_tag=tag_for(provider, plan.base_model, plan.target, version),
+            resume=resume,
+            progress=lambda done, total, loss: bar.show(done, total, f"  loss {loss:.3f}"),
+        )
 
 
 def _versions(record: Record, prompt: str) -> set[int]:
@@ -82,26 +76,16 @@ def _versions(record: Record, prompt: str) -> set[int]:
     return {int(number) for tag in tags if (number := tag.rpartition(f"{prompt}-v")[2]).isdecimal()}
 
 
-@contextlib.contextmanager
-def held_version(adapters: Path, prompt: str, taken: Callable[[], AbstractSet[int]]) -> Iterator[int]:
-    """Reserve a version number for the prompt's next adapter.
-
-    An interrupted training below `adapters` keeps its number and comes first; numbers of running ones are skipped.
-    `taken` returns the numbers in the registry, which may grow at any time.
+def version_of(adapters: Path, prompt: str, taken: set[int], *, resume: bool) -> int:
+    """The version number of the prompt's next adapter, above those in the registry (`taken`) and those of the folders below
+    `adapters`; or, to resume, that of the first interrupted training, if there is one.
     """
-    place = f"{prompt}-v"
-    names = (path.name.removeprefix(place) for path in adapters.glob(f"{place}*{WORK}"))
-    broken_off = sorted(int(name.removesuffix(WORK)) for name in names if name.removesuffix(WORK).isdecimal())
-    for version in chain(broken_off, count(1 + max(taken(), default=0))):
-        folder, lock = adapters / f"{place}{version}", adapters / f"{place}{version}.lock"
-        if folder.exists() and not folder.with_name(folder.name + WORK).exists():
-            continue
-        with contextlib.ExitStack() as stack:
-            try:
-                stack.enter_context(hold(lock, timeout=0))
-            except RecordError:
-                continue
-            stack.callback(lock.unlink)
-            if version not in taken():
-                yield version
-                return
+    names = [path.name.removeprefix(f"{prompt}-v") for path in adapters.glob(f"{prompt}-v*")]
+    begun = {
+        int(name.removesuffix(WORK))
+        for name in names
+        if name.endswith(WORK) and name[: -len(WORK)].isdecimal()
+    }
+    if resume and begun:
+        return min(begun)
+    return 1 + max(taken | begun | {int(name) for name in names if name.isdecimal()}, default=0)

@@ -19,7 +19,8 @@ from clean_room_agent.training.commit_sources import Exclusions, Source
 from clean_room_agent.training.dataset import Entry, Message, Origin, Row, Split
 from clean_room_agent.training.dataset_filters import near_duplicates, split_groups
 from clean_room_agent.training.mining import MinedCommit, mine
-from clean_room_agent.training.shards import Making, Unit, cut_units, make_shard, read_shard, shard_path
+from clean_room_agent.training.pairs import Making
+from clean_room_agent.training.shards import Unit, cut_units, make_shard, read_shard, shard_path
 
 SAME = 0.7
 """Jaccard similarity from which two commits, or two pairs of a prompt, are nearly the same."""

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from clean_room_agent.training.bootstrap import Progress
-from clean_room_agent.training.shards import Making, Unit, make_shard
+from clean_room_agent.training.pairs import Making
+from clean_room_agent.training.shards import Unit, make_shard
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")

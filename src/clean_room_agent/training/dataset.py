@@ -285,18 +285,21 @@ def _about(
 
 
 def _readme(card: Card, files: tuple[FileFacts, ...], about: Mapping[str, Any]) -> str:
-    lines = ["---", "configs:", *_configs(files), "---", "", f"# {card.title}", ""]
-    lines += [f"For adapters of `{card.base_model}`. Load a part: `datasets.load_dataset(FOLDER, NAME)`.", ""]
-    lines += ["Give the chat template what it is given when the agent asks:", ""]
-    lines += [f"`chat_template_kwargs={json.dumps(TEMPLATE_KWARGS)}` (no thinking).", ""]
-    lines += _table(("file", "rows", "SHA-256"), [(each.path, str(each.rows), each.sha256) for each in files])
-    for head, key in (("Sources", "sources"), ("Repositories", "repositories"), ("Licences", "licences")):
-        lines += [f"## {head}", "", *_table(("", "rows"), [(name, str(n)) for name, n in about[key].items()])]
-    lines += ["## Criteria", "", "```json", _pretty(card.criteria).rstrip("\n"), "```", ""]
-    lines += ["## Splits", "", card.split_rule, "", "## Left out", ""]
-    left_out = [(reason, str(count)) for reason, count in sorted(card.exclusions.items())]
-    lines += _table(("reason", "rows"), left_out) if left_out else ["Nothing.", ""]
-    return "\n".join(lines).rstrip("\n") + "\n"
+    """The card for people; its head tells `datasets` the parts."""
+    head = "\n".join(["---", "configs:", *_configs(files), "---"])
+    return f"""\
+{head}
+
+# {card.title}
+
+For adapters of `{card.base_model}`. Load a part: `datasets.load_dataset(FOLDER, NAME)`. Give the chat template what it is
+given when the agent asks: `chat_template_kwargs={json.dumps(TEMPLATE_KWARGS)}` (no thinking).
+
+`criteria` says which rows were taken, `exclusions` how many were left out and why, `split_rule` how they were divided:
+
+```json
+{_pretty(about)}```
+"""
 
 
 def _configs(files: tuple[FileFacts, ...]) -> Iterator[str]:
@@ -310,11 +313,6 @@ def _configs(files: tuple[FileFacts, ...]) -> Iterator[str]:
             if split in of_part:
                 yield f"  - split: {split}"
                 yield f"    path: {json.dumps(of_part[split].path)}"
-
-
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
-    lines = [head, ("---",) * len(head), *rows]
-    return [*(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines), ""]
 
 
 def _pretty(value: object) -> str:

@@ -25,6 +25,7 @@ from clean_room_agent.execute.implement import IMPLEMENT, StepInstruction, imple
 from clean_room_agent.execute.plan import make_meta_plan, make_part_plan
 from clean_room_agent.execute.plan_drafts import Rejected
 from clean_room_agent.execute.plan_prompts import META_PLAN, PART_PLAN
+from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.prompt import Prompt
@@ -54,8 +55,10 @@ EPOCH = "1970-01-01T00:00:00+00:00"
 """The time of all events here, since nothing in a pair may depend on when it was made."""
 
 
-class PairConfig(Struct, frozen=True, kw_only=True):
-    """The configuration of the runs whose prompts are made. Judgments are asked one by one, whatever it says."""
+class Making(Struct, frozen=True, kw_only=True):
+    """How pairs are made: the configuration of the runs whose prompts are made, and which commits count. Judgments are
+    asked one by one, whatever it says.
+    """
 
     models: ModelsConfig
     budget: BudgetConfig
@@ -64,6 +67,10 @@ class PairConfig(Struct, frozen=True, kw_only=True):
     conventions: ConventionsConfig
     orchestrator: OrchestratorConfig
     edit: EditConfig
+    index: IndexConfig
+    licences: tuple[str, ...]
+    prompts: str
+    """A digest of the prompts' texts."""
 
 
 class Pair(Struct, frozen=True, kw_only=True):
@@ -92,7 +99,7 @@ class MadePairs(Struct, frozen=True, kw_only=True):
 class _GoldClient(ModelClient):
     """The real client, answered from the commit. It keeps every call, and the inputs of judgments by item."""
 
-    def __init__(self, gold: Gold, config: PairConfig) -> None:
+    def __init__(self, gold: Gold, config: Making) -> None:
         self._transport = GoldTransport(gold)
         router = ModelRouter(structs.replace(config.models, parallel=1), config.budget)
         super().__init__(router, self._transport, self, lambda: EPOCH)
@@ -126,7 +133,7 @@ class ParentState(Struct, frozen=True, kw_only=True):
 
 
 def make_pairs(
-    state: ParentState, gold: Gold, config: PairConfig, *, name: str, analysis_only: bool
+    state: ParentState, gold: Gold, config: Making, *, name: str, analysis_only: bool
 ) -> MadePairs:
     """The pairs of the commit `name` (repository and commit in one string, which also seeds random choices).
 
@@ -174,7 +181,7 @@ class _Run:
         self,
         state: ParentState,
         gold: Gold,
-        config: PairConfig,
+        config: Making,
         models: _GoldClient,
         retriever: Retriever,
         session: Session,

@@ -10,6 +10,11 @@ from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice, JsonA
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.stage import SingleInputs
 
+SYSTEM = (
+    "You are a precise assistant for engineers who train models. You answer in the form that is asked for, "
+    "with nothing around it."
+)
+
 
 class TrainPlanAnswer(BaseModel):
     """The plan's choices; all else follows by rule."""
@@ -81,8 +86,7 @@ TRAIN_PLAN: Prompt[TrainPlanInputs, TrainPlanAnswer] = Prompt(
     name="train_plan",
     role="reasoning",
     title="Plan the training of an adapter",
-    system="You are a precise assistant for engineers who train models. You answer in the form that is asked for, "
-    "with nothing around it.",
+    system=SYSTEM,
     template=TRAIN_PLAN_TEMPLATE,
     answer=JsonAnswer(TrainPlanAnswer),
     max_answer_tokens=400,
@@ -120,8 +124,7 @@ TARGET_JUDGMENT: Prompt[SingleInputs, Choice] = Prompt(
     name="target_judgment",
     role="reasoning",
     title="Judge whether a prompt is worth an adapter",
-    system="You are a precise assistant for engineers who train models. You answer in the form that is asked for, "
-    "with nothing around it.",
+    system=SYSTEM,
     template=TARGET_JUDGMENT_TEMPLATE,
     answer=YES_OR_NO,
     max_answer_tokens=YES_NO_TOKENS,
@@ -152,8 +155,7 @@ CURATE_DATA: Prompt[SingleInputs, Choice] = Prompt(
     name="curate_data",
     role="reasoning",
     title="Judge whether an answer is a good example",
-    system="You are a precise assistant for engineers who train models. You answer in the form that is asked for, "
-    "with nothing around it.",
+    system=SYSTEM,
     template=CURATE_DATA_TEMPLATE,
     answer=YES_OR_NO,
     max_answer_tokens=YES_NO_TOKENS,

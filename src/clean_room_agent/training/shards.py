@@ -20,7 +20,6 @@ from clean_room_agent.folders import temporary_folder
 from clean_room_agent.git.checkout import ParentCheckout
 from clean_room_agent.git.clones import Objects
 from clean_room_agent.indexer.build import index_repository
-from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.json_values import to_plain
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.redaction import Redactor
@@ -30,8 +29,8 @@ from clean_room_agent.training.licences import Licences, is_allowed
 from clean_room_agent.training.mining import MinedCommit
 from clean_room_agent.training.pairs import (
     MadePairs,
+    Making,
     Pair,
-    PairConfig,
     ParentState,
     make_pairs,
     task_of_commit,
@@ -68,25 +67,6 @@ class Unit(Struct, frozen=True, kw_only=True):
     """In the order of the history."""
 
 
-class Making(Struct, frozen=True, kw_only=True):
-    """How pairs are made; the same for all units of a run."""
-
-    pairs: PairConfig
-    index: IndexConfig
-    licences: tuple[str, ...]
-    prompts: str
-    """A digest of the prompts' texts."""
-
-    @property
-    def digest(self) -> str:
-        """A digest of all that a shard depends on besides its commits; not of the model server's address."""
-        said = to_plain(self)
-        for name in ("base_url", "servers", "timeouts", "parallel", "api_key_env"):
-            said["pairs"]["models"].pop(name, None)
-        content = json.dumps([VERSION, COLUMNS, said], sort_keys=True)
-        return hashlib.sha256(content.encode()).hexdigest()
-
-
 class Shard(Struct, frozen=True, kw_only=True):
     """The contents of a shard's file."""
 
@@ -105,9 +85,17 @@ def cut_units(
     )
 
 
+def digest_of(making: Making) -> str:
+    """A digest of all that a shard depends on besides its commits; not of the model server's address."""
+    said = to_plain(making)
+    for name in ("base_url", "servers", "timeouts", "parallel", "api_key_env"):
+        said["models"].pop(name, None)
+    return hashlib.sha256(json.dumps([VERSION, COLUMNS, said], sort_keys=True).encode()).hexdigest()
+
+
 def shard_path(folder: Path, unit: Unit, making: Making) -> Path:
     """The path of the unit's shard, whichever machine made it."""
-    content = json.dumps([making.digest, unit.repo, to_plain(unit.commits)])
+    content = json.dumps([digest_of(making), unit.repo, to_plain(unit.commits)])
     return folder / f"{hashlib.sha256(content.encode()).hexdigest()[:32]}.parquet"
 
 
@@ -194,7 +182,7 @@ def _made(
         kb = KnowledgeBase(index)
         gold = _gold(kb, commit, files)
         state = ParentState(root=root, kb=kb, known=checkout.paths())
-        return make_pairs(state, gold, making.pairs, name=name, analysis_only=commit.names_gold)
+        return make_pairs(state, gold, making, name=name, analysis_only=commit.names_gold)
 
 
 def _gold_files(objects: Objects, commit: MinedCommit) -> dict[str, GoldFile] | str:
