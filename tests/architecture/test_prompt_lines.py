@@ -24,7 +24,7 @@ from clean_room_agent.db.rows import Connection
 from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.report.trace import RunTrace, read_trace
-from clean_room_agent.report.why_line import LineWhy, line_why, lines_of
+from clean_room_agent.report.why_line import LineWhy, line_why, lines_of_call
 
 BY_NAME = {prompt.name: prompt for prompt in PROMPTS}
 
@@ -121,28 +121,6 @@ def test_every_file_shown_was_let_in_by_a_decision(looked: Looked) -> None:
             assert line.decisions, line
 
 
-def test_every_line_of_a_plan_of_a_diff_and_of_an_answer_leads_to_a_call(looked: Looked) -> None:
-    for line in looked.every_line():
-        if line.origin.kind in {
-            "part",
-            "step",
-            "constraint",
-            "draft",
-            "refused",
-            "attempt",
-            "diff",
-            "failure",
-        }:
-            assert line.from_call is not None, line
-
-
-def test_every_line_of_the_evidence_leads_to_a_test_run(looked: Looked) -> None:
-    lines = [line for line in looked.every_line() if line.origin.kind == "evidence"]
-    assert lines
-    for line in lines:
-        assert line.from_place, line
-
-
 def test_every_item_of_a_context_is_whole(looked: Looked) -> None:
     items = [(call, item) for call in looked.calls for item in framed_items(call.request.prompt)]
     assert items
@@ -155,7 +133,7 @@ def test_every_item_of_a_context_is_whole(looked: Looked) -> None:
 def test_the_heading_of_a_prompt_is_its_templates(looked: Looked) -> None:
     for call in looked.calls:
         heading = BY_NAME[call.site.call_type].heading
-        assert [line.kind for line in lines_of(call) if line.text == heading] == ["rules"]
+        assert [line.kind for line in lines_of_call(call) if line.text == heading] == ["rules"]
 
 
 def test_the_run_shows_what_its_tests_are_about(looked: Looked) -> None:

@@ -18,7 +18,6 @@ from clean_room_agent.db.raw.calls import append_call
 from clean_room_agent.db.raw.passes import TaskRunOutcome, append_decisions, append_task_run, finish_task_run
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import append_orchestrator_run
-from clean_room_agent.llm.token_estimator import FRAMING_TOKENS
 
 Show = Callable[..., str]
 
@@ -150,31 +149,12 @@ def test_tests_are_shown_run_after_run(show: Show) -> None:
     assert "Ran 8 tests" in show("/split/s2", "--tests", "--full")
 
 
-def test_the_budget_sets_each_calls_tokens_against_its_window(show: Show) -> None:
+def test_the_budget_compares_each_calls_tokens_with_its_window(show: Show) -> None:
     lines = json.loads(show("", "--budget", "--json"))["budget"]
     assert [line["call_type"] for line in lines].count("implement") == 3
     assert all(line["window"] == 16384 and 0 < line["actual"] <= line["window"] for line in lines)
+    assert all(0 < line["reserved"] < line["window"] for line in lines)
     assert "% of the estimates" in show("", "--budget")
-
-
-def test_the_account_of_a_window_adds_up(show: Show) -> None:
-    accounts = json.loads(show("", "--budget", "--json"))["budget"]
-    assert accounts
-    for line in accounts:
-        assert line["estimated"] + line["answer_limit"] + line["slack"] == line["window"]
-        assert line["slack"] >= 0
-        parts = line["rules"] + line["task"] + line["code"] + line["rest"]
-        assert parts + FRAMING_TOKENS == pytest.approx(line["estimated"], rel=0.02)
-        assert line["rules"] > 0
-        assert 0 < line["reserved"] < line["window"]
-    implementing = [line for line in accounts if line["call_type"] == "implement"]
-    assert all(line["code"] > 0 and line["task"] > 0 for line in implementing)
-
-
-def test_the_budget_says_how_tokens_were_estimated(show: Show) -> None:
-    assert "1.3 tokens for a piece of text" in show("", "--budget")
-    estimators = json.loads(show("", "--budget", "--json"))["estimators"]
-    assert [(estimator["pairs"], estimator["margin"]) for estimator in estimators] == [(0, 1.3), (0, 1.3)]
 
 
 def test_why_tells_what_each_line_of_a_prompt_is(show: Show) -> None:
@@ -354,10 +334,4 @@ def test_a_prefix_of_several_runs_names_them(tmp_path: Path, capsys: pytest.Capt
 def test_the_time_of_a_run_is_told_by_kind_of_work(show: Show) -> None:
     lanes = json.loads(show("", "--time", "--json"))["time"]
     assert lanes["from_enter"]
-    assert lanes["first_question"] < lanes["first_edit"] < lanes["seconds"]
-    assert {"start", "git", "index", "tests", "retrieval", "model: implement"} <= {
-        lane["name"] for lane in lanes["lanes"]
-    }
-    out = show("", "--time")
-    assert f"{lanes['first_edit']:.1f} s from Enter to the first edit prompt" in out
-    assert [line for line in out.splitlines() if line.startswith("tests ")]
+    assert [line for line in show("", "--time").splitlines() if line.startswith("tests ")]

@@ -1,4 +1,4 @@
-"""The record of a run of many calls, read only, and what its page is made of."""
+"""The record of one real solve of the demo's sample project, read only."""
 
 import contextlib
 from collections.abc import Iterator
@@ -6,56 +6,26 @@ from pathlib import Path
 
 import pytest
 from msgspec import Struct
-from testing.repositories import make_repository
-from testing.runs.large_run import write_large_run
+from tests.report.scripted_solve import solved_sample
 
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw.calls import list_prompt_spans
+from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.report.call_texts import call_texts
-from clean_room_agent.report.page.run_page import RunSources
-from clean_room_agent.report.summary import Ending
-from clean_room_agent.report.trace import Chosen, RunTrace, read_trace
-from clean_room_agent.report.windows import window_accounts
+from clean_room_agent.report.trace import RunTrace, read_trace
 
 
-class LargeRun(Struct, frozen=True, kw_only=True):
+class Solved(Struct, frozen=True, kw_only=True):
     top: Path
     conn: Connection
     trace: RunTrace
 
-    @property
-    def all(self) -> Chosen:
-        return Chosen(place="", passes=self.trace.passes)
+    def call_id(self, call_type: str) -> int:
+        """The first call of this prompt."""
+        return next(call.id for call in self.trace.calls if call.site.call_type == call_type)
 
 
-@contextlib.contextmanager
-def large_run(folder: Path, count: int) -> Iterator[LargeRun]:
-    """A run of so many calls in the record of a repository below `folder`."""
-    top = make_repository(folder / "shop", {"src/a.py": "x = 1\n"})
-    task = write_large_run(top, count=count)
+@pytest.fixture(scope="session")
+def solved() -> Iterator[Solved]:
+    top, run = solved_sample()
     with contextlib.closing(get_connection("raw", repo_path=top, read_only=True)) as conn:
-        yield LargeRun(top=top, conn=conn, trace=read_trace(conn, task))
-
-
-def sources_of(run: LargeRun) -> RunSources:
-    """What its page is made of."""
-    return RunSources(
-        trace=run.trace,
-        ending=Ending(),
-        texts=call_texts(run.conn, run.all),
-        spans=list_prompt_spans(run.conn, run.trace.task_id),
-        accounts=window_accounts(run.conn, run.all, {}),
-        result_diff="",
-    )
-
-
-@pytest.fixture(scope="session")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LargeRun]:
-    with large_run(tmp_path_factory.mktemp("report"), 80) as run:
-        yield run
-
-
-@pytest.fixture(scope="session")
-def sources(large: LargeRun) -> RunSources:
-    return sources_of(large)
+        yield Solved(top=top, conn=conn, trace=read_trace(conn, find_task(conn, run)))

@@ -5,7 +5,7 @@ from testing.repositories import commit, make_repository
 
 from clean_room_agent.git.history import diff
 from clean_room_agent.git.repository import open_repository
-from clean_room_agent.report.line_origin import LineOrigin, edit_that_wrote, find_origin
+from clean_room_agent.report.line_origin import LineOrigin, find_origin
 
 FIRST = """\
 diff --git a/a.py b/a.py
@@ -95,16 +95,6 @@ def test_every_line_is_told_right_whatever_was_spliced(
         origin = find_origin(diffs, "f", line)
         assert origin.change == change
         assert origin.text in {text, None}
-
-
-def test_the_edit_is_found_by_its_file_and_its_line() -> None:
-    answer = (
-        '<edit file="a.py">\n<search>\nx\n</search>\n<replacement>\ny = 1\n</replacement>\n</edit>\n'
-        '<edit file="b.py">\n<search>\nx\n</search>\n<replacement>\n    y = 2\n</replacement>\n</edit>\n'
-    )
-    assert edit_that_wrote(answer, "b.py", "y = 2") == 1
-    assert edit_that_wrote(answer, "a.py", "y = 2") is None
-    assert edit_that_wrote("no edit at all", "a.py", "y = 2") is None
 
 
 def _diff(old: list[str], at: int, gone: int, new: list[str]) -> str:

@@ -1,6 +1,5 @@
 from typing import Any
 
-import pytest
 from rich.console import Console
 
 from clean_room_agent.db.raw.analysis import CallSums
@@ -45,9 +44,7 @@ def test_each_prompt_has_its_figures_and_what_the_cache_had() -> None:
         PromptStats(sums=sums(calls=1200, told_tokens=200, cached_tokens=50), agreement=None),
         waterfall(solved=1),
     )
-    assert "implement" in told
-    assert "  coder:3b" in told
-    assert "  25% cached" in told
+    assert "implement, coder:3b, 25% cached" in told
     assert "1,200" in told
 
 
@@ -56,7 +53,7 @@ def test_failed_tasks_are_told_by_the_stage_that_lost_them() -> None:
     told = shown(stats, waterfall(solved=1), counterfactual=True)
     assert "3 tasks, 1 solved, 2 not" in told
     assert "it was found, but judged irrelevant" in told
-    assert "won if perfect, at most" in told
+    assert "won if perfect: 0.5 expected, at most 1" in told
     assert "files to change that came into scope: 75%" in told
     assert "nothing to win" in shown(stats, waterfall(solved=3), counterfactual=True)
 
@@ -79,18 +76,3 @@ def test_nothing_is_cut_at_80_columns() -> None:
     )
     assert "a file to change was not found, or ranked where nobody looks" in " ".join(told.split())
     assert not [line for line in told.splitlines() if line.startswith(",") or "…" in line]
-
-
-@pytest.mark.parametrize("length", range(5, 60, 9))
-def test_a_name_is_only_broken_at_blanks_and_keeps_its_indent(length: int) -> None:
-    told = shown(
-        PromptStats(
-            sums=sums(model="m" * length, prompt_tokens=1_234_567, told_tokens=2, cached_tokens=1),
-            agreement=None,
-        ),
-        waterfall(solved=3),
-        width=80,
-    )
-    lines = told.split("\n\n")[0].splitlines()
-    assert [line for line in lines if line.startswith("  " + "m" * length)]
-    assert [line.rstrip() for line in lines if "cached" in line] == ["  50% cached"]

@@ -1,18 +1,28 @@
-"""When a run did what, and what nothing else went on beside."""
+"""When a run did what, and what nothing else was done beside."""
 
+import io
 from datetime import timedelta
 
 import pytest
 from msgspec.structs import replace
 from rich.console import Console
-from tests.report.conftest import LargeRun
+from tests.report.conftest import Solved
 
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.db.raw.runs import TimeSpanRow
 from clean_room_agent.db.rows import moment
-from clean_room_agent.report.lane_table import render_lanes
-from clean_room_agent.report.time_axis import call_span, seconds_of
-from clean_room_agent.report.time_lanes import NOT_RECORDED, TimeLane, TimeLanes, time_lanes
+from clean_room_agent.report.time_lanes import (
+    CUT,
+    Axis,
+    TimeLane,
+    TimeLanes,
+    length,
+    render_lanes,
+    time_lanes,
+    union,
+    without,
+    working_seconds,
+)
 from clean_room_agent.report.trace import RunTrace
 
 BEGAN = "2026-03-04T05:00:00.000Z"
@@ -27,13 +37,13 @@ def span(kind: TimeKind, start: float, end: float, detail: str = "") -> TimeSpan
 
 
 @pytest.fixture
-def trace(large: LargeRun) -> RunTrace:
+def trace(solved: Solved) -> RunTrace:
     """A run of which nothing but its spans is known."""
-    return replace(large.trace, passes=(), tests=())
+    return replace(solved.trace, passes=(), tests=(), events=())
 
 
-def lanes_of(trace: RunTrace) -> TimeLanes:
-    found = time_lanes(trace)
+def lanes_of(trace: RunTrace, *times: TimeSpanRow) -> TimeLanes:
+    found = time_lanes(replace(trace, times=times))
     assert found is not None
     return found
 
@@ -42,89 +52,91 @@ def lane(lanes: TimeLanes, name: str) -> TimeLane:
     return next(lane for lane in lanes.lanes if lane.name == name)
 
 
-def shown(lanes: TimeLanes | None, width: int) -> list[str]:
-    console = Console(width=width, color_system=None)
-    with console.capture() as capture:
-        console.print(render_lanes(lanes))
-    return capture.get().splitlines()
+def shown(lanes: TimeLanes | None) -> str:
+    console = Console(file=io.StringIO(), width=80)
+    console.print(render_lanes(lanes))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_spans_that_touch_are_one() -> None:
+    assert union([(5, 6), (0, 2), (1, 3), (3, 4)]) == [(0, 4), (5, 6)]
+
+
+@pytest.mark.parametrize(
+    ("others", "left"),
+    [
+        ([], [(0, 10)]),
+        ([(0, 10)], []),
+        ([(2, 3), (5, 6)], [(0, 2), (3, 5), (6, 10)]),
+        ([(-5, 1), (9, 20)], [(1, 9)]),
+        ([(20, 30)], [(0, 10)]),
+    ],
+)
+def test_what_is_in_others_is_taken_out(
+    others: list[tuple[float, float]], left: list[tuple[float, float]]
+) -> None:
+    assert without([(0, 10)], others) == left
+    assert length(left) == 10 - sum(min(end, 10) - max(start, 0) for start, end in others if start < 10)
+
+
+def test_a_pause_is_cut_if_it_is_long_or_the_run_was_resumed_after_it() -> None:
+    axis = Axis([(100, 110), (130, 140), (1140, 1150)])
+    assert [axis.at(time) for time in (100, 130, 140, 1140, 1150)] == [0, 30, 40, 40 + CUT, 50 + CUT]
+    resumed = Axis([(100, 110), (120, 130), (150, 160)], resumed=[150])
+    assert resumed.pauses == {130: 20}
+    assert [resumed.at(time) for time in (120, 150)] == [20, 30 + CUT]
 
 
 def test_what_ran_beside_something_else_was_not_waited_for(trace: RunTrace) -> None:
-    spans = (
+    lanes = lanes_of(
+        trace,
         span(TimeKind.START, 0, 1),
         span(TimeKind.INDEX, 1, 7),
         span(TimeKind.TESTS, 3, 9, "baseline"),
         span(TimeKind.GIT, 10, 11, "checkout"),
         span(TimeKind.GIT, 12, 12.5, "commit"),
     )
-    lanes = lanes_of(replace(trace, times=spans))
     assert [(one.name, one.seconds, one.alone) for one in lanes.lanes] == [
         ("start", 1, 1),
         ("git", 1.5, 1.5),
         ("index", 6, 2),
         ("tests", 6, 2),
     ]
-    assert (lanes.seconds, lanes.rest, lanes.missing, lanes.from_enter) == (12.5, 2, "", True)
-    assert [(one.start, one.detail) for one in lane(lanes, "git").stretches] == [
-        (10, "checkout"),
-        (12, "commit"),
-    ]
+    assert (lanes.seconds, lanes.rest, lanes.from_enter) == (12.5, 2, True)
+    assert [one.detail for one in lane(lanes, "git").stretches] == ["checkout", "commit"]
 
 
 def test_who_waits_for_the_index_does_nothing(trace: RunTrace) -> None:
-    spans = (span(TimeKind.INDEX, 0, 7), span(TimeKind.INDEX_COPY, 5, 8))
-    lanes = lanes_of(replace(trace, times=spans))
+    lanes = lanes_of(trace, span(TimeKind.INDEX, 0, 7), span(TimeKind.INDEX_COPY, 5, 8))
     assert (lane(lanes, "index").alone, lane(lanes, "index of the run").seconds) == (7, 1)
 
 
-def test_a_context_takes_what_its_calls_leave(large: LargeRun) -> None:
-    entry = next(entry for entry in large.trace.passes if entry.calls)
-    one = replace(entry, calls=entry.calls[:1])
-    start, end = (time - seconds_of(BEGAN) for time in call_span(entry.calls[0]))
-    spans = (span(TimeKind.RETRIEVAL, start - 2, end + 1),)
-    lanes = lanes_of(replace(large.trace, tests=(), passes=(one,), times=spans))
-    assert lane(lanes, "retrieval").seconds == pytest.approx(3, abs=0.01)
+def test_a_run_has_a_lane_for_each_kind_of_work_and_each_pass(solved: Solved) -> None:
+    lanes = time_lanes(solved.trace)
+    assert lanes is not None
+    assert {"git", "index", "tests", "retrieval", "model: implement"} <= {lane.name for lane in lanes.lanes}
+    assert [lane.name for lane in lanes.passes] == [entry.place for entry in solved.trace.passes]
+    assert {one.use for lane in lanes.passes for one in lane.stretches} == {"own", "model", "tests"}
+    assert lanes.first_question is not None
+    assert lanes.first_edit is not None
+    assert lanes.first_question < lanes.first_edit < lanes.seconds
+    assert f"{lanes.first_edit:.1f} s from Enter to the first edit prompt" in shown(lanes)
 
 
-def test_questions_and_edits_are_counted_from_enter(large: LargeRun) -> None:
-    first = min(call_span(call)[0] for entry in large.trace.passes for call in entry.calls)
-    edit = min(
-        call_span(call)[0]
-        for entry in large.trace.passes
-        for call in entry.calls
-        if call.site.call_type == "implement"
-    )
-    at = first - seconds_of(BEGAN) - 10
-    lanes = lanes_of(replace(large.trace, times=(span(TimeKind.START, at, at + 1),)))
-    assert lanes.first_question == pytest.approx(10, abs=0.01)
-    assert lanes.first_edit == pytest.approx(10 + edit - first, abs=0.01)
-    assert lanes.milestones[0] == "10.0 s from Enter to the first question"
-
-
-def test_of_an_older_record_only_what_it_has_is_shown(large: LargeRun) -> None:
-    lanes = lanes_of(large.trace)
+def test_of_an_older_record_only_tests_and_calls_are_shown(solved: Solved) -> None:
+    lanes = lanes_of(solved.trace)
     assert {one.name.partition(":")[0] for one in lanes.lanes} == {"tests", "model"}
-    assert (lanes.missing, lanes.from_enter) == (NOT_RECORDED, False)
-    assert "from the first thing recorded" in lanes.milestones[0]
-    assert NOT_RECORDED in " ".join(shown(lanes, 1000))
-
-
-def test_tests_that_stand_for_those_of_the_last_step_are_not_counted_twice(large: LargeRun) -> None:
-    before = lane(lanes_of(large.trace), "tests").seconds
-    last = [row for row in large.trace.tests if row.kind == "attempt"][-1]
-    final = replace(last, id=9999, kind="final", task_id=large.trace.task_id, attempt_id=None)
-    after = lanes_of(replace(large.trace, tests=(*large.trace.tests, final)))
-    assert lane(after, "tests").seconds == before
-
-
-def test_nothing_recorded_is_said_to_be_nothing(trace: RunTrace) -> None:
-    assert time_lanes(trace) is None
-    assert shown(None, 80) == ["no times are recorded here"]
-
-
-def test_the_start_of_a_process_that_went_on_with_the_run_is_not_enter(large: LargeRun) -> None:
-    last = max(call_span(call)[1] for entry in large.trace.passes for call in entry.calls) - seconds_of(BEGAN)
-    lanes = lanes_of(replace(large.trace, times=(span(TimeKind.START, last + 500, last + 501),)))
     assert not lanes.from_enter
-    assert lanes.pauses == 1
-    assert lanes.paused == pytest.approx(500, abs=20)
+
+
+def test_nothing_recorded_is_told_to_be_nothing(trace: RunTrace) -> None:
+    assert time_lanes(replace(trace, times=())) is None
+    assert shown(None) == "no times are recorded here\n"
+
+
+def test_the_time_that_a_run_took_is_without_the_pause_before_it_was_resumed(trace: RunTrace) -> None:
+    assert trace.run is not None
+    times = (span(TimeKind.START, 0, 1), span(TimeKind.TESTS, 1, 10), span(TimeKind.START, 70, 80))
+    run = replace(trace.run, timestamp=BEGAN, completed_at=times[-1].ended_at)
+    assert working_seconds(replace(trace, run=run, times=times)) == pytest.approx(20)

@@ -1,9 +1,9 @@
-from typing import Any
+import io
 
 import pytest
 from rich.console import Console
 from testing.runs.model_calls import model_call
-from tests.report.conftest import LargeRun
+from tests.report.conftest import Solved
 
 from clean_room_agent.artifacts.prompt_sources import PromptSource
 from clean_room_agent.errors import UsageError
@@ -11,50 +11,34 @@ from clean_room_agent.report.prompt_lines import BEFORE_SPANS
 from clean_room_agent.report.why_line import (
     WORDS,
     line_why,
-    lines_of,
+    lines_of_call,
     prompt_why,
     render_line_why,
     render_prompt_why,
 )
 
 
-def implementing(large: LargeRun) -> int:
-    return next(call.id for call in large.all.calls if call.site.call_type == "implement")
-
-
-def shown(renderable: Any) -> str:
-    console = Console(width=120)
-    with console.capture() as told:
-        console.print(renderable)
-    return told.get()
-
-
-def test_a_prompt_is_the_ranges_of_its_lines(large: LargeRun) -> None:
-    found = prompt_why(large.conn, large.trace, implementing(large))
-    assert [part.kind.value for part in found.ranges][:2] == ["rules", "rules"]
+def test_a_prompt_is_the_ranges_of_its_lines_and_each_line_has_its_place(solved: Solved) -> None:
+    call_id = solved.call_id("implement")
+    found = prompt_why(solved.conn, solved.trace, call_id)
     assert [part.first for part in found.ranges[1:]] == [part.last + 1 for part in found.ranges[:-1]]
     code = next(part for part in found.ranges if part.kind is PromptSource.FILE)
-    assert (code.file_first, code.file_last) == (1, 260)
-    assert f"{code.path}:1-260" in shown(render_prompt_why(found))
+    line = line_why(solved.conn, solved.trace, call_id, code.first)
+    assert (line.origin.file_line, line.says) == (code.file_first, "a line of a file")
+    console = Console(file=io.StringIO(), width=120)
+    console.print(render_prompt_why(found), render_line_why(line))
+    assert isinstance(console.file, io.StringIO)
+    assert f", as of commit {line.commit[:10]}" in console.file.getvalue()
 
 
-def test_a_line_of_a_file_has_its_place_and_its_commit(large: LargeRun) -> None:
-    call_id = implementing(large)
-    ranges = prompt_why(large.conn, large.trace, call_id).ranges
-    code = next(part for part in ranges if part.kind is PromptSource.FILE)
-    found = line_why(large.conn, large.trace, call_id, code.first + 4)
-    assert (found.origin.file_line, found.says) == (5, "a line of a file")
-    assert f"{code.path}:5" in shown(render_line_why(found, str))
-
-
-def test_a_line_that_is_not_there_is_an_error(large: LargeRun) -> None:
+def test_a_line_that_is_not_there_is_an_error(solved: Solved) -> None:
     with pytest.raises(UsageError, match="and no line 99999"):
-        line_why(large.conn, large.trace, implementing(large), 99999)
+        line_why(solved.conn, solved.trace, solved.call_id("implement"), 99999)
 
 
 def test_of_a_call_of_an_old_record_nothing_is_guessed() -> None:
     with pytest.raises(UsageError, match=BEFORE_SPANS):
-        lines_of(model_call(7, prompt="## Task\nx"))
+        lines_of_call(model_call(7, prompt="## Task\nx"))
 
 
 def test_every_source_has_its_words() -> None:

@@ -197,7 +197,7 @@ def _run_parts(conn: Connection | None, task_id: str | None, *, prompts: bool) -
     if conn is None or task_id is None:
         return
     from clean_room_agent.report.run_facts import call_facts, event_facts, run_facts, run_texts
-    from clean_room_agent.report.trace import Chosen, read_trace
+    from clean_room_agent.report.trace import read_trace
 
     trace = read_trace(conn, task_id)
     yield Part(
@@ -211,11 +211,10 @@ def _run_parts(conn: Connection | None, task_id: str | None, *, prompts: bool) -
     )
     if not prompts:
         return
-    from clean_room_agent.report.call_texts import attempt_diffs, call_texts
+    from clean_room_agent.report.call_texts import attempt_diffs, call_texts, texts_object
 
-    chosen = Chosen(place="", passes=trace.passes)
-    texts = to_shown(call_texts(conn, chosen))
-    diffs = to_shown(attempt_diffs(chosen, accepted_only=False))
+    texts = texts_object(call_texts(conn, trace))
+    diffs = to_shown(attempt_diffs(trace, accepted_only=False))
     tests = [{"kind": row.kind, "of": row.task_id, "output": row.test_output} for row in trace.tests]
     task = "" if trace.run is None else trace.run.task_description
     yield Part(name="task.txt", holds="YOUR WORDS: the task", value=task + "\n")

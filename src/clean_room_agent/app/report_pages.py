@@ -8,18 +8,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clean_room_agent.app.listed_runs import status_now
-from clean_room_agent.app.model_records import read_estimators
 from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw.calls import list_prompt_spans
+from clean_room_agent.db.raw.analysis import list_run_costs
 from clean_room_agent.db.raw.runs import find_task
-from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import UsageError
 from clean_room_agent.json_values import change_texts
-from clean_room_agent.report.call_texts import call_texts, result_diffs
-from clean_room_agent.report.causes import ending_on_record
-from clean_room_agent.report.trace import Chosen, RunTrace, read_trace
-from clean_room_agent.report.windows import window_accounts
+from clean_room_agent.report.call_texts import result_diffs
+from clean_room_agent.report.trace import read_trace
 from clean_room_agent.workspace import Workspace, private_folder
 
 
@@ -39,49 +35,24 @@ def make_page(workspace: Workspace, run: str, *, of_all: bool, safe: Callable[[s
     Raises:
         UsageError: there is no such run.
     """
-    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
-        if of_all:
-            return Page(name="all", task_id="", html=page_of_all(conn, safe))
-        task_id = find_task(conn, run)
-        trace = _as_it_stands(workspace, read_trace(conn, task_id))
-        return Page(name=short_id(task_id), task_id=task_id, html=page_of_run(conn, workspace, trace, safe))
-
-
-def page_of_run(conn: Connection, workspace: Workspace, trace: RunTrace, safe: Callable[[str], str]) -> str:
-    """The page as HTML; `safe` removes from each text what must not be shown."""
-    from clean_room_agent.report.page.html import run_html
-    from clean_room_agent.report.page.run_page import RunSources, run_page
-
-    chosen = Chosen(place="", passes=trace.passes)
-    sources = RunSources(
-        trace=trace,
-        ending=ending_on_record(conn, trace),
-        texts=call_texts(conn, chosen),
-        spans=list_prompt_spans(conn, trace.task_id),
-        accounts=window_accounts(conn, chosen, read_estimators(conn, trace.task_id) or {}),
-        result_diff="".join(entry.diff for entry in result_diffs(workspace, trace, chosen)),
-    )
-    return run_html(change_texts(run_page(sources, safe), safe))
-
-
-def page_of_all(conn: Connection, safe: Callable[[str], str]) -> str:
-    """The page of all runs as HTML; `safe` as above."""
-    from clean_room_agent.db.raw.analysis import list_run_costs
-    from clean_room_agent.report.page.html import runs_html
+    from clean_room_agent.report.page.html import run_html, runs_html
+    from clean_room_agent.report.page.run_page import run_page
     from clean_room_agent.report.page.runs_page import runs_page
     from clean_room_agent.training.credit import waterfall_of
     from clean_room_agent.training.logs import LogAnalysisAPI
 
-    page = runs_page(list_run_costs(conn), waterfall_of(LogAnalysisAPI(conn).tasks()))
-    return runs_html(change_texts(page, safe))
-
-
-def _as_it_stands(workspace: Workspace, trace: RunTrace) -> RunTrace:
-    """The run with its current status."""
-    run = trace.run
-    if run is None:
-        return trace
-    return replace(trace, run=replace(run, status=status_now(workspace, trace.task_id, run.status)))
+    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+        if of_all:
+            page = runs_page(list_run_costs(conn), waterfall_of(LogAnalysisAPI(conn).tasks()))
+            return Page(name="all", task_id="", html=runs_html(change_texts(page, safe)))
+        task_id = find_task(conn, run)
+        trace = read_trace(conn, task_id)
+        if trace.run is not None:
+            status = status_now(workspace, task_id, trace.run.status)
+            trace = replace(trace, run=replace(trace.run, status=status))
+        result = "".join(entry.diff for entry in result_diffs(workspace, trace))
+        html = run_html(run_page(conn, trace, result, safe))
+        return Page(name=short_id(task_id), task_id=task_id, html=html)
 
 
 def default_place(workspace: Workspace, name: str) -> Path:

@@ -83,7 +83,9 @@ def command(
         trace = read_trace(conn, find_task(conn, run))
         sections = chosen_sections(conn, workspace, trace, choose(trace, place), wanted)
     if as_json:
-        output.answer_json({"task_id": trace.task_id, **{part.key: part.data for part in sections}})
+        output.answer_json(
+            {"task_id": trace.task_id, **{part.key: part.as_object(part.data) for part in sections}}
+        )
         return 0
     if [part.key for part in sections] == ["diff"] and is_patch(sections[0].data):
         output.hand_on(sections[0].data[0].diff)

@@ -8,8 +8,8 @@ import click
 from clean_room_agent.app import wiring
 from clean_room_agent.app.training_parts import TARGETS, make_plan
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.views.stats import waterfall_object
 from clean_room_agent.file_contents import atomic_write
+from clean_room_agent.report.stats import waterfall_object
 
 
 @click.command()

@@ -1,5 +1,7 @@
 """Retrieval decisions for a person: the verdict on each candidate, and why."""
 
+from collections.abc import Collection, Iterable
+
 from msgspec import Struct
 from rich.console import Group
 from rich.text import Text
@@ -7,7 +9,7 @@ from rich.text import Text
 from clean_room_agent.artifacts.context import Judgment
 from clean_room_agent.artifacts.names import counted, item_name
 from clean_room_agent.db.raw.passes import DecisionRow, PlanDecisionRow
-from clean_room_agent.report.trace import Chosen
+from clean_room_agent.report.trace import PassTrace
 
 
 class PassVerdicts(Struct, frozen=True, kw_only=True):
@@ -20,22 +22,31 @@ class PassVerdicts(Struct, frozen=True, kw_only=True):
     """On the way to its plan."""
 
 
-def verdicts(chosen: Chosen) -> tuple[PassVerdicts, ...]:
-    """The decisions of the chosen passes (or those that one call judged), pass by pass; passes without any left out."""
-    call_id = None if chosen.call is None else chosen.call.id
+def verdicts(passes: Iterable[PassTrace]) -> tuple[PassVerdicts, ...]:
+    """The decisions of the passes; passes without any are left out."""
+    return tuple(
+        PassVerdicts(place=entry.place, decisions=entry.decisions, plan_decisions=entry.plan_decisions)
+        for entry in passes
+        if entry.decisions or entry.plan_decisions
+    )
+
+
+def verdicts_about(
+    passes: Iterable[PassTrace], path: str, symbols: Collection[str | None] = ()
+) -> tuple[PassVerdicts, ...]:
+    """Those about one file; with `symbols`, those about one of these."""
     found = (
         PassVerdicts(
             place=entry.place,
             decisions=tuple(
-                row for row in entry.decisions if call_id is None or row.judgment.call_id == call_id
-            ),
-            plan_decisions=tuple(
-                row for row in entry.plan_decisions if call_id is None or row.judgment.call_id == call_id
+                row
+                for row in entry.decisions
+                if row.subject.path == path and (not symbols or row.subject.symbol in symbols)
             ),
         )
-        for entry in chosen.passes
+        for entry in passes
     )
-    return tuple(entry for entry in found if entry.decisions or entry.plan_decisions)
+    return tuple(entry for entry in found if entry.decisions)
 
 
 def render_verdicts(found: tuple[PassVerdicts, ...]) -> Group:
@@ -46,45 +57,40 @@ def render_verdicts(found: tuple[PassVerdicts, ...]) -> Group:
         if entry.decisions:
             included = sum(row.included for row in entry.decisions)
             head = f"{place}: {counted(len(entry.decisions), 'decision')}, {included} of them in"
-            lines.append(Text(head, style="bold"))
-            lines += [line for row in entry.decisions for line in decision_lines(row, indent=2)]
+            lines += [Text(head, style="bold"), *lines_of(entry.decisions, indent=2)]
         if entry.plan_decisions:
-            lines.append(
-                Text(
-                    f"{place}: {counted(len(entry.plan_decisions), 'decision')} about its plan", style="bold"
-                )
-            )
-            lines += [line for row in entry.plan_decisions for line in plan_decision_lines(row, indent=2)]
+            head = f"{place}: {counted(len(entry.plan_decisions), 'decision')} about its plan"
+            lines += [Text(head, style="bold"), *lines_of(entry.plan_decisions, indent=2)]
     return Group(*(lines or [Text("no decision is recorded here")]))
 
 
-def decision_lines(row: DecisionRow, *, indent: int) -> list[Text]:
+def lines_of(rows: Iterable[DecisionRow | PlanDecisionRow], *, indent: int) -> list[Text]:
+    """Two lines for each decision."""
+    return [line for row in rows for line in _decision_lines(row, indent)]
+
+
+def _decision_lines(row: DecisionRow | PlanDecisionRow, indent: int) -> list[Text]:
     """The verdict with what decided it, then the reason."""
-    verdict = ("in ", "green") if row.included else ("out", "red")
-    name = item_name(row.subject.path, row.subject.symbol)
-    facts = [f"tier {row.subject.tier}"]
-    if row.subject.score is not None:
-        facts.append(f"score {row.subject.score:.2f}")
-    if row.detail:
-        facts.append(row.detail.replace("_", " "))
-    facts += _weights(row.judgment)
-    pad = " " * indent
-    head = Text.assemble(pad, verdict, f" {row.stage:<10} {name}".rstrip(), (f"  {', '.join(facts)}", "cyan"))
+    if isinstance(row, DecisionRow):
+        verdict = ("in ", "green") if row.included else ("out", "red")
+        name = f"{row.stage:<10} {item_name(row.subject.path, row.subject.symbol)}".rstrip()
+    else:
+        verdict, name = ("yes", "green") if row.yes else ("no ", "red"), f"{row.question} {row.item}"
+    facts, pad = weights(row), " " * indent
+    head = Text.assemble(pad, verdict, f" {name}", (f"  {facts}" if facts else "", "cyan"))
     return [head, Text(f"{pad}    {row.reason}", style="dim")]
 
 
-def plan_decision_lines(row: PlanDecisionRow, *, indent: int) -> list[Text]:
-    """The same for a decision about a plan."""
-    verdict = ("yes", "green") if row.yes else ("no ", "red")
-    pad = " " * indent
-    facts = ", ".join(_weights(row.judgment))
-    head = Text.assemble(pad, verdict, f" {row.question} {row.item}", (f"  {facts}" if facts else "", "cyan"))
-    return [head, Text(f"{pad}    {row.reason}", style="dim")]
-
-
-def _weights(judgment: Judgment) -> list[str]:
-    """The figures behind a model's verdict, and the call that gave it."""
+def weights(row: DecisionRow | PlanDecisionRow) -> str:
+    """Tier, score and detail, the figures behind a model's verdict, and the call that gave it."""
     facts = []
+    if isinstance(row, DecisionRow):
+        facts.append(f"tier {row.subject.tier}")
+        if row.subject.score is not None:
+            facts.append(f"score {row.subject.score:.2f}")
+        if row.detail:
+            facts.append(row.detail.replace("_", " "))
+    judgment: Judgment = row.judgment
     if judgment.probability is not None:
         facts.append(f"probability {judgment.probability:.2f}")
     if judgment.neutral is not None:
@@ -93,4 +99,4 @@ def _weights(judgment: Judgment) -> list[str]:
         facts.append(f"calibrated {judgment.calibrated:+.2f}")
     if judgment.call_id is not None:
         facts.append(f"judged by call {judgment.call_id}")
-    return facts
+    return ", ".join(facts)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from clean_room_agent.execute.edits.parse import parse_edits
 from clean_room_agent.unified_diff import diff_of_file
 
 
@@ -28,18 +27,6 @@ def find_origin(diffs: Sequence[str], path: str, line: int) -> LineOrigin:
         if added:
             return LineOrigin(change=number, line=line, text=text)
     return LineOrigin(change=None, line=line, text=text)
-
-
-def edit_that_wrote(answer: str, path: str, text: str) -> int | None:
-    """The 0-based position of the answer's edit of `path` whose new text contains the line, apart from indentation."""
-    edits = parse_edits(answer)
-    if not isinstance(edits, tuple):
-        return None
-    for index, edit in enumerate(edits):
-        written = (line.strip() for line in edit.replacement.split("\n"))
-        if edit.file_path == path and text.strip() in written:
-            return index
-    return None
 
 
 def _step_back(diff: str, path: str, line: int) -> tuple[bool, int, str | None]:

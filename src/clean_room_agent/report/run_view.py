@@ -1,33 +1,38 @@
-"""A recorded run, or a part of it, at a glance: what it was, and its results pass by pass or call by call."""
+"""A run, or passes of it, at a glance: as `--json` answers it, and for a terminal, with commands to look further."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any
 
-from msgspec import Struct, field
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
 
-from clean_room_agent.artifacts.goals import GoalOutcome
 from clean_room_agent.artifacts.model_calls import CallSummary
-from clean_room_agent.artifacts.names import counted, item_name
+from clean_room_agent.artifacts.names import counted, item_name, listed, model_name, short_id
 from clean_room_agent.artifacts.outcomes import EventKind
-from clean_room_agent.db.raw.passes import AttemptRow, ValidationRow
+from clean_room_agent.db.raw.passes import ValidationRow
 from clean_room_agent.db.raw.runs import recorded_evidence
-from clean_room_agent.git.generated import Generated, generated_in
-from clean_room_agent.json_values import FLAT
-from clean_room_agent.report.budget import CallLine, call_line, fullest
-from clean_room_agent.report.runs import lone_command
-from clean_room_agent.report.summary import Ending, TestsTouched, touched_on_record
-from clean_room_agent.report.time_axis import working_seconds
-from clean_room_agent.report.trace import (
-    Chosen,
-    PassTrace,
-    RunTrace,
-    cached_share,
-    seconds_between,
-    tokens_of,
+from clean_room_agent.git.generated import generated_in
+from clean_room_agent.json_values import to_shown
+from clean_room_agent.report.runs import COLOURS, short_names, unwrapped
+from clean_room_agent.report.summary import (
+    Ending,
+    duration,
+    ending_lines,
+    goal_lines,
+    shown_by,
+    touched_lines,
+    touched_on_record,
 )
+from clean_room_agent.report.time_lanes import working_seconds
+from clean_room_agent.report.trace import PassTrace, RunTrace, cached_share, ended_words, tokens_of
 from clean_room_agent.report.validation import counts
 
+MAX_PATHS = 5
+MAX_TASK = 8_000
+"""Characters of a task that are printed."""
+UNFINISHED = "in progress, or interrupted"
 KEPT_AS_DATA: Mapping[str, Callable[[Any], str] | None] = {
     EventKind.FLAGS: lambda flags: ", ".join(f"{key} = {value}" for key, value in sorted(flags.items())),
     EventKind.PLAN_GIVEN: lambda plan: counted(len(plan["steps"]), "step"),
@@ -42,6 +47,21 @@ KEPT_AS_DATA: Mapping[str, Callable[[Any], str] | None] = {
     EventKind.REMOVED: None,
 }
 """What people are shown of events whose detail is JSON; None if it is shown elsewhere, or of no interest to them."""
+UNTOLD = {EventKind.NOTE, EventKind.RESTORED_SKIPPED, EventKind.CONTEXT_OF, EventKind.NOT_CHOSEN}
+"""Kinds of events that are not shown: they were printed before, or are shown elsewhere."""
+
+
+def notes(trace: RunTrace, pass_id: str | None = None) -> tuple[tuple[str, str], ...]:
+    """(kind, words) of the run's events, or of a pass's, each once; a plan's faults are not repeated at its end."""
+    told = [
+        (event.kind.replace("_", " "), words)
+        for event in trace.events
+        if event.kind not in UNTOLD
+        and pass_id in {None, event.task_id}
+        and (words := event_words(event.kind, event.detail))
+    ]
+    refused = {words for _, words in told}
+    return tuple(dict.fromkeys(one for one in told if f"refused: {one[1]}" not in refused))
 
 
 def event_words(kind: str, detail: str) -> str:
@@ -52,219 +72,284 @@ def event_words(kind: str, detail: str) -> str:
     return "" if words is None else words(json.loads(detail))
 
 
-class PassLine(Struct, frozen=True, kw_only=True):
-    """One pass of a run."""
-
-    place: str
-    pass_type: str
-    pass_id: str
-    success: bool | None
-    """None while it has not ended."""
-    detail: str
-    calls: int
-    tokens: int
-    fullest: tuple[int, int]
-    """(tokens, window) of its fullest prompt; (0, 0) if there was none."""
-    seconds: float | None
-
-
-class RunHead(Struct, frozen=True, kw_only=True):
-    """What was asked for, and how it ended."""
-
-    task_id: str
-    command: str
-    status: str
-    reason: str = ""
-    task: str = ""
-    began: str = ""
-    seconds: float | None = None
-    """How long it worked, without the pauses before it was resumed; None while it has not ended."""
-
-
-class RunCommits(Struct, frozen=True, kw_only=True):
-    """What it began with and what it left in git; "" for nothing."""
-
-    base_commit: str = ""
-    snapshot_commit: str = ""
-    uncommitted: tuple[str, ...] = ()
-    generated: tuple[Generated, ...] = ()
-    """Folders that the snapshot leaves out because tools created them."""
-    branch: str = ""
-    result_commit: str = ""
-
-
-class RunOutcome(Struct, frozen=True, kw_only=True):
-    """How far it came."""
-
-    parts: tuple[int, int] = (0, 0)
-    """(done, all)."""
-    steps: tuple[int, int] = (0, 0)
-    tests_before: str = ""
-    tests_after: str = ""
-
-
-class RunCost(Struct, frozen=True, kw_only=True):
-    """What its calls cost."""
-
-    calls: int = 0
-    tokens: int = 0
-    cached: float | None = None
-    """The share of the prompts' tokens that the server had in its prefix cache; None if it does not say."""
-
-
-class RunView(Struct, frozen=True, kw_only=True):
-    """A run and its passes; for a single pass without a run, fields that do not apply are empty."""
-
-    head: Annotated[RunHead, FLAT]
-    commits: Annotated[RunCommits, FLAT] = field(default_factory=RunCommits)
-    outcome: Annotated[RunOutcome, FLAT] = field(default_factory=RunOutcome)
-    cost: Annotated[RunCost, FLAT] = field(default_factory=RunCost)
-    passes: tuple[PassLine, ...] = ()
-    ending: Ending = field(default_factory=Ending)
-    """Why it is not complete, by the outcomes of its calls and attempts."""
-    evidence: tuple[GoalOutcome, ...] = ()
-    """What became of each goal test."""
-    touched: TestsTouched = field(default_factory=TestsTouched)
-    notes: tuple[tuple[str, str], ...] = ()
-    """(kind, detail) of events outside the passes, in order, as they are recorded."""
-
-
-class PassView(Struct, frozen=True, kw_only=True):
-    """One pass with its calls."""
-
-    line: PassLine
-    model: str
-    calls: tuple[CallLine, ...]
-    included: tuple[str, ...]
-    """What assembly included in the context, in order."""
-    attempts: tuple[str, ...]
-    """The outcome of its scaffold, then its own."""
-    tests: tuple[str, ...]
-    followed: tuple[str, ...]
-    """Refinements, why it was not chosen, and recovery decisions recorded for the pass."""
-
-
-def run_view(trace: RunTrace, ending: Ending) -> RunView:
-    """The run at a glance, with its `ending` as far as known; for a single pass, what applies to it."""
-    passes = tuple(pass_line(entry) for entry in trace.passes)
-    calls = [call for entry in trace.passes for call in entry.calls]
-    own = {kind: row for row in trace.tests for kind in [row.kind] if row.task_id == trace.task_id}
+def run_object(trace: RunTrace, ending: Ending) -> dict[str, Any]:
+    """The run as `--json` answers it; of a single pass without a run, fields that do not apply are empty."""
     run = trace.run
-    if run is None:
-        return _alone(trace, passes)
-    account = json.loads(run.snapshot) if run.snapshot else {}
-    return RunView(
-        head=RunHead(
-            task_id=run.task_id,
-            command=run.command,
-            status=run.status.value,
-            reason=run.reason,
-            task=run.task_description,
-            began=run.timestamp,
-            seconds=working_seconds(trace, run.timestamp, run.completed_at),
-        ),
-        commits=RunCommits(
-            base_commit=run.base_commit,
-            snapshot_commit=run.snapshot_commit,
-            uncommitted=tuple(sorted({*account.get("tracked", ()), *account.get("untracked", ())})),
-            generated=generated_in(run.snapshot),
-            branch=run.branch,
-            result_commit=run.result_commit,
-        ),
-        outcome=RunOutcome(
-            parts=(run.parts_completed, run.total_parts),
-            steps=(run.steps_completed, run.total_steps),
-            tests_before=_tests(own.get("baseline")),
-            tests_after=_tests(own.get("final")),
-        ),
-        cost=_cost_of(calls),
-        passes=passes,
-        ending=ending,
-        evidence=recorded_evidence(trace.events) or (),
-        touched=touched_on_record(trace.events),
-        notes=tuple((event.kind, event.detail) for event in trace.events),
-    )
-
-
-def _cost_of(calls: Sequence[CallSummary]) -> RunCost:
-    return RunCost(calls=len(calls), tokens=tokens_of(calls), cached=cached_share(calls))
-
-
-def pass_line(entry: PassTrace) -> PassLine:
-    """The pass in one line."""
-    return PassLine(
-        place=entry.place,
-        pass_type=entry.order.pass_type.value if entry.order else entry.row.mode,
-        pass_id=entry.pass_id,
-        success=entry.row.success,
-        detail=entry.row.detail,
-        calls=len(entry.calls),
-        tokens=tokens_of(entry.calls),
-        fullest=fullest(entry.calls, entry.row.context_window),
-        seconds=seconds_between(entry.row.timestamp, entry.row.completed_at),
-    )
-
-
-def pass_views(chosen: Chosen) -> tuple[PassView, ...]:
-    """The chosen passes, each with its calls."""
-    return tuple(
-        PassView(
-            line=pass_line(entry),
-            model=entry.row.execute_model,
-            calls=tuple(call_line(call, entry) for call in entry.calls),
-            included=(f"what {entry.context_of} was shown",)
-            if entry.context_of
-            else tuple(
-                f"{item_name(row.subject.path, row.subject.symbol)} ({row.detail.replace('_', ' ')})"
-                for row in entry.decisions
-                if row.stage == "assembly" and row.included
-            ),
-            attempts=(
-                *((f"scaffold: {entry.scaffold}",) if entry.scaffold else ()),
-                *(
-                    f"attempt {row.attempt}: {row.outcome.value.replace('_', ' ')}"
-                    f"{f', commit {row.commit_hash[:10]}' if row.commit_hash else ''}"
-                    # Of one among several, the pass's own line says nothing.
-                    f"{_why_not(row) if len(entry.attempts) > 1 else ''}"
-                    for row in entry.attempts
-                ),
-            ),
-            tests=tuple(_tests(row) for row in entry.tests),
-            followed=(
-                *(f"refined: {', '.join(row.added) or 'nothing came in'}" for row in entry.refinements),
-                *((f"not chosen: {entry.not_chosen}",) if entry.not_chosen else ()),
-                *(f"then {row.action}: {row.rule}" for row in entry.recoveries),
-            ),
-        )
-        for entry in chosen.passes
-    )
-
-
-def _why_not(row: AttemptRow) -> str:
-    """What was wrong with an attempt, in a line, after a colon; "" if nothing was."""
-    return f": {row.error.partition(chr(10))[0]}" if row.error else ""
-
-
-def _alone(trace: RunTrace, passes: tuple[PassLine, ...]) -> RunView:
-    """A task without a run: one pass (a retrieval), or calls that belong to no pass."""
-    if not trace.passes:
-        return RunView(head=RunHead(task_id=trace.task_id, command="", status="no pass is recorded"))
-    row = trace.passes[0].row
-    ended = "complete" if row.success else "failed"
     calls = [call for entry in trace.passes for call in entry.calls]
-    return RunView(
-        head=RunHead(
-            task_id=trace.task_id,
-            command=lone_command(row.mode),
-            status="running" if row.success is None else ended,
-            reason=row.detail,
-            began=row.timestamp,
-            seconds=seconds_between(row.timestamp, row.completed_at),
-        ),
-        cost=RunCost(calls=len(calls), tokens=tokens_of(calls)),
-        passes=passes,
+    snapshot = json.loads(run.snapshot) if run and run.snapshot else {}
+    return {
+        "task_id": trace.task_id,
+        "command": trace.command,
+        "status": trace.status,
+        "reason": reason_of(trace),
+        "task": run.task_description if run else "",
+        "began": began_of(trace),
+        "seconds": working_seconds(trace),
+        "base_commit": run.base_commit if run else "",
+        "snapshot_commit": run.snapshot_commit if run else "",
+        "uncommitted": sorted({*snapshot.get("tracked", ()), *snapshot.get("untracked", ())}),
+        "generated": to_shown(generated_in(run.snapshot)) if run else [],
+        "branch": run.branch if run else "",
+        "result_commit": run.result_commit if run else "",
+        "parts": (run.parts_completed, run.total_parts) if run else (0, 0),
+        "steps": (run.steps_completed, run.total_steps) if run else (0, 0),
+        "tests_before": tests_of_run(trace, "baseline"),
+        "tests_after": tests_of_run(trace, "final"),
+        "calls": len(calls),
+        "tokens": tokens_of(calls),
+        "cached": cached_share(calls),
+        "passes": [pass_object(entry) for entry in trace.passes],
+        "ending": to_shown(ending),
+        "evidence": to_shown(recorded_evidence(trace.events) or ()),
+        "touched": to_shown(touched_on_record(trace.events)),
+        "notes": [(event.kind, event.detail) for event in trace.events],
+    }
+
+
+def pass_object(entry: PassTrace) -> dict[str, Any]:
+    """One pass as `--json` answers it."""
+    return {
+        "place": entry.place,
+        "pass_type": entry.kind,
+        "pass_id": entry.pass_id,
+        "success": entry.row.success,
+        "detail": entry.row.detail,
+        "calls": len(entry.calls),
+        "tokens": tokens_of(entry.calls),
+        "fullest": entry.fullest,
+        "seconds": entry.seconds,
+    }
+
+
+def passes_object(trace: RunTrace) -> list[dict[str, Any]]:
+    """The passes with what they were shown, tried and asked, as `--json` answers them."""
+    return [
+        {
+            "line": pass_object(entry),
+            "model": entry.row.execute_model,
+            "calls": [call_object(call, entry.place, entry.window_of(call)) for call in entry.calls],
+            "included": included(entry),
+            "attempts": attempt_lines(entry),
+            "tests": [counts(row) for row in entry.tests],
+            "followed": followed(entry),
+        }
+        for entry in trace.passes
+    ]
+
+
+def call_object(call: CallSummary, place: str, window: int) -> dict[str, Any]:
+    """One call and what it cost, as `--json` answers it."""
+    return {
+        "call_id": call.id,
+        "place": place,
+        "call_type": call.site.call_type,
+        "item": call.site.item,
+        "model": call.model.tag,
+        "estimated": call.cost.estimated_tokens,
+        "actual": call.cost.prompt_tokens,
+        "answer": call.cost.completion_tokens,
+        "answer_limit": call.limits.answer,
+        "window": window,
+        "seconds": call.cost.latency_ms / 1000,
+        "ended": ended_words(call),
+    }
+
+
+def reason_of(trace: RunTrace) -> str:
+    """Why it ended so; "" if that says itself."""
+    if trace.run is not None:
+        return trace.run.reason
+    return trace.passes[0].row.detail if trace.passes else ""
+
+
+def began_of(trace: RunTrace) -> str:
+    """When it began; "" if that is not recorded."""
+    if trace.run is not None:
+        return trace.run.timestamp
+    return trace.passes[0].row.timestamp if trace.passes else ""
+
+
+def tests_of_run(trace: RunTrace, kind: str) -> str:
+    """The counts of the last test run of this kind; "" if there was none."""
+    found: list[ValidationRow] = [
+        row for row in trace.tests if (row.task_id, row.kind) == (trace.task_id, kind)
+    ]
+    return counts(found[-1]) if found else ""
+
+
+def included(entry: PassTrace) -> list[str]:
+    """What the pass's context held, in order."""
+    if entry.context_of:
+        return [f"what {entry.context_of} was shown"]
+    return [
+        f"{item_name(row.subject.path, row.subject.symbol)} ({row.detail.replace('_', ' ')})"
+        for row in entry.decisions
+        if row.stage == "assembly" and row.included
+    ]
+
+
+def attempt_lines(entry: PassTrace) -> list[str]:
+    """The outcome of the pass's scaffold, then of each attempt."""
+    lines = [f"scaffold: {entry.scaffold}"] if entry.scaffold else []
+    for row in entry.attempts:
+        line = f"attempt {row.attempt}: {row.outcome.value.replace('_', ' ')}"
+        line += f", commit {row.commit_hash[:10]}" if row.commit_hash else ""
+        # Of one among several, the pass's own line says nothing.
+        line += f": {row.error.partition(chr(10))[0]}" if row.error and len(entry.attempts) > 1 else ""
+        lines.append(line)
+    return lines
+
+
+def followed(entry: PassTrace) -> list[str]:
+    """Refinements, why it was not chosen, and recovery decisions recorded for the pass."""
+    return [
+        *(f"refined: {', '.join(row.added) or 'nothing came in'}" for row in entry.refinements),
+        *((f"not chosen: {entry.not_chosen}",) if entry.not_chosen else ()),
+        *(f"then {row.action}: {row.rule}" for row in entry.recoveries),
+    ]
+
+
+def render_run(trace: RunTrace, ending: Ending, short: Callable[[str], str]) -> Group:
+    """The run for a person, and how to look deeper; `short` makes an address within the run into one to type."""
+    head = Text.assemble(
+        f"{short_id(trace.task_id)}  {trace.command}  ", (trace.status, COLOURS.get(trace.status, "yellow"))
     )
+    shown = shown_by(recorded_evidence(trace.events) or ()) if trace.status == "complete" else ""
+    if reason_of(trace) or shown:
+        head.append(f": {reason_of(trace) or shown}")
+    parts: list[RenderableType] = [head, *ending_lines(ending), Text("")]
+    if trace.run is not None and trace.run.task_description:
+        task = trace.run.task_description
+        if len(task) > MAX_TASK:
+            task = f"{task[:MAX_TASK]} …\n\n({len(task) - MAX_TASK:,} more characters; --json has them)"
+        parts += [*(Text(f"  {line}".rstrip()) for line in unwrapped(task)), Text("")]
+    parts += [Text.assemble((f"  {name:<9}", "dim"), value) for name, value in _facts(trace)]
+    parts += [Text(""), _pass_table(trace)]
+    parts += touched_lines(touched_on_record(trace.events))
+    parts += [Text(f"  {kind}: {words}", style="dim") for kind, words in notes(trace)]
+    parts += [Text(""), *_commands(_deeper(trace, short))]
+    return Group(*parts)
 
 
-def _tests(row: ValidationRow | None) -> str:
-    return "" if row is None else counts(row)
+def render_passes(trace: RunTrace, short: Callable[[str], str]) -> Group:
+    """Passes with their calls, for a person."""
+    parts: list[RenderableType] = []
+    for entry in trace.passes:
+        parts.append(
+            Text.assemble(
+                _mark(entry.row.success), (entry.place or entry.kind, "bold"), f"  {entry.row.detail}"
+            )
+        )
+        by = f"  {entry.kind} by {model_name(entry.row.execute_model) or 'no model'}, {_cost(entry)}"
+        parts.append(Text(by, style="dim"))
+        parts += [Text(f"  shown: {text}") for text in included(entry)]
+        lines = (*attempt_lines(entry), *map(counts, entry.tests), *followed(entry))
+        parts += [Text(f"  {line}") for line in lines]
+        if entry.calls:
+            parts.append(_call_table(entry))
+        parts.append(Text(""))
+    place = trace.passes[0].place if len(trace.passes) == 1 else ""
+    rows = (
+        (f"{short(place)} --prompt", "what the model read; --response what it answered"),
+        (f"{short(place)} --decisions", "what was included and left out, and why"),
+    )
+    return Group(*parts, *_commands(rows))
+
+
+def _facts(trace: RunTrace) -> list[tuple[str, str]]:
+    """(name, value) of what there is to say of the run as a whole."""
+    view = run_object(trace, Ending())
+    took = "" if view["seconds"] is None else f", took {duration(view['seconds'])}"
+    facts = [("began", f"{view['began'][:19].replace('T', ' ')} UTC{took}")] if view["began"] else []
+    uncommitted = view["uncommitted"]
+    if view["snapshot_commit"]:
+        extra = f"with {len(uncommitted)} uncommitted: {listed(uncommitted, MAX_PATHS)}"
+        facts.append(
+            ("snapshot", f"{view['snapshot_commit'][:10]}, {extra if uncommitted else 'nothing uncommitted'}")
+        )
+    if view["generated"]:
+        paths = listed((folder["path"] for folder in view["generated"]), MAX_PATHS)
+        facts.append(("left out", f"made by tools: {paths}"))
+    if view["branch"]:
+        facts.append(("branch", f"{view['branch']} at {view['result_commit'][:10]}"))
+    (parts_done, parts), (steps_done, steps) = view["parts"], view["steps"]
+    if parts and trace.command == "plan":
+        facts.append(("planned", f"{counted(parts, 'part')}, {counted(steps, 'step')}"))
+    elif parts:
+        done = f"{parts_done} of {counted(parts, 'part')}, {steps_done} of {counted(steps, 'step')}"
+        facts.append(("done", done))
+    facts += [("goal", line) for line in goal_lines(recorded_evidence(trace.events) or ())]
+    if view["tests_before"]:
+        facts.append(("tests", f"{view['tests_before']} -> {view['tests_after'] or 'not run'}"))
+    cached = "" if view["cached"] is None else f", {view['cached']:.0%} of the prompts' in the server's cache"
+    facts.append(("cost", f"{counted(view['calls'], 'call')}, {counted(view['tokens'], 'token')}{cached}"))
+    return facts
+
+
+def _deeper(trace: RunTrace, short: Callable[[str], str]) -> list[tuple[str, str]]:
+    place = next((entry.place for entry in reversed(trace.passes) if "/" in entry.place), "")
+    rows = [(short(place), "one pass: context, calls, tests")] if place else []
+    rows += [
+        (f"{short('')} --why PATH[:LINE]", "why it was shown, or who wrote it"),
+        (f"{short('')} --decisions", "every candidate: in or out, and why"),
+    ]
+    if trace.calls:
+        rows.append((f"{short(place)} --prompt", "what the model read; --response"))
+        rows.append((f"{short('')} --budget", "what filled each window"))
+    if trace.run is not None and trace.run.snapshot_commit and trace.command != "plan":
+        rows.append((f"{short('')} --diff", "what changed (--tests: test runs)"))
+    return rows
+
+
+def _commands(rows: Sequence[tuple[str, str]]) -> list[Text]:
+    """Commands, each with what it shows, one below the other."""
+    width = max(len(command) for command, _ in rows)
+    return [Text.assemble("  ", (f"{command:<{width}}", "bold"), f"  {what}") for command, what in rows]
+
+
+def _table(first: str, *figures: str, last: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column(first, overflow="fold")
+    for name in figures:
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column(last, overflow="fold")
+    return table
+
+
+def _pass_table(trace: RunTrace) -> Table:
+    table = _table("  pass", "calls", "tokens", "s", last="outcome")
+    for entry in trace.passes:
+        seconds = "" if entry.seconds is None else f"{entry.seconds:.1f}"
+        detail = short_names(entry.row.detail) or (UNFINISHED if entry.row.success is None else "")
+        title = Text.assemble(_mark(entry.row.success), entry.place or entry.kind)
+        table.add_row(title, str(len(entry.calls)), f"{tokens_of(entry.calls):,}", seconds, Text(detail))
+    return table
+
+
+def _call_table(entry: PassTrace) -> Table:
+    table = _table("  call", "tokens", "answer", "s", last="how it ended")
+    for call in entry.calls:
+        about = f" {call.site.item}" if call.site.item not in {"", call.model.tag} else ""
+        answer = "" if call.cost.completion_tokens is None else f"{call.cost.completion_tokens:,}"
+        table.add_row(
+            Text(f"  {call.id}  {call.site.call_type}{about}"),
+            f"{call.cost.read_tokens:,}",
+            answer,
+            f"{call.cost.latency_ms / 1000:.1f}",
+            Text(ended_words(call)),
+        )
+    return table
+
+
+def _mark(success: bool | None) -> tuple[str, str]:
+    return ("· ", "yellow") if success is None else ("✓ ", "green") if success else ("✗ ", "red")
+
+
+def _cost(entry: PassTrace) -> str:
+    used, window = entry.fullest
+    words = [counted(len(entry.calls), "call"), counted(tokens_of(entry.calls), "token")]
+    if window:
+        words.append(f"fullest prompt {used:,} of {window:,}")
+    if entry.seconds is not None:
+        words.append(duration(entry.seconds))
+    return ", ".join(words)

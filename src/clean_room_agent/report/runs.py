@@ -11,6 +11,7 @@ from clean_room_agent.artifacts.names import first_line, short_id
 from clean_room_agent.db.raw.runs import RunOverview
 from clean_room_agent.db.rows import moment
 from clean_room_agent.report.byte_sizes import size_text
+from clean_room_agent.report.trace import lone_command
 
 COLOURS = {"complete": "green", "unproven": "yellow", "partial": "yellow", "failed": "red"}
 CONTEXT_PACKAGE = "(a context package)"
@@ -76,11 +77,6 @@ def short_names(text: str) -> str:
     more = MORE.search(names)
     count = len(listed) - MAX_NAMES + (int(more[1]) if more else 0)
     return f"{head}: {', '.join(listed[:MAX_NAMES])} and {count} more"
-
-
-def lone_command(mode: str) -> str:
-    """The command that leaves a pass of this mode alone in the record."""
-    return "retrieve" if mode in {"plan", "implement"} else mode.replace("_", "-")
 
 
 def age(timestamp: str, now: str) -> str:

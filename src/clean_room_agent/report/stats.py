@@ -1,12 +1,12 @@
 """Statistics over the record: what each prompt's calls cost, how right they were, and where failed tasks were lost."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from rich.console import Group
 from rich.text import Text
 
 from clean_room_agent.artifacts.names import counted
-from clean_room_agent.report.figure_table import FigureTable
 from clean_room_agent.training.credit import STAGES, Waterfall
 from clean_room_agent.training.logs import PromptStats
 
@@ -19,48 +19,51 @@ WHAT_IS_LOST = {
     "format": "no edit could be read and applied",
     "implement": "edits were applied, and were wrong",
 }
+HEADS = ("calls", "failed", "unread.", "repaired", "in", "out", "s", "prec.", "recall")
+WIDTHS = (8, 7, 8, 9, 13, 12, 8, 6, 7)
+
+
+def waterfall_object(waterfall: Waterfall) -> dict[str, Any]:
+    """Where tasks were lost, as `--json` answers it."""
+    return {
+        "tasks": waterfall.tasks,
+        "solved": waterfall.solved,
+        "unproven": waterfall.unproven,
+        "charged": dict(waterfall.by_stage),
+        "charged_prompts": dict(waterfall.by_prompt),
+        "unattributed": dict(waterfall.unattributed),
+        "required_recall": waterfall.required_recall,
+        "context_recall": waterfall.context_recall,
+    }
 
 
 def render_stats(prompts: Sequence[PromptStats], waterfall: Waterfall, *, counterfactual: bool) -> Group:
     """Both tables; with `counterfactual`, each stage's headroom next to what was lost there."""
-    return Group(_prompts(prompts), Text(), *_waterfall(waterfall, counterfactual=counterfactual))
-
-
-def _prompts(prompts: Sequence[PromptStats]) -> FigureTable:
-    heads = ("calls", "failed", "unread.", "repaired", "in", "out", "s", "prec.", "recall")
-    table = FigureTable(name="prompt, model", heads=heads)
+    lines = [Text("prompt, model", style="dim"), Text(_row(HEADS), style="dim")]
     for each in prompts:
         sums, agreement = each.sums, each.agreement
-        cached = f"\n  {sums.cached_tokens / sums.told_tokens:.0%} cached" if sums.told_tokens else ""
-        table.add(
-            Text(f"{sums.prompt}\n  {sums.model}{' (adapter)' if sums.adapter else ''}{cached}"),
-            f"{sums.calls:,}",
-            f"{sums.failed:,}",
-            f"{sums.unreadable:,}",
-            f"{sums.repaired:,}",
-            f"{sums.prompt_tokens:,}",
-            f"{sums.completion_tokens:,}",
-            f"{sums.latency_ms / 1000:,.0f}",
-            _share(None if agreement is None else agreement.precision),
-            _share(None if agreement is None else agreement.recall),
-        )
-    return table
+        cached = f", {sums.cached_tokens / sums.told_tokens:.0%} cached" if sums.told_tokens else ""
+        lines.append(Text(f"{sums.prompt}, {sums.model}{' (adapter)' if sums.adapter else ''}{cached}"))
+        counts = (sums.calls, sums.failed, sums.unreadable, sums.repaired, sums.prompt_tokens)
+        figures = (*counts, sums.completion_tokens, round(sums.latency_ms / 1000))
+        shares = (agreement and agreement.precision, agreement and agreement.recall)
+        lines.append(Text(_row((*(f"{figure:,}" for figure in figures), *map(_share, shares)))))
+    return Group(*lines, Text(), *_waterfall(waterfall, counterfactual=counterfactual))
 
 
-def _waterfall(waterfall: Waterfall, *, counterfactual: bool) -> Iterable[FigureTable | Text]:
+def _waterfall(waterfall: Waterfall, *, counterfactual: bool) -> Iterator[Text]:
     failed = waterfall.tasks - waterfall.solved - waterfall.unproven
-    tasks = counted(waterfall.tasks, "task")
     unproven = f", {waterfall.unproven:,} unproven" if waterfall.unproven else ""
-    yield Text(f"{tasks}, {waterfall.solved:,} solved, {failed:,} not{unproven}")
+    yield Text(f"{counted(waterfall.tasks, 'task')}, {waterfall.solved:,} solved, {failed:,} not{unproven}")
     if failed:
-        heads = ("won if perfect, at most", "expected") if counterfactual else ()
-        table = FigureTable(name="lost at", heads=("tasks", *heads))
+        yield Text("lost at", style="dim")
         for stage in STAGES:
             headroom = waterfall.headroom[stage]
-            won = (f"{headroom.at_most:,}", f"{headroom.expected:.1f}") if counterfactual else ()
-            name = Text.assemble(f"{stage}\n  ", (WHAT_IS_LOST[stage], "dim"))
-            table.add(name, f"{waterfall.by_stage[stage]:,}", *won)
-        yield table
+            won = f"; won if perfect: {headroom.expected:.1f} expected, at most {headroom.at_most:,}"
+            yield Text.assemble(
+                f"{waterfall.by_stage[stage]:>5,}  {stage}{won if counterfactual else ''}\n",
+                (f"       {WHAT_IS_LOST[stage]}", "dim"),
+            )
     elif counterfactual:
         yield Text("nothing to win: no task failed", style="dim")
     for why, count in waterfall.unattributed.items():
@@ -70,6 +73,10 @@ def _waterfall(waterfall: Waterfall, *, counterfactual: bool) -> Iterable[Figure
         ("of the other files that a solved run showed", waterfall.context_recall),
     )
     yield Text("; ".join(f"{what}: {_share(share)}" for what, share in came if share is not None))
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "".join(f"{cell:>{width}}" for cell, width in zip(cells, WIDTHS, strict=True))
 
 
 def _share(value: float | None) -> str:

@@ -211,7 +211,7 @@ def render(summary: RunSummary, elsewhere: str = "") -> Group:
     fill = f", fullest window {used:,} of {window:,} ({used / window:.0%})" if window else ""
     lines.append(
         Text(
-            f"  cost    {counted(summary.calls, 'call')}, {counted(summary.tokens, 'token')}, {_duration(summary.seconds)}{fill}"
+            f"  cost    {counted(summary.calls, 'call')}, {counted(summary.tokens, 'token')}, {duration(summary.seconds)}{fill}"
         )
     )
     lines.extend(
@@ -294,7 +294,8 @@ def _next_commands(summary: RunSummary, elsewhere: str) -> list[Text]:
     return lines
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """A duration in words for people."""
     return f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.1f} min"
 
 

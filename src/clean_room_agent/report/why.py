@@ -1,23 +1,23 @@
 """Why a file was shown or changed, or was not: decisions, contexts, attempts, and what wrote a line of the result."""
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 from rich.console import Group
 from rich.text import Text
 
 from clean_room_agent.artifacts.edits import EditReport
-from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.artifacts.names import call_place, counted
 from clean_room_agent.artifacts.prompt_sources import PromptSpan
 from clean_room_agent.db.raw.calls import get_call, list_prompt_spans
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import GitError, UsageError
+from clean_room_agent.execute.edits.parse import parse_edits
 from clean_room_agent.git.history import read_blob
 from clean_room_agent.git.repository import Repository
-from clean_room_agent.report.decisions import PassVerdicts, decision_lines
-from clean_room_agent.report.line_origin import edit_that_wrote, find_origin
+from clean_room_agent.report.decisions import PassVerdicts, lines_of, verdicts_about
+from clean_room_agent.report.line_origin import find_origin
 from clean_room_agent.report.prompt_lines import BEFORE_SPANS, SHOWN, framed
 from clean_room_agent.report.trace import PassTrace, RunTrace, context_passes
 from clean_room_agent.report.validation import counts
@@ -92,34 +92,41 @@ class Why(Struct, frozen=True, kw_only=True):
     changed: tuple[Changed, ...]
 
 
-def why(conn: Connection, trace: RunTrace, passes: tuple[PassTrace, ...], path: str, line: int | None) -> Why:
-    """What `passes` of the task decided about `path`, and which attempt wrote `line` (1-based) of the task's result.
+def why(conn: Connection, trace: RunTrace, chosen: RunTrace, path: str, line: int | None) -> Why:
+    """What the `chosen` part of the task decided about `path`, and which attempt wrote `line` (1-based) of the task's result.
 
     Raises:
-        UsageError: nothing in the passes is about this file; the hint names similar ones.
+        UsageError: nothing in the part is about this file; the hint names similar ones.
     """
-    decisions = _decisions(passes, path)
+    decisions = verdicts_about(chosen.passes, path)
     spans = list_prompt_spans(conn, trace.task_id)
-    shown = tuple(_shown(spans, passes, path))
-    changed = tuple(_changed(passes, path))
-    if not (decisions or shown or changed):
-        _refuse(passes, path)
-    asked = sorted(
-        {
-            row.judgment.call_id
-            for entry in decisions
-            for row in entry.decisions
-            if row.judgment.call_id is not None
-        }
+    shown = tuple(
+        Shown(place=entry.place, call_id=call.id, call_type=call.site.call_type, pieces=_pieces(about))
+        for entry in chosen.passes
+        for call in entry.calls
+        if (about := [span for span in spans[call.id] or () if span.path == path])
     )
-    calls = (get_call(conn, call_id) for call_id in asked)
+    changed = tuple(_changed(chosen.passes, path))
+    if not (decisions or shown or changed):
+        raise _unknown_path(chosen, path)
+    asked = {row.judgment.call_id for entry in decisions for row in entry.decisions} - {None}
+    calls = [get_call(conn, call_id) for call_id in sorted(filter(None, asked))]
     return Why(
         path=path,
         written=None if line is None else _written(conn, trace, path, line),
         decisions=decisions,
-        judges=tuple(_judge(call) for call in calls if call is not None),
+        judges=tuple(
+            JudgingCall(
+                call_id=call.id,
+                call_type=call.site.call_type,
+                model=call.model.tag,
+                answer=call.answer.response,
+            )
+            for call in calls
+            if call is not None
+        ),
         shown=shown,
-        unknown=sum(spans[call.id] is None for entry in passes for call in entry.calls),
+        unknown=sum(spans[call.id] is None for entry in chosen.passes for call in entry.calls),
         changed=changed,
     )
 
@@ -155,71 +162,52 @@ def render_why(found: Why, short: Callable[[str], str]) -> Group:
         lines += [*_written_lines(found.path, found.written, short), Text("")]
     lines.append(Text(f"decisions about {found.path}", style="bold"))
     for entry in found.decisions:
-        lines.append(Text(f"  {entry.place or 'the task'}", style="cyan"))
-        lines += [line for row in entry.decisions for line in decision_lines(row, indent=4)]
+        lines += [Text(f"  {entry.place or 'the task'}", style="cyan"), *lines_of(entry.decisions, indent=4)]
     if not found.decisions:
         lines.append(Text("  none"))
     for judge in found.judges:
+        answer = " ".join(judge.answer.split())
+        answer = answer if len(answer) <= SHOWN_ANSWER else f"{answer[: SHOWN_ANSWER - 1]}…"
         head = f"  call {judge.call_id} ({judge.call_type}, {judge.model}) answered: "
-        lines.append(Text.assemble(head, (_one_line(judge.answer), "italic")))
+        lines.append(Text.assemble(head, (answer, "italic")))
     lines += [Text(""), Text("shown in", style="bold"), *_shown_lines(found)]
     lines += [Text(""), Text("changed by", style="bold")]
     for change in found.changed:
         good = change.outcome == "applied_and_passed" and not change.detail
-        words = f"  {change.place}: {change.outcome.replace('_', ' ')}" + (
-            f": {change.detail}" if change.detail else ""
-        )
-        lines.append(Text(words, style="green" if good else "yellow"))
-        lines.append(
-            Text(f"    call {change.call_id}, commit {change.commit[:10] or '-'}, {_edits(change.edits)}")
-        )
+        words = ": ".join(filter(None, (change.place, change.outcome.replace("_", " "), change.detail)))
+        lines.append(Text(f"  {words}", style="green" if good else "yellow"))
+        edits = "; ".join(map(_edit_words, change.edits)) or "no edit reported"
+        lines.append(Text(f"    call {change.call_id}, commit {change.commit[:10] or '-'}, {edits}"))
     if not found.changed:
         lines.append(Text("  no attempt"))
     return Group(*lines)
 
 
-def _decisions(passes: tuple[PassTrace, ...], path: str) -> tuple[PassVerdicts, ...]:
-    found = (
-        PassVerdicts(
-            place=entry.place, decisions=tuple(row for row in entry.decisions if row.subject.path == path)
-        )
-        for entry in passes
-    )
-    return tuple(entry for entry in found if entry.decisions)
+def _pieces(about: list[PromptSpan]) -> tuple[str, ...]:
+    """How a prompt shows the file with these spans."""
+    pieces = []
+    for span in framed(about):
+        if span.source in SHOWN:
+            symbol = f" {span.symbol}" if span.symbol else ""
+            lines = f", lines {span.number}-{span.from_line(span.last).number}" if span.number else ""
+            pieces.append(f"{span.source.value}{symbol}{lines}")
+    return tuple(pieces)
 
 
-def _shown(
-    spans: Mapping[int, tuple[PromptSpan, ...] | None], passes: tuple[PassTrace, ...], path: str
-) -> Iterator[Shown]:
+def _changed(passes: tuple[PassTrace, ...], path: str) -> Iterator[Changed]:
     for entry in passes:
-        for call in entry.calls:
-            about = [span for span in spans[call.id] or () if span.path == path]
-            if about:
-                pieces = tuple(_piece(span) for span in framed(about) if span.source in SHOWN)
-                yield Shown(place=entry.place, call_id=call.id, call_type=call.site.call_type, pieces=pieces)
-
-
-def _piece(span: PromptSpan) -> str:
-    symbol = f" {span.symbol}" if span.symbol else ""
-    last = span.from_line(span.last).number
-    return f"{span.source.value}{symbol}" + (f", lines {span.number}-{last}" if span.number else "")
-
-
-def _changed(passes: tuple[PassTrace, ...], path: str) -> list[Changed]:
-    return [
-        Changed(
-            place=entry.place,
-            attempt=attempt.attempt,
-            outcome=attempt.outcome.value,
-            detail=attempt.error or (f"not chosen: {entry.not_chosen}" if entry.not_chosen else ""),
-            commit=attempt.commit_hash,
-            call_id=attempt.call_id,
-            edits=tuple(report for report in attempt.edit_report if report.file_path == path),
-        )
-        for entry in passes
-        for attempt in entry.attempts
-        if diff_of_file(attempt.diff, path) or any(report.file_path == path for report in attempt.edit_report)
-    ]
+        for attempt in entry.attempts:
+            edits = tuple(report for report in attempt.edit_report if report.file_path == path)
+            if edits or diff_of_file(attempt.diff, path):
+                yield Changed(
+                    place=entry.place,
+                    attempt=attempt.attempt,
+                    outcome=attempt.outcome.value,
+                    detail=attempt.error or (f"not chosen: {entry.not_chosen}" if entry.not_chosen else ""),
+                    commit=attempt.commit_hash,
+                    call_id=attempt.call_id,
+                    edits=edits,
+                )
 
 
 def _written(conn: Connection, trace: RunTrace, path: str, line: int) -> LineWritten:
@@ -241,21 +229,27 @@ def _written(conn: Connection, trace: RunTrace, path: str, line: int) -> LineWri
         edit=None if edit is None else edit + 1,
         tier=0 if edit is None else tiers.get(edit, 0),
         tests=f"its tests: {counts(tests[-1])}" if tests else "",
-        context=_decisions(context_passes(trace, entry), path),
+        context=verdicts_about(context_passes(trace, entry), path),
     )
 
 
-def _judge(call: ModelCall) -> JudgingCall:
-    return JudgingCall(
-        call_id=call.id, call_type=call.site.call_type, model=call.model.tag, answer=call.answer.response
-    )
+def edit_that_wrote(answer: str, path: str, text: str) -> int | None:
+    """The 0-based position of the answer's edit of `path` whose new text contains the line, apart from indentation."""
+    edits = parse_edits(answer)
+    if not isinstance(edits, tuple):
+        return None
+    for index, edit in enumerate(edits):
+        written = (line.strip() for line in edit.replacement.split("\n"))
+        if edit.file_path == path and text.strip() in written:
+            return index
+    return None
 
 
-def _refuse(passes: tuple[PassTrace, ...], path: str) -> None:
-    known = {row.subject.path for entry in passes for row in entry.decisions if row.subject.path}
-    near = difflib.get_close_matches(path, sorted(known), n=NEAREST, cutoff=0.5)
-    near += [name for name in sorted(known) if name.endswith(f"/{path}") and name not in near]
-    raise UsageError(
+def _unknown_path(chosen: RunTrace, path: str) -> UsageError:
+    known = sorted({row.subject.path for entry in chosen.passes for row in entry.decisions} - {""})
+    near = difflib.get_close_matches(path, known, n=NEAREST, cutoff=0.5)
+    near += [name for name in known if name.endswith(f"/{path}") and name not in near]
+    return UsageError(
         f"nothing was decided about {path!r}, and no prompt contains it",
         hint=f"near it: {', '.join(near)}" if near else "`cra show RUN --decisions` lists every decision",
     )
@@ -267,18 +261,14 @@ def _written_lines(path: str, line: LineWritten, short: Callable[[str], str]) ->
     if not line.place:
         moved = "" if line.line_then == line.line else f", as line {line.line_then}"
         return [head, Text(f"  was there before the run{moved}: no accepted attempt wrote it")]
-    edit = (
-        ""
-        if line.edit is None
-        else f", edit {line.edit}" + (f" (placed by tier {line.tier})" if line.tier else "")
-    )
+    edit = "" if line.edit is None else f", edit {line.edit}"
+    edit += f" (placed by tier {line.tier})" if line.tier else ""
     lines = [
         head,
         Text(f"  written by {line.place}, call {line.call_id}{edit}; {line.tests or 'no test run recorded'}"),
         Text("  the file was in that context because of:"),
+        *(text for entry in line.context for text in lines_of(entry.decisions, indent=4)),
     ]
-    for entry in line.context:
-        lines += [text for row in entry.decisions for text in decision_lines(row, indent=4)]
     if not line.context:
         lines.append(Text("    no decision: the step itself made the file"))
     if line.call_id is not None:
@@ -287,31 +277,21 @@ def _written_lines(path: str, line: LineWritten, short: Callable[[str], str]) ->
 
 
 def _shown_lines(found: Why) -> list[Text]:
-    whole = [entry for entry in found.shown if entry.pieces]
     named = [str(entry.call_id) for entry in found.shown if not entry.pieces]
     lines = [
         Text(f"  call {entry.call_id:<4} {entry.place} {entry.call_type}: {'; '.join(entry.pieces)}")
-        for entry in whole
+        for entry in found.shown
+        if entry.pieces
     ]
     if named:
         lines.append(Text(f"  only named in {'calls' if len(named) > 1 else 'call'} {', '.join(named)}"))
     if found.unknown:
-        lines.append(
-            Text(f"  what {counted(found.unknown, 'call')} showed is not known: they were {BEFORE_SPANS}")
-        )
+        unknown = counted(found.unknown, "call")
+        lines.append(Text(f"  what {unknown} showed is not known: they were {BEFORE_SPANS}"))
     return lines or [Text("  no prompt")]
 
 
-def _edits(reports: tuple[EditReport, ...]) -> str:
-    return "; ".join(map(_edit, reports)) or "no edit reported"
-
-
-def _edit(report: EditReport) -> str:
+def _edit_words(report: EditReport) -> str:
     kind = "" if report.kind == "edit" else f" ({report.kind})"
     tier = f" by tier {report.tier}" if report.tier else ""
     return f"edit {report.index + 1}{kind} {report.code.value}{tier}"
-
-
-def _one_line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= SHOWN_ANSWER else f"{line[: SHOWN_ANSWER - 1]}…"

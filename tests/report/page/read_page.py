@@ -15,6 +15,8 @@ class ReadPage(Struct):
     """Texts of `pre` with an id."""
     calls: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     """By the id of a call: (address, "") of each link and ("", text) of each `pre` in it, in order."""
+    shared: dict[str, int] = field(default_factory=dict)
+    """By the id of a call: the number of lines that its prompt shares with another."""
     unclosed: list[str] = field(default_factory=list)
     section_names: list[str] = field(default_factory=list)
     """Texts of `h2`, by which sections are named."""
@@ -32,9 +34,11 @@ class ReadPage(Struct):
     def prompt(self, call_id: int) -> str:
         """The call's whole prompt, as its page tells to put it together."""
         found = self.calls[f"call-{call_id}"]
-        links = [self.pres[link[1:]] for link, _ in found if link.startswith("#beginning-")]
-        own = [text for link, text in found if not link]
-        return "\n".join([*links, *own[:-1][:1]])
+        # Own lines, unless the other call has them all; then the answer.
+        own = [text for link, text in found if not link][:-1]
+        shared = [link for link, _ in found if link.startswith("#call-")][-1:]
+        begins = self.prompt(int(shared[0].removeprefix("#call-"))).split("\n") if shared else []
+        return "\n".join([*begins[: self.shared.get(f"call-{call_id}", 0)], *own])
 
 
 def read_page(text: str) -> ReadPage:
@@ -58,7 +62,7 @@ class _Reader(HTMLParser):
         self.page.tags.append((tag, attributes))
         if tag not in VOID:
             self.open.append((tag, attributes))
-        if tag in {"pre", "style", "script", "title", "h2"}:
+        if tag in {"pre", "style", "script", "title", "h2", "b"}:
             self.text = ""
         if tag == "a":
             self._tell(attributes.get("href", ""), "")
@@ -73,6 +77,9 @@ class _Reader(HTMLParser):
             if "id" in attributes:
                 self.page.pres[attributes["id"]] = text
             self._tell("", text)
+        if tag == "b" and self.text.isdigit():
+            (name,) = [each["id"] for _, each in self.open if each.get("id", "").startswith("call-")]
+            self.page.shared[name] = int(self.text)
         if tag == "h2":
             self.page.section_names.append(self.text)
         if tag in {"style", "script", "title"}:

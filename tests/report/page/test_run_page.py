@@ -1,42 +1,51 @@
 """What the page of a run says, before anything is drawn."""
 
-import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests.report.conftest import LargeRun
+from tests.report.conftest import Solved
 
 from clean_room_agent.artifacts.evidence import FailingTest
-from clean_room_agent.report.page.run_page import RunPage, RunSources, changed_tests, run_page
+from clean_room_agent.db.raw.passes import ValidationRow
+from clean_room_agent.report.page.run_page import WORTH, changed_tests, run_page, shared_beginnings
 from clean_room_agent.report.summary import TestsTouched
-from clean_room_agent.report.validation import ValidationLine, validation_lines
+
+LONG = "rules " * (WORTH // 6 + 1)
 
 
-@pytest.fixture(scope="module")
-def page(sources: RunSources) -> RunPage:
-    return run_page(sources, str)
+def test_each_call_has_what_it_was_shown(solved: Solved) -> None:
+    page = run_page(solved.conn, solved.trace, "", str)
+    assert list(page.calls) == [call.id for call in solved.trace.calls]
+    call = page.calls[solved.call_id("implement")]
+    assert "tally/money.py" in {item.name for item in call.items if item.kind == "file" and item.first}
+    assert sum(item.tokens for item in call.items) <= call.use.call.cost.read_tokens
+    assert any(item.reason for item in call.items)
 
 
-def test_each_pass_has_its_calls_with_what_they_were_shown(large: LargeRun, page: RunPage) -> None:
-    assert [call.account.call.call_id for call in page.calls] == [call.id for call in large.all.calls]
-    call = next(call for call in page.calls if call.account.call.call_type == "implement")
-    assert [(item.kind, item.first, item.last) for item in call.items] == [("file", 1, 260)] * 3
-    assert sum(item.tokens for item in call.items) <= call.account.call.tokens.used
+def test_texts_that_are_divided_were_made_safe_before(solved: Solved) -> None:
+    page = run_page(solved.conn, solved.trace, "", lambda text: text.replace("cents", "[hidden]"))
+    assert not any("cents" in (call.prompt or "") for call in page.calls.values())
 
 
-def test_of_calls_of_an_old_record_no_item_is_guessed(sources: RunSources) -> None:
-    old = run_page(replace(sources, spans=dict.fromkeys(sources.spans)), str)
-    assert {call.items for call in old.calls} == {()}
+def test_what_prompts_begin_with_is_shown_once() -> None:
+    prompts = {1: f"{LONG}\na", 2: f"{LONG}\nb", 3: "another", 4: f"{LONG}\nb\nc"}
+    assert shared_beginnings(prompts) == {1: (None, 0), 2: (1, 1), 3: (None, 0), 4: (2, 2)}
 
 
-def test_texts_that_are_taken_apart_were_made_safe_before(sources: RunSources) -> None:
-    page = run_page(sources, lambda text: text.replace("Settle", "[hidden]"))
-    assert not any("Settle" in line for one in page.beginnings for line in one.text.split("\n"))
+@given(st.lists(st.lists(st.sampled_from(["", "a", LONG, LONG[::-1]]), max_size=6), max_size=8))
+def test_every_prompt_is_whole_again(texts: list[list[str]]) -> None:
+    prompts = {number: "\n".join(lines) for number, lines in enumerate(texts)}
+    for number, (other, count) in shared_beginnings(prompts).items():
+        lines = prompts[number].split("\n")
+        assert lines[:count] == ([] if other is None else prompts[other].split("\n")[:count])
 
 
-def test_a_test_is_told_by_what_became_of_it(large: LargeRun) -> None:
-    line = validation_lines(large.trace, large.all)[0]
+def test_a_test_is_told_by_what_became_of_it(solved: Solved) -> None:
+    row = solved.trace.tests[0]
 
-    def ran(kind: str, *names: str) -> ValidationLine:
-        return replace(line, kind=kind, failing=tuple(FailingTest(name=name, message="no") for name in names))
+    def ran(kind: str, *names: str) -> ValidationRow:
+        failing = tuple(FailingTest(name=name, message="no") for name in names)
+        return replace(row, kind=kind, failing_tests=failing)
 
     tests = [ran("baseline", "a", "b", "gone"), ran("final", "b", "new")]
     found = changed_tests(tests, replace(TestsTouched(), gone=("gone",)))

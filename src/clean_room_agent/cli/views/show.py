@@ -1,44 +1,27 @@
-"""The sections of `cra show`: each one's data, and how it is rendered."""
+"""The sections of `cra show`: each one's data, as `--json` answers it and as it is rendered."""
 
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 from rich.console import RenderableType
 
-from clean_room_agent.app.model_records import read_estimators
 from clean_room_agent.artifacts.names import parse_call, row_number, short_id
 from clean_room_agent.cli.safe_console import sanitized
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.git.repository import open_repository
-from clean_room_agent.report.call_texts import (
-    AttemptDiff,
-    call_texts,
-    render_diffs,
-    render_prompts,
-    render_responses,
-    result_diffs,
-)
+from clean_room_agent.json_values import to_shown
+from clean_room_agent.report import call_texts, run_view, validation, why_line, windows
 from clean_room_agent.report.causes import ending_on_record
 from clean_room_agent.report.decisions import render_verdicts, verdicts
-from clean_room_agent.report.lane_table import render_lanes
-from clean_room_agent.report.render_run import render_passes, render_run
-from clean_room_agent.report.run_view import pass_views, run_view
 from clean_room_agent.report.summary import TestsTouched, render_touched, touched_on_record
-from clean_room_agent.report.time_lanes import time_lanes
-from clean_room_agent.report.trace import Chosen, RunTrace
-from clean_room_agent.report.validation import render_validations, validation_lines
+from clean_room_agent.report.time_lanes import render_lanes, time_lanes
+from clean_room_agent.report.trace import RunTrace
 from clean_room_agent.report.why import render_why, require_line, why
-from clean_room_agent.report.why_line import line_why, prompt_why, render_line_why, render_prompt_why
-from clean_room_agent.report.windows import (
-    estimator_lines,
-    render_accounts,
-    render_estimators,
-    window_accounts,
-)
 from clean_room_agent.workspace import Workspace
 
 DataT = TypeVar("DataT")
@@ -47,91 +30,93 @@ DataT = TypeVar("DataT")
 class Wanted(Struct, frozen=True, kw_only=True):
     """Which sections the flags ask for."""
 
-    prompt: bool
-    response: bool
-    diff: bool
-    tests: bool
-    budget: bool
-    decisions: bool
-    time: bool
-    why: str | None
-    full: bool
+    prompt: bool = False
+    response: bool = False
+    diff: bool = False
+    tests: bool = False
+    budget: bool = False
+    decisions: bool = False
+    time: bool = False
+    why: str | None = None
+    full: bool = False
 
 
 class Section(Struct, Generic[DataT], frozen=True, kw_only=True):
-    """One requested section: its key in `--json`, its data, and how it is rendered for a person."""
+    """One requested section."""
 
     key: str
+    """In `--json`."""
     data: DataT
     render: Callable[[DataT], RenderableType]
+    as_object: Callable[[DataT], Any] = to_shown
 
     def show(self) -> RenderableType:
         """The data made safe for a terminal, then rendered."""
         return self.render(sanitized(self.data))
 
 
-def is_patch(diffs: tuple[AttemptDiff, ...]) -> bool:
+def is_patch(diffs: tuple[call_texts.AttemptDiff, ...]) -> bool:
     """Whether only a whole run's change is shown, and to a program, so that it can be applied as a patch."""
     return not sys.stdout.isatty() and len(diffs) == 1 and not diffs[0].place
 
 
 def chosen_sections(
-    conn: Connection, workspace: Workspace, trace: RunTrace, chosen: Chosen, wanted: Wanted
+    conn: Connection, workspace: Workspace, trace: RunTrace, chosen: RunTrace, wanted: Wanted
 ) -> list[Section[Any]]:
-    """The sections that the flags ask for, in a fixed order; without flags, an overview of the place."""
+    """The sections that the flags ask for about the `chosen` part of the run, in a fixed order; without flags, an overview."""
     sections: list[Section[Any]] = []
     if wanted.why is not None:
         sections.append(_why(conn, workspace, trace, chosen, wanted.why))
     if wanted.decisions:
-        sections.append(Section(key="decisions", data=verdicts(chosen), render=render_verdicts))
+        sections.append(Section(key="decisions", data=verdicts(chosen.passes), render=render_verdicts))
     if wanted.budget:
-        sections += _windows(conn, trace, chosen)
-    if wanted.prompt or wanted.response:
-        texts = call_texts(conn, chosen)
-        if wanted.prompt:
-            sections.append(Section(key="prompts", data=texts, render=render_prompts))
-        if wanted.response:
-            sections.append(Section(key="responses", data=texts, render=render_responses))
+        sections.append(_windows(conn, chosen))
+    texts = call_texts.call_texts(conn, chosen) if wanted.prompt or wanted.response else ()
+    if wanted.prompt:
+        sections.append(_texts("prompts", texts, call_texts.render_prompts))
+    if wanted.response:
+        sections.append(_texts("responses", texts, call_texts.render_responses))
     if wanted.diff:
-        sections.append(Section(key="diff", data=result_diffs(workspace, trace, chosen), render=render_diffs))
+        diffs = call_texts.result_diffs(workspace, chosen)
+        sections.append(Section(key="diff", data=diffs, render=call_texts.render_diffs))
     if wanted.tests:
-        lines = validation_lines(trace, chosen)
+        render_tests = partial(validation.render_tests, whole=wanted.full)
         sections.append(
-            Section(key="tests", data=lines, render=lambda data: render_validations(data, whole=wanted.full))
+            Section(key="tests", data=chosen, render=render_tests, as_object=validation.tests_object)
         )
         touched = touched_on_record(trace.events)
         if not chosen.place and touched != TestsTouched():
             sections.append(Section(key="tests_touched", data=touched, render=render_touched))
     if wanted.time:
         sections.append(Section(key="time", data=time_lanes(trace), render=render_lanes))
-    return sections or _glance(conn, trace, chosen)
+    return sections or _glance(conn, chosen)
 
 
-def _windows(conn: Connection, trace: RunTrace, chosen: Chosen) -> list[Section[Any]]:
-    """The account of each call's window, and the estimators behind it."""
-    estimators = read_estimators(conn, trace.task_id) or {}
-    accounts = window_accounts(conn, chosen, estimators)
-    return [
-        Section(key="budget", data=accounts, render=render_accounts),
-        Section(key="estimators", data=estimator_lines(estimators), render=render_estimators),
-    ]
+def _windows(conn: Connection, chosen: RunTrace) -> Section[Any]:
+    uses = windows.window_uses(conn, chosen)
+    return Section(key="budget", data=uses, render=windows.render_windows, as_object=windows.windows_object)
 
 
-def _why(conn: Connection, workspace: Workspace, trace: RunTrace, chosen: Chosen, asked: str) -> Section[Any]:
+def _texts(key: str, texts: tuple[call_texts.CallTexts, ...], render: Callable[[Any], Any]) -> Section[Any]:
+    return Section(key=key, data=texts, render=render, as_object=call_texts.texts_object)
+
+
+def _why(
+    conn: Connection, workspace: Workspace, trace: RunTrace, chosen: RunTrace, asked: str
+) -> Section[Any]:
     """Why a file, a line of the result, or a line of a prompt is as it is."""
-    address = _address(trace)
     named = parse_call(asked)
     if named is None:
         path, line = split_line(workspace, asked)
-        data = why(conn, trace, chosen.passes, path, line)
+        data = why(conn, trace, chosen, path, line)
         if line is not None:
             require_line(open_repository(workspace.repo), trace, path, line)
-        return Section(key="why", data=data, render=lambda found: render_why(found, address))
+        return Section(key="why", data=data, render=lambda found: render_why(found, _address(trace)))
     if named.line is None:
-        whole = prompt_why(conn, trace, named.call_id)
-        return Section(key="why", data=whole, render=render_prompt_why)
-    one = line_why(conn, trace, named.call_id, named.line)
-    return Section(key="why", data=one, render=lambda found: render_line_why(found, address))
+        whole = why_line.prompt_why(conn, trace, named.call_id)
+        return Section(key="why", data=whole, render=why_line.render_prompt_why)
+    one = why_line.line_why(conn, trace, named.call_id, named.line)
+    return Section(key="why", data=one, render=why_line.render_line_why)
 
 
 def split_line(workspace: Workspace, text: str) -> tuple[str, int | None]:
@@ -145,24 +130,30 @@ def split_line(workspace: Workspace, text: str) -> tuple[str, int | None]:
     return path.replace(os.sep, "/"), line
 
 
-def _glance(conn: Connection, trace: RunTrace, chosen: Chosen) -> list[Section[Any]]:
-    if chosen.call is not None:
-        texts = call_texts(conn, chosen)
+def _glance(conn: Connection, chosen: RunTrace) -> list[Section[Any]]:
+    if chosen.place.startswith("call:"):
+        texts = call_texts.call_texts(conn, chosen)
         return [
-            *_windows(conn, trace, chosen),
-            Section(key="prompts", data=texts, render=render_prompts),
-            Section(key="responses", data=texts, render=render_responses),
+            _windows(conn, chosen),
+            _texts("prompts", texts, call_texts.render_prompts),
+            _texts("responses", texts, call_texts.render_responses),
         ]
-    address = _address(trace)
+    address = _address(chosen)
     if chosen.place:
         return [
-            Section(key="passes", data=pass_views(chosen), render=lambda data: render_passes(data, address))
+            Section(
+                key="passes",
+                data=chosen,
+                render=lambda part: run_view.render_passes(part, address),
+                as_object=run_view.passes_object,
+            )
         ]
     return [
         Section(
             key="run",
-            data=run_view(trace, ending_on_record(conn, trace)),
-            render=lambda data: render_run(data, address),
+            data=(chosen, ending_on_record(conn, chosen)),
+            render=lambda data: run_view.render_run(*data, address),
+            as_object=lambda data: run_view.run_object(*data),
         )
     ]
 

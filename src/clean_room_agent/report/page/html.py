@@ -1,20 +1,21 @@
-"""Pages as HTML: one file each, including style and script, which loads nothing else and makes no requests."""
+"""Pages as HTML: one file each, including its style, which loads nothing else and makes no requests."""
 
 import base64
 import functools
 import hashlib
+import re
 from pathlib import Path
 
 import jinja2
 from markupsafe import Markup
 
-from clean_room_agent.report.page.highlighting import coloured_lines
-from clean_room_agent.report.page.plan_graph import STATES
-from clean_room_agent.report.page.plan_layout import plan_picture
-from clean_room_agent.report.page.run_page import RunPage
-from clean_room_agent.report.page.runs_page import SAID, RunsPage
-from clean_room_agent.report.render_run import duration
-from clean_room_agent.report.time_lanes import TimeLanes
+from clean_room_agent.report.decisions import weights
+from clean_room_agent.report.page.run_page import OF_RUN, RunPage
+from clean_room_agent.report.page.runs_page import RunsPage
+from clean_room_agent.report.run_view import notes
+from clean_room_agent.report.summary import duration
+from clean_room_agent.report.trace import ended_words, tokens_of
+from clean_room_agent.report.validation import counts, outputs
 
 TEMPLATES = Path(__file__).with_name("templates")
 MARK = '<meta name="generator" content="cra report">'
@@ -25,19 +26,13 @@ HEAD_BYTES = 1_000
 
 def run_html(page: RunPage) -> str:
     """The page of a run. All text is escaped here; invisible characters must have been replaced before."""
-    places = {entry.line.place: f"pass-{number}" for number, entry in enumerate(page.passes, 1)}
-    picture = None if page.plan is None else plan_picture(page.plan)
-    return _rendered("run.html.j2", page=page, places=places, picture=picture, states=STATES)
+    places = {entry.place: f"pass-{number}" for number, entry in enumerate(page.trace.passes, 1)}
+    return _rendered("run.html.j2", page=page, places=places, of_run=OF_RUN)
 
 
 def runs_html(page: RunsPage) -> str:
     """The page of all runs, likewise."""
-    return _rendered("runs.html.j2", page=page, legend=tuple(SAID.items()))
-
-
-def lanes_svg(lanes: TimeLanes, title: str) -> str:
-    """The time lanes of a run as a self-contained picture, for light and dark pages."""
-    return _environment().get_template("time_lanes.svg.j2").render(lanes=lanes, title=title)
+    return _rendered("runs.html.j2", page=page)
 
 
 def is_report(path: Path) -> bool:
@@ -51,19 +46,26 @@ def is_report(path: Path) -> bool:
 
 
 def _rendered(name: str, **values: object) -> str:
-    style, script = _read("page.css"), _read("page.js")
-    policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
-    own = {"style": Markup(style), "script": Markup(script), "mark": Markup(MARK)}  # noqa: S704 - our own files
+    style = TEMPLATES.joinpath("page.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    own = {"style": Markup(style), "mark": Markup(MARK)}  # noqa: S704 - our own files
     return _environment().get_template(name).render(values, policy=policy, **own)
 
 
-def _read(name: str) -> str:
-    return TEMPLATES.joinpath(name).read_text(encoding="utf-8")
+def diff_files(diff: str) -> list[tuple[str, Markup]]:
+    """(path, lines as HTML with colours) of each file of a diff."""
+    files = re.split(r"(?m)^(?=diff --git )", diff)
+    return [(text.partition("\n")[0].rpartition(" b/")[2], _coloured(text)) for text in files if text.strip()]
 
 
-def _hash(text: str) -> str:
-    """The text as a source of a content security policy."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+def _coloured(diff: str) -> Markup:
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import DiffLexer
+
+    coloured = highlight(diff, DiffLexer(stripnl=False), HtmlFormatter(nowrap=True))
+    return Markup(coloured)  # noqa: S704 - Pygments escapes what it colours
 
 
 @functools.cache
@@ -77,9 +79,8 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters["number"] = lambda value: "" if value is None else f"{value:,}"
     environment.filters["duration"] = duration
-    environment.filters["seconds"] = lambda value: f"{value:.1f}"
-    environment.filters["tick"] = lambda value: f"{value:g} s" if value < 120 else f"{value / 60:.3g} min"
     environment.filters["share"] = lambda part, whole: round(1000 * part / whole, 2) if whole else 0
-    environment.filters["coloured"] = coloured_lines
     environment.filters["words"] = lambda value: str(value).replace("_", " ")
+    environment.filters |= {"files": diff_files, "counts": counts, "outputs": outputs, "weights": weights}
+    environment.filters |= {"ended": ended_words, "notes": notes, "tokens": tokens_of}
     return environment

@@ -1,42 +1,31 @@
 """The content of the page of a run, before it is rendered: a function of the record."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from clean_room_agent.artifacts.edits import EditReport
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.names import item_name, short_id
 from clean_room_agent.artifacts.prompt_sources import PromptSpan
-from clean_room_agent.db.raw.passes import DecisionRow, PlanDecisionRow, RecoveryRow, RefinementRow
-from clean_room_agent.report.call_texts import CallTexts
-from clean_room_agent.report.page.plan_graph import PlanGraph, plan_graph
-from clean_room_agent.report.page.shared_prefixes import Beginning, OwnText, share_beginnings
-from clean_room_agent.report.page.time_line import TimeLine, time_line
+from clean_room_agent.db.raw.passes import ValidationRow
+from clean_room_agent.db.raw.runs import recorded_evidence
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.json_values import change_texts
+from clean_room_agent.report.call_texts import CallTexts, call_texts
+from clean_room_agent.report.causes import ending_on_record
+from clean_room_agent.report.page.plan_list import PlannedPart, planned_parts
 from clean_room_agent.report.prompt_lines import framed
-from clean_room_agent.report.run_view import PassLine, RunView, event_words, pass_line, run_view
+from clean_room_agent.report.run_view import run_object
 from clean_room_agent.report.summary import Ending, TestsTouched, touched_on_record
 from clean_room_agent.report.time_lanes import TimeLanes, time_lanes
-from clean_room_agent.report.trace import Chosen, PassTrace, RunTrace, context_passes
-from clean_room_agent.report.validation import ValidationLine, validation_lines
-from clean_room_agent.report.windows import WindowAccount
-from clean_room_agent.unified_diff import FileDiff, file_diffs
+from clean_room_agent.report.trace import RunTrace, context_passes
+from clean_room_agent.report.windows import WindowUse, window_uses
 
-OF_RUN = frozenset({"baseline", "final", "restored"})
+OF_RUN = {"baseline": "before", "final": "after", "restored": "after, with the tests restored"}
 """Kinds of test runs whose whole output is on the page; for an attempt, only the failures are."""
-
-
-class RunSources(Struct, frozen=True, kw_only=True):
-    """The sources of a page."""
-
-    trace: RunTrace
-    ending: Ending
-    texts: tuple[CallTexts, ...]
-    spans: Mapping[int, tuple[PromptSpan, ...] | None]
-    """Of each call's prompt; None if they were not stored yet."""
-    accounts: tuple[WindowAccount, ...]
-    result_diff: str
-    """The whole run's change; "" if there is none."""
+WORTH = 240
+"""Characters from which on a beginning that two prompts share is shown once."""
 
 
 class ShownItem(Struct, frozen=True, kw_only=True):
@@ -56,42 +45,18 @@ class ShownItem(Struct, frozen=True, kw_only=True):
 class CallPage(Struct, frozen=True, kw_only=True):
     """One call of a model."""
 
-    account: WindowAccount
+    use: WindowUse
     system: int
     """1-based, of the page's system texts."""
-    prompt: OwnText
+    begins_as: int | None
+    """The earlier call whose prompt begins with the same lines; None if it shares no long beginning."""
+    shared_lines: int
+    """How many lines these are."""
+    prompt: str | None
+    """The lines after these; None if there are none."""
     items: tuple[ShownItem, ...]
     response: str
     thinking: str
-
-
-class AttemptPage(Struct, frozen=True, kw_only=True):
-    """One attempt at a step."""
-
-    number: int
-    outcome: str
-    stands: bool
-    error: str
-    call_id: int | None
-    refused: tuple[EditReport, ...]
-    files: tuple[FileDiff, ...]
-
-
-class PassPage(Struct, frozen=True, kw_only=True):
-    """One pass with all its decisions."""
-
-    line: PassLine
-    model: str
-    context_of: str
-    not_chosen: str
-    decisions: tuple[DecisionRow, ...]
-    plan_decisions: tuple[PlanDecisionRow, ...]
-    attempts: tuple[AttemptPage, ...]
-    tests: tuple[ValidationLine, ...]
-    recoveries: tuple[RecoveryRow, ...]
-    refinements: tuple[RefinementRow, ...]
-    notes: tuple[tuple[str, str], ...]
-    calls: tuple[CallPage, ...]
 
 
 class ChangedTest(Struct, frozen=True, kw_only=True):
@@ -108,80 +73,79 @@ class ChangedTest(Struct, frozen=True, kw_only=True):
 class RunPage(Struct, frozen=True, kw_only=True):
     """The page of one run."""
 
-    view: RunView
-    result: tuple[FileDiff, ...]
-    plan: PlanGraph | None
+    trace: RunTrace
+    view: dict[str, Any]
+    """The run as `cra show --json` answers it."""
+    ending: Ending
+    evidence: tuple[Any, ...]
+    result: str
+    """The whole run's change as a diff; "" if there is none."""
+    plan: tuple[PlannedPart, ...]
     lanes: TimeLanes | None
-    times: TimeLine | None
-    passes: tuple[PassPage, ...]
-    tests: tuple[ValidationLine, ...]
+    calls: dict[int, CallPage]
+    """By id, in order."""
+    tests: tuple[ValidationRow, ...]
     """Of the run itself: before, after, and with the tests restored."""
     changed_tests: tuple[ChangedTest, ...]
     touched: TestsTouched
     systems: tuple[str, ...]
-    beginnings: tuple[Beginning, ...]
-    notes: tuple[tuple[str, str], ...]
-    commands: tuple[tuple[str, str], ...] = field(default=())
+    commands: tuple[tuple[str, str], ...]
     """(command, what it does) to look further."""
 
-    @property
-    def calls(self) -> tuple[CallPage, ...]:
-        """Of all passes, in order."""
-        return tuple(call for entry in self.passes for call in entry.calls)
 
-
-def run_page(sources: RunSources, safe: Callable[[str], str]) -> RunPage:
-    """The page. Texts that are split here went through `safe` before, since a secret may span lines.
+def run_page(conn: Connection, trace: RunTrace, result: str, safe: Callable[[str], str]) -> RunPage:
+    """The page, in which every text went through `safe`; `result` is the change that the run made.
 
     Raises:
         RecordError: the record holds a value that this program never writes.
     """
-    trace = sources.trace
-    chosen = Chosen(place="", passes=trace.passes)
-    prompts = {text.call_id: safe(text.prompt) for text in sources.texts}
-    beginnings, own = share_beginnings(prompts)
-    systems = tuple(dict.fromkeys(text.system_prompt for text in sources.texts))
-    accounts = {account.call.call_id: account for account in sources.accounts}
-    calls = {
-        text.call_id: CallPage(
-            account=accounts[text.call_id],
-            system=systems.index(text.system_prompt) + 1,
-            prompt=own[text.call_id],
-            items=_items(
-                text.prompt,
-                sources.spans.get(text.call_id) or (),
-                accounts[text.call_id],
-                _reasons(trace, text.call_id),
-            ),
-            response=text.response,
-            thinking=text.thinking,
-        )
-        for text in sources.texts
-        if text.call_id in accounts
-    }
-    tests = validation_lines(trace, chosen)
+    texts, ending = call_texts(conn, trace), ending_on_record(conn, trace)
     touched = touched_on_record(trace.events)
-    return RunPage(
-        view=run_view(trace, sources.ending),
-        result=file_diffs(safe(sources.result_diff)),
-        plan=plan_graph(trace),
+    page = RunPage(
+        trace=trace,
+        view=run_object(trace, ending),
+        ending=ending,
+        evidence=recorded_evidence(trace.events) or (),
+        result=result,
+        plan=planned_parts(trace),
         lanes=time_lanes(trace),
-        times=time_line(trace),
-        passes=tuple(_pass(entry, trace, tests, calls, safe) for entry in trace.passes),
-        tests=tuple(line for line in tests if not line.place and line.kind in OF_RUN),
-        changed_tests=changed_tests(tests, touched),
+        calls=_calls(conn, trace, texts, safe),
+        tests=tuple(row for row in trace.tests if row.task_id == trace.task_id and row.kind in OF_RUN),
+        changed_tests=changed_tests(trace.tests, touched),
         touched=touched,
-        systems=systems,
-        beginnings=beginnings,
-        notes=_notes(trace, trace.task_id),
+        systems=_systems(texts),
         commands=_commands(trace),
     )
+    return change_texts(page, safe)  # type: ignore[no-any-return]
 
 
-def changed_tests(tests: Sequence[ValidationLine], touched: TestsTouched) -> tuple[ChangedTest, ...]:
+def shared_beginnings(prompts: Mapping[int, str]) -> dict[int, tuple[int | None, int]]:
+    """For each prompt, the earlier one with the longest common beginning in whole lines, and how many lines that is; None
+    and 0 if it is not worth a reference.
+
+    It is the earliest one that has these lines, so a reference rarely leads to another.
+    """
+    found: dict[int, tuple[int | None, int]] = {}
+    before: list[tuple[int, list[str]]] = []
+    for number, prompt in prompts.items():
+        lines = prompt.split("\n")
+        best: tuple[int | None, int] = (None, 0)
+        for other, earlier in before:
+            end = next(
+                (at for at, (one, two) in enumerate(zip(lines, earlier, strict=False)) if one != two),
+                min(len(lines), len(earlier)),
+            )
+            if end > best[1]:
+                best = (other, end)
+        found[number] = best if len("\n".join(lines[: best[1]])) >= WORTH else (None, 0)
+        before.append((number, lines))
+    return found
+
+
+def changed_tests(tests: Sequence[ValidationRow], touched: TestsTouched) -> tuple[ChangedTest, ...]:
     """The tests that failed in the first or the last full run of the tests: those that do not pass now first, then by name."""
-    before = next((line for line in tests if line.kind == "baseline"), None)
-    after = next((line for line in reversed(tests) if line.kind == "final"), None)
+    before = next((row for row in tests if row.kind == "baseline"), None)
+    after = next((row for row in reversed(tests) if row.kind == "final"), None)
     failed, still = _failing(before), _failing(after)
     found = []
     for name in {**failed, **still}:
@@ -204,8 +168,38 @@ def changed_tests(tests: Sequence[ValidationLine], touched: TestsTouched) -> tup
     return tuple(sorted(found, key=lambda test: (test.good, test.name)))
 
 
-def _failing(line: ValidationLine | None) -> Mapping[str, FailingTest]:
-    return {} if line is None else {test.name: test for test in line.failing}
+def _failing(row: ValidationRow | None) -> Mapping[str, FailingTest]:
+    return {} if row is None else {test.name: test for test in row.failing_tests}
+
+
+def _systems(texts: Sequence[CallTexts]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text.call.request.system_prompt for text in texts))
+
+
+def _calls(
+    conn: Connection, trace: RunTrace, texts: Sequence[CallTexts], safe: Callable[[str], str]
+) -> dict[int, CallPage]:
+    systems = _systems(texts)
+    uses = {use.call.id: use for use in window_uses(conn, trace)}
+    # Made safe before they are divided, since a secret may span lines.
+    prompts = {text.head.id: safe(text.call.request.prompt) for text in texts}
+    beginnings = shared_beginnings(prompts)
+    found = {}
+    for text in texts:
+        number, request = text.head.id, text.call.request
+        begins_as, lines = beginnings[number]
+        own = prompts[number].split("\n")[lines:]
+        found[number] = CallPage(
+            use=uses[number],
+            system=systems.index(request.system_prompt) + 1,
+            begins_as=begins_as,
+            shared_lines=lines,
+            prompt="\n".join(own) if own else None,
+            items=_items(request.prompt, request.spans or (), uses[number], _reasons(trace, number)),
+            response=text.call.answer.response,
+            thinking=text.call.answer.thinking,
+        )
+    return found
 
 
 def _reasons(trace: RunTrace, call_id: int) -> Mapping[str, str]:
@@ -220,7 +214,7 @@ def _reasons(trace: RunTrace, call_id: int) -> Mapping[str, str]:
 
 
 def _items(
-    prompt: str, spans: tuple[PromptSpan, ...], account: WindowAccount, reasons: Mapping[str, str]
+    prompt: str, spans: tuple[PromptSpan, ...], use: WindowUse, reasons: Mapping[str, str]
 ) -> tuple[ShownItem, ...]:
     """The framed items in the prompt: files, or pieces of files."""
     lines = prompt.split("\n")
@@ -234,67 +228,23 @@ def _items(
                 kind=span.source.value,
                 first=span.number or 0,
                 last=span.from_line(span.last).number or 0,
-                tokens=round(account.call.tokens.used * letters / max(len(prompt), 1)),
+                tokens=round(use.call.cost.read_tokens * letters / max(len(prompt), 1)),
                 reason=reasons.get(name) or reasons.get(span.path, ""),
             )
         )
     return tuple(found)
 
 
-def _pass(
-    entry: PassTrace,
-    trace: RunTrace,
-    tests: Sequence[ValidationLine],
-    calls: Mapping[int, CallPage],
-    safe: Callable[[str], str],
-) -> PassPage:
-    return PassPage(
-        line=pass_line(entry),
-        model=entry.row.execute_model,
-        context_of=entry.context_of,
-        not_chosen=entry.not_chosen,
-        decisions=entry.decisions,
-        plan_decisions=entry.plan_decisions,
-        attempts=tuple(
-            AttemptPage(
-                number=row.attempt,
-                outcome=row.outcome.value.replace("_", " "),
-                stands=entry.is_accepted(row),
-                error=row.error,
-                call_id=row.call_id if row.call_id in calls else None,
-                refused=tuple(report for report in row.edit_report if not report.code.accepted),
-                files=file_diffs(safe(row.diff)),
-            )
-            for row in entry.attempts
-        ),
-        tests=tuple(line for line in tests if entry.place and line.place == entry.place),
-        recoveries=entry.recoveries,
-        refinements=entry.refinements,
-        notes=_notes(trace, entry.pass_id) if entry.pass_id != trace.task_id else (),
-        calls=tuple(calls[call.id] for call in entry.calls if call.id in calls),
-    )
-
-
-def _notes(trace: RunTrace, pass_id: str) -> tuple[tuple[str, str], ...]:
-    """(kind, words) of events outside the passes, without duplicates."""
-    told = (
-        (event.kind.replace("_", " "), words)
-        for event in trace.events
-        if event.task_id == pass_id and (words := event_words(event.kind, event.detail))
-    )
-    return tuple(dict.fromkeys(told))
-
-
 def _commands(trace: RunTrace) -> tuple[tuple[str, str], ...]:
     run, row = short_id(trace.task_id), trace.run
     rows = [(f"cra show {run}", "look into it in the terminal")]
-    if row is not None and row.branch:
+    if row is None:
+        return tuple(rows)
+    if row.branch:
         rows += [
             (f"cra apply {run}", "bring it into your working tree"),
             (f"git diff {row.base_commit[:10]}..{row.branch}", "what it changes, as git says it"),
         ]
-    if row is not None and row.status.value in {"partial", "failed", "interrupted", "needs_human"}:
+    if row.status.value in {"partial", "failed", "interrupted", "needs_human"}:
         rows.append((f"cra solve --resume {run}", "continue where it stopped"))
-    if row is not None:
-        rows.append((f"cra replay {run}", "the same run again, from its recorded answers"))
-    return tuple(rows)
+    return (*rows, (f"cra replay {run}", "the same run again, from its recorded answers"))
