@@ -1,81 +1,134 @@
-"""Bug reports: facts about the program, the configuration and a run, without secrets and names, as a ZIP file."""
+"""Bug reports: what a maintainer needs to know of the program, the configuration and a run, as one JSON file, without secrets
+and names. Of a run only the fields that are listed here are told, unless its texts are asked for; no server is asked.
+"""
 
 import contextlib
-import io
 import json
 import os
+import platform
 import pwd
 import re
-import zipfile
+import sys
+import tempfile
 from collections.abc import Callable, Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from pydantic_core import to_jsonable_python
 
-from clean_room_agent.app import bug_report_facts, wiring
+from clean_room_agent import safe_open
+from clean_room_agent.app import wiring
+from clean_room_agent.app.config_values import list_values
+from clean_room_agent.app.self_check import as_object, local_checks
+from clean_room_agent.app.settings import user_config_file
+from clean_room_agent.app.tracebacks import places_in
 from clean_room_agent.artifacts.names import NEWEST_RUN, short_id
+from clean_room_agent.config import read_toml
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import find_task
-from clean_room_agent.db.rows import Connection
-from clean_room_agent.errors import CraError, RecordError, SchemaError, UsageError
+from clean_room_agent.errors import ConfigError, CraError, RecordError, SchemaError, UsageError
 from clean_room_agent.json_values import change_texts, to_shown
-from clean_room_agent.redaction import Redactor, secret_values
+from clean_room_agent.redaction import SECRET_NAME, Redactor, secret_values
+from clean_room_agent.report.call_texts import call_texts, texts_object
+from clean_room_agent.report.trace import read_trace
+from clean_room_agent.sandbox.bubblewrap import Obstacle, working_bubblewrap
+from clean_room_agent.version import VERSION
 from clean_room_agent.workspace import KEY_BYTES, Workspace, private_folder
 
-HEADING = "A bug report of cra"
-NAME = "cra-bug-report"
-MOMENT = (1980, 1, 1, 0, 0, 0)
-"""The time stamp of every file in the archive, so that the same facts give the same bytes."""
-SHORTEST_NAME = 3
-"""Shorter user names are left in paths, since they are parts of too many other words."""
-
-
-class Part(Struct, frozen=True, kw_only=True):
-    """One file of the archive."""
-
-    name: str
-    holds: str
-    """What is in it, for the person who decides whether to send it."""
-    value: Any
-    """Text as it is, anything else as JSON."""
-
-
-Files = tuple[tuple[Part, str], ...]
-"""The files of a report, each with its text as it goes into the archive."""
+TOLD_VARIABLES = (
+    *("OLLAMA_HOST", "PYTEST_ADDOPTS", "NODE_OPTIONS", "PYTHONPATH", "VIRTUAL_ENV", "CI", "LANG", "LC_ALL"),
+    *("TERM", "SHELL", "TMPDIR", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"),
+)
+"""The only variables whose values are included."""
+TOLD_TEXTS = frozenset(
+    [
+        "command",
+        "status",
+        "program_version",
+        "timestamp",
+        "completed_at",
+        "began_at",
+        "ended_at",
+        "mode",
+        "execute_model",
+        "stages",
+        "pass_type",
+        "outcome",
+        "kind",
+        "code",
+        "rule",
+        "action",
+        "call_type",
+        "stage_name",
+        "stage",
+        "tag",
+        "role",
+        "provider",
+        "finish",
+        "reading",
+        "base_commit",
+        "snapshot_commit",
+    ]
+)
+"""The fields of a run whose texts are included: chosen by the program, times, and names of models."""
+HIDDEN = "[hidden: its name says that it is secret]"
+LOG_NAME = re.compile(r"cra-bug-\w{1,16}\.log", re.ASCII)
+MAX_TRACEBACKS = 3
+MAX_TRACEBACK_BYTES = 200_000
+HOLDS = {
+    "program": "versions, platform, sandbox, chosen variables",
+    "check": "`cra check`, without the model server",
+    "repository": "why the report says nothing about a repository",
+    "configuration": "every value, and where it comes from",
+    "tracebacks": "of bugs; without --prompts only the places",
+    "record": "why the record cannot be read",
+    "run": "outcome, passes, calls, attempts, test runs and events, without texts",
+    "texts": "YOUR WORDS AND CODE: the task, prompts, answers, diffs, errors, test output",
+}
+"""The parts of a report, for the person who decides whether to send it."""
 
 
 class BugReport(Struct, frozen=True, kw_only=True):
     """A report before it is written."""
 
-    files: Files
+    parts: dict[str, Any]
+    """By the names in `HOLDS`."""
     task_id: str | None
     """The run that it is about, if any."""
     secrets_replaced: int
     default_place: Path
 
+    @property
+    def text(self) -> str:
+        """The file's text."""
+        return json.dumps(self.parts, indent=1) + "\n"
+
 
 def make_report(repo: Path, run: str, *, prompts: bool) -> BugReport:
-    """The report on the program here and on `run`; with `prompts`, including the texts that models read and wrote.
+    """The report on the program here and on `run`; with `prompts`, including the run's texts.
 
     Raises:
         UsageError: there is no such run.
     """
-    workspace, why_not = _workspace(repo)
-    redactor = _redactor(workspace)
-    parts = [*_parts(repo, workspace, why_not, prompts=prompts)]
-    task_id = None
+    parts: dict[str, Any] = {"program": _program(), "check": [as_object(line) for line in local_checks(repo)]}
+    task_id, workspace = None, None
     try:
-        with _record(workspace) as conn:
-            task_id = None if conn is None else _task(conn, run)
-            parts += _run_parts(conn, task_id, prompts=prompts)
+        workspace = wiring.workspace_of(repo)
+        parts["configuration"] = _configuration(workspace)
+    except CraError as error:  # a bug can occur without a repository, too
+        parts["repository"] = error.message
+    parts["tracebacks"] = dict(_tracebacks(messages=prompts))
+    try:
+        if workspace is not None and workspace.raw.exists():
+            task_id, of_run = _run_parts(workspace, run, prompts=prompts)
+            parts |= of_run
     except (RecordError, SchemaError) as error:
-        parts.append(
-            Part(name="record.txt", holds="why the record cannot be read", value=f"{error.message}\n")
-        )
-    clean = cleaner(redactor, workspace)
+        parts["record"] = error.message
+    redactor = _redactor(workspace)
     return BugReport(
-        files=tuple((part, _text(change_texts(part.value, clean))) for part in parts),
+        parts=change_texts(parts, cleaner(redactor, workspace)),
         task_id=task_id,
         secrets_replaced=redactor.count,
         default_place=_default_place(workspace, task_id),
@@ -85,7 +138,7 @@ def make_report(repo: Path, run: str, *, prompts: bool) -> BugReport:
 def cleaner(redactor: Redactor, workspace: Workspace | None) -> Callable[[str], str]:
     """A function that removes secrets, the paths of home and repository, and the user's name in paths from a text."""
     places = {str(Path.home()): "~", str(Path.home().resolve()): "~"}
-    user = ""
+    user = "root"
     with contextlib.suppress(KeyError):
         entry = pwd.getpwuid(os.getuid())
         user = entry.pw_name
@@ -95,148 +148,120 @@ def cleaner(redactor: Redactor, workspace: Workspace | None) -> Callable[[str], 
         places[str(workspace.worktrees(wiring.cache_folder()))] = "<worktrees>"  # named after the repository
     longest_first = sorted((place for place in places if len(place) > 1), key=len, reverse=True)
     known = re.compile("|".join(rf"{re.escape(place)}(?![\w-])" for place in longest_first) or r"(?!)")
-    own = re.compile(
-        rf"(?<=/){re.escape(user)}(?![\w-])" if len(user) >= SHORTEST_NAME and user != "root" else r"(?!)"
-    )
-
-    def clean(text: str) -> str:
-        return own.sub("<user>", known.sub(lambda match: places[match[0]], redactor.redact(text)))
-
-    return clean
+    # A short name is a part of too many other words.
+    own = re.compile(rf"(?<=/){re.escape(user)}(?![\w-])" if len(user) > 2 and user != "root" else r"(?!)")
+    return lambda text: own.sub("<user>", known.sub(lambda match: places[match[0]], redactor.redact(text)))
 
 
-def _readme(files: Files) -> str:
-    return f"{HEADING}, made by `cra bug-report`, which sent it nowhere.\n\n{listing(files)}\n"
+def named_secrets(workspace: Workspace) -> tuple[str, ...]:
+    """The values of the variables that the configuration names as holding a key."""
+    names: list[Any] = []
+    for path in (workspace.config, user_config_file()):
+        with contextlib.suppress(ConfigError):
+            models = read_toml(path).get("models")
+            servers = models.get("servers") if isinstance(models, dict) else None
+            tables = [models, *(servers.values() if isinstance(servers, dict) else ())]
+            names += [table.get("api_key_env") for table in tables if isinstance(table, dict)]
+    return tuple(filter(None, (os.environ.get(name) for name in names if isinstance(name, str))))
 
 
-def listing(files: Files) -> str:
-    """Two lines per file, for a narrow terminal: name and size, then what it contains."""
-    return "\n".join(
-        f"  {part.name} ({len(text.encode()) / 1000:,.1f} kB)\n      {part.holds}" for part, text in files
-    )
-
-
-def archive(files: Files) -> bytes:
-    """A ZIP file of the files and a README; the same texts give the same bytes."""
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as packed:
-        for name, text in (("README.txt", _readme(files)), *((part.name, text) for part, text in files)):
-            entry = zipfile.ZipInfo(f"{NAME}/{name}", MOMENT)
-            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16
-            packed.writestr(entry, text)
-    return held.getvalue()
-
-
-def _workspace(repo: Path) -> tuple[Workspace | None, str]:
-    """The repository's workspace, or why there is none: a bug can occur without a repository, too."""
-    try:
-        return wiring.workspace_of(repo), ""
-    except CraError as error:
-        return None, error.message
+def without_named(key: str, value: Any) -> Any:
+    """The value of `key` without the values of keys with secret names, at any depth."""
+    if isinstance(value, dict):
+        return {name: without_named(str(name), inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [without_named(key, inner) for inner in value]
+    secret = isinstance(value, str) and value and SECRET_NAME.search(key) and not key.endswith("_env")
+    return HIDDEN if secret else value
 
 
 def _redactor(workspace: Workspace | None) -> Redactor:
-    environment = dict(os.environ)
-    named = () if workspace is None else bug_report_facts.named_secrets(workspace, environment)
+    named = () if workspace is None else named_secrets(workspace)
     kept = workspace is not None and workspace.folder.is_dir()
     key = workspace.secret_key if workspace is not None and kept else lambda: os.urandom(KEY_BYTES)
-    return Redactor(key, (*named, *secret_values(environment)))
+    return Redactor(key, (*named, *secret_values(dict(os.environ))))
 
 
-@contextlib.contextmanager
-def _record(workspace: Workspace | None) -> Iterator[Connection | None]:
-    """A connection to the record; None if there is no record."""
-    if workspace is None or not workspace.raw.exists():
-        yield None
-        return
-    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
-        yield conn
+def _program() -> dict[str, Any]:
+    sandbox = working_bubblewrap()
+    needed = {
+        re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in metadata.requires("clean-room-agent") or ()
+    }
+    installed = {entry.name: entry.version for entry in metadata.distributions() if entry.name in needed}
+    return {
+        "cra": VERSION,
+        "python": sys.version,
+        "executable": sys.executable,
+        "packages": dict(sorted(installed.items())),
+        "platform": platform.platform(),
+        "processors": os.cpu_count(),
+        "sandbox": sandbox.reason if isinstance(sandbox, Obstacle) else f"bubblewrap {sandbox.version} works",
+        "variables": {name: os.environ[name] for name in TOLD_VARIABLES if name in os.environ},
+    }
 
 
-def _task(conn: Connection, run: str) -> str | None:
-    """The run's full id; None if no run was asked for and there is none."""
+def _configuration(workspace: Workspace) -> Any:
     try:
-        return find_task(conn, run)
-    except UsageError:
-        if run == NEWEST_RUN:
-            return None
-        raise
+        return {
+            row.key: {
+                "value": without_named(
+                    row.key.rpartition(".")[2], to_jsonable_python(row.value, fallback=str)
+                ),
+                "source": row.source,
+            }
+            for row in list_values(workspace)
+        }
+    except ConfigError as error:
+        return {"error": error.message}
 
 
-def _parts(repo: Path, workspace: Workspace | None, why_not: str, *, prompts: bool) -> Iterator[Part]:
-    yield Part(
-        name="program.json",
-        holds="versions, platform, sandbox, chosen variables",
-        value=bug_report_facts.program_facts(workspace),
-    )
-    yield Part(
-        name="check.json",
-        holds="`cra check`, without the model server",
-        value=bug_report_facts.check_facts(repo),
-    )
-    if workspace is None:
-        yield Part(
-            name="repository.txt",
-            holds="why the report says nothing about a repository",
-            value=why_not + "\n",
-        )
-        return
-    configuration = bug_report_facts.configuration_facts(workspace)
-    yield Part(name="configuration.json", holds="every value, and where it comes from", value=configuration)
-    yield Part(
-        name="folder.json",
-        holds="sizes in .clean_room; names that the program gave",
-        value=bug_report_facts.folder_facts(workspace),
-    )
-    holds = "the traceback of a bug" if prompts else "the traceback of a bug, without messages"
-    for name, text in bug_report_facts.tracebacks(messages=prompts):
-        yield Part(name=f"tracebacks/{name}", holds=holds, value=text)
+def _tracebacks(*, messages: bool) -> Iterator[tuple[str, str]]:
+    """(name, text) of the newest tracebacks that `cra` stored for this user in the temporary folder."""
+    folder = Path(tempfile.gettempdir())
+    found = []
+    for path in folder.glob("cra-bug-*.log"):
+        with contextlib.suppress(OSError):
+            ours = path.is_file() and not path.is_symlink() and path.lstat().st_uid == os.geteuid()
+            if ours and LOG_NAME.fullmatch(path.name):
+                found.append((path.lstat().st_mtime, path.name))
+    for _, name in sorted(found, reverse=True)[:MAX_TRACEBACKS]:
+        with contextlib.suppress(OSError):
+            text = safe_open.read_bytes(folder, name, max_bytes=MAX_TRACEBACK_BYTES).decode(
+                "utf-8", "replace"
+            )
+            yield name, text if messages else places_in(text)
 
 
-def _run_parts(conn: Connection | None, task_id: str | None, *, prompts: bool) -> Iterator[Part]:
-    if conn is None or task_id is None:
-        return
-    from clean_room_agent.report.run_facts import call_facts, event_facts, run_facts, run_texts
-    from clean_room_agent.report.trace import read_trace
-
-    trace = read_trace(conn, task_id)
-    yield Part(
-        name="run.json",
-        holds="outcome, passes, attempts, test runs in numbers",
-        value=run_facts(trace),
-    )
-    yield Part(name="events.json", holds="what happened, and when", value=event_facts(trace))
-    yield Part(
-        name="calls.json", holds="each call: model, tokens, time, how it was read", value=call_facts(trace)
-    )
-    if not prompts:
-        return
-    from clean_room_agent.report.call_texts import attempt_diffs, call_texts, texts_object
-
-    texts = texts_object(call_texts(conn, trace))
-    diffs = to_shown(attempt_diffs(trace, accepted_only=False))
-    tests = [{"kind": row.kind, "of": row.task_id, "output": row.test_output} for row in trace.tests]
-    task = "" if trace.run is None else trace.run.task_description
-    yield Part(name="task.txt", holds="YOUR WORDS: the task", value=task + "\n")
-    yield Part(
-        name="texts.json",
-        holds="YOUR WORDS AND NAMES: reasons, events, errors",
-        value=to_shown(run_texts(trace)),
-    )
-    yield Part(name="prompts.json", holds="YOUR CODE: what models read and answered", value=texts)
-    yield Part(name="diffs.json", holds="YOUR CODE: what each attempt changed", value=diffs)
-    yield Part(name="tests.json", holds="what your tests printed", value=tests)
+def _run_parts(workspace: Workspace, run: str, *, prompts: bool) -> tuple[str | None, dict[str, Any]]:
+    """The run's full id, and what is told of it; neither if no run was asked for and there is none."""
+    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+        try:
+            task_id = find_task(conn, run)
+        except UsageError:
+            if run == NEWEST_RUN:
+                return None, {}
+            raise
+        trace = read_trace(conn, task_id)
+        parts = {"run": {"id": task_id, **without_texts("", to_shown(trace))}}
+        if prompts:
+            parts["texts"] = {"run": to_shown(trace), "calls": texts_object(call_texts(conn, trace))}
+        return task_id, parts
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+def without_texts(key: str, value: Any) -> Any:
+    """The value of `key` with the length of each text in place of it, but for `TOLD_TEXTS`: other texts are words of the user,
+    of a model, a test or a server, or names of files, parts and steps.
+    """
+    if isinstance(value, dict):
+        return {name: without_texts(name, inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [without_texts(key, inner) for inner in value]
+    return f"({len(value)} characters)" if isinstance(value, str) and key not in TOLD_TEXTS else value
 
 
 def _default_place(workspace: Workspace | None, task_id: str | None) -> Path:
-    """The default path: in `.clean_room`, where no snapshot of the working tree includes it; else in the current
-    folder.
-    """
-    name = f"{NAME}-{short_id(task_id)}.zip" if task_id else f"{NAME}.zip"
+    """The default path: in `.clean_room`, where no snapshot of the working tree includes it; else in the current folder."""
+    name = f"cra-bug-report-{short_id(task_id)}.json" if task_id else "cra-bug-report.json"
     if workspace is None or not workspace.folder.is_dir():
         return Path.cwd() / name
     return private_folder(workspace.folder / "reports") / name

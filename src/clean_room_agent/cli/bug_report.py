@@ -1,23 +1,22 @@
 """`cra bug-report`: collect what a maintainer needs in one file, without secrets; nothing is sent."""
 
+import json
 from pathlib import Path
 
 import click
 
-from clean_room_agent.app.bug_report import archive, listing, make_report
+from clean_room_agent.app.bug_report import HOLDS, make_report
 from clean_room_agent.artifacts.names import NEWEST_RUN, counted
 from clean_room_agent.cli import options, output
 from clean_room_agent.errors import UsageError
 from clean_room_agent.file_contents import atomic_write
 
 LEFT_OUT = """\
-Not in it: your files, your name, the machine's name, and,
-without --prompts, any text of the run: the task, prompts,
-answers, diffs, the output of tests, names, errors.
+Not in it: your files, your name, and, without --prompts, any
+text of the run: the task, prompts, answers, diffs, the output
+of tests, names, errors.
 """
-SENT = """\
-Nothing was sent. Read it before you give it to anyone:
-  python3 -m zipfile -e FILE FOLDER"""
+SENT = "Nothing was sent. Read it before you give it to anyone."
 
 
 @click.command(name="bug-report")
@@ -37,7 +36,7 @@ Nothing was sent. Read it before you give it to anyone:
 )
 @options.json_option
 def command(run: str, repo: Path, place: Path | None, prompts: bool, as_json: bool) -> int:
-    """Collect what a maintainer needs in one file, and list what is in it. Nothing is sent.
+    """Collect what a maintainer needs in one JSON file, and list what is in it. Nothing is sent.
 
     Versions, platform, sandbox, configuration with the source of each value, places of saved tracebacks; and of RUN (the newest
     by default, if there is one) its events, outcomes and calls without their texts. What looks like a secret, what has a
@@ -49,25 +48,18 @@ def command(run: str, repo: Path, place: Path | None, prompts: bool, as_json: bo
         raise UsageError(f"{place} already exists", hint="name another file: -o FILE")
     made = make_report(repo, run, prompts=prompts)
     path = place or made.default_place
-    atomic_write(path, archive(made.files), private=True)
+    atomic_write(path, made.text, private=True)
+    replaced = made.secrets_replaced
     if as_json:
-        told = [
-            {"name": part.name, "bytes": len(text.encode()), "holds": part.holds} for part, text in made.files
-        ]
-        output.answer_json(
-            {
-                "path": str(path),
-                "task_id": made.task_id,
-                "files": told,
-                "secrets_replaced": made.secrets_replaced,
-                "sent": False,
-            }
-        )
+        told = {
+            "path": str(path),
+            "task_id": made.task_id,
+            "parts": {name: HOLDS[name] for name in made.parts},
+        }
+        output.answer_json({**told, "secrets_replaced": replaced, "sent": False})
         return 0
-    count = (
-        f"{counted(made.secrets_replaced, 'secret was', 'secrets were')} replaced.\n"
-        if made.secrets_replaced
-        else ""
-    )
-    output.answer(f"{path}\n\n{listing(made.files)}\n\n{LEFT_OUT}\n{count}{SENT}")
+    sizes = {name: len(json.dumps(part)) / 1000 for name, part in made.parts.items()}
+    lines = [f"  {name} ({size:,.1f} kB)\n      {HOLDS[name]}" for name, size in sizes.items()]
+    count = f"{counted(replaced, 'secret was', 'secrets were')} replaced.\n" if replaced else ""
+    output.answer(f"{path}\n\n" + "\n".join(lines) + f"\n\n{LEFT_OUT}\n{count}{SENT}")
     return 0

@@ -101,7 +101,7 @@ EXAMPLES: Mapping[str, Examples] = {
     ),
     "bug-report": (
         ("cra bug-report", "about the newest run; sends nothing"),
-        ("cra bug-report @~1 -o bug.zip", "about the run before, into a file here"),
+        ("cra bug-report @~1 -o bug.json", "about the run before, into a file here"),
     ),
     "completion": (("cra completion bash --install", "from the next shell on"),),
 }
