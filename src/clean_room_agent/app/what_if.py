@@ -2,8 +2,7 @@
 
 import contextlib
 import json
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -13,16 +12,15 @@ from pydantic import BaseModel
 from clean_room_agent.app import wiring
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Settings
-from clean_room_agent.artifacts.model_calls import ModelCall
+from clean_room_agent.artifacts.model_calls import AnswerReading, CallReading, ModelCall
 from clean_room_agent.artifacts.names import new_task_id, relative_pass
 from clean_room_agent.artifacts.prompt_sources import SourcedText
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw.calls import list_calls
-from clean_room_agent.db.raw.passes import DecisionRow, list_decisions
+from clean_room_agent.db.raw.calls import list_call_summaries, list_calls
+from clean_room_agent.db.raw.passes import list_decisions
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.errors import UsageError, WindowExceeded
 from clean_room_agent.json_values import to_shown
-from clean_room_agent.llm.answer_rules import COPIED, describe_repetition
 from clean_room_agent.llm.answers import BadAnswer, Choice
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.prompt import Prompt
@@ -30,7 +28,6 @@ from clean_room_agent.llm.transport import load_logprobs
 from clean_room_agent.workspace import Workspace
 
 KNOWN = {prompt.name: prompt for prompt in PROMPTS}
-OPTION = re.compile(r"^={5,} candidate (\d+): (.+)$", re.MULTILINE)
 
 
 class Asked(Struct, frozen=True, kw_only=True):
@@ -43,7 +40,9 @@ class Side(Struct, frozen=True, kw_only=True):
     """One answer, the recorded or the new one."""
 
     answer: Any
-    """The parsed answer; a `BadAnswer` if it is unreadable."""
+    """As JSON has it; of a verdict its word; None if it is unreadable."""
+    unreadable: str
+    """Why; "" if it is readable."""
     prompt_tokens: int | None
     completion_tokens: int | None
     latency_ms: int
@@ -58,8 +57,6 @@ class Compared(Struct, frozen=True, kw_only=True):
     item: str
     call_id: int
     """The recorded call that asked it."""
-    options: Mapping[int, str]
-    """What the numbers in an answer refer to: the numbered lines of the question."""
     decides: tuple[str, ...]
     """The paths that were included or left out by the recorded answer."""
     then: Side
@@ -67,10 +64,8 @@ class Compared(Struct, frozen=True, kw_only=True):
 
     @property
     def agree(self) -> bool:
-        """Whether both answers say the same; verdicts may have different probabilities, and two unreadable answers
-        count as the same.
-        """
-        return bool(_essence(self.then.answer) == _essence(self.now.answer))
+        """Whether both answers say the same; two unreadable answers do."""
+        return bool(self.then.answer == self.now.answer)
 
 
 class WhatIf(Struct, frozen=True, kw_only=True):
@@ -85,16 +80,6 @@ class WhatIf(Struct, frozen=True, kw_only=True):
     task_id: str
     """The task under which the new answers are recorded."""
     compared: tuple[Compared, ...]
-
-
-class _Question(Struct, kw_only=True):
-    """A recorded question with all its tries, including repairs."""
-
-    rows: list[ModelCall]
-
-    @property
-    def first(self) -> ModelCall:
-        return self.rows[0]
 
 
 def ask_other(
@@ -114,142 +99,98 @@ def ask_other(
     """
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
         replay_of = find_task(conn, run)
-        calls, decisions = list_calls(conn, replay_of), list_decisions(conn, replay_of)
-    questions = list(_questions(stage, calls))
+        calls = [call for call in list_calls(conn, replay_of) if call.site.call_type in KNOWN]
+        readings = {call.id: call.read for call in list_call_summaries(conn, replay_of)}
+        decisions = list_decisions(conn, replay_of)
+    questions = _questions([call for call in calls if stage in {call.site.call_type, call.site.stage_name}])
     if not questions:
-        has = sorted(
-            {
-                name
-                for row in calls
-                for name in (row.site.call_type, row.site.stage_name)
-                if row.site.call_type in KNOWN and name
-            }
-        )
+        has = sorted({name for call in calls for name in (call.site.call_type, call.site.stage_name) if name})
         raise UsageError(
             f"the run asked nothing in {stage!r}", hint=f"it asked in: {', '.join(has) or 'nothing at all'}"
         )
+    names = {question[0].site.call_type for question in questions}
+    models = {**settings.data["models"], "overrides": dict.fromkeys(sorted(names), model)}
+    other = Settings(source=settings.source, data={**settings.data, "models": models})
     task_id = new_task_id()
     compared = []
-    with wiring.open_model_access(
-        workspace, _with_model(settings, questions, model), task_id=task_id
-    ) as access:
+    with wiring.open_model_access(workspace, other, task_id=task_id) as access:
         for number, question in enumerate(questions):
             progress(number, len(questions))
-            compared.append(_compare(access.models, question, task_id, decisions))
+            first, ids = question[0], {call.id for call in question}
+            paths = (row.subject.path for row in decisions if row.judgment.call_id in ids)
+            compared.append(
+                Compared(
+                    pass_id=relative_pass(first.site.pass_id),
+                    prompt=first.site.call_type,
+                    item=first.site.item,
+                    call_id=first.id,
+                    decides=tuple(dict.fromkeys(filter(None, paths))),
+                    then=_recorded(question, readings[question[-1].id]),
+                    now=_ask(access.models, first, task_id),
+                )
+            )
     return WhatIf(
         replay_of=replay_of,
         stage=stage,
         model=model,
-        recorded=tuple(sorted({question.first.model.tag for question in questions})),
+        recorded=tuple(sorted({question[0].model.tag for question in questions})),
         task_id=task_id,
         compared=tuple(compared),
     )
 
 
-def _questions(stage: str, calls: Sequence[ModelCall]) -> Iterator[_Question]:
-    """The stage's questions, in order. A retry or a repair begins with the question's own text."""
-    open_ones: dict[tuple[str, str, str], _Question] = {}
-    found: list[_Question] = []
-    for row in calls:
-        if stage not in {row.site.call_type, row.site.stage_name} or row.site.call_type not in KNOWN:
-            continue
-        key = (row.site.pass_id, row.site.call_type, row.site.item)
-        question = open_ones.get(key)
-        if question is not None and row.request.prompt.startswith(question.first.request.prompt):
-            question.rows.append(row)
+def _questions(calls: Sequence[ModelCall]) -> list[list[ModelCall]]:
+    """The calls of each question, in order: its retries and repairs begin with its own text."""
+    newest: dict[tuple[str, str, str], list[ModelCall]] = {}
+    found: list[list[ModelCall]] = []
+    for call in calls:
+        key = (call.site.pass_id, call.site.call_type, call.site.item)
+        question = newest.get(key)
+        if question is not None and call.request.prompt.startswith(question[0].request.prompt):
+            question.append(call)
         else:
-            open_ones[key] = _Question(rows=[row])
-            found.append(open_ones[key])
-    yield from found
+            newest[key] = [call]
+            found.append(newest[key])
+    return found
 
 
-def _with_model(settings: Settings, questions: Sequence[_Question], model: str) -> Settings:
-    names = {question.first.site.call_type for question in questions}
-    models = {**settings.data["models"], "overrides": dict.fromkeys(sorted(names), model)}
-    return Settings(source=settings.source, data={**settings.data, "models": models})
-
-
-def _compare(
-    models: ModelClient, question: _Question, task_id: str, decisions: Sequence[DecisionRow]
-) -> Compared:
-    first = question.first
-    ids = {row.id for row in question.rows}
-    return Compared(
-        pass_id=relative_pass(first.site.pass_id),
-        prompt=first.site.call_type,
-        item=first.site.item,
-        call_id=first.id,
-        options={int(number): name for number, name in OPTION.findall(first.request.prompt)},
-        decides=tuple(
-            dict.fromkeys(
-                row.subject.path for row in decisions if row.judgment.call_id in ids and row.subject.path
-            )
-        ),
-        then=_recorded(question),
-        now=_ask(models, first, task_id),
+def _recorded(question: Sequence[ModelCall], read: CallReading | None) -> Side:
+    last = question[-1]
+    answer: Any = BadAnswer(
+        kind="empty", fault=last.ending.error or (read.fault if read else "it was not read")
     )
+    if read is not None and read.reading is not AnswerReading.UNREADABLE:
+        logprobs = load_logprobs(last.answer.logprobs)
+        answer, _ = KNOWN[last.site.call_type].read(last.answer.response, logprobs, asked=last.request.prompt)
+    latency = sum(call.cost.latency_ms for call in question)
+    return _side(answer, last.cost.prompt_tokens, last.cost.completion_tokens, latency)
 
 
-def _recorded(question: _Question) -> Side:
-    last = question.rows[-1]
-    prompt = KNOWN[last.site.call_type]
-    if last.ending.error:
-        answer: Any = BadAnswer(kind="empty", fault=last.ending.error)
-    elif last.ending.finish == "repeated":
-        answer = BadAnswer(
-            kind="repeated", fault=describe_repetition(last.answer.response or last.answer.thinking)
-        )
-    elif last.ending.finish == "copied":
-        answer = BadAnswer(kind="copied", fault=COPIED)
-    elif last.ending.finish == "length" and not prompt.answer.reads_cut_answers:
-        answer = BadAnswer(kind="truncated", fault="the answer was cut off")
-    else:
-        answer, _ = prompt.read(
-            last.answer.response, load_logprobs(last.answer.logprobs), asked=last.request.prompt
-        )
-    return Side(
-        answer=answer,
-        prompt_tokens=last.cost.prompt_tokens,
-        completion_tokens=last.cost.completion_tokens,
-        latency_ms=sum(row.cost.latency_ms for row in question.rows),
-    )
-
-
-def _ask(models: ModelClient, row: ModelCall, task_id: str) -> Side:
+def _ask(models: ModelClient, call: ModelCall, task_id: str) -> Side:
     """The answer to exactly the recorded text; if that does not fit the other model's window, there is no answer."""
-    relative = relative_pass(row.site.pass_id)
+    relative = relative_pass(call.site.pass_id)
     try:
         reply = models.ask(
-            _verbatim(row),
-            Asked(text=_as_asked(row)),
+            _verbatim(call),
+            Asked(text=SourcedText(call.request.prompt, call.request.spans or ())),
             pass_id=f"{task_id}:{relative}" if relative else task_id,
-            stage=row.site.stage_name,
-            item=row.site.item,
+            stage=call.site.stage_name,
+            item=call.site.item,
         )
     except WindowExceeded as error:
-        unfit = BadAnswer(kind="empty", fault=error.message)
-        return Side(answer=unfit, prompt_tokens=None, completion_tokens=None, latency_ms=0)
-    return Side(
-        answer=reply.bad if reply.value is None else reply.value,
-        prompt_tokens=reply.prompt_tokens,
-        completion_tokens=reply.completion_tokens,
-        latency_ms=reply.latency_ms,
-    )
+        return _side(BadAnswer(kind="empty", fault=error.message), None, None, 0)
+    answer = reply.bad if reply.value is None else reply.value
+    return _side(answer, reply.prompt_tokens, reply.completion_tokens, reply.latency_ms)
 
 
-def _as_asked(row: ModelCall) -> SourcedText:
-    """The recorded prompt, with the recorded source of each line."""
-    return SourcedText(row.request.prompt, row.request.spans or ())
-
-
-def _verbatim(row: ModelCall) -> Prompt[Asked, Any]:
+def _verbatim(call: ModelCall) -> Prompt[Asked, Any]:
     """The prompt of a recorded call with its recorded text, whatever its template says now."""
-    body = json.loads(row.request.request_body) if row.request.request_body else {}
+    body = json.loads(call.request.request_body) if call.request.request_body else {}
     limit = body.get("max_tokens") or body.get("options", {}).get("num_predict")
-    prompt = KNOWN[row.site.call_type]
+    prompt = KNOWN[call.site.call_type]
     return replace(
         prompt,
-        system=row.request.system_prompt,
+        system=call.request.system_prompt,
         template="{{ text }}",
         narrow=None,
         grammar=None,
@@ -258,13 +199,18 @@ def _verbatim(row: ModelCall) -> Prompt[Asked, Any]:
     )
 
 
-def _essence(answer: Any) -> Any:
-    """The part of an answer that counts in a comparison."""
+def _side(answer: Any, prompt_tokens: int | None, completion_tokens: int | None, latency_ms: int) -> Side:
+    unreadable = answer.fault if isinstance(answer, BadAnswer) else ""
     if isinstance(answer, Choice):
-        return answer.word
-    return BadAnswer if isinstance(answer, BadAnswer) else plain_answer(answer)
-
-
-def plain_answer(answer: Any) -> Any:
-    """An answer as JSON has it."""
-    return answer.model_dump(mode="json") if isinstance(answer, BaseModel) else to_shown(answer)
+        plain: Any = answer.word
+    elif isinstance(answer, BaseModel):
+        plain = answer.model_dump(mode="json")
+    else:
+        plain = None if isinstance(answer, BadAnswer) else to_shown(answer)
+    return Side(
+        answer=plain,
+        unreadable=unreadable,
+        prompt_tokens=prompt_tokens,
+        completion_tokens=completion_tokens,
+        latency_ms=latency_ms,
+    )

@@ -46,7 +46,7 @@ def render_stats(prompts: Sequence[PromptStats], waterfall: Waterfall, *, counte
         lines.append(Text(f"{sums.prompt}, {sums.model}{' (adapter)' if sums.adapter else ''}{cached}"))
         counts = (sums.calls, sums.failed, sums.unreadable, sums.repaired, sums.prompt_tokens)
         figures = (*counts, sums.completion_tokens, round(sums.latency_ms / 1000))
-        shares = (agreement and agreement.precision, agreement and agreement.recall)
+        shares = (agreement.precision, agreement.recall) if agreement else (None, None)
         lines.append(Text(_row((*(f"{figure:,}" for figure in figures), *map(_share, shares)))))
     return Group(*lines, Text(), *_waterfall(waterfall, counterfactual=counterfactual))
 

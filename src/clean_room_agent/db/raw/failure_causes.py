@@ -1,7 +1,5 @@
-"""Counts a task's calls and attempts by cause: the one place that says why answers were not usable."""
+"""Counts a task's calls, attempts and searches by cause: the one place that says why answers were not usable."""
 
-import json
-from collections import Counter
 from enum import StrEnum
 
 from msgspec import Struct
@@ -55,38 +53,43 @@ class Causes(Struct, frozen=True, kw_only=True):
     """All calls by prompt, including usable ones."""
 
 
-FAILURES = {
-    "error:DegenerateOutput": Cause.RUNAWAY,
-    "error:ServerTimeout": Cause.SERVER_TIMEOUT,
-}
-"""By the end of a call; every other error is the server's."""
 INTERRUPTED = "error:CallInterrupted"
 """The end of a call that the user's Ctrl-C stopped, which is nobody's failure."""
-ENDS = {"repeated": Cause.RUNAWAY, "length": Cause.LIMIT}
-"""How a call with an unreadable answer ended."""
-OUTCOMES = {
-    "refused": Cause.REFUSED,
-    "no_edits": Cause.NO_EDITS,
-    "import_broken": Cause.IMPORT_BROKEN,
-    "tests_failed": Cause.TESTS_RED,
-    "timed_out": Cause.TESTS_TIMEOUT,
-}
-"""Outcomes of attempts; a truncated or unreadable answer is counted as a call."""
-
-# The newest reading counts. A call that was repeated after an error counts each time.
-CALLS = f"""
-SELECT c.call_type, c.finish, coalesce(r.reading, ''), coalesce(r.fault, ''), count(*)
-FROM retrieval_llm_calls AS c
-LEFT JOIN call_readings AS r ON r.id = (SELECT max(id) FROM call_readings WHERE call_id = c.id)
-WHERE {OF_TASK} AND c.call_type <> ? GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+THIS_TASK = OF_TASK.replace("= ?", "= ?1").replace("> ?", "> ?2").replace("< ?", "< ?3")
+# The newest reading of an answer counts. A call that was repeated after an error counts each time. What was usable has no
+# cause, and a truncated or unreadable answer of an attempt is counted as a call.
+CAUSES = f"""
+WITH found(kind, subject, cause) AS (
+    SELECT 'call', c.call_type, CASE
+        WHEN c.finish = '{INTERRUPTED}' THEN ''
+        WHEN c.finish = 'error:DegenerateOutput' THEN 'RUNAWAY'
+        WHEN c.finish = 'error:ServerTimeout' THEN 'SERVER_TIMEOUT'
+        WHEN c.finish LIKE 'error:%' THEN 'SERVER'
+        WHEN coalesce(r.reading, '') <> 'unreadable' THEN ''
+        WHEN instr(r.fault, '{COPIED}') = 1 THEN 'EXAMPLE'
+        WHEN instr(r.fault, '{THINKING}') THEN 'THINKING'
+        WHEN c.finish = 'repeated' THEN 'RUNAWAY'
+        WHEN c.finish = 'length' THEN 'LIMIT'
+        ELSE 'UNREADABLE' END
+    FROM retrieval_llm_calls AS c
+    LEFT JOIN call_readings AS r ON r.id = (SELECT max(id) FROM call_readings WHERE call_id = c.id)
+    WHERE {THIS_TASK} AND c.call_type <> ?4
+    UNION ALL
+    SELECT 'attempt', '', CASE outcome WHEN 'refused' THEN 'REFUSED' WHEN 'no_edits' THEN 'NO_EDITS'
+        WHEN 'import_broken' THEN 'IMPORT_BROKEN' WHEN 'tests_failed' THEN 'TESTS_RED'
+        WHEN 'timed_out' THEN 'TESTS_TIMEOUT' ELSE '' END
+    FROM run_attempts WHERE task_run_id IN (SELECT id FROM task_runs WHERE {THIS_TASK})
+    UNION ALL
+    SELECT 'search', '', CASE max(stage = 'assembly' AND included) WHEN 0 THEN 'NOTHING_IN_SCOPE' ELSE '' END
+    FROM retrieval_decisions WHERE {THIS_TASK} GROUP BY task_id)
+SELECT kind, subject, cause, count(*), sum(count(*)) OVER (PARTITION BY kind, subject)
+FROM found GROUP BY kind, subject, cause ORDER BY 4 DESC, subject
 """  # noqa: S608 - a constant condition
-ATTEMPTS = f"""
-SELECT a.outcome, a.edit_report FROM run_attempts AS a
-WHERE a.task_run_id IN (SELECT id FROM task_runs WHERE {OF_TASK}) ORDER BY a.id
-"""  # noqa: S608
-SEARCHES = f"""
-SELECT coalesce(sum(shown = 0), 0), count(*) FROM (
-    SELECT max(stage = 'assembly' AND included) AS shown FROM retrieval_decisions WHERE {OF_TASK} GROUP BY task_id)
+CODES = f"""
+SELECT json_extract(e.value, '$.code') FROM run_attempts AS a, json_each(a.edit_report) AS e
+WHERE a.outcome = 'refused' AND a.task_run_id IN (SELECT id FROM task_runs WHERE {OF_TASK})
+    AND json_extract(e.value, '$.code') NOT IN ('APPLIED', 'ALREADY_APPLIED')
+GROUP BY 1 ORDER BY count(DISTINCT a.id) DESC, 1
 """  # noqa: S608
 
 
@@ -95,61 +98,20 @@ def count_causes(conn: Connection, task_id: str, *, probe: str) -> Causes:
 
     `probe` is the call type of requests that a server is supposed to refuse; they are not counted.
     """
-    empty, searches = conn.execute(SEARCHES, task_range(task_id)).fetchone()
-    scope = CauseCount(cause=Cause.NOTHING_IN_SCOPE, subject="", count=empty, total=searches)
-    totals: Counter[str] = Counter()
-    found = (*_of_calls(conn, task_id, probe, totals), *_of_attempts(conn, task_id), scope)
-    order = list(Cause)
-    counts = sorted(
-        (one for one in found if one.count),
-        key=lambda one: (-one.count, one.subject, order.index(one.cause)),
-    )
-    return Causes(counts=tuple(counts), asked=tuple(sorted(totals.items())))
-
-
-def _of_calls(conn: Connection, task_id: str, probe: str, totals: Counter[str]) -> list[CauseCount]:
-    """Count by prompt and cause; `totals` receives the number of calls of each prompt."""
-    counts: Counter[tuple[str, Cause]] = Counter()
-    for prompt, finish, reading, fault, number in conn.execute(CALLS, (*task_range(task_id), probe)):
-        totals[prompt] += number
-        cause = _cause_of_call(finish, reading, fault)
-        if cause is not None:
-            counts[prompt, cause] += number
-    return [
-        CauseCount(cause=cause, subject=prompt, count=count, total=totals[prompt])
-        for (prompt, cause), count in counts.items()
-    ]
-
-
-def _cause_of_call(finish: str, reading: str, fault: str) -> Cause | None:
-    if finish == INTERRUPTED:
-        return None
-    if finish.startswith("error:"):
-        return FAILURES.get(finish, Cause.SERVER)
-    if reading != "unreadable":
-        return None
-    if fault.startswith(COPIED):
-        return Cause.EXAMPLE
-    if THINKING in fault:
-        return Cause.THINKING
-    return ENDS.get(finish, Cause.UNREADABLE)
-
-
-def _of_attempts(conn: Connection, task_id: str) -> list[CauseCount]:
-    total = 0
-    counts: Counter[Cause] = Counter()
-    codes: Counter[str] = Counter()
-    for outcome, report in conn.execute(ATTEMPTS, task_range(task_id)):
-        total += 1
-        cause = OUTCOMES.get(outcome)
-        if cause is not None:
-            counts[cause] += 1
-        if cause is Cause.REFUSED:
-            codes.update({edit["code"] for edit in json.loads(report)} - {"APPLIED", "ALREADY_APPLIED"})
-    ranked = tuple(sorted(codes, key=lambda code: (-codes[code], code)))
-    return [
+    codes = tuple(code for (code,) in conn.execute(CODES, task_range(task_id)))
+    rows = conn.execute(CAUSES, (*task_range(task_id), probe)).fetchall()
+    counts = [
         CauseCount(
-            cause=cause, subject="", count=count, total=total, codes=ranked if cause is Cause.REFUSED else ()
+            cause=Cause[cause],
+            subject=subject,
+            count=count,
+            total=total,
+            codes=codes if cause == "REFUSED" else (),
         )
-        for cause, count in counts.items()
+        for _, subject, cause, count, total in rows
+        if cause
     ]
+    order = list(Cause)
+    counts.sort(key=lambda one: (-one.count, one.subject, order.index(one.cause)))
+    asked = {subject: total for kind, subject, _, _, total in rows if kind == "call"}
+    return Causes(counts=tuple(counts), asked=tuple(sorted(asked.items())))
