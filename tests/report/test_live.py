@@ -111,7 +111,7 @@ def test_indexing_says_how_many_files_and_how_long_yet() -> None:
 def test_a_narrow_terminal_loses_figures_before_words_and_never_wraps() -> None:
     line = line_after(STEP, 1.0, EDITS, started(1), 1.0, *[CallProgress(number=1)] * 20, 4.0)
     assert line.text(20) == "step 1/2: writing t…"
-    assert line.text(60) == "step 1/2: writing the edits · 5 s · asking scope_judgment"
+    assert line.text(60) == "step 1/2: writing the edits · 5 s · 20 tokens, 5/s · 1 call"
     assert line.text(80) == "step 1/2: writing the edits · 5 s · asking scope_judgment app/money.py · 1 call"
     for width in range(1, 121):
         assert len(line.text(width)) <= width

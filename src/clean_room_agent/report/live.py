@@ -79,16 +79,14 @@ class LiveLine:
     def text(self, width: int) -> str:
         """The line in at most `width` columns: figures that do not fit are left out before words are truncated."""
         with self._lock:
-            line, figures = self._doing, self._figures()
-        lasts = cell_len(BETWEEN + figures[0][0])
-        if cell_len(line) + lasts > width:
-            line = _cut(line, width if width < LEAST_WORDS + lasts else width - lasts)
-        for wordings in figures:
-            for wording in wordings:
-                longer = BETWEEN.join(filter(None, (line, wording)))
-                if wording and cell_len(longer) <= width:
-                    line = longer
-                    break
+            line, (lasts, *figures) = self._doing, self._figures()
+        ending = BETWEEN + lasts
+        if cell_len(line) + cell_len(ending) > width:
+            line = _cut(line, max(width - cell_len(ending), min(width, LEAST_WORDS)))
+        for figure in (lasts, *figures):
+            longer = BETWEEN.join(filter(None, (line, figure)))
+            if figure and cell_len(longer) <= width:
+                line = longer
         return line
 
     def _take(self, event: events.Event) -> None:
@@ -142,20 +140,19 @@ class LiveLine:
             first = call.first or self._timer()
             self._calls[number] = replace(call, first=first, pieces=call.pieces + 1)
 
-    def _figures(self) -> tuple[tuple[str, ...], ...]:
-        """The wordings of each figure, the longest first; the most informative figure, which is never empty, comes
-        first.
-        """
+    def _figures(self) -> tuple[str, ...]:
+        """How long it takes, then more, the most informative first; "" for what there is nothing to say about."""
         now = self._timer()
         calls = tuple(self._calls.values())
         since = min((call.started for call in calls), default=self._since)
+        beside = f" and {len(calls) - 1} more" if len(calls) > 1 else ""
         return (
-            (f"{max(now - since, 0):.0f} s{self._left(now) if not calls else ''}",),
-            _asked_about(calls),
-            (_speed(calls, now),),
-            (self._tests,),
-            (counted(self._asked, "call") if self._asked else "",),
-            (f"run {clock(now - self._began)}" if since > self._began else "",),
+            f"{max(now - since, 0):.0f} s{self._left(now) if not calls else ''}",
+            f"asking {calls[-1].about}{beside}" if calls else "",
+            _speed(calls, now),
+            self._tests,
+            counted(self._asked, "call") if self._asked else "",
+            f"run {clock(now - self._began)}" if since > self._began else "",
         )
 
     def _left(self, now: float) -> str:
@@ -171,14 +168,6 @@ def clock(seconds: float) -> str:
     whole = int(max(seconds, 0))
     hours, minutes = whole // 3600, whole // 60 % 60
     return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
-
-
-def _asked_about(calls: tuple[_Call, ...]) -> tuple[str, ...]:
-    """What the newest request asks about, and how many others are in progress; in a shorter form, which prompt it is."""
-    if not calls:
-        return ()
-    beside = f" and {len(calls) - 1} more" if len(calls) > 1 else ""
-    return f"asking {calls[-1].about}{beside}", f"asking {calls[-1].about.partition(' ')[0]}{beside}"
 
 
 def _cut(words: str, width: int) -> str:

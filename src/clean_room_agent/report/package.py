@@ -1,11 +1,13 @@
 """A context package as Markdown and as JSON, for other tools and programs; imports no terminal library."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
-from clean_room_agent.artifacts.context import ContextItem, ContextPackage
+from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.names import item_name, without_lines
 from clean_room_agent.db.raw.passes import DecisionRow
+from clean_room_agent.json_values import to_shown
 from clean_room_agent.retrieval.stage import Candidate
 
 
@@ -13,7 +15,8 @@ def as_markdown(package: ContextPackage) -> str:
     """The package with each item as a fenced block, to paste into another assistant."""
     blocks = [f"# Task\n\n{package.task}\n\n# Context\n"]
     for item in package.items:
-        fence = "`" * max(3, _longest_run(item) + 1)
+        longest = max(map(len, re.findall("`+", item.text)), default=0)
+        fence = "`" * max(3, longest + 1)
         blocks.append(
             f"## {item_name(item.path, without_lines(item.symbol or ''))} (lines {item.start_line}-{item.end_line}, {item.detail.replace('_', ' ')})\n\n"
             f"{fence}\n{item.text.rstrip(chr(10))}\n{fence}\n"
@@ -30,7 +33,7 @@ def as_object(
     shown = {item.path for item in package.items}
     return {
         "task_id": package.pass_id,
-        "items": [_item(item) for item in package.items],
+        "items": to_shown(package.items),
         "candidates": [
             {
                 "path": entry.path,
@@ -55,38 +58,6 @@ def as_object(
             if row.subject.path
         ],
         "notes": [f"{row.stage}: {row.reason}" for row in decisions if not row.subject.path],
-        "dropped": [
-            {"path": gone.path, "symbol": gone.symbol, "tokens": gone.tokens, "reason": gone.reason}
-            for gone in package.dropped
-        ],
-        "budget": {
-            "context_window": package.budget.context_window,
-            "reserved_tokens": package.budget.reserved_tokens,
-            "used_tokens": package.budget.used_tokens,
-        },
+        "dropped": to_shown(package.dropped),
+        "budget": to_shown(package.budget),
     }
-
-
-def _item(item: ContextItem) -> dict[str, Any]:
-    return {
-        "path": item.path,
-        "symbol": item.symbol,
-        "detail": item.detail,
-        "section": item.section,
-        "start_line": item.start_line,
-        "end_line": item.end_line,
-        "tier": item.tier,
-        "score": item.score,
-        "reason": item.reason,
-        "tokens": item.tokens,
-        "content_hash": item.content_hash,
-        "text": item.text,
-    }
-
-
-def _longest_run(item: ContextItem) -> int:
-    longest = current = 0
-    for character in item.text:
-        current = current + 1 if character == "`" else 0
-        longest = max(longest, current)
-    return longest

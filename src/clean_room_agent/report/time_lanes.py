@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.console import Group
 from rich.text import Text
 
 from clean_room_agent.artifacts.model_calls import CallSummary
@@ -38,10 +38,8 @@ LANES: Mapping[TimeKind, tuple[str, LaneUse]] = {
     TimeKind.RETRIEVAL: ("retrieval", "own"),
 }
 """Name and colour of each kind's lane, from top to bottom; the lanes of prompts follow."""
-MOST_COLUMNS, LEAST_COLUMNS = 60, 10
-"""Of a bar on a terminal. If that does not fit, there is no bar."""
-FIGURES = 18
-"""Columns of the two figures after a bar."""
+WIDTH, FIGURES = 80, 18
+"""Columns of a line with a bar, and of the two figures at its end."""
 COLOURS: Mapping[LaneUse, str] = {"own": "", "index": "magenta", "tests": "green", "model": "blue"}
 Span = tuple[float, float]
 """Begin and end, in seconds."""
@@ -291,32 +289,22 @@ def length(spans: Iterable[Span]) -> float:
     return sum(end - start for start, end in spans)
 
 
-class _LaneTable(Struct, frozen=True):
-    """Draws the lanes with their seconds, as wide as fits, and what they mean."""
-
-    times: TimeLanes
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """One line per lane, then the milestones."""
-        del console
-        lanes, rest = self.times.lanes, "none of these"
-        names = max(len(rest), *(len(lane.name) for lane in lanes))
-        columns = min(MOST_COLUMNS, options.max_width - names - FIGURES - 2)
-        columns = columns if columns >= LEAST_COLUMNS else 0
-        yield Text(f"{'':{names}}  {'':{columns}}{'seconds':>9}{'alone':>9}", style="dim")
-        for lane in lanes:
-            bar = (_bar(lane, self.times.seconds, columns), COLOURS[lane.stretches[0].use])
-            yield Text.assemble(f"{lane.name:{names}}  ", bar, f"{lane.seconds:9.1f}{lane.alone:9.1f}")
-        yield Text(f"{rest:{names}}  {'':{columns}}{self.times.rest:9.1f}\n", style="dim")
-        yield from map(Text, self.times.milestones)
-        yield Text("alone: nothing else was in progress", style="dim")
-        if self.times.pauses:
-            yield Text(f"left out: {self.times.paused:.0f} s in which nothing was recorded", style="dim")
-
-
-def render_lanes(times: TimeLanes | None) -> RenderableType:
-    """The lanes for a terminal."""
-    return Text("no times are recorded here") if times is None else _LaneTable(times)
+def render_lanes(times: TimeLanes | None) -> Group:
+    """The lanes for a terminal of 80 columns, a line each, then the milestones."""
+    if times is None:
+        return Group(Text("no times are recorded here"))
+    rest = "none of these"
+    names = max(len(rest), *(len(lane.name) for lane in times.lanes))
+    columns = max(0, WIDTH - names - FIGURES - 2)
+    lines = [Text(f"{'':{names}}  {'':{columns}}{'seconds':>9}{'alone':>9}", style="dim")]
+    for lane in times.lanes:
+        bar = (_bar(lane, times.seconds, columns), COLOURS[lane.stretches[0].use])
+        lines.append(Text.assemble(f"{lane.name:{names}}  ", bar, f"{lane.seconds:9.1f}{lane.alone:9.1f}"))
+    lines.append(Text(f"{rest:{names}}  {'':{columns}}{times.rest:9.1f}\n", style="dim"))
+    lines += [*map(Text, times.milestones), Text("alone: nothing else was in progress", style="dim")]
+    if times.pauses:
+        lines.append(Text(f"left out: {times.paused:.0f} s in which nothing was recorded", style="dim"))
+    return Group(*lines)
 
 
 def _bar(lane: TimeLane, seconds: float, columns: int) -> str:

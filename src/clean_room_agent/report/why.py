@@ -23,17 +23,7 @@ from clean_room_agent.report.trace import PassTrace, RunTrace, context_passes
 from clean_room_agent.report.validation import counts
 from clean_room_agent.unified_diff import diff_of_file
 
-SHOWN_ANSWER = 200
 NEAREST = 3
-
-
-class JudgingCall(Struct, frozen=True, kw_only=True):
-    """A call that judged the file, with its answer."""
-
-    call_id: int
-    call_type: str
-    model: str
-    answer: str
 
 
 class Shown(Struct, frozen=True, kw_only=True):
@@ -85,7 +75,6 @@ class Why(Struct, frozen=True, kw_only=True):
     path: str
     written: LineWritten | None
     decisions: tuple[PassVerdicts, ...]
-    judges: tuple[JudgingCall, ...]
     shown: tuple[Shown, ...]
     unknown: int
     """Calls that were recorded before the contents of prompts were stored."""
@@ -109,22 +98,10 @@ def why(conn: Connection, trace: RunTrace, chosen: RunTrace, path: str, line: in
     changed = tuple(_changed(chosen.passes, path))
     if not (decisions or shown or changed):
         raise _unknown_path(chosen, path)
-    asked = {row.judgment.call_id for entry in decisions for row in entry.decisions} - {None}
-    calls = [get_call(conn, call_id) for call_id in sorted(filter(None, asked))]
     return Why(
         path=path,
         written=None if line is None else _written(conn, trace, path, line),
         decisions=decisions,
-        judges=tuple(
-            JudgingCall(
-                call_id=call.id,
-                call_type=call.site.call_type,
-                model=call.model.tag,
-                answer=call.answer.response,
-            )
-            for call in calls
-            if call is not None
-        ),
         shown=shown,
         unknown=sum(spans[call.id] is None for entry in chosen.passes for call in entry.calls),
         changed=changed,
@@ -165,11 +142,6 @@ def render_why(found: Why, short: Callable[[str], str]) -> Group:
         lines += [Text(f"  {entry.place or 'the task'}", style="cyan"), *lines_of(entry.decisions, indent=4)]
     if not found.decisions:
         lines.append(Text("  none"))
-    for judge in found.judges:
-        answer = " ".join(judge.answer.split())
-        answer = answer if len(answer) <= SHOWN_ANSWER else f"{answer[: SHOWN_ANSWER - 1]}…"
-        head = f"  call {judge.call_id} ({judge.call_type}, {judge.model}) answered: "
-        lines.append(Text.assemble(head, (answer, "italic")))
     lines += [Text(""), Text("shown in", style="bold"), *_shown_lines(found)]
     lines += [Text(""), Text("changed by", style="bold")]
     for change in found.changed:

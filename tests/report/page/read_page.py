@@ -15,8 +15,6 @@ class ReadPage(Struct):
     """Texts of `pre` with an id."""
     calls: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     """By the id of a call: (address, "") of each link and ("", text) of each `pre` in it, in order."""
-    shared: dict[str, int] = field(default_factory=dict)
-    """By the id of a call: the number of lines that its prompt shares with another."""
     unclosed: list[str] = field(default_factory=list)
     section_names: list[str] = field(default_factory=list)
     """Texts of `h2`, by which sections are named."""
@@ -32,13 +30,8 @@ class ReadPage(Struct):
         return [int(tag[1]) for tag, _ in self.tags if tag in {"h1", "h2", "h3", "h4", "h5", "h6"}]
 
     def prompt(self, call_id: int) -> str:
-        """The call's whole prompt, as its page tells to put it together."""
-        found = self.calls[f"call-{call_id}"]
-        # Own lines, unless the other call has them all; then the answer.
-        own = [text for link, text in found if not link][:-1]
-        shared = [link for link, _ in found if link.startswith("#call-")][-1:]
-        begins = self.prompt(int(shared[0].removeprefix("#call-"))).split("\n") if shared else []
-        return "\n".join([*begins[: self.shared.get(f"call-{call_id}", 0)], *own])
+        """The call's prompt."""
+        return next(text for link, text in self.calls[f"call-{call_id}"] if not link)
 
 
 def read_page(text: str) -> ReadPage:
@@ -62,7 +55,7 @@ class _Reader(HTMLParser):
         self.page.tags.append((tag, attributes))
         if tag not in VOID:
             self.open.append((tag, attributes))
-        if tag in {"pre", "style", "script", "title", "h2", "b"}:
+        if tag in {"pre", "style", "script", "title", "h2"}:
             self.text = ""
         if tag == "a":
             self._tell(attributes.get("href", ""), "")
@@ -77,9 +70,6 @@ class _Reader(HTMLParser):
             if "id" in attributes:
                 self.page.pres[attributes["id"]] = text
             self._tell("", text)
-        if tag == "b" and self.text.isdigit():
-            (name,) = [each["id"] for _, each in self.open if each.get("id", "").startswith("call-")]
-            self.page.shared[name] = int(self.text)
         if tag == "h2":
             self.page.section_names.append(self.text)
         if tag in {"style", "script", "title"}:
