@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from testing.repositories import git
 from tests.report.scripted_solve import LINE, solved_sample
-from tests.report.trace_page import PATH, Answered, answers_on_page, ask, parameters
+from tests.report.trace_page import PATH, Answered, answers_on_page, ask
 
-from clean_room_agent.git.branches import branch_tip
 from clean_room_agent.git.history import read_blob
 from clean_room_agent.git.repository import open_repository
 
@@ -29,25 +28,6 @@ def rows(answers: tuple[Answered, ...], words: str) -> list[dict[str, object]]:
     """The rows of the one statement that holds `words`."""
     (found,) = (entry for entry in answers if words in entry.statement)
     return [dict(row) for row in found.rows]
-
-
-def test_the_line_stands_in_the_result_and_nowhere_before(solved: tuple[Path, str]) -> None:
-    top, run = solved
-    repo = open_repository(top)
-    result = read_blob(repo, branch_tip(repo, f"cra/{run}"), PATH)
-    before = read_blob(repo, repo.head, PATH)
-    assert result is not None
-    assert before is not None
-    assert LINE in result.decode().split("\n")
-    assert LINE not in before.decode()
-
-
-def test_the_run_is_found_by_the_beginning_of_its_id(
-    answers: tuple[Answered, ...], solved: tuple[Path, str]
-) -> None:
-    (run,) = rows(answers, "task_description")
-    assert str(run["task_id"]).startswith(solved[1])
-    assert (run["status"], run["steps"]) == ("complete", "2 of 2")
 
 
 def test_the_line_leads_to_its_accepted_attempt(answers: tuple[Answered, ...]) -> None:
@@ -92,24 +72,6 @@ def test_the_prompt_leads_to_the_decisions_that_let_the_file_in(answers: tuple[A
     assert all(row["reason"] for row in found)
 
 
-def test_a_file_that_a_plan_names_leads_to_that_plan(answers: tuple[Answered, ...]) -> None:
-    (step,) = rows(answers, "$.target_files")
-    assert (step["step"], step["role"]) == ("s1", "modify")
-    (part,) = rows(answers, "$.affected_files")
-    assert PATH in json.loads(str(part["files"]))
-
-
-def test_the_plan_leads_to_the_candidates_reasons_and_to_whoever_judged_it(
-    answers: tuple[Answered, ...],
-) -> None:
-    found = {row["stage"]: row for row in rows(answers, "AS judged_by")}
-    assert {"scope", "precision", "assembly"} <= set(found)
-    assert "split_amount" in str(found["scope"]["reason"])
-    assert found["scope"]["score"] is not None
-    assert found["precision"]["reason"] == "in without asking: all that is in scope fits into a small prompt"
-    assert found["precision"]["judged_by"] is None
-
-
 def test_the_attempt_leads_to_the_tests_that_judged_it(answers: tuple[Answered, ...]) -> None:
     found = rows(answers, "v.newly_failing")
     assert [(row["kind"], row["outcome"]) for row in found] == [
@@ -132,9 +94,3 @@ def test_every_statement_but_the_table_answers_and_the_page_shows_its_columns(
         assert entry.rows, entry.statement
         for name in entry.rows[0]:
             assert re.search(rf"^ *{name} =", shown, flags=re.MULTILINE), f"{name} is not on the page"
-
-
-def test_the_page_gives_the_shell_the_path_and_the_line_that_are_followed() -> None:
-    text = (Path(__file__).parents[1] / "planning" / "trace.md").read_text(encoding="utf-8")
-    given = dict(re.findall(r"""^\.parameter set :(\w+) "'(.*)'"$""", text, flags=re.MULTILINE))
-    assert given == parameters(given["run"])

@@ -24,7 +24,7 @@ from clean_room_agent.db.rows import Connection
 from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.report.trace import RunTrace, read_trace
-from clean_room_agent.report.why_line import LineWhy, line_why, lines_of_call
+from clean_room_agent.report.why_line import PromptWhy, lines_of_call, prompt_why
 
 BY_NAME = {prompt.name: prompt for prompt in PROMPTS}
 
@@ -37,12 +37,12 @@ class Looked(Struct, frozen=True, kw_only=True):
     calls: tuple[ModelCall, ...]
     top: Path
 
-    def every_line(self) -> Iterator[LineWhy]:
+    def every_line(self) -> Iterator[PromptWhy]:
         """Each line of each prompt that is not blank."""
         for call in self.calls:
             for number, text in enumerate(call.request.prompt.split("\n"), start=1):
                 if text.strip():
-                    yield line_why(self.conn, self.trace, call.id, number)
+                    yield prompt_why(self.conn, self.trace, call.id, number)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def looked(eventful: Eventful) -> Iterator[Looked]:
 
 
 def test_the_run_has_lines_of_every_source(looked: Looked) -> None:
-    assert {line.origin.kind for line in looked.every_line()} >= {
+    assert {line.ranges[0].kind for line in looked.every_line()} >= {
         "rules",
         "example",
         "task",
@@ -103,21 +103,21 @@ def rules_of(text: SourcedText) -> list[str]:
 
 def test_every_line_of_a_file_is_that_line_of_the_file_in_its_commit(looked: Looked) -> None:
     texts: dict[tuple[str, str], list[str]] = {}
-    shown = [line for line in looked.every_line() if line.origin.kind == "file"]
+    shown = [line for line in looked.every_line() if line.ranges[0].kind == "file"]
     assert shown
     for line in shown:
-        key = (line.commit, line.origin.path)
+        key = (line.commit, line.ranges[0].path)
         if key not in texts:
             texts[key] = git(looked.top, "show", f"{key[0]}:{key[1]}").split("\n")
-        assert line.origin.file_line is not None
-        assert texts[key][line.origin.file_line - 1] == line.origin.text
+        assert line.ranges[0].file_first is not None
+        assert texts[key][line.ranges[0].file_first - 1] == line.ranges[0].text
 
 
 def test_every_file_shown_was_let_in_by_a_decision(looked: Looked) -> None:
     for line in looked.every_line():
-        if line.origin.kind in {"file", "outline"}:
+        if line.ranges[0].kind in {"file", "outline"}:
             assert any(row.included for entry in line.decisions for row in entry.decisions), line
-        if line.origin.kind == "candidate" and line.origin.path:
+        if line.ranges[0].kind == "candidate" and line.ranges[0].path:
             assert line.decisions, line
 
 
@@ -137,5 +137,5 @@ def test_the_heading_of_a_prompt_is_its_templates(looked: Looked) -> None:
 
 
 def test_the_run_shows_what_its_tests_are_about(looked: Looked) -> None:
-    sections = {line.origin.section for line in looked.every_line() if line.call_type == "implement"}
+    sections = {line.ranges[0].section for line in looked.every_line() if line.call_type == "implement"}
     assert sections >= {"Code to change", "Tests", "Where it is used", "What the tests show now"}

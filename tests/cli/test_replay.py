@@ -13,7 +13,6 @@ from testing.runs.solving import Project, Script, Told, serving
 from testing.servers.describing import DescribingModel
 from testing.servers.ollama_script import Answer, ChatCall
 from testing.servers.ollama_server import OllamaServer
-from testing.servers.openai_server import OpenAiServer
 
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.llm.probes import ABOUT_NOTHING, NOTHING
@@ -118,13 +117,6 @@ def test_one_prompt_can_be_asked_again_and_an_unreadable_answer_is_a_difference(
     assert found["differ"] == len(found["questions"])
     assert (found["then"]["unreadable"], found["now"]["unreadable"]) == (0, len(found["questions"]))
     assert all(each["now"]["unreadable"] for each in found["questions"])
-
-
-def test_the_other_model_may_live_on_another_kind_of_server(till: Project, solved: str) -> None:
-    with OpenAiServer(Script(till.oracle), models=MODELS, window=16_384) as server:
-        till.configure(server.base_url, models={"provider": "openai"})
-        found = answers(till, solved, "--stage", "meta_plan", "--model", "other:1b")
-    assert (found["agree"], found["differ"]) == (1, 0)
 
 
 @pytest.mark.parametrize(

@@ -136,14 +136,6 @@ def test_what_is_no_report_is_not_written_over(
     assert cra(command) == 0
 
 
-@pytest.mark.parametrize("name", ["", "no/where.html"])
-def test_a_place_that_cannot_be_is_refused(
-    solved: tuple[Path, str], tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cra(("report", "--repo", str(solved[0]), "-o", str(tmp_path / name))) == 2
-    assert "--output" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("opens", [True, False])
 def test_a_browser_is_asked_and_if_there_is_none_the_place_is_said(
     solved: tuple[Path, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], opens: bool
@@ -166,13 +158,6 @@ def test_without_a_record_it_says_how_to_get_one(top: Path, capsys: pytest.Captu
     assert cra(("report", "--repo", str(top))) == 2
     assert "cra solve" in capsys.readouterr().err
     assert not (top / ".clean_room").exists()
-
-
-def test_a_run_that_is_not_there_is_named(
-    solved: tuple[Path, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cra(("report", "nothing", "--repo", str(solved[0]))) == 2
-    assert "'nothing'" in capsys.readouterr().err
 
 
 def test_whatever_the_record_holds_is_text_on_the_page(top: Path, tmp_path: Path) -> None:

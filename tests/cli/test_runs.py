@@ -4,11 +4,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from msgspec import structs
 from testing.repositories import make_repository
 from tests.db.raw.samples import NOW, TASK, run, task_run
 
-from clean_room_agent.artifacts.names import first_line
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.cli.main import run as cra
 from clean_room_agent.db.connection import connect_file, get_connection
@@ -82,26 +80,6 @@ def test_escapes_in_recorded_words_do_not_reach_the_terminal(
     assert "no plan: \\x1b[2Jno answer" in out
 
 
-def test_json_holds_no_character_that_steers_a_terminal(
-    top: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    hidden = "\x9b2J\u202e\u2028\u200b\U000e0041"
-    with contextlib.closing(get_connection("raw", repo_path=top)) as conn:
-        row = structs.replace(
-            run(f"{OTHER[:-1]}2"), task_description=f"{hidden} naïve 🐍", status=RunStatus.COMPLETE
-        )
-        append_orchestrator_run(conn, row)
-    assert cra(("runs", "--repo", str(top), "--json")) == 0
-    out = capsys.readouterr().out
-    assert not set(hidden[:1] + hidden[3:]) & set(out)
-    assert "naïve 🐍" in out
-    assert f"{hidden} naïve 🐍" in {entry["task_description"] for entry in json.loads(out)}
-    assert cra(("runs", "--repo", str(top))) == 0
-    out = capsys.readouterr().out
-    assert "\\x9b2J\\u202e\\u2028\\u200b\\U000e0041 naïve 🐍" in out.replace("\n", "")
-
-
 def test_a_record_of_an_older_schema_is_brought_up_and_a_newer_one_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -122,20 +100,6 @@ def test_a_record_of_an_older_schema_is_brought_up_and_a_newer_one_refused(
         conn.execute("PRAGMA user_version = 99")
     assert cra(("runs", "--repo", str(top))) == 2
     assert "has schema 99" in capsys.readouterr().err
-
-
-def test_limit_keeps_the_newest(top: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cra(("runs", "--repo", str(top), "--limit", "1", "--json")) == 0
-    (only,) = json.loads(capsys.readouterr().out)
-    assert only["task_id"] == OTHER
-    assert (only["status"], only["branch"]) == ("complete", "cra/9e9e9e9e")
-    assert only["tests"] == {
-        "success": True,
-        "tests_run": 8,
-        "tests_passed": 8,
-        "tests_failed": 0,
-        "exit_code": None,
-    }
 
 
 def test_a_repository_without_runs_says_what_to_do_next(
@@ -160,11 +124,6 @@ def test_a_repository_without_runs_says_what_to_do_next(
 )
 def test_age_is_said_in_its_largest_whole_unit(then: str, words: str) -> None:
     assert age(then, "2026-01-02T03:04:05.000Z") == words
-
-
-def test_the_first_line_that_says_something_stands_for_the_task() -> None:
-    assert first_line("\n  \n Mend it \nnow") == "Mend it"
-    assert first_line("") == ""
 
 
 def test_a_discarded_run_does_not_name_its_branch(top: Path, capsys: pytest.CaptureFixture[str]) -> None:

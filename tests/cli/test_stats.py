@@ -41,15 +41,6 @@ def test_the_table_fits_80_columns(top: Path, capsys: pytest.CaptureFixture[str]
     assert all(len(line.rstrip()) <= 80 for line in out.splitlines())
 
 
-def test_a_record_without_failures_has_nothing_to_win_or_to_plan(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    top = make_repository(tmp_path / "shop", {"src/a.py": "x = 1\n"})
-    seed_record(top, {})
-    assert cra(["stats", "--repo", str(top), "--counterfactual"]) == 0
-    assert "nothing to win: no task failed" in capsys.readouterr().out
-
-
 def test_without_a_record_it_says_how_to_get_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     top = make_repository(tmp_path / "shop", {"src/a.py": "x = 1\n"})
     assert cra(["stats", "--repo", str(top)]) == 2

@@ -47,11 +47,6 @@ def test_a_model_is_not_called_weak_where_the_counts_do_not_say_so(found: Causes
     assert ending.advice
 
 
-def test_causes_of_one_kind_of_work_are_added_up() -> None:
-    found = causes(("meta_plan", Cause.LIMIT, 1, 2), ("part_plan", Cause.EXAMPLE, 2, 2))
-    assert explain(found, TASK).advice.startswith(f"{TOO_WEAK} for planning")
-
-
 def test_what_stood_nearest_to_the_end_comes_first() -> None:
     found = causes(
         ("scope_judgment", Cause.UNREADABLE, 5, 50),
@@ -82,13 +77,6 @@ def test_a_spent_budget_is_the_cause_whatever_else_was_counted() -> None:
     assert advice == (
         "raise max_calls, max_tokens or max_minutes in [orchestrator], then `cra solve --resume 3f0c8a52`"
     )
-
-
-def test_a_model_that_only_thinks_is_not_called_weak() -> None:
-    ending = explain(causes(("implement", Cause.THINKING, 4, 4)), TASK)
-    assert ending.lines == ("4 of 4 answers to implement went into thinking alone",)
-    assert "--reasoning-budget 0" in ending.advice
-    assert not ending.weak
 
 
 def test_nothing_counted_is_nothing_said() -> None:

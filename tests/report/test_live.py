@@ -70,19 +70,9 @@ def test_a_call_tells_what_it_is_about_and_how_fast_it_is_answered() -> None:
     )
 
 
-def test_no_speed_is_told_of_an_answer_that_has_just_begun() -> None:
-    line = line_after(STEP, started(1), CallProgress(number=1), 0.1)
-    assert "1 token ·" in line.text(WIDE)
-    assert "/s" not in line.text(WIDE)
-
-
 def test_calls_that_go_on_side_by_side_are_one_line() -> None:
     line = line_after(STEP, started(1, "a.py"), 2.0, started(2, "b.py"), started(3, "c.py"), finished(2), 1.0)
     assert line.text(WIDE) == "step 1/2 · 3 s · asking scope_judgment c.py and 1 more · 3 calls"
-
-
-def test_an_ended_call_is_counted_and_no_longer_shown() -> None:
-    assert line_after(STEP, started(1), 2.0, finished(1)).text(WIDE) == "step 1/2 · 2 s · 1 call"
 
 
 def test_tests_say_how_long_they_took_before() -> None:
@@ -93,12 +83,6 @@ def test_tests_say_how_long_they_took_before() -> None:
 def test_tests_that_tell_how_far_they_are_have_an_end() -> None:
     line = line_after(events.TestsStarted(what="baseline"), events.TestsProgress(percent=25), 10.0)
     assert line.text(WIDE) == "baseline tests · 10 s, about 30 s left"
-
-
-def test_what_the_tests_said_last_stays_in_sight() -> None:
-    done = events.TestsFinished(what="", passed=40, failed=2, known=True, success=False, seconds=1.0)
-    line = line_after(STEP, events.TestsStarted(what=""), 1.0, done, EDITS, 1.0)
-    assert "tests 40 passed, 2 failed" in line.text(WIDE)
 
 
 def test_indexing_says_how_many_files_and_how_long_yet() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from clean_room_agent.report.runs import short_names, unwrapped
+from clean_room_agent.report.runs import short_names
 
 
 @pytest.mark.parametrize(
@@ -22,20 +22,3 @@ from clean_room_agent.report.runs import short_names, unwrapped
 )
 def test_names_of_tests_are_shown_without_their_files_and_the_first_alone(told: str, shown: str) -> None:
     assert short_names(told) == shown
-
-
-LONG = "A sentence of a paragraph that was broken to fit the page"
-
-
-@pytest.mark.parametrize(
-    ("text", "lines"),
-    [
-        (f"{LONG}\nand goes on\n\nHere.", [f"{LONG} and goes on", "", "Here."]),
-        ("A title\nand a line", ["A title", "and a line"]),
-        (f"{LONG}\nends.\nA new line", [f"{LONG} ends.", "A new line"]),
-        (f"{LONG}\n- a list\n    code", [LONG, "- a list", "    code"]),
-        ("", []),
-    ],
-)
-def test_lines_of_a_paragraph_are_joined_and_others_stay(text: str, lines: list[str]) -> None:
-    assert unwrapped(text) == lines

@@ -39,15 +39,6 @@ def shown(stats: PromptStats, found: Waterfall, *, counterfactual: bool = False,
     return told.get()
 
 
-def test_each_prompt_has_its_figures_and_what_the_cache_had() -> None:
-    told = shown(
-        PromptStats(sums=sums(calls=1200, told_tokens=200, cached_tokens=50), agreement=None),
-        waterfall(solved=1),
-    )
-    assert "implement, coder:3b, 25% cached" in told
-    assert "1,200" in told
-
-
 def test_failed_tasks_are_told_by_the_stage_that_lost_them() -> None:
     stats = PromptStats(sums=sums(), agreement=None)
     told = shown(stats, waterfall(solved=1), counterfactual=True)

@@ -62,12 +62,6 @@ def test_the_first_line_says_which_test_shows_it_and_what_it_gave() -> None:
     assert "goal" not in text, "it is told once"
 
 
-def test_further_goal_tests_stand_below_the_first_line() -> None:
-    text = with_evidence(RunStatus.COMPLETE, GREEN_GOAL, replace(GREEN_GOAL, name="t.py::b"), RED_GOAL)
-    assert "now, and 1 more  00000000" in text
-    assert "  goal    red: t.py::none: [9, 0] before, [9] now\n  goal    green: t.py::fill" in text
-
-
 def test_red_tests_of_the_repository_are_told_if_nothing_else_is_green() -> None:
     red = replace(RED_GOAL, source=GoalSource.REPOSITORY, trust="proof")
     assert "red:" not in with_evidence(RunStatus.COMPLETE, GREEN_GOAL, red)
@@ -81,11 +75,6 @@ def test_an_unproven_result_says_what_would_help(evidence: tuple[GoalOutcome, ..
     assert WOULD_HELP in " ".join(text.split())
     assert "cra apply 00000000" in text
     assert "--resume" not in text
-
-
-def test_a_hint_is_told_only_if_it_was_run() -> None:
-    assert "t.py::fill" in with_evidence(RunStatus.UNPROVEN, replace(HINT, green=False, after="[9]"))
-    assert "t.py::fill" not in with_evidence(RunStatus.UNPROVEN, replace(HINT, green=False, after=""))
 
 
 def test_where_a_goal_test_is_red_that_is_what_would_have_to_change() -> None:

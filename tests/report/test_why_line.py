@@ -10,7 +10,6 @@ from clean_room_agent.errors import UsageError
 from clean_room_agent.report.prompt_lines import BEFORE_SPANS
 from clean_room_agent.report.why_line import (
     WORDS,
-    line_why,
     lines_of_call,
     prompt_why,
     render_line_why,
@@ -23,8 +22,9 @@ def test_a_prompt_is_the_ranges_of_its_lines_and_each_line_has_its_place(solved:
     found = prompt_why(solved.conn, solved.trace, call_id)
     assert [part.first for part in found.ranges[1:]] == [part.last + 1 for part in found.ranges[:-1]]
     code = next(part for part in found.ranges if part.kind is PromptSource.FILE)
-    line = line_why(solved.conn, solved.trace, call_id, code.first)
-    assert (line.origin.file_line, line.says) == (code.file_first, "a line of a file")
+    line = prompt_why(solved.conn, solved.trace, call_id, code.first)
+    assert (line.ranges[0].kind, line.ranges[0].file_first) == (PromptSource.FILE, code.file_first)
+    assert line.decisions
     console = Console(file=io.StringIO(), width=120)
     console.print(render_prompt_why(found), render_line_why(line))
     assert isinstance(console.file, io.StringIO)
@@ -33,7 +33,7 @@ def test_a_prompt_is_the_ranges_of_its_lines_and_each_line_has_its_place(solved:
 
 def test_a_line_that_is_not_there_is_an_error(solved: Solved) -> None:
     with pytest.raises(UsageError, match="and no line 99999"):
-        line_why(solved.conn, solved.trace, solved.call_id("implement"), 99999)
+        prompt_why(solved.conn, solved.trace, solved.call_id("implement"), 99999)
 
 
 def test_of_a_call_of_an_old_record_nothing_is_guessed() -> None:

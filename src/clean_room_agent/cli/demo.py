@@ -23,7 +23,6 @@ from clean_room_agent.cli.views.demo import tour
 from clean_room_agent.errors import UsageError
 from clean_room_agent.folders import working_in
 from clean_room_agent.llm.config import Provider
-from clean_room_agent.report.runs import unwrapped
 from clean_room_agent.workspace import Workspace
 
 SAID = (
@@ -83,7 +82,7 @@ def _show(home: Path, models: dict[str, Any], *, live: bool) -> int:
     output.answer(f"cra demo. {intro}\n")
     output.answer(f"1. A small project with a history and a bug, in {home / sample.name}")
     workspace = Workspace(repo=make_repository(sample, home).resolve())
-    quoted = "\n".join(f"   | {line}" for line in unwrapped(sample.task))
+    quoted = "\n".join(f"   | {line}" for line in sample.task.splitlines())
     output.answer(f"   The task:\n{quoted}\n")
     output.answer("2. cra init: the configuration")
     write_config(workspace, config_values(models))

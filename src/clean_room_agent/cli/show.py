@@ -2,6 +2,7 @@
 
 import contextlib
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -36,48 +37,25 @@ Other passes have the names that `cra show RUN` prints.
 @click.option("--response", is_flag=True, help="Each call's answer, and how it was parsed.")
 @click.option(
     "--why",
-    "why_path",
+    "why",
     type=options.RUN_PATH,
     metavar="PATH[:LINE]|call:N[:LINE]",
     help="Why a file was shown, which call wrote a line of the result, or where a line of call N's prompt comes from.",
 )
-@click.option("--diff", "show_diff", is_flag=True, help="What changed.")
+@click.option("--diff", is_flag=True, help="What changed.")
 @click.option("--tests", is_flag=True, help="The results of each test run.")
-@click.option("--budget", "show_budget", is_flag=True, help="Each call's tokens, compared with its window.")
-@click.option("--time", "show_time", is_flag=True, help="When the whole run did what, from Enter on.")
+@click.option("--budget", is_flag=True, help="Each call's tokens, compared with its window.")
+@click.option("--time", is_flag=True, help="When the whole run did what, from Enter on.")
 @click.option("--decisions", is_flag=True, help="Every candidate: included or not, and why.")
 @click.option("--full", is_flag=True, help="With --tests: their whole output.")
 @options.json_option
 @options.exact_option
-def command(
-    where: str,
-    repo: Path,
-    prompt: bool,
-    response: bool,
-    why_path: str | None,
-    show_diff: bool,
-    tests: bool,
-    show_budget: bool,
-    show_time: bool,
-    decisions: bool,
-    full: bool,
-    as_json: bool,
-) -> int:
-    """Print what the flags ask for about the place that `where` names."""
+def command(where: str, repo: Path, as_json: bool, **flags: Any) -> int:
+    """Print what the flags, those of `Wanted`, ask for about the place that `where` names."""
     workspace = output.opened(wiring.workspace_of(repo))
     if not workspace.raw.exists():
         raise UsageError("nothing has been recorded here yet", hint="`cra solve` records the first run")
-    wanted = Wanted(
-        prompt=prompt,
-        response=response,
-        diff=show_diff,
-        tests=tests,
-        budget=show_budget,
-        time=show_time,
-        decisions=decisions,
-        why=why_path,
-        full=full,
-    )
+    wanted = Wanted(**flags)
     run, place = split_place(where)
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
         trace = read_trace(conn, find_task(conn, run))

@@ -15,7 +15,7 @@ from clean_room_agent.db.raw.passes import ValidationRow
 from clean_room_agent.db.raw.runs import recorded_evidence
 from clean_room_agent.git.generated import generated_in
 from clean_room_agent.json_values import to_shown
-from clean_room_agent.report.runs import COLOURS, short_names, unwrapped
+from clean_room_agent.report.runs import COLOURS, short_names
 from clean_room_agent.report.summary import (
     Ending,
     duration,
@@ -222,7 +222,7 @@ def render_run(trace: RunTrace, ending: Ending, short: Callable[[str], str]) -> 
         task = trace.run.task_description
         if len(task) > MAX_TASK:
             task = f"{task[:MAX_TASK]} …\n\n({len(task) - MAX_TASK:,} more characters; --json has them)"
-        parts += [*(Text(f"  {line}".rstrip()) for line in unwrapped(task)), Text("")]
+        parts += [*(Text(f"  {line}".rstrip()) for line in task.splitlines()), Text("")]
     parts += [Text.assemble((f"  {name:<9}", "dim"), value) for name, value in _facts(trace)]
     parts += [Text(""), _pass_table(trace)]
     parts += touched_lines(touched_on_record(trace.events))

@@ -21,9 +21,6 @@ TEST_FILE = re.compile(r"(?<![^\s(])[\w./@+-]+\.\w+::(?:\w+::)*")
 """What precedes the name of a test: its file, and its classes."""
 MORE = re.compile(r" and (\d+) more\Z")
 MAX_NAMES = 3
-PROSE = re.compile(r"[\w\"'(`]")
-WRAPPED = 50
-"""Columns from which on a line may have been wrapped."""
 UNITS = (("s", 60), ("min", 60), ("h", 24), ("d", 365))
 
 
@@ -87,19 +84,3 @@ def age(timestamp: str, now: str) -> str:
             return f"{left} {unit}"
         left //= size
     return f"{left} y"
-
-
-def unwrapped(text: str) -> list[str]:
-    """The lines of `text`, with those of a paragraph joined, so that a terminal of any width can wrap them. Two lines
-    are joined only if they look like wrapped prose: both begin with a letter, digit, quote or bracket, and the first is
-    long.
-    """
-    lines: list[str] = []
-    above = ""
-    for line in (each.rstrip() for each in text.splitlines()):
-        if len(above) >= WRAPPED and PROSE.match(above) and PROSE.match(line):
-            lines[-1] += f" {line}"
-        else:
-            lines.append(line)
-        above = line
-    return lines

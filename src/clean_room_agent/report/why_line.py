@@ -1,6 +1,7 @@
 """Why a line is in a prompt: what kind of line it is, the line of the file that it shows, and the decisions about that file."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from msgspec import Struct
 from rich.console import Group
@@ -45,41 +46,35 @@ WORDS: Mapping[PromptSource, str] = {
 }
 
 
-class LineWhy(Struct, frozen=True, kw_only=True):
-    """What the record says about one line of a prompt."""
-
-    call_id: int
-    place: str
-    call_type: str
-    origin: PromptLine
-    says: str
-    """What kind of line it is, in words."""
-    commit: str
-    """Of the tree whose file the line shows; "" if it shows none."""
-    decisions: tuple[PassVerdicts, ...]
-    """The decisions that included or judged its file, with their calls."""
-
-
 class LineRange(Struct, frozen=True, kw_only=True):
     """Consecutive lines of a prompt with the same origin."""
 
     first: int
     last: int
+    text: str
+    """Of the first."""
     kind: PromptSource
     section: str
     path: str
+    """Of the file that the lines show or name; "" if they are not about a file."""
     symbol: str
     file_first: int | None
+    """1-based; None if the lines are not those of a file."""
     file_last: int | None
 
 
 class PromptWhy(Struct, frozen=True, kw_only=True):
-    """The composition of a whole prompt."""
+    """The composition of a prompt, or where one line of it comes from."""
 
     call_id: int
     place: str
     call_type: str
     ranges: tuple[LineRange, ...]
+    """One alone if the question was about one line."""
+    commit: str = ""
+    """Of the tree whose file the one line shows; "" if it shows none."""
+    decisions: tuple[PassVerdicts, ...] = ()
+    """Those that included or judged the file of the one line, with their calls."""
 
 
 def lines_of_call(call: ModelCall) -> tuple[PromptLine, ...]:
@@ -97,56 +92,42 @@ def lines_of_call(call: ModelCall) -> tuple[PromptLine, ...]:
     return lines
 
 
-def prompt_why(conn: Connection, trace: RunTrace, call_id: int) -> PromptWhy:
-    """The composition of the call's prompt, from its first line to its last.
-
-    Raises:
-        UsageError: the task made no such call.
-    """
-    entry, call = _call(conn, trace, call_id)
-    return PromptWhy(
-        call_id=call_id,
-        place=entry.place,
-        call_type=call.site.call_type,
-        ranges=tuple(
-            LineRange(
-                first=first.line,
-                last=last.line,
-                kind=first.kind,
-                section=first.section,
-                path=first.path if first.kind in SHOWN else "",
-                symbol=first.symbol if first.kind in SHOWN else "",
-                file_first=first.file_line,
-                file_last=last.file_line,
-            )
-            for first, last in grouped(lines_of_call(call))
-        ),
-    )
-
-
-def line_why(conn: Connection, trace: RunTrace, call_id: int, line: int) -> LineWhy:
-    """Where line `line` (1-based) of the call's prompt comes from.
+def prompt_why(conn: Connection, trace: RunTrace, call_id: int, line: int | None = None) -> PromptWhy:
+    """The composition of the call's prompt, from its first line to its last; or where line `line` (1-based) comes from.
 
     Raises:
         UsageError: the task made no such call, or its prompt has fewer lines.
     """
     entry, call = _call(conn, trace, call_id)
     lines = lines_of_call(call)
+    about: dict[str, Any] = {"call_id": call_id, "place": entry.place, "call_type": call.site.call_type}
+    if line is None:
+        return PromptWhy(**about, ranges=tuple(_range(*ends) for ends in grouped(lines)))
     if not 1 <= line <= len(lines):
-        raise UsageError(
-            f"the prompt of call {call_id} has {counted(len(lines), 'line')}, and no line {line}"
-        )
+        size = counted(len(lines), "line")
+        raise UsageError(f"the prompt of call {call_id} has {size}, and no line {line}")
     origin = lines[line - 1]
     symbols = (None, *origin.symbol.split(", ")) if origin.symbol else ()
-    about_code = origin.kind in CODE and origin.path
-    return LineWhy(
-        call_id=call_id,
-        place=entry.place,
-        call_type=call.site.call_type,
-        origin=origin,
-        says=WORDS[origin.kind],
+    is_code = origin.kind in CODE and origin.path
+    return PromptWhy(
+        **about,
+        ranges=(_range(origin, origin),),
         commit=_commit(trace, entry) if origin.kind in SHOWN else "",
-        decisions=verdicts_about(context_passes(trace, entry), origin.path, symbols) if about_code else (),
+        decisions=verdicts_about(context_passes(trace, entry), origin.path, symbols) if is_code else (),
+    )
+
+
+def _range(first: PromptLine, last: PromptLine) -> LineRange:
+    return LineRange(
+        first=first.line,
+        last=last.line,
+        text=first.text,
+        kind=first.kind,
+        section=first.section,
+        path=first.path,
+        symbol=first.symbol,
+        file_first=first.file_line,
+        file_last=last.file_line,
     )
 
 
@@ -155,22 +136,23 @@ def render_prompt_why(found: PromptWhy) -> Group:
     lines = [Text(f"call {found.call_id}: {found.call_type} {found.place}".rstrip(), style="bold")]
     for part in found.ranges:
         span = f"{part.first}" if part.first == part.last else f"{part.first}-{part.last}"
-        what = f"{part.path}:{part.file_first}-{part.file_last}" if part.file_first else part.path
-        what += f" ({part.symbol})" if part.symbol else ""
-        what = what or ("" if part.kind in SHOWN else part.section)
+        what = "" if part.kind in SHOWN else part.section
+        if part.kind in SHOWN and part.path:
+            what = f"{part.path}:{part.file_first}-{part.file_last}" if part.file_first else part.path
+            what += f" ({part.symbol})" if part.symbol else ""
         lines.append(Text.assemble(f"{span:>11}  ", (f"{part.kind:<9}", "cyan"), f" {what}".rstrip()))
     return Group(*lines)
 
 
-def render_line_why(found: LineWhy) -> Group:
-    """The answer for a person."""
-    origin = found.origin
-    head = f"call {found.call_id} ({found.call_type}), line {origin.line}: {origin.text.strip()}"
-    section = f", under {origin.section!r}" if origin.section else ""
-    lines = [Text(head, style="bold"), Text(f"  {found.says}{section}")]
-    if origin.path:
-        place = origin.path if origin.file_line is None else f"{origin.path}:{origin.file_line}"
-        symbol = f" ({origin.symbol})" if origin.symbol else ""
+def render_line_why(found: PromptWhy) -> Group:
+    """Where the one line comes from, for a person."""
+    (line,) = found.ranges
+    head = f"call {found.call_id} ({found.call_type}), line {line.first}: {line.text.strip()}"
+    section = f", under {line.section!r}" if line.section else ""
+    lines = [Text(head, style="bold"), Text(f"  {WORDS[line.kind]}{section}")]
+    if line.path:
+        place = line.path if line.file_first is None else f"{line.path}:{line.file_first}"
+        symbol = f" ({line.symbol})" if line.symbol else ""
         commit = f", as of commit {found.commit[:10]}" if found.commit else ""
         lines.append(Text(f"  {place}{symbol}{commit}", style="cyan"))
     if found.decisions:

@@ -112,11 +112,9 @@ def _why(
         if line is not None:
             require_line(open_repository(workspace.repo), trace, path, line)
         return Section(key="why", data=data, render=lambda found: render_why(found, _address(trace)))
-    if named.line is None:
-        whole = why_line.prompt_why(conn, trace, named.call_id)
-        return Section(key="why", data=whole, render=why_line.render_prompt_why)
-    one = why_line.line_why(conn, trace, named.call_id, named.line)
-    return Section(key="why", data=one, render=why_line.render_line_why)
+    found = why_line.prompt_why(conn, trace, named.call_id, named.line)
+    render = why_line.render_prompt_why if named.line is None else why_line.render_line_why
+    return Section(key="why", data=found, render=render)
 
 
 def split_line(workspace: Workspace, text: str) -> tuple[str, int | None]:
