@@ -8,8 +8,8 @@ from testing.prompt_inputs import INPUTS
 from testing.runs.model_calls import model_call
 
 from clean_room_agent.artifacts.context import section_texts
-from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, plain_text
-from clean_room_agent.execute.implement import IMPLEMENT, FailedAttempt
+from clean_room_agent.artifacts.prompt_sources import SourcedText, plain_text
+from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.report.prompt_lines import PromptLine, framed, prompt_lines
 
 CODE = "import x\n\n\ndef low(x):\n    return x\n\n\ndef go(x):\n    return low(x)\n"
@@ -60,15 +60,6 @@ def test_what_stands_for_code_is_an_outline() -> None:
     assert used.section == "What the code to change uses"
     caller = line_of(implement(), "src/b.py:12: return go(x)")
     assert (caller.kind, caller.path, caller.file_line) == ("outline", "src/b.py", 12)
-
-
-def test_a_line_of_an_earlier_attempt_says_which_it_was() -> None:
-    tries = tuple(FailedAttempt(number=n, edits="", feedback=f"try {n}") for n in (1, 2))
-    text = implement(failures=tries)
-    assert [(line.text, line.attempt) for line in lines_of(text) if line.kind is PromptSource.ATTEMPT] == [
-        ("- attempt 1: try 1", 1),
-        ("try 2", 2),
-    ]
 
 
 def test_each_piece_in_a_frame_is_an_item() -> None:

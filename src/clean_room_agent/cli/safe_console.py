@@ -10,7 +10,7 @@ from rich.console import Console, ConsoleOptions, ConsoleRenderable, Group, Rend
 from rich.segment import Segment
 from rich.text import Text
 
-from clean_room_agent.cli.output import Display, current_display, rows_of, visible
+from clean_room_agent.cli.output import current_display, rows_of, visible
 from clean_room_agent.json_values import change_texts
 
 if TYPE_CHECKING:
@@ -19,28 +19,16 @@ if TYPE_CHECKING:
 ValueT = TypeVar("ValueT")
 
 
-class SanitizedView:
-    """An `Observer` that passes each event on, made safe for a terminal."""
+class ChangedView:
+    """An `Observer` that passes each event on after `change`, which takes out of its texts what must not be shown."""
 
-    def __init__(self, view: "Observer", display: Display) -> None:
+    def __init__(self, view: "Observer", change: "Callable[[Event], Event]") -> None:
         self._view = view
-        self._display = display
+        self._change = change
 
     def notice(self, event: "Event") -> None:
         """Hand `event` on."""
-        self._view.notice(change_texts(event, self._display.safe))
-
-
-class RedactedView:
-    """An `Observer` that passes each event on without the secrets in it."""
-
-    def __init__(self, view: "Observer", display: Display) -> None:
-        self._view = view
-        self._display = display
-
-    def notice(self, event: "Event") -> None:
-        """Hand `event` on."""
-        self._view.notice(self._display.redacted(event))
+        self._view.notice(self._change(event))
 
 
 def sanitized(value: ValueT) -> ValueT:

@@ -11,9 +11,10 @@ from clean_room_agent.artifacts.model_calls import CallFinished, CallUnreadable
 from clean_room_agent.artifacts.names import counted, item_name, model_name, relative_pass
 from clean_room_agent.cli import output
 from clean_room_agent.cli.output import current_display
-from clean_room_agent.cli.safe_console import RedactedView, SanitizedView, progress_console
+from clean_room_agent.cli.safe_console import ChangedView, progress_console
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.passes import DecisionRow, list_decisions
+from clean_room_agent.json_values import change_texts
 from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.orchestrator.events import CandidateDrawn, Event, Observer, PassFinished
 from clean_room_agent.report.live import Broadcast, EventStream, TerminalView
@@ -37,12 +38,12 @@ def watching(
     """
     console = progress_console()
     view = TerminalView(console)
-    display = current_display()
-    observers: list[Observer] = [SanitizedView(view, display)]
+    display = current_display()  # events come from other threads, which have no context of click
+    observers: list[Observer] = [ChangedView(view, lambda event: change_texts(event, display.safe))]
     if verbose and workspace is not None:
         observers.append(VerboseView(workspace.raw, partial(_write_aside, console), level=verbose))
     if events is not None:
-        observers.append(RedactedView(EventStream(EventsWriter(events)), display))
+        observers.append(ChangedView(EventStream(EventsWriter(events)), display.redacted))
     try:
         yield Broadcast(tuple(observers))
     finally:

@@ -29,8 +29,6 @@ class PromptLine(Struct, frozen=True, kw_only=True):
     symbol: str = ""
     file_line: int | None = None
     """1-based, in that file as it was then; None if the line is not one of the file's."""
-    attempt: int | None = None
-    """Which of the earlier attempts at the step it is about, from 1."""
 
 
 def prompt_lines(call: ModelCall) -> tuple[PromptLine, ...] | None:
@@ -46,7 +44,6 @@ def prompt_lines(call: ModelCall) -> tuple[PromptLine, ...] | None:
             section = text.lstrip("# ") if text.startswith("#") else section
             found.append(PromptLine(line=number, text=text, kind=PromptSource.RULES, section=section))
             continue
-        at = span.from_line(number).number
         found.append(
             PromptLine(
                 line=number,
@@ -55,8 +52,7 @@ def prompt_lines(call: ModelCall) -> tuple[PromptLine, ...] | None:
                 section=section,
                 path=span.path,
                 symbol=span.symbol,
-                file_line=at if span.path else None,
-                attempt=None if span.path else at,
+                file_line=span.from_line(number).number if span.path else None,
             )
         )
     return tuple(found)

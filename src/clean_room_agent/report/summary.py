@@ -2,11 +2,11 @@
 and next commands.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 from rich.console import Group
 from rich.text import Text
 
@@ -16,6 +16,7 @@ from clean_room_agent.artifacts.outcomes import EventKind, OrchestratorResult, R
 from clean_room_agent.db.raw.runs import EventRow
 from clean_room_agent.git.generated import Generated
 from clean_room_agent.git.history import FileStat
+from clean_room_agent.json_values import from_json
 from clean_room_agent.orchestrator.finishing import Solved, Touched
 from clean_room_agent.orchestrator.testing.results import TestRun
 
@@ -63,21 +64,9 @@ def touched_of(solved: Solved) -> TestsTouched:
 
 def touched_on_record(events: Iterable[EventRow]) -> TestsTouched:
     """The touched tests of a recorded run."""
-    known = {
-        event.kind: event.detail
-        for event in events
-        if event.kind in {EventKind.TESTS_TOUCHED, EventKind.RESTORED_SKIPPED}
-    }
-    account = json.loads(known.get(EventKind.TESTS_TOUCHED, "{}"))
-    return TestsTouched(
-        files=tuple(
-            Touched(path=one["path"], kind=one["kind"], change=one["change"], asked=one["asked"])
-            for one in account.get("files", ())
-        ),
-        gone=tuple(account.get("gone", ())),
-        skipped=tuple(account.get("skipped", ())),
-        not_restored=known.get(EventKind.RESTORED_SKIPPED, ""),
-    )
+    known = {event.kind: event.detail for event in events}
+    touched = from_json(known.get(EventKind.TESTS_TOUCHED, "{}"), TestsTouched)
+    return replace(touched, not_restored=known.get(EventKind.RESTORED_SKIPPED, ""))
 
 
 def touched_lines(touched: TestsTouched) -> list[Text]:
@@ -100,11 +89,6 @@ def touched_lines(touched: TestsTouched) -> list[Text]:
     if touched.not_restored:
         lines.append(Text(f"  not run with the tests restored: {touched.not_restored}", style="dim"))
     return lines
-
-
-def render_touched(touched: TestsTouched) -> Group:
-    """The lines, for display below the test runs."""
-    return Group(*touched_lines(touched))
 
 
 class TestCounts(Struct, frozen=True, kw_only=True):

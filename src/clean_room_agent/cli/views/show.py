@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 
 from clean_room_agent.artifacts.names import parse_call, row_number, short_id
 from clean_room_agent.cli.safe_console import sanitized
@@ -18,7 +18,7 @@ from clean_room_agent.json_values import to_shown
 from clean_room_agent.report import call_texts, run_view, validation, why_line, windows
 from clean_room_agent.report.causes import ending_on_record
 from clean_room_agent.report.decisions import render_verdicts, verdicts
-from clean_room_agent.report.summary import TestsTouched, render_touched, touched_on_record
+from clean_room_agent.report.summary import TestsTouched, touched_lines, touched_on_record
 from clean_room_agent.report.time_lanes import render_lanes, time_lanes
 from clean_room_agent.report.trace import RunTrace
 from clean_room_agent.report.why import render_why, require_line, why
@@ -86,7 +86,9 @@ def chosen_sections(
         )
         touched = touched_on_record(trace.events)
         if not chosen.place and touched != TestsTouched():
-            sections.append(Section(key="tests_touched", data=touched, render=render_touched))
+            sections.append(
+                Section(key="tests_touched", data=touched, render=lambda data: Group(*touched_lines(data)))
+            )
     if wanted.time:
         sections.append(Section(key="time", data=time_lanes(trace), render=render_lanes))
     return sections or _glance(conn, chosen)
