@@ -76,13 +76,14 @@ def _decision_lines(row: DecisionRow | PlanDecisionRow, indent: int) -> list[Tex
         name = f"{row.stage:<10} {item_name(row.subject.path, row.subject.symbol)}".rstrip()
     else:
         verdict, name = ("yes", "green") if row.yes else ("no ", "red"), f"{row.question} {row.item}"
-    facts, pad = weights(row), " " * indent
+    judge = "" if row.judgment.call_id is None else f"judged by call {row.judgment.call_id}"
+    facts, pad = ", ".join(filter(None, (weights(row), judge))), " " * indent
     head = Text.assemble(pad, verdict, f" {name}", (f"  {facts}" if facts else "", "cyan"))
     return [head, Text(f"{pad}    {row.reason}", style="dim")]
 
 
 def weights(row: DecisionRow | PlanDecisionRow) -> str:
-    """Tier, score and detail, the figures behind a model's verdict, and the call that gave it."""
+    """Tier, score and detail, and the figures behind a model's verdict."""
     facts = []
     if isinstance(row, DecisionRow):
         facts.append(f"tier {row.subject.tier}")
@@ -97,6 +98,4 @@ def weights(row: DecisionRow | PlanDecisionRow) -> str:
         facts.append(f"{judgment.neutral:.2f} about nothing")
     if judgment.calibrated is not None:
         facts.append(f"calibrated {judgment.calibrated:+.2f}")
-    if judgment.call_id is not None:
-        facts.append(f"judged by call {judgment.call_id}")
     return ", ".join(facts)
