@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -49,6 +50,31 @@ KEPT_AS_DATA: Mapping[str, Callable[[Any], str] | None] = {
 """What people are shown of events whose detail is JSON; None if it is shown elsewhere, or of no interest to them."""
 UNTOLD = {EventKind.NOTE, EventKind.RESTORED_SKIPPED, EventKind.CONTEXT_OF, EventKind.NOT_CHOSEN}
 """Kinds of events that are not shown: they were printed before, or are shown elsewhere."""
+
+
+def outline(trace: RunTrace) -> RunTrace:
+    """The run without the texts that are not shown at a glance, so that nobody is told of secrets in them."""
+    passes = tuple(
+        replace(
+            entry,
+            row=replace(entry.row, final_diff=None, final_plan=None, plan_artifact=None),
+            decisions=tuple(
+                replace(row, reason="") for row in entry.decisions if row.stage == "assembly" and row.included
+            ),
+            plan_decisions=(),
+            attempts=tuple(replace(row, raw_response="", diff="", edit_report=()) for row in entry.attempts),
+            tests=tuple(map(_without_output, entry.tests)),
+            refinements=tuple(replace(row, request="", evidence="") for row in entry.refinements),
+            recoveries=tuple(replace(row, state="", detail="") for row in entry.recoveries),
+        )
+        for entry in trace.passes
+    )
+    return replace(trace, passes=passes, tests=tuple(map(_without_output, trace.tests)))
+
+
+def _without_output(row: ValidationRow) -> ValidationRow:
+    failing = tuple(replace(test, message="") for test in row.failing_tests)
+    return replace(row, test_output="", lint_output=None, type_check_output=None, failing_tests=failing)
 
 
 def notes(trace: RunTrace, pass_id: str | None = None) -> tuple[tuple[str, str], ...]:

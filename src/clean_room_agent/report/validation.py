@@ -9,13 +9,22 @@ from clean_room_agent.db.raw.passes import ValidationRow
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.report.trace import RunTrace
 
+PlacedTests = tuple[tuple[str, ValidationRow], ...]
+"""Test runs, each with the place of its pass; "" for those of the run itself."""
 
-def tests_object(trace: RunTrace) -> list[dict[str, Any]]:
-    """The test runs as `--json` answers them; of those of the run itself, the place is ""."""
+
+def placed_tests(trace: RunTrace) -> PlacedTests:
+    """The test runs of the run, in order."""
+    places = trace.places
+    return tuple((places[row.task_id], row) for row in trace.tests if row.task_id in places)
+
+
+def tests_object(tests: PlacedTests) -> list[dict[str, Any]]:
+    """The test runs as `--json` answers them."""
     return [
         {
             "kind": row.kind,
-            "place": trace.places[row.task_id],
+            "place": place,
             "success": row.success,
             "counts": counts(row),
             "command": row.command,
@@ -28,16 +37,16 @@ def tests_object(trace: RunTrace) -> list[dict[str, Any]]:
             "lint_output": row.lint_output,
             "type_check_output": row.type_check_output,
         }
-        for row in _known(trace)
+        for place, row in tests
     ]
 
 
-def render_tests(trace: RunTrace, *, whole: bool) -> Group:
+def render_tests(tests: PlacedTests, *, whole: bool) -> Group:
     """Each test run with its failures; `whole`: with its complete output."""
     parts: list[Text] = []
-    for row in _known(trace):
+    for place, row in tests:
         mark = ("✓ ", "green") if row.success else ("· ", "yellow")
-        name = f"{row.kind} {trace.places[row.task_id]}".rstrip()
+        name = f"{row.kind} {place}".rstrip()
         said = f"  {counts(row)}, {row.duration_ms / 1000:.1f} s  "
         parts.append(Text.assemble(mark, (name, "bold"), said, (row.command, "dim")))
         for test in row.failing_tests:
@@ -62,7 +71,3 @@ def counts(row: ValidationRow) -> str:
     if row.tests_passed is None:
         return f"exit {row.exit_code}"
     return f"{row.tests_passed} passed, {len(row.failing_tests)} failed"
-
-
-def _known(trace: RunTrace) -> list[ValidationRow]:
-    return [row for row in trace.tests if row.task_id in trace.places]

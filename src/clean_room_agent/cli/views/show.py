@@ -82,7 +82,12 @@ def chosen_sections(
     if wanted.tests:
         render_tests = partial(validation.render_tests, whole=wanted.full)
         sections.append(
-            Section(key="tests", data=chosen, render=render_tests, as_object=validation.tests_object)
+            Section(
+                key="tests",
+                data=validation.placed_tests(chosen),
+                render=render_tests,
+                as_object=validation.tests_object,
+            )
         )
         touched = touched_on_record(trace.events)
         if not chosen.place and touched != TestsTouched():
@@ -143,7 +148,7 @@ def _glance(conn: Connection, chosen: RunTrace) -> list[Section[Any]]:
         return [
             Section(
                 key="passes",
-                data=chosen,
+                data=run_view.outline(chosen),
                 render=lambda part: run_view.render_passes(part, address),
                 as_object=run_view.passes_object,
             )
@@ -151,7 +156,7 @@ def _glance(conn: Connection, chosen: RunTrace) -> list[Section[Any]]:
     return [
         Section(
             key="run",
-            data=(chosen, ending_on_record(conn, chosen)),
+            data=(run_view.outline(chosen), ending_on_record(conn, chosen)),
             render=lambda data: run_view.render_run(*data, address),
             as_object=lambda data: run_view.run_object(*data),
         )
