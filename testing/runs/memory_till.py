@@ -16,7 +16,7 @@ from rich.console import Console
 from clean_room_agent.app.model_records import RecordSink
 from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.artifacts.outcomes import OrchestratorResult, reason_of, status_of
-from clean_room_agent.cli.views.show import Wanted, chosen_sections
+from clean_room_agent.cli.views.show import WantedSections, chosen_sections
 from clean_room_agent.db.raw import calls
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.rows import Connection
@@ -51,7 +51,6 @@ from testing.runs.spoiled_answers import SERVED
 from testing.servers.ollama_in_memory import MemoryOllama
 from testing.servers.ollama_script import Answer, Answerer, ChatCall
 
-WANTED = Wanted.__struct_fields__
 DEAD = Answer(status=500, error="llama runner process has unexpectedly stopped")
 
 
@@ -145,7 +144,7 @@ class MemoryTill(MemoryProject, kw_only=True):
 
     def shown(self, place: str = "", **flags: Any) -> str:
         """What `cra show` prints of the run, or of a place in it."""
-        wanted = Wanted(**(dict.fromkeys(WANTED, False) | {"why": None} | flags))
+        wanted = WantedSections(**flags)
         out = io.StringIO()
         console = Console(file=out, width=400)
         workspace = Workspace(repo=PLACE)

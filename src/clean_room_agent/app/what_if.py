@@ -30,7 +30,7 @@ from clean_room_agent.workspace import Workspace
 KNOWN = {prompt.name: prompt for prompt in PROMPTS}
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class RecordedPrompt(Struct, frozen=True, kw_only=True):
     """A prompt's text below its title, word for word."""
 
     text: str
@@ -48,7 +48,7 @@ class Side(Struct, frozen=True, kw_only=True):
     latency_ms: int
 
 
-class Compared(Struct, frozen=True, kw_only=True):
+class ComparedAnswers(Struct, frozen=True, kw_only=True):
     """One question with both its answers."""
 
     pass_id: str
@@ -79,7 +79,7 @@ class WhatIf(Struct, frozen=True, kw_only=True):
     """The models that gave the recorded answers."""
     task_id: str
     """The task under which the new answers are recorded."""
-    compared: tuple[Compared, ...]
+    compared: tuple[ComparedAnswers, ...]
 
 
 def ask_other(
@@ -119,7 +119,7 @@ def ask_other(
             first, ids = question[0], {call.id for call in question}
             paths = (row.subject.path for row in decisions if row.judgment.call_id in ids)
             compared.append(
-                Compared(
+                ComparedAnswers(
                     pass_id=relative_pass(first.site.pass_id),
                     prompt=first.site.call_type,
                     item=first.site.item,
@@ -172,7 +172,7 @@ def _ask(models: ModelClient, call: ModelCall, task_id: str) -> Side:
     try:
         reply = models.ask(
             _verbatim(call),
-            Asked(text=SourcedText(call.request.prompt, call.request.spans or ())),
+            RecordedPrompt(text=SourcedText(call.request.prompt, call.request.spans or ())),
             pass_id=f"{task_id}:{relative}" if relative else task_id,
             stage=call.site.stage_name,
             item=call.site.item,
@@ -183,7 +183,7 @@ def _ask(models: ModelClient, call: ModelCall, task_id: str) -> Side:
     return _side(answer, reply.prompt_tokens, reply.completion_tokens, reply.latency_ms)
 
 
-def _verbatim(call: ModelCall) -> Prompt[Asked, Any]:
+def _verbatim(call: ModelCall) -> Prompt[RecordedPrompt, Any]:
     """The prompt of a recorded call with its recorded text, whatever its template says now."""
     body = json.loads(call.request.request_body) if call.request.request_body else {}
     limit = body.get("max_tokens") or body.get("options", {}).get("num_predict")

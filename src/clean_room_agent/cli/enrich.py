@@ -8,7 +8,7 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.enrichment import Enrichment
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.views.enrich import View, as_object, show
+from clean_room_agent.cli.views.enrich import EnrichmentView, as_object, show
 from clean_room_agent.enrichment.workers import Stop
 from clean_room_agent.llm.transport import StoppableTransport
 from clean_room_agent.workspace import hold
@@ -61,7 +61,7 @@ def command(
             access,
             stop,
             open_bar=output.ProgressBar,
-            open_view=lambda total, model: View(total=total, model=model, verbose=verbose),
+            open_view=lambda total, model: EnrichmentView(total=total, model=model, verbose=verbose),
         ).run(limit=limit, every=every, promoting=promoting)
     if as_json:
         output.answer_json(as_object(summary))

@@ -11,7 +11,7 @@ from clean_room_agent.app.config_file import render_whole_config
 from clean_room_agent.app.new_config import gather, given_values, offer_ignored, trust_workspace, write_config
 from clean_room_agent.app.settings import read_user_config, user_config_file
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.views.init import Answers, try_tests
+from clean_room_agent.cli.views.init import TerminalAnswers, try_tests
 from clean_room_agent.errors import UsageError
 from clean_room_agent.git.repository import find_top
 from clean_room_agent.llm.config import Provider
@@ -96,7 +96,7 @@ def command(
         reserved_tokens=reserved_tokens,
         sandbox=sandbox,
     )
-    answers = Answers(accept=yes, ask=not yes and sys.stdin.isatty())
+    answers = TerminalAnswers(accept=yes, ask=not yes and sys.stdin.isatty())
     values = gather(workspace, given, answers)
     write_config(workspace, values, below)
     output.answer(f"wrote {workspace.config}")

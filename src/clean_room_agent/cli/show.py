@@ -10,7 +10,7 @@ from clean_room_agent.app import wiring
 from clean_room_agent.artifacts.names import NEWEST_RUN, split_place
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.paging import paged
-from clean_room_agent.cli.views.show import Wanted, chosen_sections, is_patch
+from clean_room_agent.cli.views.show import WantedSections, chosen_sections, is_patch
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.errors import UsageError
@@ -51,11 +51,11 @@ Other passes have the names that `cra show RUN` prints.
 @options.json_option
 @options.exact_option
 def command(where: str, repo: Path, as_json: bool, **flags: Any) -> int:
-    """Print what the flags, those of `Wanted`, ask for about the place that `where` names."""
+    """Print what the flags, those of `WantedSections`, ask for about the place that `where` names."""
     workspace = output.opened(wiring.workspace_of(repo))
     if not workspace.raw.exists():
         raise UsageError("nothing has been recorded here yet", hint="`cra solve` records the first run")
-    wanted = Wanted(**flags)
+    wanted = WantedSections(**flags)
     run, place = split_place(where)
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
         trace = read_trace(conn, find_task(conn, run))

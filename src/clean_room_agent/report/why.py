@@ -26,7 +26,7 @@ from clean_room_agent.unified_diff import diff_of_file
 NEAREST = 3
 
 
-class Shown(Struct, frozen=True, kw_only=True):
+class FileShown(Struct, frozen=True, kw_only=True):
     """A call whose prompt shows or names the file."""
 
     place: str
@@ -36,7 +36,7 @@ class Shown(Struct, frozen=True, kw_only=True):
     """How the context showed it (`file, lines 1-31`), in the order of the prompt; empty where it is only named."""
 
 
-class Changed(Struct, frozen=True, kw_only=True):
+class FileChanged(Struct, frozen=True, kw_only=True):
     """An attempt whose edits changed the file."""
 
     place: str
@@ -75,10 +75,10 @@ class Why(Struct, frozen=True, kw_only=True):
     path: str
     written: LineWritten | None
     decisions: tuple[PassVerdicts, ...]
-    shown: tuple[Shown, ...]
+    shown: tuple[FileShown, ...]
     unknown: int
     """Calls that were recorded before the contents of prompts were stored."""
-    changed: tuple[Changed, ...]
+    changed: tuple[FileChanged, ...]
 
 
 def why(conn: Connection, trace: RunTrace, chosen: RunTrace, path: str, line: int | None) -> Why:
@@ -90,7 +90,7 @@ def why(conn: Connection, trace: RunTrace, chosen: RunTrace, path: str, line: in
     decisions = verdicts_about(chosen.passes, path)
     spans = list_prompt_spans(conn, trace.task_id)
     shown = tuple(
-        Shown(place=entry.place, call_id=call.id, call_type=call.site.call_type, pieces=_pieces(about))
+        FileShown(place=entry.place, call_id=call.id, call_type=call.site.call_type, pieces=_pieces(about))
         for entry in chosen.passes
         for call in entry.calls
         if (about := [span for span in spans[call.id] or () if span.path == path])
@@ -166,12 +166,12 @@ def _pieces(about: list[PromptSpan]) -> tuple[str, ...]:
     return tuple(pieces)
 
 
-def _changed(passes: tuple[PassTrace, ...], path: str) -> Iterator[Changed]:
+def _changed(passes: tuple[PassTrace, ...], path: str) -> Iterator[FileChanged]:
     for entry in passes:
         for attempt in entry.attempts:
             edits = tuple(report for report in attempt.edit_report if report.file_path == path)
             if edits or diff_of_file(attempt.diff, path):
-                yield Changed(
+                yield FileChanged(
                     place=entry.place,
                     attempt=attempt.attempt,
                     outcome=attempt.outcome.value,

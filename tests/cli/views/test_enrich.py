@@ -6,7 +6,7 @@ import pytest
 
 from clean_room_agent.app.enrichment import Cost, Failures, FileCounts, Promoted, Skipped, Summary
 from clean_room_agent.cli import output
-from clean_room_agent.cli.views.enrich import View, as_object, show
+from clean_room_agent.cli.views.enrich import EnrichmentView, as_object, show
 from clean_room_agent.enrichment.describe import Described
 from clean_room_agent.report.summary import Ending
 
@@ -42,7 +42,7 @@ def test_what_was_done_and_what_is_next_is_said(capsys: pytest.CaptureFixture[st
 
 
 def test_a_file_without_a_description_is_named_as_it_comes(capsys: pytest.CaptureFixture[str]) -> None:
-    view = View(total=2, model="m", verbose=False)
+    view = EnrichmentView(total=2, model="m", verbose=False)
     view.answered(Described(path="a.py", purpose="adds", fault=""))
     view.answered(Described(path="b.py", purpose="", fault="cut off"))
     assert view.described == 1

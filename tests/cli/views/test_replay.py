@@ -1,6 +1,6 @@
 """How two models' answers are printed side by side."""
 
-from clean_room_agent.app.what_if import Compared, Side, WhatIf
+from clean_room_agent.app.what_if import ComparedAnswers, Side, WhatIf
 from clean_room_agent.cli.views.replay import comparison_object, render_comparison
 
 
@@ -14,8 +14,8 @@ def side(word: str) -> Side:
     )
 
 
-def compared(item: str, then: str, now: str) -> Compared:
-    return Compared(
+def compared(item: str, then: str, now: str) -> ComparedAnswers:
+    return ComparedAnswers(
         pass_id="meta_plan",
         prompt="scope",
         item=item,

@@ -14,7 +14,7 @@ NAMED = 20
 """Paths of one kind that the summary names; `--json` names all."""
 
 
-class View:
+class EnrichmentView:
     """A progress line: how many files are done, and how long the rest will take."""
 
     def __init__(

@@ -11,7 +11,7 @@ from clean_room_agent.errors import ConfigError, GitError
 from clean_room_agent.workspace import Workspace
 
 
-class Answers:
+class TerminalAnswers:
     """Values from flags, from discovery, or from the person at the terminal; never invented."""
 
     def __init__(self, *, accept: bool, ask: bool) -> None:

@@ -27,7 +27,7 @@ from clean_room_agent.workspace import Workspace
 DataT = TypeVar("DataT")
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class WantedSections(Struct, frozen=True, kw_only=True):
     """Which sections the flags ask for."""
 
     prompt: bool = False
@@ -61,7 +61,7 @@ def is_patch(diffs: tuple[call_texts.AttemptDiff, ...]) -> bool:
 
 
 def chosen_sections(
-    conn: Connection, workspace: Workspace, trace: RunTrace, chosen: RunTrace, wanted: Wanted
+    conn: Connection, workspace: Workspace, trace: RunTrace, chosen: RunTrace, wanted: WantedSections
 ) -> list[Section[Any]]:
     """The sections that the flags ask for about the `chosen` part of the run, in a fixed order; without flags, an overview."""
     sections: list[Section[Any]] = []
