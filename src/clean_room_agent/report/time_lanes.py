@@ -21,8 +21,6 @@ from clean_room_agent.report.trace import PassTrace, RunTrace, seconds_between
 
 PAUSE = 120.0
 """Seconds without anything recorded from which on a stretch is left out: for example, a run that waited overnight."""
-CUT = 5.0
-"""What a pause that is left out counts as."""
 LaneUse = Literal["own", "index", "tests", "model"]
 EDIT_PROMPT = "implement"
 """The prompt that asks for edits."""
@@ -113,8 +111,8 @@ class Axis:
 
     def at(self, time: float) -> float:
         """Seconds since the run began."""
-        into = ((min(time - begin, length), length) for begin, length in self.pauses.items() if time > begin)
-        return time - self._start - sum(passed - min(passed, length, CUT) for passed, length in into)
+        paused = (min(time - begin, length) for begin, length in self.pauses.items() if time > begin)
+        return time - self._start - sum(paused)
 
 
 def time_lanes(trace: RunTrace) -> TimeLanes | None:
