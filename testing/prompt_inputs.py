@@ -5,28 +5,27 @@ from typing import Any
 from clean_room_agent.artifacts.context import ContextRequest, section_texts
 from clean_room_agent.artifacts.prompt_sources import PromptSource, sourced
 from clean_room_agent.enrichment.prompt import EnrichmentInputs
-from clean_room_agent.execute.decomposed_adjustment_prompts import (
-    FinalizeInputs,
-    NewStepInputs,
-    RootCauseInputs,
-    StepViabilityInputs,
-)
-from clean_room_agent.execute.decomposed_plan_prompts import (
-    ChangePointsInputs,
-    DependencyInputs,
-    SamePartInputs,
-    StepDesignInputs,
-    SymbolTargetsInputs,
-)
 from clean_room_agent.execute.diagnose import DoctorInputs
 from clean_room_agent.execute.edits.format import Editable
 from clean_room_agent.execute.form_prompts import FormInputs
-from clean_room_agent.execute.goal_check import GoalCheckInputs
 from clean_room_agent.execute.goal_prompts import GoalInputs
 from clean_room_agent.execute.implement import ImplementInputs
-from clean_room_agent.execute.plan_prompts import AdjustmentInputs, MetaPlanInputs, PartPlanInputs
+from clean_room_agent.execute.plan_prompts import (
+    AdjustmentInputs,
+    ChangePointsInputs,
+    DependencyInputs,
+    FinalizeInputs,
+    GoalCheckInputs,
+    MetaPlanInputs,
+    NewStepInputs,
+    PartPlanInputs,
+    RootCauseInputs,
+    SamePartInputs,
+    StepDesignInputs,
+    StepViabilityInputs,
+    SymbolTargetsInputs,
+)
 from clean_room_agent.execute.scaffold import ScaffoldInputs
-from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.judges import question_text
 from clean_room_agent.retrieval.prompts import TaskAnalysisInputs
 from clean_room_agent.retrieval.stage import BatchInputs, SingleInputs
@@ -252,8 +251,3 @@ INPUTS: dict[str, Any] = {
         faults=(),
     ),
 }
-
-
-def sources(prompt: Prompt[Any, Any]) -> list[tuple[int, int, str]]:
-    """First line, last line and source of each value in the prompt with its inputs here."""
-    return [(span.first, span.last, span.source.value) for span in prompt.render(INPUTS[prompt.name]).spans]

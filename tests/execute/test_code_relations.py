@@ -63,9 +63,9 @@ def test_definitions_of_files_and_pieces_are_listed_once() -> None:
     shown = ShownCode(
         package(shown_symbol("till/receipt.py", RECEIPT, "receipt", 4, 5), shown_file("till/money.py", MONEY))
     )
-    assert shown.definitions() == (WRITE, SPLIT, TOTAL)
+    assert tuple(shown.definitions) == (WRITE, SPLIT, TOTAL)
     assert str(WRITE) == "receipt in till/receipt.py"
-    assert shown.excerpt(SPLIT) == "def split(cents, people):\n    return [cents // people] * people"
+    assert shown.excerpt(SPLIT, ()) == "def split(cents, people):\n    return [cents // people] * people"
 
 
 def test_of_a_long_definition_its_head_and_the_lines_that_name_the_other_are_shown() -> None:

@@ -14,8 +14,8 @@ from clean_room_agent.artifacts.plans import (
     PlanStep,
     TargetFile,
 )
-from clean_room_agent.execute.plan import PlanLimits, Planned, adjust
-from clean_room_agent.execute.plan_drafts import StepOutcome
+from clean_room_agent.execute.plan import Planned, adjust
+from clean_room_agent.execute.plan_drafts import PlanLimits, StepOutcome
 from clean_room_agent.llm.transport import ChatRequest
 
 FAILURE = FailureSignal(category="test_failure", message="assert 99 == 100", source="test_split")

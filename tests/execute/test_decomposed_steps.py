@@ -8,7 +8,8 @@ from testing.packages import package, shown_file
 
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
-from clean_room_agent.execute.plan import PlanLimits, Planned, make_part_plan
+from clean_room_agent.execute.plan import Planned, make_part_plan
+from clean_room_agent.execute.plan_drafts import PlanLimits
 from clean_room_agent.llm.transport import ChatRequest
 
 MONEY = "def split(cents, people):\n    return cents\n\n\ndef total(shares):\n    return sum(shares)\n"

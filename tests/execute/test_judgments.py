@@ -1,5 +1,4 @@
 import math
-from typing import Any
 
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import RELEVANT, WINDOW, Note, model_client
@@ -10,14 +9,17 @@ from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer
 
 
-def yes_no(transport: ScriptedTransport, *, unreadable: bool = False, **options: Any) -> YesNo[Note]:
+def yes_no(
+    transport: ScriptedTransport, *, unreadable: bool = False, no_is_final: bool = False
+) -> YesNo[Note]:
     return YesNo(
-        model_client(transport, MemorySink(), **options),
+        model_client(transport, MemorySink()),
         RELEVANT,
         pass_id="t:p",
         nothing=Note(text="N/A"),
         unreadable=unreadable,
         rule="as the rule says",
+        no_is_final=no_is_final,
     )
 
 
@@ -70,3 +72,12 @@ def test_of_inputs_that_say_less_and_less_the_first_that_fit_are_sent() -> None:
     transport = ScriptedTransport(["yes"])
     yes_no(transport).ask([("a", [Note(text="long " * WINDOW), Note(text="short")])])
     assert "short" in transport.requests[0].prompt
+
+
+def test_where_a_wrong_yes_costs_more_a_plain_no_counts_whatever_the_leaning() -> None:
+    def script(request: ChatRequest) -> Scripted:
+        return leaning("no", 0.31 if "N/A" in request.prompt else 0.42)
+
+    question = yes_no(ScriptedTransport(script), no_is_final=True)
+    (verdict,) = question.ask([("a", [Note(text="warm")])])
+    assert (verdict.yes, verdict.reason, verdict.probability) == (False, "judged no (0.58)", 0.42)

@@ -10,14 +10,8 @@ from testing.packages import package, shown_file
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep, TargetFile
-from clean_room_agent.execute.plan import (
-    PlanLimits,
-    Planned,
-    adjust,
-    make_meta_plan,
-    make_part_plan,
-)
-from clean_room_agent.execute.plan_drafts import StepOutcome
+from clean_room_agent.execute.plan import Planned, adjust, make_meta_plan, make_part_plan
+from clean_room_agent.execute.plan_drafts import PlanLimits, StepOutcome
 from clean_room_agent.llm.transport import Finish, RawAnswer
 
 CONTEXT = package(shown_file("a.py", "x = 1\n"), task="Make x two.")

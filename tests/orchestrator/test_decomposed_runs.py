@@ -11,14 +11,16 @@ from testing.runs.solving import MENDED_MONEY, TASK, Script, edit
 from testing.servers.ollama_script import ChatCall
 
 from clean_room_agent.db.raw.passes import list_plan_decisions
-from clean_room_agent.execute.decomposed_adjustment_prompts import (
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import (
+    ADJUSTMENT,
     ADJUSTMENT_FINALIZE,
     ADJUSTMENT_STEP_VIABILITY,
+    CHANGE_POINTS,
+    GOAL_CHECK,
+    PART_PLAN,
+    SAME_PART,
 )
-from clean_room_agent.execute.decomposed_plan_prompts import CHANGE_POINTS, SAME_PART
-from clean_room_agent.execute.goal_check import GOAL_CHECK
-from clean_room_agent.execute.implement import IMPLEMENT
-from clean_room_agent.execute.plan_prompts import ADJUSTMENT, PART_PLAN
 
 SAME_TOTAL = edit(
     "    result = 0\n    for share in shares:", "    result = sum(())\n    for share in shares:"

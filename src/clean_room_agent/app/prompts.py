@@ -4,26 +4,26 @@ from typing import Any
 
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.enrichment.prompt import ENRICHMENT
-from clean_room_agent.execute.decomposed_adjustment_prompts import (
+from clean_room_agent.execute.diagnose import DOCTOR
+from clean_room_agent.execute.form_prompts import FUNCTION, LINES
+from clean_room_agent.execute.goal_prompts import GOAL_TEST
+from clean_room_agent.execute.implement import IMPLEMENT
+from clean_room_agent.execute.plan_prompts import (
+    ADJUSTMENT,
     ADJUSTMENT_FINALIZE,
     ADJUSTMENT_NEW_STEP,
     ADJUSTMENT_ROOT_CAUSE,
     ADJUSTMENT_STEP_VIABILITY,
-)
-from clean_room_agent.execute.decomposed_plan_prompts import (
     CHANGE_POINTS,
+    GOAL_CHECK,
+    META_PLAN,
     PART_DEPENDENCY,
+    PART_PLAN,
     SAME_PART,
     STEP_DEPENDENCY,
     STEP_DESIGN,
     SYMBOL_TARGETS,
 )
-from clean_room_agent.execute.diagnose import DOCTOR
-from clean_room_agent.execute.form_prompts import FUNCTION, LINES
-from clean_room_agent.execute.goal_check import GOAL_CHECK
-from clean_room_agent.execute.goal_prompts import GOAL_TEST
-from clean_room_agent.execute.implement import IMPLEMENT
-from clean_room_agent.execute.plan_prompts import ADJUSTMENT, META_PLAN, PART_PLAN
 from clean_room_agent.execute.scaffold import SCAFFOLD
 from clean_room_agent.llm.answers import OneWord
 from clean_room_agent.llm.prompt import Prompt

@@ -15,40 +15,37 @@ from clean_room_agent.artifacts.plans import (
     PlanStep,
     PlanVerdict,
 )
-from clean_room_agent.execute.decomposed_adjustment_prompts import (
+from clean_room_agent.execute.judgments import YesNo
+from clean_room_agent.execute.plan_drafts import (
+    AdjustmentAsked,
+    Draft,
+    Rejected,
+    ask_for_draft,
+    steps_as_json,
+    steps_from,
+    unreadable_draft,
+)
+from clean_room_agent.execute.plan_prompts import (
     ADJUSTMENT_FINALIZE,
     ADJUSTMENT_NEW_STEP,
     ADJUSTMENT_ROOT_CAUSE,
     ADJUSTMENT_STEP_VIABILITY,
+    DIFF_CHARS,
     FinalizeInputs,
     NewStepInputs,
     RootCauseInputs,
     StepViabilityInputs,
 )
-from clean_room_agent.execute.judgments import YesNo
-from clean_room_agent.execute.one_call_plans import describe_outcome, renamed_notes, steps_from
-from clean_room_agent.execute.plan_drafts import (
-    AdjustmentAsked,
-    Draft,
-    Rejected,
-    left_out,
-    sampling_after,
-    steps_as_json,
-    unreadable_draft,
-)
-from clean_room_agent.execute.prompt_fitting import PromptContents, all_contents, fit
+from clean_room_agent.execute.prompt_fitting import PromptContents, all_contents
+from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.probes import NOTHING
+from clean_room_agent.llm.prompt import InputsT, Prompt
 from clean_room_agent.unified_diff import newest_hunks
 
-DIFF_CHARS = 2000
-"""Of the newest changes, in a question."""
 TRIED = "(tried)"
 """Marks the step that was tried in the item of a question about it."""
 NO_VERDICT = "no verdict about the remaining steps could be read"
-STEP_GOES = "a step about which nothing can be read goes"
-NOT_ATTRIBUTED = "what cannot be read attributes nothing"
-NO_NEW_STEP = "what cannot be read adds no step"
 NO_STEP = StepViabilityInputs(
     task=NOTHING, part=NOTHING, diff="", done=(NOTHING,), failures=(NOTHING,), step=NOTHING
 )
@@ -68,34 +65,19 @@ class DecomposedAdjustment:
         self._package = package
         self._asked = asked
         self._pass_id = pass_id
-        self._done = tuple(map(describe_outcome, asked.outcomes))
+        self._done = tuple(map(str, asked.outcomes))
         self._failed = {outcome.step.id for outcome in asked.outcomes if not outcome.succeeded}
-        self._failures = {f"f{number}": _words(one) for number, one in enumerate(asked.failures, 1)}
+        self._failures = {f"f{number}": _as_item(one) for number, one in enumerate(asked.failures, 1)}
         self._diffs = tuple(dict.fromkeys((newest_hunks(asked.diff, DIFF_CHARS), "")))
-        self._valid = YesNo(
-            models,
-            ADJUSTMENT_STEP_VIABILITY,
-            pass_id=pass_id,
-            nothing=NO_STEP,
-            unreadable=False,
-            rule=STEP_GOES,
+
+        def question(prompt: Prompt[InputsT, Choice], nothing: InputsT, rule: str) -> YesNo[InputsT]:
+            return YesNo(models, prompt, pass_id=pass_id, nothing=nothing, unreadable=False, rule=rule)
+
+        self._valid = question(
+            ADJUSTMENT_STEP_VIABILITY, NO_STEP, "a step about which nothing can be read goes"
         )
-        self._cause = YesNo(
-            models,
-            ADJUSTMENT_ROOT_CAUSE,
-            pass_id=pass_id,
-            nothing=NO_CAUSE,
-            unreadable=False,
-            rule=NOT_ATTRIBUTED,
-        )
-        self._new = YesNo(
-            models,
-            ADJUSTMENT_NEW_STEP,
-            pass_id=pass_id,
-            nothing=NO_FAILURE,
-            unreadable=False,
-            rule=NO_NEW_STEP,
-        )
+        self._cause = question(ADJUSTMENT_ROOT_CAUSE, NO_CAUSE, "what cannot be read attributes nothing")
+        self._new = question(ADJUSTMENT_NEW_STEP, NO_FAILURE, "what cannot be read adds no step")
 
     def draft(self, rejected: Rejected) -> Draft[PlanAdjustment]:
         """What remains of the part.
@@ -105,83 +87,48 @@ class DecomposedAdjustment:
             ModelError: the server failed.
         """
         account = self._judged()
-        if not any(verdict.readable for verdict in account.verdicts):
-            return Draft(
-                value=None,
-                text="",
-                fault=NO_VERDICT,
-                notes=(),
-                call_ids=(),
-                verdicts=account.verdicts,
-                account=account,
-                endless=True,
-            )
-        if not (account.invalid or account.must_change or account.new_step_for):
-            steps, notes = _without_needs(self._asked.remaining, self._failed)
-            kept = PlanAdjustment(revised_steps=steps, rationale="no remaining step is about what failed")
-            return Draft(
-                value=kept,
-                text="",
-                fault="",
-                notes=notes,
-                call_ids=(),
-                verdicts=account.verdicts,
-                account=account,
-            )
-        return self._written(account, rejected)
+        verdicts = account.verdicts
+        if not any(verdict.readable for verdict in verdicts):
+            return Draft(value=None, fault=NO_VERDICT, verdicts=verdicts, account=account, endless=True)
+        if account.invalid or account.must_change or account.new_step_for:
+            return self._written(account, rejected)
+        steps, notes = _without_needs(self._asked.remaining, self._failed)
+        kept = PlanAdjustment(revised_steps=steps, rationale="no remaining step is about what failed")
+        return Draft(value=kept, notes=notes, verdicts=verdicts, account=account)
 
     def _judged(self) -> AdjustmentVerdicts:
         """All verdicts; if none about the steps can be read, only those."""
-        asked = self._asked
-        valid = self._valid.ask(
-            [
-                (
-                    step.id,
-                    [
-                        StepViabilityInputs(
-                            task=asked.task,
-                            part=asked.part.description,
-                            diff=diff,
-                            done=self._done,
-                            failures=tuple(self._failures.values()),
-                            step=_line(step),
-                        )
-                        for diff in self._diffs
-                    ],
+        asked, task, part = self._asked, self._asked.task, self._asked.part.description
+        failures = tuple(self._failures.values())
+
+        def is_valid(step: PlanStep) -> list[StepViabilityInputs]:
+            return [
+                StepViabilityInputs(
+                    task=task, part=part, diff=diff, done=self._done, failures=failures, step=_line(step)
                 )
-                for step in asked.remaining
+                for diff in self._diffs
             ]
-        )
+
+        valid = self._valid.ask([(step.id, is_valid(step)) for step in asked.remaining])
         if not any(verdict.readable for verdict in valid):
             return AdjustmentVerdicts(failures=asked.failures, verdicts=valid)
         standing = [step for step, verdict in zip(asked.remaining, valid, strict=True) if verdict.yes]
         causes = self._causes(standing)
-        blamed = {verdict.item.split(" ")[0] for verdict in causes if verdict.yes}
-        unexplained = tuple(name for name in self._failures if name not in blamed)
-        new = self._new.ask(
-            [
-                (
-                    name,
-                    [
-                        NewStepInputs(
-                            task=asked.task,
-                            part=asked.part.description,
-                            diff=diff,
-                            done=self._done,
-                            remaining=tuple(map(_line, standing)),
-                            failure=self._failures[name],
-                        )
-                        for diff in self._diffs
-                    ],
+        found = [verdict.item.split(" ", 1) for verdict in causes if verdict.yes]
+        unexplained = tuple(name for name in self._failures if name not in {name for name, _ in found})
+        changed = {step for _, step in found if not step.endswith(TRIED)}
+        left = tuple(map(_line, standing))
+
+        def needs_step(name: str) -> list[NewStepInputs]:
+            failure = self._failures[name]
+            return [
+                NewStepInputs(
+                    task=task, part=part, diff=diff, done=self._done, remaining=left, failure=failure
                 )
-                for name in unexplained
+                for diff in self._diffs
             ]
-        )
-        changed = {
-            verdict.item.split(" ")[1]
-            for verdict in causes
-            if verdict.yes and not verdict.item.endswith(TRIED)
-        }
+
+        new = self._new.ask([(name, needs_step(name)) for name in unexplained])
         return AdjustmentVerdicts(
             failures=asked.failures,
             verdicts=(*valid, *causes, *new),
@@ -195,25 +142,25 @@ class DecomposedAdjustment:
         """For each failure, whether the newest step caused it, and which of the remaining steps have to change because
         of it.
         """
+        task, part = self._asked.task, self._asked.part.description
         newest = self._asked.outcomes[-1].step
         steps = ((newest, False), *((step, True) for step in standing))
+
+        def ways(failure: str, step: PlanStep, *, remains: bool) -> list[RootCauseInputs]:
+            return [
+                RootCauseInputs(
+                    task=task, part=part, diff=diff, failure=failure, step=_line(step), remains=remains
+                )
+                for diff in self._diffs
+            ]
+
         return self._cause.ask(
             [
                 (
                     f"{name} {step.id}" if remains else f"{name} {step.id} {TRIED}",
-                    [
-                        RootCauseInputs(
-                            task=self._asked.task,
-                            part=self._asked.part.description,
-                            diff=diff,
-                            failure=words,
-                            step=_line(step),
-                            remains=remains,
-                        )
-                        for diff in self._diffs
-                    ],
+                    ways(failure, step, remains=remains),
                 )
-                for name, words in self._failures.items()
+                for name, failure in self._failures.items()
                 for step, remains in steps
             ]
         )
@@ -238,40 +185,36 @@ class DecomposedAdjustment:
             )
 
         carried = all_contents(self._package, asked.diff, rejected=rejected.text)
-        package = ADJUSTMENT_FINALIZE.max_answer_tokens
-        fitted = fit(self._models, ADJUSTMENT_FINALIZE, build, carried, answer_tokens=package)
-        sampling = sampling_after(self._models, rejected)
-        reply = self._models.ask(ADJUSTMENT_FINALIZE, fitted.inputs, pass_id=self._pass_id, sampling=sampling)
-        notes = left_out(fitted.dropped)
+        reply, notes = ask_for_draft(
+            self._models, ADJUSTMENT_FINALIZE, build, carried, rejected, pass_id=self._pass_id
+        )
         if reply.value is None:
             return unreadable_draft(reply, notes)
         answered, renamed = steps_from(reply.value.steps)
-        decided_steps, put_right = _as_decided(
-            answered, asked.remaining, account, keeps=bool(rejected.faults)
-        )
-        gone = {step.id for step in asked.remaining} - {step.id for step in decided_steps}
-        steps, freed = _without_needs(decided_steps, gone | self._failed)
-        plan = PlanAdjustment(
-            revised_steps=steps, rationale=reply.value.analysis, changes_made=reply.value.changes
-        )
+        kept, put_right = _as_decided(answered, asked.remaining, account, keeps=bool(rejected.faults))
+        gone = {step.id for step in asked.remaining} - {step.id for step in kept}
+        steps, freed = _without_needs(kept, gone | self._failed)
         return Draft(
-            value=plan,
+            value=PlanAdjustment(
+                revised_steps=steps, rationale=reply.value.analysis, changes_made=reply.value.changes
+            ),
             text=reply.text,
-            fault="",
-            notes=notes + renamed_notes(renamed) + put_right + freed,
+            notes=notes + renamed + put_right + freed,
             call_ids=(reply.call_id,),
             verdicts=account.verdicts,
             account=account,
         )
 
     def _decided(self, account: AdjustmentVerdicts) -> tuple[str, ...]:
+        """What happens to each step, and which new ones are wanted, in words."""
+        yes = {one.item for one in account.verdicts if one.yes}
+
         def fate(step: PlanStep) -> str:
             if step.id in account.invalid:
                 return "goes"
             if step.id not in account.must_change:
                 return "stays"
-            said = {one.item for one in account.verdicts if one.yes}
-            causes = (words for name, words in self._failures.items() if f"{name} {step.id}" in said)
+            causes = (words for name, words in self._failures.items() if f"{name} {step.id}" in yes)
             return f"must change: {' '.join(causes)}"
 
         fates = tuple(f"{step.id}: {fate(step)}" for step in self._asked.remaining)
@@ -297,10 +240,8 @@ def _as_decided(
             notes.append(f"left out: step {step.id}, for which there is no failure")
         elif step.id in account.invalid and not keeps:
             notes.append(f"left out: step {step.id}, which goes")
-        elif step.id in before and step.id not in account.must_change:
-            steps.append(before[step.id])
         else:
-            steps.append(step)
+            steps.append(step if step.id in account.must_change else before.get(step.id, step))
     given = {step.id for step in steps}
     lost = [step for step in remaining if step.id not in given and step.id not in account.invalid]
     notes += [f"put back: step {step.id}, which stays" for step in lost]
@@ -313,17 +254,17 @@ def _without_needs(
     """The steps without dependencies on those that are `gone`, which the judge of each step knew; and a note on each
     dependency.
     """
-    freed = tuple(
-        step.model_copy(update={"depends_on": tuple(need for need in step.depends_on if need not in gone)})
-        for step in steps
-    )
     notes = tuple(
         f"{step.id} is to be done without {need}"
         for step in steps
         for need in step.depends_on
         if need in gone
     )
-    return freed, notes
+    freed = (
+        step.model_copy(update={"depends_on": tuple(need for need in step.depends_on if need not in gone)})
+        for step in steps
+    )
+    return tuple(freed), notes
 
 
 def _line(step: PlanStep) -> str:
@@ -332,8 +273,7 @@ def _line(step: PlanStep) -> str:
     return f"{step.id}: {' '.join(step.description.split())} ({files})"
 
 
-def _words(failure: FailureSignal) -> str:
+def _as_item(failure: FailureSignal) -> str:
     """The failure as a question shows it."""
-    kind = failure.category.replace("_", " ")
-    said = "\n  ".join(failure.message.split("\n")) or "it said nothing"
-    return f"- {kind}, {failure.source}: {said}"
+    message = "\n  ".join(failure.message.split("\n")) or "it said nothing"
+    return f"- {failure.category.replace('_', ' ')}, {failure.source}: {message}"

@@ -1,11 +1,12 @@
 """Makes plans: they are asked for, validated, and sent back once with their faults.
 
-Each `make_...` takes its drafts from one route (`one_call_plans`, or `decomposed_parts`, `decomposed_steps` and
-`decomposed_adjustment`); what is promised here holds for each of them.
+Each `make_...` takes its drafts from one route (`plan_drafts`, or `decomposed_plan` and `decomposed_adjustment`); what is
+promised here holds for each of them.
 """
 
-from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,20 +24,34 @@ from clean_room_agent.artifacts.plans import (
     PlanVerdict,
     PlanVerdicts,
 )
-from clean_room_agent.execute.one_call_plans import (
-    describe_outcome,
-    draft_adjustment,
-    draft_meta_plan,
-    draft_part_plan,
-)
+from clean_room_agent.execute.judgments import YesNo
 from clean_room_agent.execute.plan_drafts import (
     AdjustmentAsked,
     Draft,
     PartAsked,
+    PlanLimits,
     Rejected,
-    Revision,
     StepOutcome,
+    draft_adjustment,
+    draft_meta_plan,
+    draft_part_plan,
+    shown_evidence,
     steps_as_json,
+)
+from clean_room_agent.execute.plan_prompts import (
+    CHANGE_POINTS,
+    DIFF_CHARS,
+    GOAL_CHECK,
+    META_PLAN,
+    PART_PLAN,
+    STEP_DESIGN,
+    SYMBOL_TARGETS,
+    ChangePointsInputs,
+    GoalCheckInputs,
+    MetaPlanInputs,
+    PartPlanInputs,
+    StepDesignInputs,
+    SymbolTargetsInputs,
 )
 from clean_room_agent.execute.plan_validation import (
     adjustment_faults,
@@ -47,29 +62,17 @@ from clean_room_agent.execute.plan_validation import (
     part_plan_faults,
 )
 from clean_room_agent.llm.client import ModelClient
-
-if TYPE_CHECKING:
-    from clean_room_agent.execute.goal_check import GoalCheck
+from clean_room_agent.llm.probes import NOTHING
+from clean_room_agent.unified_diff import newest_hunks
 
 MAX_DRAFTS = 2
 Route = Literal["one-call", "decomposed"]
 """How a plan is made: the model writes all of it, or answers small questions that the program puts together."""
 
 PlanT = TypeVar("PlanT", bound=Artifact)
-
-
-class PlanLimits(Struct, frozen=True, kw_only=True):
-    """How large a plan may be."""
-
-    max_parts: int
-    max_steps: int
-    """Of one part."""
-    max_lines: int
-    """Of the edits of one step, old and new together."""
-    max_points: int = 8
-    """Places that a task or a part changes; each pair of them may be a question."""
-    max_failures: int = 3
-    """Failures of a step that are examined; each combined with each step may be a question."""
+NO_PLAN = GoalCheckInputs(
+    task=NOTHING, part=NOTHING, diff="", done=(NOTHING,), before=(NOTHING,), after=(NOTHING,)
+)
 
 
 class Planned(Struct, Generic[PlanT], frozen=True, kw_only=True):
@@ -149,9 +152,7 @@ def make_part_plan(
         paths=paths,
         rationale=meta_plan.rationale,
         same_context=same_context,
-        max_targets=limits.max_points,
-        max_steps=limits.max_steps,
-        max_lines=limits.max_lines,
+        limits=limits,
     )
     ask = _steps_by(route, models, package, asked, pass_id)
 
@@ -168,7 +169,19 @@ def make_part_plan(
     def doubts(plan: PartPlan) -> tuple[str, ...]:
         return part_plan_doubts(plan, part, exists=paths.__contains__)
 
-    goal = None if failed is None else _goal_of(models, package.task, part, failed, done, diff, pass_id)
+    goal = None
+    if failed is not None:
+        accepted = tuple(str(StepOutcome(step=step, succeeded=True)) for step in done)
+        lost = tuple(f"- {fault}" for fault in failed[1])
+        goal = GoalCheck(
+            models,
+            task=package.task,
+            part=part,
+            before=failed[0].steps,
+            done=(*accepted, *lost),
+            diff=diff,
+            pass_id=pass_id,
+        )
     return _settled(draft, faults, refused(failed), doubts, goal, lambda plan: plan.steps)
 
 
@@ -182,7 +195,7 @@ def _parts_by(
 ) -> Callable[[Rejected], Draft[MetaPlan]]:
     """The function that drafts parts by this route."""
     if route == "decomposed":
-        from clean_room_agent.execute.decomposed_parts import DecomposedParts
+        from clean_room_agent.execute.decomposed_plan import DecomposedParts
 
         return DecomposedParts(
             models,
@@ -192,9 +205,7 @@ def _parts_by(
             max_parts=limits.max_parts,
             max_points=limits.max_points,
         ).draft
-    return lambda rejected: draft_meta_plan(
-        models, package, evidence, rejected, pass_id=pass_id, max_parts=limits.max_parts
-    )
+    return partial(draft_meta_plan, models, package, evidence, pass_id=pass_id, max_parts=limits.max_parts)
 
 
 def _steps_by(
@@ -202,21 +213,10 @@ def _steps_by(
 ) -> Callable[[Rejected], Draft[PartPlan]]:
     """The function that drafts steps by this route."""
     if route == "decomposed":
-        from clean_room_agent.execute.decomposed_steps import DecomposedSteps
+        from clean_room_agent.execute.decomposed_plan import DecomposedSteps
 
         return DecomposedSteps(models, package, asked, pass_id=pass_id).draft
-    return lambda rejected: draft_part_plan(
-        models,
-        package,
-        asked.part,
-        goal=asked.goal,
-        evidence=asked.evidence,
-        rejected=rejected,
-        pass_id=pass_id,
-        diff=asked.diff,
-        max_steps=asked.max_steps,
-        max_lines=asked.max_lines,
-    )
+    return partial(draft_part_plan, models, package, asked, pass_id=pass_id)
 
 
 def _adjustment_by(
@@ -227,36 +227,114 @@ def _adjustment_by(
         from clean_room_agent.execute.decomposed_adjustment import DecomposedAdjustment
 
         return DecomposedAdjustment(models, package, asked, pass_id=pass_id).draft
-    return lambda rejected: draft_adjustment(
-        models,
-        package,
-        asked.part,
-        asked.remaining,
-        asked.outcomes,
-        rejected=rejected,
-        task=asked.task,
-        pass_id=pass_id,
-        diff=asked.diff,
-        max_steps=asked.max_steps,
-    )
+    return partial(draft_adjustment, models, package, asked, pass_id=pass_id)
 
 
-def _goal_of(
+def meta_plan_tokens(models: ModelClient, task: str, evidence: Evidence, route: Route = "one-call") -> int:
+    """Tokens that the meta-plan's prompt and its answer need besides code, paths and an earlier draft."""
+    shown = shown_evidence(models, evidence)
+    if route == "decomposed":
+        points = ChangePointsInputs(evidence=shown, max_points=1, task=task)
+        return models.measure(CHANGE_POINTS, points) + CHANGE_POINTS.max_answer_tokens
+    inputs = MetaPlanInputs(evidence=shown, max_parts=1, task=task)
+    return models.measure(META_PLAN, inputs) + META_PLAN.max_answer_tokens
+
+
+def part_plan_tokens(
     models: ModelClient,
     task: str,
     part: Part,
-    failed: tuple[PartPlan, tuple[str, ...]],
-    done: tuple[PlanStep, ...],
-    diff: str,
-    pass_id: str,
-) -> "GoalCheck":
-    """The check of a replanned part against its earlier plan."""
-    from clean_room_agent.execute.goal_check import GoalCheck
+    *,
+    goal: str,
+    evidence: Evidence,
+    rejected: Rejected,
+    route: Route = "one-call",
+) -> int:
+    """Tokens that the larger of a part's prompts and its answer need besides code, paths and diff."""
+    words, files = part.description, part.affected_files
+    about: dict[str, Any] = {
+        "evidence": shown_evidence(models, evidence),
+        "task": task,
+        "part": words,
+        "rejected": rejected.text,
+        "faults": rejected.faults,
+    }
+    if route == "one-call":
+        inputs = PartPlanInputs(goal=goal, files=files, max_steps=1, max_lines=1, **about)
+        return models.measure(PART_PLAN, inputs) + PART_PLAN.max_answer_tokens
+    targets = SymbolTargetsInputs(goal=goal, files=files, max_targets=1, **about)
+    steps = StepDesignInputs(targets=files, max_steps=1, max_lines=1, **about)
+    return max(
+        models.measure(SYMBOL_TARGETS, targets) + SYMBOL_TARGETS.max_answer_tokens,
+        models.measure(STEP_DESIGN, steps) + STEP_DESIGN.max_answer_tokens,
+    )
 
-    accepted = tuple(describe_outcome(StepOutcome(step=step, succeeded=True)) for step in done)
-    lost = tuple(f"- {fault}" for fault in failed[1])
-    revision = Revision(task=task, part=part, before=failed[0].steps, done=(*accepted, *lost), diff=diff)
-    return GoalCheck(models, revision, pass_id=pass_id)
+
+class GoalCheck:
+    """Asks whether revisions of a plan still do what the user asked for, before one is followed."""
+
+    def __init__(
+        self,
+        models: ModelClient,
+        *,
+        task: str,
+        part: Part,
+        before: tuple[PlanStep, ...],
+        done: tuple[str, ...],
+        diff: str,
+        pass_id: str,
+    ) -> None:
+        """`before` are the steps that are revised, `done` the outcomes of those that were tried, one line each."""
+        self._task = task
+        self._part = part
+        self._before = before
+        self._done = done
+        self._diffs = (newest_hunks(diff, DIFF_CHARS), "")
+        self._question = YesNo(
+            models,
+            GOAL_CHECK,
+            pass_id=pass_id,
+            nothing=NO_PLAN,
+            unreadable=True,
+            rule="what cannot be read refuses no plan",
+            no_is_final=True,
+        )
+        self.verdicts: tuple[PlanVerdict, ...] = ()
+        """In the order in which they were asked for."""
+
+    def faults(self, after: Sequence[PlanStep]) -> tuple[str, ...]:
+        """Why the revised steps are refused; empty if they keep the goal.
+
+        Raises:
+            WindowExceeded: the question does not fit, even without the changes made so far.
+            ModelError: the server failed.
+        """
+        ways = [
+            GoalCheckInputs(
+                task=self._task,
+                part=self._part.description,
+                diff=diff,
+                done=self._done,
+                before=tuple(f"- {_line(step)}" for step in self._before),
+                after=tuple(f"- {_line(step)}" for step in after),
+            )
+            for diff in self._diffs
+        ]
+        kept = {step.id for step in after}
+        gone = [step for step in self._before if step.id not in kept]
+        before = " ".join(step.id for step in self._before)
+        item = f"{before} to {' '.join(step.id for step in after) or 'nothing'}"
+        (verdict,) = self._question.ask([(item, ways)])
+        self.verdicts += (verdict,)
+        if verdict.yes:
+            return ()
+        missing = f"; keep what these steps were for: {'; '.join(map(_line, gone))}" if gone else ""
+        return (f"with this plan, not all that the task asks for is done{missing}",)
+
+
+def _line(step: PlanStep) -> str:
+    """The step in one line."""
+    return f"{step.id}: {' '.join(step.description.split())} ({', '.join(target.path for target in step.target_files)})"
 
 
 def refused(failed: tuple[PartPlan, tuple[str, ...]] | None) -> Rejected:
@@ -315,12 +393,15 @@ def adjust(
     def faults(plan: PlanAdjustment) -> tuple[str, ...]:
         return adjustment_faults(plan, completed=completed, failed=failed, paths=paths, max_steps=max_steps)
 
-    from clean_room_agent.execute.goal_check import GoalCheck
-
-    revision = Revision(
-        task=task, part=part, before=remaining, done=tuple(map(describe_outcome, outcomes)), diff=diff
+    goal = GoalCheck(
+        models,
+        task=task,
+        part=part,
+        before=remaining,
+        done=tuple(map(str, outcomes)),
+        diff=diff,
+        pass_id=pass_id,
     )
-    goal = GoalCheck(models, revision, pass_id=pass_id)
     return _settled(draft, faults, goal=goal, steps_of=lambda plan: _where_some_went(plan, remaining))
 
 
@@ -335,7 +416,7 @@ def _settled(
     faults_of: Callable[[PlanT], tuple[str, ...]],
     rejected: Rejected = Rejected(),  # noqa: B008 - frozen
     doubts_of: Callable[[PlanT], tuple[str, ...]] = lambda _: (),
-    goal: "GoalCheck | None" = None,
+    goal: GoalCheck | None = None,
     steps_of: Callable[[PlanT], tuple[PlanStep, ...] | None] = lambda _: None,
 ) -> Planned[PlanT]:
     """The first draft without faults. A faulty or unreadable draft is sent back once, with its faults, unless the

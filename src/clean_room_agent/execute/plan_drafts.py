@@ -1,25 +1,58 @@
-"""Drafts of plans: what each route of planning returns, before it is validated."""
+"""Drafts of plans, before they are validated, and how they are made in one call: the model is asked for a complete plan.
+
+`decomposed_plan.py` and `decomposed_adjustment.py` make the same drafts from small questions.
+"""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.evidence import Evidence, describe_evidence, evidence_bound
+from clean_room_agent.artifacts.names import is_plan_id
 from clean_room_agent.artifacts.plans import (
     AdjustmentVerdicts,
     FailureSignal,
+    MetaPlan,
     Part,
+    PartPlan,
+    PlanAdjustment,
     PlanStep,
     PlanVerdict,
     PlanVerdicts,
+    TargetFile,
 )
+from clean_room_agent.execute.plan_prompts import (
+    ADJUSTMENT,
+    META_PLAN,
+    PART_PLAN,
+    AdjustmentInputs,
+    MetaPlanInputs,
+    PartPlanInputs,
+    StepAnswer,
+)
+from clean_room_agent.execute.prompt_fitting import PromptContents, all_contents, fit, planner_contents
+from clean_room_agent.llm.answers import AnswerT
 from clean_room_agent.llm.client import ModelClient, Reply
-from clean_room_agent.llm.transport import Sampling
+from clean_room_agent.llm.prompt import InputsT, Prompt
 
 PlanT = TypeVar("PlanT")
+
+
+class PlanLimits(Struct, frozen=True, kw_only=True):
+    """How large a plan may be."""
+
+    max_parts: int
+    max_steps: int
+    """Of one part."""
+    max_lines: int
+    """Of the edits of one step, old and new together."""
+    max_points: int = 8
+    """Places that a task or a part changes; each pair of them may be a question."""
+    max_failures: int = 3
+    """Failures of a step that are examined; each combined with each step may be a question."""
 
 
 class Rejected(Struct, frozen=True, kw_only=True):
@@ -33,13 +66,13 @@ class Draft(Struct, Generic[PlanT], frozen=True, kw_only=True):
     """A plan as the model answered it, before it is validated."""
 
     value: PlanT | None
-    text: str
+    text: str = ""
     """The answer."""
-    fault: str
+    fault: str = ""
     """Why there is no value."""
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
     """What the program corrected or left out, for the record."""
-    call_ids: tuple[int, ...]
+    call_ids: tuple[int, ...] = ()
     verdicts: tuple[PlanVerdict, ...] = ()
     """What was decided on the way, without a model or by one."""
     account: PlanVerdicts | AdjustmentVerdicts | None = None
@@ -58,17 +91,10 @@ class StepOutcome(Struct, frozen=True, kw_only=True):
     failures: tuple[FailureSignal, ...] = ()
     """What went wrong in it; empty for a step that succeeded."""
 
-
-class Revision(Struct, frozen=True, kw_only=True):
-    """What is revised."""
-
-    task: str
-    """The user's words."""
-    part: Part
-    before: tuple[PlanStep, ...]
-    done: tuple[str, ...]
-    """The outcomes of the steps that were tried, one line each."""
-    diff: str
+    def __str__(self) -> str:
+        verdict = "done" if self.succeeded else "failed"
+        detail = f" ({self.detail})" if self.detail else ""
+        return f"- {self.step.id}, {verdict}: {self.step.description}{detail}"
 
 
 class PartAsked(Struct, frozen=True, kw_only=True):
@@ -84,9 +110,7 @@ class PartAsked(Struct, frozen=True, kw_only=True):
     """What the meta-plan says about the whole task."""
     same_context: bool
     """Whether the context is that of the meta-plan, unchanged since then."""
-    max_targets: int
-    max_steps: int
-    max_lines: int
+    limits: PlanLimits
 
 
 class AdjustmentAsked(Struct, frozen=True, kw_only=True):
@@ -101,14 +125,155 @@ class AdjustmentAsked(Struct, frozen=True, kw_only=True):
     max_steps: int
 
 
-def sampling_after(models: ModelClient, rejected: Rejected) -> Sampling | None:
-    """Sampling with a temperature after an unreadable draft, since greedy decoding would repeat it; else None."""
-    return models.warm_sampling() if rejected.faults and not rejected.text else None
+def draft_meta_plan(
+    models: ModelClient,
+    package: ContextPackage,
+    evidence: Evidence,
+    rejected: Rejected,
+    *,
+    pass_id: str,
+    max_parts: int,
+) -> Draft[MetaPlan]:
+    """The task in parts, as the model answers in one call."""
+
+    def build(carried: PromptContents) -> MetaPlanInputs:
+        return MetaPlanInputs(
+            context=carried.sections,
+            others=carried.others,
+            evidence=shown_evidence(models, evidence),
+            max_parts=max_parts,
+            task=package.task,
+            rejected=carried.rejected,
+            faults=rejected.faults,
+            paths=paths_shown(package),
+        )
+
+    carried = planner_contents(package, rejected=rejected.text)
+    reply, notes = ask_for_draft(models, META_PLAN, build, carried, rejected, pass_id=pass_id)
+    if reply.value is None:
+        return unreadable_draft(reply, notes)
+    names, renamed = _renamed([part.id for part in reply.value.parts], "p")
+    parts = tuple(
+        Part(
+            id=name,
+            description=part.description.strip(),
+            affected_files=tuple(dict.fromkeys(part.files)),
+            depends_on=_needs(part.needs, renamed),
+        )
+        for name, part in zip(names, reply.value.parts, strict=True)
+    )
+    plan = MetaPlan(task_summary=reply.value.summary, parts=parts, rationale=reply.value.analysis)
+    notes += renamed_notes(renamed)
+    return Draft(value=plan, text=reply.text, notes=notes, call_ids=(reply.call_id,))
+
+
+def draft_part_plan(
+    models: ModelClient, package: ContextPackage, asked: PartAsked, rejected: Rejected, *, pass_id: str
+) -> Draft[PartPlan]:
+    """A part in steps, as the model answers in one call."""
+
+    def build(carried: PromptContents) -> PartPlanInputs:
+        return PartPlanInputs(
+            context=carried.sections,
+            others=carried.others,
+            diff=carried.diff,
+            evidence=shown_evidence(models, asked.evidence),
+            task=package.task,
+            goal=asked.goal,
+            part=asked.part.description,
+            files=asked.part.affected_files,
+            max_steps=asked.limits.max_steps,
+            max_lines=asked.limits.max_lines,
+            rejected=carried.rejected,
+            faults=rejected.faults,
+            paths=(*asked.part.affected_files, *paths_shown(package)),
+        )
+
+    carried = planner_contents(package, asked.diff, rejected.text)
+    reply, notes = ask_for_draft(models, PART_PLAN, build, carried, rejected, pass_id=pass_id)
+    if reply.value is None:
+        return unreadable_draft(reply, notes)
+    steps, renamed = steps_from(reply.value.steps)
+    plan = PartPlan(
+        part_id=asked.part.id, task_summary=reply.value.summary, steps=steps, rationale=reply.value.analysis
+    )
+    return Draft(value=plan, text=reply.text, notes=notes + renamed, call_ids=(reply.call_id,))
+
+
+def draft_adjustment(
+    models: ModelClient,
+    package: ContextPackage | None,
+    asked: AdjustmentAsked,
+    rejected: Rejected,
+    *,
+    pass_id: str,
+) -> Draft[PlanAdjustment]:
+    """What remains of a part, as the model answers in one call."""
+
+    def build(carried: PromptContents) -> AdjustmentInputs:
+        return AdjustmentInputs(
+            context=carried.sections,
+            diff=carried.diff,
+            task=asked.task,
+            part=asked.part.description,
+            done=tuple(map(str, asked.outcomes)),
+            remaining=steps_as_json(asked.remaining),
+            max_steps=asked.max_steps,
+            rejected=carried.rejected,
+            faults=rejected.faults,
+        )
+
+    carried = all_contents(package, asked.diff, rejected=rejected.text)
+    reply, notes = ask_for_draft(models, ADJUSTMENT, build, carried, rejected, pass_id=pass_id)
+    if reply.value is None:
+        return unreadable_draft(reply, notes)
+    steps, renamed = steps_from(reply.value.steps)
+    done = [one.step for one in asked.outcomes if one.succeeded]
+    repeated = [step.id for step in steps if any(_is_same(step, other) for other in done)]
+    plan = PlanAdjustment(
+        revised_steps=tuple(step for step in steps if step.id not in repeated),
+        rationale=reply.value.analysis,
+        changes_made=reply.value.changes,
+    )
+    notes += (*renamed, *(f"left out again: step {name}, which is done" for name in repeated))
+    return Draft(value=plan, text=reply.text, notes=notes, call_ids=(reply.call_id,))
+
+
+def _is_same(step: PlanStep, other: PlanStep) -> bool:
+    return (step.id, step.description, step.target_files) == (other.id, other.description, other.target_files)
+
+
+def ask_for_draft(
+    models: ModelClient,
+    prompt: Prompt[InputsT, AnswerT],
+    build: Callable[[PromptContents], InputsT],
+    wanted: PromptContents,
+    rejected: Rejected,
+    *,
+    pass_id: str,
+) -> tuple[Reply[AnswerT], tuple[str, ...]]:
+    """The reply to a prompt that shows as much of `wanted` as fits, and a note on each thing that did not.
+
+    After an unreadable draft it is sampled with a temperature, since greedy decoding would repeat it.
+
+    Raises:
+        WindowExceeded: the primary items of the context do not fit.
+        ModelError: the server failed.
+    """
+    fitted = fit(models, prompt, build, wanted, answer_tokens=prompt.max_answer_tokens)
+    sampling = models.warm_sampling() if rejected.faults and not rejected.text else None
+    reply = models.ask(prompt, fitted.inputs, pass_id=pass_id, sampling=sampling)
+    return reply, tuple(f"did not fit the prompt: {name}" for name in fitted.dropped)
 
 
 def shown_evidence(models: ModelClient, evidence: Evidence) -> str:
     """What the tests show, in the words of a planner's prompt."""
     return describe_evidence(evidence, bound=evidence_bound(models.window("reasoning").context))
+
+
+def paths_shown(package: ContextPackage) -> tuple[str, ...]:
+    """The paths that the prompt shows or lists."""
+    return tuple(dict.fromkeys((*(item.path for item in package.items), *package.others)))
 
 
 def steps_as_json(steps: Sequence[PlanStep]) -> str:
@@ -126,16 +291,6 @@ def steps_as_json(steps: Sequence[PlanStep]) -> str:
     return "\n".join(json.dumps(step, ensure_ascii=False) for step in shaped)
 
 
-def paths_shown(package: ContextPackage) -> tuple[str, ...]:
-    """The paths that the prompt shows or lists."""
-    return tuple(dict.fromkeys((*(item.path for item in package.items), *package.others)))
-
-
-def left_out(names: tuple[str, ...]) -> tuple[str, ...]:
-    """A note on each thing that did not fit."""
-    return tuple(f"did not fit the prompt: {name}" for name in names)
-
-
 def unreadable_draft(reply: Reply[Any], notes: tuple[str, ...]) -> Draft[PlanT]:
     """No plan, and why."""
     assert reply.bad is not None
@@ -147,3 +302,45 @@ def unreadable_draft(reply: Reply[Any], notes: tuple[str, ...]) -> Draft[PlanT]:
         call_ids=(reply.call_id,),
         endless=reply.bad.kind in {"repeated", "copied", "truncated"},
     )
+
+
+def steps_from(answers: Sequence[StepAnswer]) -> tuple[tuple[PlanStep, ...], tuple[str, ...]]:
+    """The steps as answered, and a note on each id that had to be replaced."""
+    names, renamed = _renamed([step.id for step in answers], "s")
+    steps = tuple(
+        PlanStep(
+            id=name,
+            description=step.description.strip(),
+            target_files=tuple(
+                dict.fromkeys(TargetFile(path=file.path, role=file.role) for file in step.files)
+            ),
+            target_symbols=tuple(dict.fromkeys(symbol.strip() for symbol in step.symbols if symbol.strip())),
+            depends_on=_needs(step.needs, renamed),
+        )
+        for name, step in zip(names, answers, strict=True)
+    )
+    return steps, renamed_notes(renamed)
+
+
+def _renamed(ids: list[str], prefix: str) -> tuple[list[str], dict[str, str]]:
+    """Names that are allowed in a pass id, and a map of those that had to be replaced."""
+    taken = {name for name in ids if is_plan_id(name)}
+    renamed: dict[str, str] = {}
+    for number, name in enumerate(ids, 1):
+        if is_plan_id(name) or name in renamed:
+            continue
+        fresh = f"{prefix}{number}"
+        while fresh in taken:
+            fresh = f"{fresh}x"
+        taken.add(fresh)
+        renamed[name] = fresh
+    return [renamed.get(name, name) for name in ids], renamed
+
+
+def renamed_notes(renamed: dict[str, str]) -> tuple[str, ...]:
+    """A note on each id that was replaced."""
+    return tuple(f"id {old!r} became {new}" for old, new in renamed.items())
+
+
+def _needs(names: Sequence[str], renamed: dict[str, str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(renamed.get(name, name) for name in names))

@@ -1,5 +1,5 @@
-"""The prompts that plan in one call each: the parts of a task, the steps of a part, and what remains of a part after a step; and
-the shapes in which a model writes parts and steps.
+"""The prompts of planning, and the shapes in which a model writes parts and steps. Three of them plan in one call each: the
+parts of a task, the steps of a part, and what remains of a part after a step. The others ask one small question each.
 
 Keys are in alphabetical order, because some servers sort them: what has to be thought of first must sort first. The
 schema sent to a server has more limits than are checked when an answer is read (see `llm/answer_rules.py`).
@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 from msgspec import Struct
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from clean_room_agent.artifacts.context import SectionTexts
+from clean_room_agent.artifacts.context import SectionTexts, section_texts
 from clean_room_agent.artifacts.plans import FileRole
 from clean_room_agent.llm.answer_rules import (
     ID_PATTERN,
@@ -24,10 +24,12 @@ from clean_room_agent.llm.answer_rules import (
     at_most,
     bounds,
 )
-from clean_room_agent.llm.answers import JsonAnswer
-from clean_room_agent.llm.prompt import CONTEXT, KNOWN, SYSTEM, InputsT, Prompt, template
+from clean_room_agent.llm.answers import Choice, JsonAnswer
+from clean_room_agent.llm.prompt import CONTEXT, KNOWN, SYSTEM, InputsT, Prompt, template, yes_no_prompt
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
+DIFF_CHARS = 2000
+"""Of the newest changes, in a question about a plan in progress."""
 MAX_FILES = 8
 MAX_NEEDS = 4
 MAX_SYMBOLS = 8
@@ -57,7 +59,6 @@ SymbolName = Annotated[str, bounds(maxLength=NAME_CHARS)]
 Sentence = Annotated[str, bounds(maxLength=SENTENCE_CHARS)]
 Sentences = Annotated[str, bounds(maxLength=SENTENCES_CHARS)]
 Needs = Annotated[tuple[Identifier, ...], bounds(maxItems=MAX_NEEDS)]
-TargetNumber = Annotated[int, bounds(minimum=1, maximum=MAX_TARGETS)]
 TASK = CONTEXT + "{{ task.strip() | task }}\n"
 UNDER_WAY = (
     f"""\
@@ -187,7 +188,9 @@ class DesignedStepAnswer(_Answer):
     """A step over numbered places."""
 
     description: Sentences
-    targets: Annotated[tuple[TargetNumber, ...], bounds(maxItems=MAX_TARGETS)] = ()
+    targets: Annotated[
+        tuple[Annotated[int, bounds(minimum=1, maximum=MAX_TARGETS)], ...], bounds(maxItems=MAX_TARGETS)
+    ] = ()
 
 
 class StepDesignAnswer(_Answer):
@@ -223,8 +226,7 @@ class AdjustmentAnswer(_Answer):
 
 def parts_schema(schema: JsonSchema, known: Collection[str], most: int) -> JsonSchema:
     """The schema of at most so many parts, whose files are `known` or look like a file."""
-    files = {"items": _path_schema(known)}
-    return at_most(_with(schema, "PartAnswer", files=files), "parts", most)
+    return at_most(_with(schema, "PartAnswer", files={"items": _path_schema(known)}), "parts", most)
 
 
 def steps_schema(schema: JsonSchema, known: Collection[str], most: int) -> JsonSchema:
@@ -232,16 +234,6 @@ def steps_schema(schema: JsonSchema, known: Collection[str], most: int) -> JsonS
     named = {"type": "string", "pattern": STEP_ID_PATTERN}
     schema = _with(schema, "StepAnswer", id=named, needs={"items": named})
     return at_most(_with(schema, "FileAnswer", path=_path_schema(known)), "steps", most)
-
-
-def points_schema(schema: JsonSchema, known: Collection[str], most: int) -> JsonSchema:
-    """The schema of at most so many changes, whose files are `known` or look like a file."""
-    return at_most(_with(schema, "PointAnswer", file=_path_schema(known)), "points", most)
-
-
-def targets_schema(schema: JsonSchema, known: Collection[str], most: int) -> JsonSchema:
-    """The schema of at most so many places, whose files are `known` or look like a file."""
-    return at_most(_with(schema, "TargetAnswer", file=_path_schema(known)), "targets", most)
 
 
 def _with(schema: JsonSchema, definition: str, **changes: JsonSchema) -> JsonSchema:
@@ -260,17 +252,20 @@ def _path_schema(known: Collection[str]) -> JsonSchema:
     return {"anyOf": [{"type": "string", "enum": odd}, like]} if odd else like
 
 
+NO_CONTEXT = section_texts(())
+
+
 class PlanInputs(Struct, frozen=True, kw_only=True):
     """A task, or a part of it, with the code that it is about; texts may be empty."""
 
-    context: SectionTexts
-    others: tuple[str, ...]
+    context: SectionTexts = NO_CONTEXT
+    others: tuple[str, ...] = ()
     """Paths of files of which the context shows nothing."""
     evidence: str
     task: str
-    rejected: str
+    rejected: str = ""
     """An earlier answer that had faults."""
-    faults: tuple[str, ...]
+    faults: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     """Of existing files, used only for the schema."""
 
@@ -299,6 +294,11 @@ def plan_prompt(
     )
 
 
+def judgment_prompt(name: str, title: str, known: str) -> Prompt[InputsT, Choice]:
+    """A yes-or-no question of planning: the template of its name, after what is `known`."""
+    return yes_no_prompt(name=name, title=title, template=known + template(__file__, name))
+
+
 class MetaPlanInputs(PlanInputs, frozen=True, kw_only=True):
     """A task to be divided into parts."""
 
@@ -319,7 +319,7 @@ META_PLAN: Prompt[MetaPlanInputs, MetaPlanAnswer] = plan_prompt(
 class PartInputs(PlanInputs, frozen=True, kw_only=True):
     """One part of the task; texts may be empty."""
 
-    diff: str
+    diff: str = ""
     """What the run has changed so far."""
     goal: str
     """The whole plan in a sentence; "" if it adds nothing to the task."""
@@ -344,6 +344,126 @@ PART_PLAN: Prompt[PartPlanInputs, PartPlanAnswer] = plan_prompt(
     max_answer_tokens=1200,
     example=PART_PLAN_EXAMPLE,
     narrow=lambda schema, inputs: steps_schema(schema, inputs.paths, inputs.max_steps),
+)
+
+
+class ChangePointsInputs(PlanInputs, frozen=True, kw_only=True):
+    """A task whose changes are asked for."""
+
+    max_points: int
+
+
+CHANGE_POINTS: Prompt[ChangePointsInputs, ChangePointsAnswer] = plan_prompt(
+    name="change_points",
+    title="List the places that a task changes",
+    known=KNOWN,
+    answer=ChangePointsAnswer,
+    max_answer_tokens=1000,
+    example=(
+        '{"analysis": "count_quokkas leaves out the young, and the quokka menu orders too few meals.", "points": ['
+        '{"change": "Count the young quokkas too.", "file": "quokka_zoo/pen.py", "symbol": "count_quokkas"}, '
+        '{"change": "Order two meals a day for each quokka.", "file": "quokka_zoo/menu.py", "symbol": "QuokkaMenu.order"}], '
+        '"summary": "Feed the young quokkas too."}'
+    ),
+    narrow=lambda schema, inputs: at_most(
+        _with(schema, "PointAnswer", file=_path_schema(inputs.paths)), "points", inputs.max_points
+    ),
+)
+
+
+class SamePartInputs(Struct, frozen=True, kw_only=True):
+    """Two of the changes that a task needs."""
+
+    task: str
+    changes: tuple[str, ...]
+    """All of them."""
+    first: str
+    """With its code."""
+    second: str
+    known: tuple[str, ...]
+    """What the code shows about the two."""
+
+
+SAME_PART: Prompt[SamePartInputs, Choice] = judgment_prompt(
+    "same_part", "Judge whether two changes belong together", TASK
+)
+
+
+class DependencyInputs(Struct, frozen=True, kw_only=True):
+    """Two parts of the work on a task, or two steps of a part."""
+
+    task: str
+    drafts: tuple[str, ...]
+    """All parts or steps."""
+    one: str
+    """With its code; it may need the other."""
+    other: str
+
+
+PART_DEPENDENCY: Prompt[DependencyInputs, Choice] = judgment_prompt(
+    "part_dependency", "Judge whether a part needs another part first", TASK
+)
+STEP_DEPENDENCY: Prompt[DependencyInputs, Choice] = judgment_prompt(
+    "step_dependency", "Judge whether a step needs another step first", TASK
+)
+
+
+class SymbolTargetsInputs(PartInputs, frozen=True, kw_only=True):
+    """A part whose places are asked for."""
+
+    known: tuple[str, ...] = ()
+    """The definitions that the context shows."""
+    max_targets: int
+
+
+SYMBOL_TARGETS: Prompt[SymbolTargetsInputs, SymbolTargetsAnswer] = plan_prompt(
+    name="symbol_targets",
+    title="List the places that a part of a task changes",
+    known=KNOWN,
+    answer=SymbolTargetsAnswer,
+    max_answer_tokens=800,
+    example=(
+        '{"analysis": "count_quokkas leaves out the young; only quokka_zoo/menu.py calls it.", "targets": ['
+        '{"file": "quokka_zoo/pen.py", "role": "modify", "symbol": "count_quokkas"}, '
+        '{"file": "quokka_zoo/menu.py", "role": "modify", "symbol": "QuokkaMenu.order"}]}'
+    ),
+    narrow=lambda schema, inputs: at_most(
+        _with(schema, "TargetAnswer", file=_path_schema(inputs.paths)), "targets", inputs.max_targets
+    ),
+)
+
+
+class StepDesignInputs(Struct, frozen=True, kw_only=True):
+    """One part of the task with the places that it changes; texts may be empty."""
+
+    context: SectionTexts = NO_CONTEXT
+    """Of the files that contain these places."""
+    diff: str = ""
+    """What the run has changed so far."""
+    evidence: str
+    task: str
+    part: str
+    targets: tuple[str, ...]
+    """The places, as they are numbered."""
+    max_steps: int
+    max_lines: int
+    """Of the edits of one step."""
+    rejected: str
+    faults: tuple[str, ...]
+
+
+STEP_DESIGN: Prompt[StepDesignInputs, StepDesignAnswer] = plan_prompt(
+    name="step_design",
+    title="Write the steps that change given places",
+    known=KNOWN,
+    answer=StepDesignAnswer,
+    max_answer_tokens=1000,
+    example=(
+        '{"steps": [{"description": "Add the young to the sum in count_quokkas.", "targets": [1]}, '
+        '{"description": "Order two meals a day for each quokka, not one.", "targets": [2]}], '
+        '"summary": "Feed the young quokkas too."}'
+    ),
+    narrow=lambda schema, inputs: at_most(schema, "steps", inputs.max_steps),
 )
 
 
@@ -379,4 +499,82 @@ ADJUSTMENT: Prompt[AdjustmentInputs, AdjustmentAnswer] = plan_prompt(
     max_answer_tokens=1200,
     example=ADJUSTMENT_EXAMPLE,
     narrow=lambda schema, inputs: at_most(schema, "steps", inputs.max_steps),
+)
+
+
+class StepViabilityInputs(UnderWayInputs, frozen=True, kw_only=True):
+    """A plan in progress in which something failed, and one of its remaining steps."""
+
+    done: tuple[str, ...]
+    """The outcomes of the steps that were tried."""
+    failures: tuple[str, ...]
+    step: str
+
+
+class RootCauseInputs(UnderWayInputs, frozen=True, kw_only=True):
+    """A failure and a step."""
+
+    failure: str
+    step: str
+    remains: bool
+    """Whether the step is still to be done; otherwise it is the one that was tried last."""
+
+
+class NewStepInputs(UnderWayInputs, frozen=True, kw_only=True):
+    """A failure, and the steps that remain."""
+
+    done: tuple[str, ...]
+    remaining: tuple[str, ...]
+    failure: str
+
+
+ADJUSTMENT_STEP_VIABILITY: Prompt[StepViabilityInputs, Choice] = judgment_prompt(
+    "adjustment_step_viability",
+    "Judge whether a remaining step should still be done",
+    UNDER_WAY + STEPS_SO_FAR,
+)
+ADJUSTMENT_ROOT_CAUSE: Prompt[RootCauseInputs, Choice] = judgment_prompt(
+    "adjustment_root_cause", "Judge whether a failure is about a step", UNDER_WAY
+)
+ADJUSTMENT_NEW_STEP: Prompt[NewStepInputs, Choice] = judgment_prompt(
+    "adjustment_new_step", "Judge whether a failure needs a new step", UNDER_WAY + STEPS_SO_FAR
+)
+
+
+class FinalizeInputs(AdjustmentInputs, frozen=True, kw_only=True):
+    """A plan with the verdicts about its remaining steps; texts may be empty."""
+
+    failures: tuple[str, ...]
+    verdicts: tuple[str, ...]
+    """What happens to each step (stays, must change, is dropped), and which new ones are wanted."""
+
+
+ADJUSTMENT_FINALIZE: Prompt[FinalizeInputs, AdjustmentAnswer] = plan_prompt(
+    name="adjustment_finalize",
+    title="Write the remaining steps as it was decided",
+    known=TASK,
+    answer=AdjustmentAnswer,
+    max_answer_tokens=1200,
+    example=(
+        '{"analysis": "The quokka menu still reads the old pen, so s2 has to change and s3 is done.", "changes": '
+        '["s2: reads count_quokkas now", "s3: goes, the quokka pen is exported"], "steps": [{"description": "Let the quokka menu read '
+        'count_quokkas.", "files": [{"path": "quokka_zoo/menu.py", "role": "modify"}], "id": "s2", "needs": ["s1"], '
+        '"symbols": ["QuokkaMenu.order"]}]}'
+    ),
+    narrow=lambda schema, inputs: at_most(schema, "steps", inputs.max_steps),
+)
+
+
+class GoalCheckInputs(UnderWayInputs, frozen=True, kw_only=True):
+    """A plan before and after it was revised; texts may be empty."""
+
+    done: tuple[str, ...]
+    """The outcomes of the steps that were tried."""
+    before: tuple[str, ...]
+    """The steps before the revision, one line each."""
+    after: tuple[str, ...]
+
+
+GOAL_CHECK: Prompt[GoalCheckInputs, Choice] = judgment_prompt(
+    "goal_check", "Judge whether a revised plan keeps the goal", UNDER_WAY + STEPS_SO_FAR
 )

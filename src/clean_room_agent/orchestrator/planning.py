@@ -14,16 +14,16 @@ from clean_room_agent.artifacts.names import ID_LENGTH, counted, meta_plan_pass,
 from clean_room_agent.artifacts.outcomes import EventKind, PassType
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
 from clean_room_agent.execute.implement import IMPLEMENT, lines_of_an_answer
-from clean_room_agent.execute.one_call_plans import meta_plan_tokens, part_plan_tokens
 from clean_room_agent.execute.plan import (
-    PlanLimits,
     Planned,
     Route,
     make_meta_plan,
     make_part_plan,
+    meta_plan_tokens,
+    part_plan_tokens,
     refused,
 )
-from clean_room_agent.execute.plan_drafts import Rejected
+from clean_room_agent.execute.plan_drafts import PlanLimits, Rejected
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.config import OrchestratorConfig
 from clean_room_agent.orchestrator.events import PassProgress
@@ -281,16 +281,13 @@ def meta_plan_request(
     models: ModelClient, pass_id: str, words: str, evidence: Evidence, route: Route = "one-call"
 ) -> ContextRequest:
     """What the meta-plan asks of retrieval."""
-    tokens_of = meta_plan_tokens
-    if route == "decomposed":
-        from clean_room_agent.execute.decomposed_parts import change_points_tokens as tokens_of
     return ContextRequest(
         pass_id=pass_id,
         mode="plan",
         role="reasoning",
         task=words,
         evidence=evidence,
-        extra_reserved=_beyond_reserve(models, tokens_of(models, words, evidence)),
+        extra_reserved=_beyond_reserve(models, meta_plan_tokens(models, words, evidence, route)),
     )
 
 
@@ -307,10 +304,7 @@ def part_plan_request(
     route: Route = "one-call",
 ) -> ContextRequest:
     """What the plan of a part asks of retrieval; `known` are the existing files."""
-    tokens_of = part_plan_tokens
-    if route == "decomposed":
-        from clean_room_agent.execute.decomposed_steps import symbol_targets_tokens as tokens_of
-    need = tokens_of(models, words, part, goal=goal, evidence=evidence, rejected=rejected)
+    need = part_plan_tokens(models, words, part, goal=goal, evidence=evidence, rejected=rejected, route=route)
     return ContextRequest(
         pass_id=pass_id,
         mode="plan",

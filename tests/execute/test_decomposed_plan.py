@@ -2,6 +2,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import model_client
 from testing.client.scripted_transport import Scripted, ScriptedTransport
@@ -9,8 +11,12 @@ from testing.packages import package, shown_file
 
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.evidence import Evidence
-from clean_room_agent.artifacts.plans import MetaPlan
-from clean_room_agent.execute.plan import PlanLimits, Planned, make_meta_plan
+from clean_room_agent.artifacts.plans import MetaPlan, PlanVerdict
+from clean_room_agent.execute.code_relations import Piece
+from clean_room_agent.execute.decomposed_plan import grouped, needs_of
+from clean_room_agent.execute.plan import Planned, make_meta_plan
+from clean_room_agent.execute.plan_drafts import PlanLimits
+from clean_room_agent.execute.plan_validation import in_order
 from clean_room_agent.llm.transport import ChatRequest
 
 MONEY = "def split(cents, people):\n    return cents\n"
@@ -147,3 +153,29 @@ def test_a_faulty_list_goes_back_once() -> None:
     unreadable = planned(ScriptedTransport(lambda _: "No."))
     assert unreadable.value is None
     assert unreadable.faults == ("the answer holds no JSON object",)
+
+
+def said(item: str, *, yes: bool = True, call: int | None = 1, clearness: float | None = None) -> PlanVerdict:
+    return PlanVerdict(
+        question="part_dependency", item=item, yes=yes, reason="", call_id=call, calibrated=clearness
+    )
+
+
+def test_of_a_circle_what_was_decided_without_a_model_stays_then_what_was_said_most_clearly() -> None:
+    needs, _ = needs_of(("a", "b"), [said("a b", clearness=2.0), said("b a", call=None)])
+    assert needs == {"a": (), "b": ("a",)}
+    needs, _ = needs_of(("a", "b"), [said("a b", clearness=0.2), said("b a", clearness=0.9)])
+    assert needs == {"a": (), "b": ("a",)}
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from("abcde"), st.booleans()), max_size=25))
+def test_whatever_is_said_there_are_groups_and_an_order(pairs: list[tuple[str, str, bool]]) -> None:
+    verdicts = [said(f"{one} {other}", yes=yes) for one, other, yes in pairs if one != other]
+    needs, _ = needs_of(tuple("abcde"), verdicts)
+    assert sorted(in_order(needs)) == list("abcde")
+    groups = grouped([Piece(id=name, words=name, places=()) for name in "abcde"], verdicts, 2)
+    assert len(groups) <= 2
+    assert sorted(piece.id for group in groups for piece in group) == list("abcde")
+    apart = {frozenset(piece.id for piece in group) for group in groups}
+    together = [verdict.item.split(" ") for verdict in verdicts if verdict.yes]
+    assert all(any({one, other} <= group for group in apart) for one, other in together)
