@@ -9,7 +9,7 @@ from clean_room_agent.execute.diagnose import DoctorInputs
 from clean_room_agent.execute.edits.format import Editable
 from clean_room_agent.execute.form_prompts import FormInputs
 from clean_room_agent.execute.goal_prompts import GoalInputs
-from clean_room_agent.execute.implement import ImplementInputs
+from clean_room_agent.execute.implement import ImplementInputs, StepInputs
 from clean_room_agent.execute.plan_prompts import (
     AdjustmentInputs,
     ChangePointsInputs,
@@ -25,7 +25,6 @@ from clean_room_agent.execute.plan_prompts import (
     StepViabilityInputs,
     SymbolTargetsInputs,
 )
-from clean_room_agent.execute.scaffold import ScaffoldInputs
 from clean_room_agent.retrieval.judges import question_text
 from clean_room_agent.retrieval.prompts import TaskAnalysisInputs
 from clean_room_agent.retrieval.stage import BatchInputs, SingleInputs
@@ -201,7 +200,7 @@ INPUTS: dict[str, Any] = {
         before=(f"- s2: Export total. ({PATH})",),
         after=(),
     ),
-    "scaffold": ScaffoldInputs(
+    "scaffold": StepInputs(
         context=CONTEXT,
         diff="",
         evidence="",
@@ -211,8 +210,6 @@ INPUTS: dict[str, Any] = {
         step="Add a module that reads prices.",
         targets=("create src/prices.py",),
         symbols=("read_prices",),
-        rejected="",
-        faults=(),
         edited=(Editable(path=PATH, names=("total",)),),
         created=("src/prices.py",),
     ),

@@ -30,8 +30,7 @@ from clean_room_agent.execute.plan_prompts import (
     STEP_DESIGN,
     SYMBOL_TARGETS,
 )
-from clean_room_agent.execute.scaffold import SCAFFOLD
-from clean_room_agent.execute.scaffold_bodies import WRITTEN_APART
+from clean_room_agent.execute.scaffold import SCAFFOLD, WRITTEN_APART
 from clean_room_agent.llm.prompt import INSTRUCTIONS
 from clean_room_agent.retrieval.prompts import (
     PIECE_JUDGMENT,

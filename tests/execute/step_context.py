@@ -6,7 +6,6 @@ from testing.packages import shown_file, shown_symbol
 
 from clean_room_agent.artifacts.context import section_texts
 from clean_room_agent.execute.implement import FailedAttempt, ImplementInputs
-from clean_room_agent.execute.scaffold import ScaffoldInputs
 
 CODE = shown_file("src/calc.py", "def add(a, b):\n    return a - b\n")
 TEST = shown_symbol(
@@ -51,17 +50,4 @@ IMPLEMENT_INPUTS = ImplementInputs(
         ),
     ),
     hint="",
-)
-SCAFFOLD_INPUTS = ScaffoldInputs(
-    context=STEP_CONTEXT,
-    diff="",
-    evidence="Failing test: tests/test_calc.py::test_mul\n  error: ImportError: cannot import name 'mul'",
-    task="Add mul().",
-    part="",
-    constraints="",
-    step="Add mul() beside add().",
-    targets=("modify src/calc.py",),
-    symbols=("mul",),
-    rejected="",
-    faults=("src/calc.py, line 5: the body of mul is no stub",),
 )

@@ -1,19 +1,19 @@
-"""Scaffolds: which steps begin with only declarations, the prompt that asks for them, and what counts as one.
+"""Scaffolds: a step that creates files of code may begin with only what they declare, and its bodies come after that.
 
-A scaffold is what a step adds without its bodies: imports, signatures and docstrings, each body a stub
-(`edits/stubs.py`). Nothing is applied here; `scaffold_bodies.py` asks for the bodies.
+A scaffold is the new files without their bodies: imports, signatures and docstrings, each body a stub
+(`edits/stubs.py`). The bodies are asked for in one answer, or else in one answer each.
 """
 
-from collections.abc import Collection, Mapping
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import PurePosixPath
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.context import ContextPackage
-from clean_room_agent.artifacts.edits import PatchEdit, Stub
+from clean_room_agent.artifacts.context import ContextItem, ContextPackage
+from clean_room_agent.artifacts.edits import PatchEdit, StepResult, Stub
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
-from clean_room_agent.execute.edits.parse import render_edit
+from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.edits.stubs import declared_names, scaffold_faults, stub_names
 from clean_room_agent.execute.implement import (
     Implemented,
@@ -36,18 +36,22 @@ from clean_room_agent.syntax import grammar_of
 
 PACKAGE_FILE = "__init__.py"
 """Holds imports, and hardly ever a function."""
+WRITTEN_APART = "These functions are written apart; do what else the step asks for:"
+"""The beginning of the hint in the prompt for everything that is not a stub."""
+FRAME_TOKENS = 12
+Ask = Callable[[StepInstruction, str], Implemented]
+"""Answers an instruction under an item's name ("" for the whole step)."""
 
 
-class ScaffoldInputs(StepInputs, frozen=True, kw_only=True):
-    """A step that adds much; its `symbols` are what the answer has to declare. Texts may be empty."""
-
-    rejected: str
-    """An earlier answer in the edit format; "" if there is none, or it was unreadable."""
-    faults: tuple[str, ...]
-    """What was wrong with it."""
-
-
-SCAFFOLD_EXAMPLE = '''\
+SCAFFOLD: Prompt[StepInputs, tuple[PatchEdit, ...]] = Prompt(
+    name="scaffold",
+    role="coding",
+    title="Declare what one step adds",
+    system=SYSTEM,
+    template=KNOWN + template(__file__, "scaffold"),
+    answer=TextAnswer(read_edits),
+    max_answer_tokens=4096,
+    example='''\
 <create file="quokka_zoo/food.py">
 """What the quokkas eat."""
 
@@ -71,68 +75,35 @@ class QuokkaMenu:
     def close(self) -> None:
         """Shuts the gate."""
         raise NotImplementedError
-</insert>'''
-
-SCAFFOLD: Prompt[ScaffoldInputs, tuple[PatchEdit, ...]] = Prompt(
-    name="scaffold",
-    role="coding",
-    title="Declare what one step adds",
-    system=SYSTEM,
-    template=KNOWN + template(__file__, "scaffold"),
-    answer=TextAnswer(read_edits),
-    max_answer_tokens=4096,
-    example=SCAFFOLD_EXAMPLE,
+</insert>''',
     grammar=edit_forms,
     editable=editable_paths,
 )
 
 
-class RefusedScaffold(Struct, frozen=True, kw_only=True):
-    """An earlier answer, and what was wrong with it; both empty for the first."""
-
-    edits: tuple[PatchEdit, ...] = ()
-    faults: tuple[str, ...] = ()
-
-
 def created_sources(step: PlanStep) -> tuple[str, ...]:
-    """The code files that the step creates: no tests, no package files, and only languages with a grammar."""
+    """The files that the step creates and that may have bodies: code, but no tests, no package files, no declaration files."""
+    if step.any_of_files:
+        return ()
+    paths = (target.path for target in step.target_files if target.role == "create")
     return tuple(
-        target.path
-        for target in step.target_files
-        if target.role == "create"
-        and _is_code(target.path)
-        and not is_test_path(target.path)
-        and PurePosixPath(target.path).name != PACKAGE_FILE
+        path
+        for path in paths
+        if grammar_of(path) is not None
+        and not path.endswith((".pyi", ".d.ts", ".d.mts", ".d.cts"))
+        and not is_test_path(path)
+        and PurePosixPath(path).name != PACKAGE_FILE
     )
 
 
 def new_symbols(step: PlanStep, texts: Mapping[str, str]) -> tuple[str, ...]:
-    """The symbols that the step names and none of its files declares; `texts` are the existing files, by path."""
-    return tuple(symbol for symbol in step.target_symbols if not _is_declared(symbol, texts))
-
-
-def why_scaffold(step: PlanStep, new: Collection[str], *, least: int) -> str:
-    """Why the step begins with a scaffold, in words: it creates a file of code, or names `least` new symbols; "" for a step
-    that does not.
-    """
-    if step.any_of_files:
-        return ""
-    created = created_sources(step)
-    if created:
-        return f"it creates {', '.join(created)}"
-    has_code = any(target.role == "modify" and _is_code(target.path) for target in step.target_files)
-    return f"it names {len(new)} new symbols" if has_code and len(new) >= least else ""
-
-
-def _is_declared(symbol: str, texts: Mapping[str, str]) -> bool:
-    """Whether one of the files declares it, by its qualified name or the end of one."""
-    names = (name for path, text in texts.items() for name in declared_names(path, text))
-    return any(name == symbol or name.endswith(f".{symbol}") for name in names)
-
-
-def _is_code(path: str) -> bool:
-    """Whether the file may have bodies: declaration files have none."""
-    return grammar_of(path) is not None and not path.endswith((".pyi", ".d.ts", ".d.mts", ".d.cts"))
+    """The symbols that the step names and none of its existing files (`texts`, by path) declares."""
+    known = [name for path, text in texts.items() for name in declared_names(path, text)]
+    return tuple(
+        symbol
+        for symbol in step.target_symbols
+        if not any(name == symbol or name.endswith(f".{symbol}") for name in known)
+    )
 
 
 def ask_scaffold(
@@ -141,104 +112,160 @@ def ask_scaffold(
     instruction: StepInstruction,
     *,
     new: tuple[str, ...],
-    refused: RefusedScaffold,
     pass_id: str,
     answer_tokens: int,
     tag: str = "",
 ) -> Implemented:
-    """The coder's declarations for the step, in one answer of at most so many tokens; a `refused` answer is shown with
-    its faults.
+    """The coder's declarations for the step, in one answer of at most so many tokens; `new` are symbols to declare.
 
     Raises:
         WindowExceeded: the step and the primary items of the context do not fit the coder's window.
         ModelError: the server failed.
     """
+    targets = instruction.step.target_files
 
-    def build(carried: PromptContents) -> ScaffoldInputs:
-        said = step_inputs(instruction, carried)
-        return ScaffoldInputs(
-            context=said.context,
-            diff=said.diff,
-            evidence=said.evidence,
-            task=said.task,
-            part=said.part,
-            constraints=said.constraints,
-            step=said.step,
-            targets=said.targets,
+    def build(carried: PromptContents) -> StepInputs:
+        return replace(
+            step_inputs(instruction, carried),
             symbols=new,
-            rejected=carried.rejected,
-            faults=refused.faults,
             edited=editable_files(package, targets),
             created=tuple(target.path for target in targets if target.role == "create"),
         )
 
-    targets = instruction.step.target_files
-    rejected = "".join(map(render_edit, refused.edits)).rstrip("\n")
-    wanted = all_contents(package, instruction.diff, rejected=rejected)
+    wanted = all_contents(package, instruction.diff)
     fitted = fit(models, SCAFFOLD, build, wanted, answer_tokens=answer_tokens)
     reply = models.ask(
         SCAFFOLD,
         fitted.inputs,
         pass_id=pass_id,
         repair=False,
-        sampling=models.warm_sampling() if refused.faults and not refused.edits else None,
-        max_answer_tokens=min(
-            answer_tokens, answer_bound(models, package, instruction, raised=bool(refused.faults))
-        ),
+        max_answer_tokens=min(answer_tokens, answer_bound(models, package, instruction, raised=False)),
         thinking_tokens=answer_tokens,
         tag=tag,
     )
     return implemented(reply, fitted.dropped)
 
 
-def faults_of(
-    step: PlanStep, new: Collection[str], before: Mapping[str, str], after: Mapping[str, str | None]
-) -> tuple[str, ...]:
-    """What is wrong with the texts of the changed files (`after`) as a scaffold for the step; see also `scaffold_faults`."""
-    faults = [f"{path} must not be deleted" for path, text in after.items() if text is None]
-    texts = {path: text for path, text in after.items() if text is not None}
+def declaration_faults(step: PlanStep, texts: Mapping[str, str]) -> tuple[str, ...]:
+    """What is wrong with the texts of the new files as a scaffold for the step."""
+    faults = [f"{path} is not created" for path in created_sources(step) if path not in texts]
     for path, text in sorted(texts.items()):
-        if grammar_of(path) is None:
-            faults.append(f"{path} holds no declarations")
-        else:
-            faults += scaffold_faults(path, before.get(path, ""), text)
-    faults += [f"{path} is not created" for path in created_sources(step) if path not in texts]
-    faults += [f"{symbol} is not declared" for symbol in new if not _is_declared(symbol, texts)]
-    if not faults and not stubs_of(before, texts):
+        faults += scaffold_faults(path, "", text) if grammar_of(path) else ()
+    if not faults and not stubs_of(texts):
         faults.append("it declares no function")
     return tuple(faults)
 
 
-def stubs_of(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Stub, ...]:
-    """The stubs in `after` that `before` does not have."""
+def stubs_of(texts: Mapping[str, str | None]) -> tuple[Stub, ...]:
+    """The stubs in the texts."""
     return tuple(
         Stub(path=path, symbol=symbol)
-        for path, text in sorted(after.items())
-        for symbol in stub_names(path, text)
-        if symbol not in stub_names(path, before.get(path, ""))
+        for path, text in sorted(texts.items())
+        for symbol in stub_names(path, text or "")
     )
 
 
-def unwritten(stubs: Collection[Stub], texts: Mapping[str, str | None]) -> tuple[Stub, ...]:
-    """The stubs that are still stubs in `texts`."""
-    left = {path: stub_names(path, text or "") for path, text in texts.items()}
-    return tuple(stub for stub in stubs if stub.symbol in left.get(stub.path, ()))
-
-
-def after_scaffold(step: PlanStep, paths: Collection[str]) -> PlanStep:
-    """The step once the scaffold has created `paths`: these files are now to be modified instead of created."""
-    targets = tuple(
-        TargetFile(path=target.path) if target.role == "create" and target.path in paths else target
-        for target in step.target_files
+def scaffolded_package(
+    package: ContextPackage, texts: Mapping[str, str], count: Callable[[str], int]
+) -> ContextPackage:
+    """The context with the scaffold's files, whole. `count` estimates the tokens of a text."""
+    added = tuple(
+        ContextItem(
+            path=path,
+            detail="primary",
+            symbol=None,
+            start_line=1,
+            end_line=text.removesuffix("\n").count("\n") + 1,
+            text=text,
+            tier=0,
+            score=1.0,
+            reason="declared by the step's scaffold",
+            tokens=count(text) + FRAME_TOKENS,
+            content_hash=hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(),
+        )
+        for path, text in sorted(texts.items())
     )
-    return step.model_copy(update={"target_files": targets})
+    return replace(package, items=(*package.items, *added))
 
 
 def with_stubs(instruction: StepInstruction, stubs: Collection[Stub]) -> StepInstruction:
-    """The instruction that asks for the bodies of these stubs."""
+    """The instruction that asks for the bodies of these stubs, whose files are now to be modified instead of created."""
     paths = {stub.path for stub in stubs}
-    return replace(
-        instruction,
-        step=after_scaffold(instruction.step, paths),
-        stubs=tuple(stub.name for stub in stubs),
+    targets = tuple(
+        TargetFile(path=target.path) if target.role == "create" and target.path in paths else target
+        for target in instruction.step.target_files
     )
+    step = instruction.step.model_copy(update={"target_files": targets})
+    return replace(instruction, step=step, stubs=tuple(stub.name for stub in stubs))
+
+
+def write_bodies(ask: Ask, stubs: tuple[Stub, ...], instruction: StepInstruction) -> Implemented:
+    """Edits that write the stubs and do what else the step asks for, in one answer. If that prompt does not fit the
+    window, or the answer is cut off, there is one answer for each stub and one for the rest, joined into one.
+
+    Raises:
+        WindowExceeded: a prompt for a part of it does not fit either.
+    """
+    whole = with_stubs(instruction, stubs)
+    try:
+        answer = ask(whole, "")
+        if not answer.truncated or len(stubs) == 1:
+            return answer
+    except WindowExceeded:
+        if len(stubs) == 1:
+            raise
+    parts: list[tuple[Stub | None, Implemented]] = []
+    for stub in stubs:
+        part = ask(replace(whole, stubs=(stub.name,), apart=True), stub.name)
+        parts.append((stub, part))
+        if part.bad is not None and not _is_empty(part):
+            return _joined(parts, stubs)
+    # What nothing was written for stays a stub, and the attempt is refused by its name; where that is all, by the answer.
+    parts = [(stub, part) for stub, part in parts if not _is_empty(part)] or parts
+    if any(target.role != "create" for target in instruction.step.target_files):
+        written = f"{WRITTEN_APART} {', '.join(stub.name for stub in stubs)}."
+        hint = "\n".join(filter(None, (instruction.hint, written)))
+        rest = ask(replace(whole, stubs=(), hint=hint), "rest")
+        parts += [] if _is_empty(rest) else [(None, rest)]
+    return _joined(parts, stubs)
+
+
+def _is_empty(answer: Implemented) -> bool:
+    """Whether the coder wrote no edit."""
+    return answer.bad is not None and answer.bad.kind == "empty"
+
+
+def _joined(parts: list[tuple[Stub | None, Implemented]], stubs: tuple[Stub, ...]) -> Implemented:
+    """The answers as one; the last is the one that failed, if any did. Edits in one answer that write another's stub
+    are left out.
+    """
+    last = parts[-1][1]
+    files = {stub.path for stub in stubs}
+    edits: dict[PatchEdit, None] = {}
+    for stub, part in parts:
+        others = {(other.path, other.symbol) for other in stubs if other != stub}
+        for edit in part.step.edits:
+            rewrites = edit.kind == "create" and edit.file_path in files
+            if not rewrites and (edit.kind != "symbol" or (edit.file_path, edit.symbol) not in others):
+                edits.setdefault(replace(edit, answer_line=0))
+    every = [part for _, part in parts]
+    return replace(
+        last,
+        step=StepResult(
+            success=last.step.success,
+            edits=tuple(edits) if last.bad is None else (),
+            error_info=last.step.error_info,
+            raw_response="\n".join(part.step.raw_response for part in every),
+        ),
+        dropped=tuple(name for part in every for name in part.dropped),
+        prompt_tokens=_sum(part.prompt_tokens for part in every),
+        completion_tokens=_sum(part.completion_tokens for part in every),
+        latency_ms=sum(part.latency_ms for part in every),
+        attempts=sum(part.attempts for part in every),
+    )
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    """The sum; None if one is unknown."""
+    known = tuple(counts)
+    return None if None in known else sum(count or 0 for count in known)

@@ -95,16 +95,10 @@ class SolveConfig(ConfigSlice, frozen=True, kw_only=True):
     scaffold: Annotated[
         Literal["auto", "always", "never"],
         Meta(
-            description="whether a step that creates a file of code, or names several new symbols, begins with imports, signatures and "
-            'docstrings, which are proven to parse and to import before the bodies are written. "auto": once an answer was cut off'
+            description="whether a step that creates a file of code begins with its imports, signatures and docstrings, which are "
+            'proven to parse and to import before the bodies are written. "auto": once an answer was cut off'
         ),
     ] = "auto"
-    scaffold_symbols: Annotated[
-        int,
-        Meta(
-            ge=1, description="from so many new symbols on, a step that creates no file begins like that, too"
-        ),
-    ] = 3
 
 
 class OrchestratorConfig(ConfigSlice, frozen=True, kw_only=True):

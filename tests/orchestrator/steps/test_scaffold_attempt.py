@@ -65,12 +65,12 @@ def test_a_step_that_adds_little_has_none(project: MemoryProject) -> None:
     assert (found, memory.asked) == (None, [])
 
 
-def test_what_does_not_parse_goes_back_once_and_is_dropped(project: MemoryProject) -> None:
+def test_what_does_not_parse_is_dropped(project: MemoryProject) -> None:
     broken = DECLARED.replace("def parse(text):", "def parse(text")
     memory, found = made(project, lambda _: broken)
     assert found is not None
     assert not found.stands
-    assert len(memory.asked) == 2
+    assert len(memory.asked) == 1
     assert project.events()[-1][0] == "scaffold_dropped"
 
 

@@ -167,10 +167,10 @@ def ask(
         else None
     )
 
-    def answer(shown: ContextPackage, asked: StepInstruction, item: str) -> Implemented:
+    def answer(asked: StepInstruction, item: str) -> Implemented:
         return implement(
             run.models,
-            shown,
+            package,
             asked,
             pass_id=pass_id,
             item=item,
@@ -180,13 +180,10 @@ def ask(
         )
 
     if not job.scaffold.stands:
-        return answer(package, instruction, "")
-    from clean_room_agent.execute.scaffold_bodies import Declared, write_bodies
+        return answer(instruction, "")
+    from clean_room_agent.execute.scaffold import write_bodies
 
-    declared = Declared(
-        package=package, texts=job.scaffold.texts(run.commits.tree()), stubs=job.scaffold.stubs
-    )
-    return write_bodies(answer, declared, instruction, lambda text: run.models.count(text, "coding"))
+    return write_bodies(answer, job.scaffold.stubs, instruction)
 
 
 def place(
@@ -362,7 +359,8 @@ def _untouched_targets(
         if target.path not in touched and not settled:
             left.append(f"{target.role} {target.path}")
     if job.scaffold.stands:
-        from clean_room_agent.execute.scaffold import unwritten
+        from clean_room_agent.execute.scaffold import stubs_of
 
-        left += [f"write {stub.name}" for stub in unwritten(job.scaffold.stubs, texts)]
+        unwritten = stubs_of(texts)
+        left += [f"write {stub.name}" for stub in job.scaffold.stubs if stub in unwritten]
     return tuple(left)
