@@ -1,13 +1,11 @@
 import pytest
-from inline_snapshot import snapshot
-from msgspec.structs import replace
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import model_client, models_config
 from testing.client.scripted_transport import ScriptedTransport
 
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
-from clean_room_agent.execute.diagnose import DOCTOR, DoctorAnswer, DoctorInputs, diagnose
+from clean_room_agent.execute.diagnose import DOCTOR, DoctorAnswer, diagnose
 from clean_room_agent.llm.answers import BadAnswer
 
 ANSWER = (
@@ -43,56 +41,6 @@ def test_edits_that_do_not_fit_are_left_out() -> None:
 
 def test_what_cannot_be_read_is_no_diagnosis() -> None:
     assert asked("no idea", 1)[0] is None
-
-
-def test_the_doctor_sees_what_became_of_each_attempt_and_the_newest_edits() -> None:
-    inputs = DoctorInputs(
-        task="add() subtracts.",
-        step="Change the sign.",
-        targets=("modify src/calc.py",),
-        attempts=("refused: NO_MATCH", "tests failed: AssertionError: 0 != 3"),
-        edits='<edit file="src/calc.py">',
-    )
-    text = DOCTOR.render(inputs)
-    assert text[text.index("## Task") :] == snapshot("""\
-## Task
-add() subtracts.
-
-## The step
-Change the sign.
-Files: modify src/calc.py
-
-## Attempts
-- refused: NO_MATCH
-- tests failed: AssertionError: 0 != 3
-
-## The newest attempt's edits
-<edit file="src/calc.py">
-
-# Instructions: Say why a step fails
-
-A programmer has tried to do one step of the task above, and each attempt failed. Say why, and what to do.
-
-Rules:
-- analysis: one or two sentences: what all attempts have in common.
-- category: the kind of failure: syntax, import, name, logic, patch (the edits could not be placed), wrong_tech_stack, schema_mismatch or api_contract_wrong.
-- confidence: 0 to 100.
-- decision, one of:
-  - retry_with_fix: the step is right. hint says what the programmer has to do differently.
-  - replan: the step is wrong: another file, or another way, is needed.
-  - skip_step: the step is not needed.
-  - fatal_error: no change of code can help. hint says what a person has to do.
-  - rollback_provider: the answers make no sense; another model has to write them.
-- hint: one sentence. Empty for replan and skip_step.
-- Write no code.
-- Answer with one JSON object and nothing else.
-
-Example answer:
-{"analysis": "Both attempts call feed_quokka with one argument, and it takes two.", "category": "logic", "confidence": 80, "decision": "retry_with_fix", "hint": "Pass the quokka and its meal to feed_quokka."}
-
-Why does the step fail, and what is to be done? Answer with the JSON object.\
-""")
-    assert "newest attempt" not in DOCTOR.render(replace(inputs, edits=""))
 
 
 @pytest.mark.parametrize(

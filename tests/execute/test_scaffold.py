@@ -172,7 +172,11 @@ def test_a_stub_that_cannot_be_written_ends_it_and_one_for_which_nothing_is_writ
 
 def test_a_step_that_changes_more_than_it_declares_is_asked_for_the_rest() -> None:
     other = PatchEdit(kind="edit", file_path="a.py", search="x", replacement="y")
-    parts = {"": TOO_LARGE, ADD.name: answer(edit("add")), SUB.name: answer(edit("sub"))}
+    parts: dict[str, Implemented | WindowExceeded] = {
+        "": TOO_LARGE,
+        ADD.name: answer(edit("add")),
+        SUB.name: answer(edit("sub")),
+    }
     both = step(("bills.py", "create"), ("a.py", "modify"))
     done, asked = write({**parts, "rest": answer(other, edit("sub", "again"))}, both)
     assert (asked[-1].stubs, asked[-1].hint) == ((), f"{WRITTEN_APART} {ADD.name}, {SUB.name}.")

@@ -10,21 +10,8 @@ from msgspec import Meta
 from clean_room_agent.config import ConfigSlice, NonEmpty
 from clean_room_agent.errors import ConfigError
 
-Rule = Literal[
-    "refine",
-    "reduce_scope",
-    "endless",
-    "redraw",
-    "widen",
-    "replan",
-    "diagnose",
-    "change_strategy",
-    "retry",
-    "escalate",
-    "replan_last",
-    "needs_human",
-]
-"""A rule of the recovery table that can be switched off; `stop` and `skip` cannot."""
+Rule = Literal["refine", "reduce_scope", "replan", "diagnose", "retry", "escalate"]
+"""A rule of the recovery table that can be switched off; `stop`, `skip` and `needs_human` cannot."""
 Category = Literal[
     "format",
     "truncated",

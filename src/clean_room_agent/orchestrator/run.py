@@ -25,7 +25,7 @@ from clean_room_agent.orchestrator.testing.worktrees import WorktreePool
 
 if TYPE_CHECKING:
     from clean_room_agent.artifacts.plans import FailureSignal, PlanStep
-    from clean_room_agent.orchestrator.recovery_facts import Advice
+    from clean_room_agent.orchestrator.recovery import Advice
 
 CONTEXT = "room"
 """The key in the session, unchanged so that earlier runs can be resumed."""

@@ -78,7 +78,7 @@ def test_a_model_is_asked_why_where_the_rules_do_not_know(project: MemoryProject
     red = attempt(judgment=failing(a="failed"))
     action = after(memory, red, red)
     assert memory.asked[0] == "impl:p1:s1 doctor"
-    assert action.kind == "retry", "an answer that cannot be read says no more than to try again"
+    assert action.kind == "change_strategy", "an answer that cannot be read says no more than to try again"
     assert [advice.confidence for advice in memory.run.progress.advice] == [0.0]
 
 

@@ -16,18 +16,17 @@ from clean_room_agent.execute.implement import text_fingerprint
 from clean_room_agent.orchestrator.config import Category
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.journal import as_text
-from clean_room_agent.orchestrator.recovery_facts import (
+from clean_room_agent.orchestrator.recovery import (
     MOST_COMPARED,
     Advice,
     AttemptSeen,
-    DoctorSeen,
-    RunSeen,
     Situation,
-    StepSeen,
+    advised_by_rules,
     category_of,
+    decide,
+    doctor_to_ask,
     normalised,
 )
-from clean_room_agent.orchestrator.recovery_rules import advised_by_rules, decide, doctor_to_ask
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob
 from clean_room_agent.orchestrator.steps.missing_context import is_new, not_shown_whole
@@ -43,14 +42,8 @@ def decide_next(run: Run, job: StepJob, history: History, pass_id: str) -> Actio
     """Decide what happens after the newest round, the best of which is `pass_id`. An earlier decision is kept, unless
     it ended the step or the run. The doctor's advice is added to that of the step and of the run.
     """
-    step = _step_seen(run, job, history)
-    budget = run.journal.budget
-    at = Situation(
-        step=step,
-        run=RunSeen(budget_spent=budget.spent(), budget_share=round(budget.share(), 2)),
-        config=run.limits.recovery,
-    )
-    inputs = (as_text(step.newest),)
+    at = _situation(run, job, history)
+    inputs = (as_text(at.newest),)
     decided = run.journal.entry(pass_id, ACTION, Action, inputs)
     diagnosis = run.journal.entry(pass_id, DIAGNOSIS, Advice, inputs)
     action = decided.value or decide(at)
@@ -60,7 +53,7 @@ def decide_next(run: Run, job: StepJob, history: History, pass_id: str) -> Actio
     if diagnosis.value is not None:
         history.advice.append(diagnosis.value)
         run.progress.advice.append(diagnosis.value)
-        at = replace(at, step=replace(step, doctor=replace(step.doctor, advice=diagnosis.value)))
+        at = replace(at, advice=diagnosis.value)
         action = decided.value or decide(at)
     run.recorder.recovery(pass_id, as_text(at), action)
     if action.kind not in ENDS_RUN:
@@ -68,12 +61,13 @@ def decide_next(run: Run, job: StepJob, history: History, pass_id: str) -> Actio
     return action
 
 
-def _step_seen(run: Run, job: StepJob, history: History) -> StepSeen:
+def _situation(run: Run, job: StepJob, history: History) -> Situation:
     stronger = run.models.stronger("reasoning")
     following = implement_pass(run.task.task_id, job.part.id, job.step.id, len(history.attempts) + 1)
     replans_left, hints = _replans_left(run, job, history.seen), run.task.hints.by(following)
     sets = 1 if replans_left else 1 + hints - history.hinted[0]
-    return StepSeen(
+    budget = run.journal.budget
+    return Situation(
         attempts=tuple(history.seen),
         max_attempts=sets * run.limits.solve.max_attempts,
         hinted=hints > history.hinted[-1],
@@ -84,11 +78,12 @@ def _step_seen(run: Run, job: StepJob, history: History) -> StepSeen:
         kept=history.kept is not None,
         replans_left=replans_left,
         stronger=run.models.stronger("coding"),
-        doctor=DoctorSeen(
-            step=tuple(history.advice),
-            run=tuple(run.progress.advice),
-            strong=stronger[0] if stronger else "",
-        ),
+        advised=tuple(history.advice),
+        advised_in_run=tuple(run.progress.advice),
+        strong_doctor=stronger[0] if stronger else "",
+        budget_spent=budget.spent(),
+        budget_share=round(budget.share(), 2),
+        config=run.limits.recovery,
     )
 
 
@@ -128,7 +123,7 @@ def _ask_doctor(run: Run, job: StepJob, failed: Sequence[Attempt], at: Situation
             task=run.task.words,
             attempts=tuple(
                 f"{seen.outcome.value.replace('_', ' ')}: {' '.join(seen.message.split())}"
-                for seen in at.step.attempts
+                for seen in at.attempts
             ),
             edits=failed[-1].answer.step.edits,
             pass_id=pass_id,

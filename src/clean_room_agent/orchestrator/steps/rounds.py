@@ -50,7 +50,7 @@ from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.worktrees import at_a_time
 
 if TYPE_CHECKING:  # of a step that fails
-    from clean_room_agent.orchestrator.recovery_facts import Advice, AttemptSeen
+    from clean_room_agent.orchestrator.recovery import Advice, AttemptSeen
 
 ATTEMPT, SIZE = "attempt", "round"
 """Names of entries in the journal: an attempt, under its pass, and the size of a round, under the pass of its first
