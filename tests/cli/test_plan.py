@@ -186,7 +186,7 @@ def test_a_fault_in_a_plan_by_hand_ends_before_anything_is_done(till: Project, t
     path.write_text(HAND.replace('"till/receipt.py"', '"receipt.py"'))
     told = till.cra("solve", "--plan", str(path))
     assert (told.code, told.traces) == (2, {})
-    assert f"{path}: line 10: steps[2].files: receipt.py does not exist; write 'till/receipt.py'" in told.err
+    assert f"{path}: steps[2].files: receipt.py does not exist; write 'till/receipt.py'" in told.err
 
 
 def test_a_plan_by_hand_is_checked_and_filled_in_without_a_model(till: Project, tmp_path: Path) -> None:

@@ -1,12 +1,8 @@
-"""Gets the plan of `cra plan`: from a run that stops when it has one, or from a file."""
+"""Gets the plan of `cra plan` from a run that stops when it has one."""
 
 from collections.abc import Callable
-from pathlib import Path
-
-from msgspec import Struct
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.given_evidence import places_of
 from clean_room_agent.app.model_server import first_model, loading
 from clean_room_agent.app.run_index import IndexProcess, Refresh
 from clean_room_agent.app.run_wiring import begin_timing, prepare_questions, run_parts, task_of
@@ -15,9 +11,6 @@ from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence
 from clean_room_agent.artifacts.names import new_task_id, short_id
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.artifacts.plans import PlanArtifact
-from clean_room_agent.errors import ArtifactError
-from clean_room_agent.execute.plan_file import is_written, load_plan
-from clean_room_agent.file_contents import read_given
 from clean_room_agent.git.refs import delete_ref, list_refs
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.llm.transport import Transport
@@ -28,28 +21,6 @@ from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.report.causes import ending_of
 from clean_room_agent.report.summary import Ending
 from clean_room_agent.workspace import Workspace
-
-
-class PlanSource(Struct, frozen=True, kw_only=True):
-    """A plan, or the text of one, before it is edited."""
-
-    plan: PlanArtifact | None
-    """None if the text is edited first, since it may not be a plan yet."""
-    text: str
-    """As a person wrote it; "" if the plan is not in that form."""
-
-
-def read_plan(workspace: Workspace, path: Path, *, edit: bool) -> PlanSource:
-    """The plan in a file; of a handwritten one that will be edited, only the text."""
-    text = read_given(path)
-    if edit and is_written(text, str(path)):
-        return PlanSource(plan=None, text=text)
-    plan = load_plan(text, str(path), places_of(workspace))
-    if not isinstance(plan, PlanArtifact):
-        raise ArtifactError(
-            f"{path}: a plan has steps; this has only parts", hint="cra solve --meta-plan FILE"
-        )
-    return PlanSource(plan=plan, text="")
 
 
 def run_plan(

@@ -140,8 +140,7 @@ def plan_given(
         return PlanGiven(evidence=evidence), ""
     from clean_room_agent.app.given_evidence import places_of
     from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
-    from clean_room_agent.execute.plan_artifact import plan_from_artifact
-    from clean_room_agent.execute.plan_file import load_plan
+    from clean_room_agent.execute.plan_file import load_plan, plan_from_artifact
 
     plan = load_plan(read_given(path), str(path), places_of(workspace))
     if isinstance(plan, PlanArtifact):

@@ -8,7 +8,7 @@ from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.names import relative_pass
 from clean_room_agent.artifacts.outcomes import PassResult, PassType, RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan, PartPlan, PlanArtifact, PlanEvidence
-from clean_room_agent.execute.plan_artifact import build_artifact
+from clean_room_agent.execute.plan_file import build_artifact
 from clean_room_agent.orchestrator.planning import plan_part, plan_parts
 from clean_room_agent.orchestrator.run import Run
 
