@@ -268,7 +268,7 @@ def run_step(run: Run, job: StepJob) -> StepEnd:
         missing = (
             attempt.missing if attempt.missing and is_new(attempt.missing, history.refinements) else None
         )
-        history.shown.failed.append(attempt)
+        history.failed.append(attempt)
         history.seen.append(attempt_seen(attempt, action, missing, candidates=drawn.size))
         action = decide_next(run, job, history, drawn.pass_id)
         wanted = action.missing or missing

@@ -38,7 +38,7 @@ def after(memory: MemoryRun, *attempts: Attempt, job: StepJob = JOB) -> Action:
     """What is decided when these attempts have failed."""
     history = History(hinted=[0])
     for one in attempts:
-        history.shown.failed.append(one)
+        history.failed.append(one)
         history.seen.append(attempt_seen(one, FIRST, None))
     return decide_next(memory.run, job, history, PASS_ID)
 

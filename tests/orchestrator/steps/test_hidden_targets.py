@@ -1,14 +1,9 @@
-from pathlib import Path
-
 from msgspec.structs import replace
-from testing import repositories
 from testing.packages import package, shown_symbol
 
 from clean_room_agent.artifacts.context import ContextPackage, Detail, DroppedItem
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
-from clean_room_agent.git.repository import open_repository
-from clean_room_agent.orchestrator.commits import Tree
-from clean_room_agent.orchestrator.steps.missing_context import unchanged, unshown_targets
+from clean_room_agent.orchestrator.steps.missing_context import unshown_targets
 
 STEP = PlanStep(
     id="s1",
@@ -45,13 +40,3 @@ def test_what_a_step_names_and_the_context_left_out_is_unshown() -> None:
         "b.py::Deep.parse (lines 10-90, 120-130)",
         "b.py",
     )
-
-
-def test_an_attempt_leaves_unchanged_what_has_the_same_text_in_both_trees(tmp_path: Path) -> None:
-    top = repositories.make_repository(tmp_path / "r", {"a.py": TEXT, "b.py": "x = 1\n"})
-    repo = open_repository(top)
-    before = Tree(repo=repo, commit=repositories.git(top, "rev-parse", "HEAD").strip())
-    repositories.commit(top, {"a.py": "import os\n" + TEXT.replace("return 2", "return 3")}, "Change")
-    after = Tree(repo=repo, commit=repositories.git(top, "rev-parse", "HEAD").strip())
-    names = ("a.py::parse (lines 1-2)", "a.py::Reader.read", "b.py", "a.py")
-    assert unchanged(names, before, after) == ("a.py::parse (lines 1-2)", "b.py")

@@ -49,7 +49,7 @@ def decide_next(run: Run, job: StepJob, history: History, pass_id: str) -> Actio
     action = decided.value or decide(at)
     if diagnosis.value is None and action.kind == "diagnose":
         run.recorder.recovery(pass_id, as_text(at), action)
-        diagnosis.keep(advised_by_rules(at) or _ask_doctor(run, job, history.shown.failed, at, pass_id))
+        diagnosis.keep(advised_by_rules(at) or _ask_doctor(run, job, history.failed, at, pass_id))
     if diagnosis.value is not None:
         history.advice.append(diagnosis.value)
         run.progress.advice.append(diagnosis.value)
@@ -89,7 +89,7 @@ def _situation(run: Run, job: StepJob, history: History) -> Situation:
 
 def _shown_in_part(run: Run, job: StepJob, history: History) -> RefinementRequest | None:
     """The step's files that may still be shown whole."""
-    package = history.shown.package
+    package = history.package
     if package is None:
         return None
     texts, _ = run.commits.tree().texts(tuple(target.path for target in job.step.target_files))

@@ -7,7 +7,6 @@ At equal cost, only execution separates good samples of small models from bad on
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,11 +19,7 @@ from clean_room_agent.orchestrator.journal import Pass
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.run_recorder import PassEnd
 from clean_room_agent.orchestrator.steps.attempt import Attempt, Judgment, StepJob, evidence_space
-from clean_room_agent.orchestrator.steps.missing_context import (
-    missing_after_tests,
-    unchanged,
-    unshown_targets,
-)
+from clean_room_agent.orchestrator.steps.missing_context import missing_after_tests
 from clean_room_agent.orchestrator.task_evidence import task_evidence
 from clean_room_agent.orchestrator.testing.gate import (
     StepVerdict,
@@ -34,12 +29,10 @@ from clean_room_agent.orchestrator.testing.gate import (
     passes,
     undone_in_words,
 )
-from clean_room_agent.orchestrator.testing.results import TestRun, evidence_of, upgrade_test_run
+from clean_room_agent.orchestrator.testing.results import TestRun, evidence_of
 from clean_room_agent.orchestrator.testing.run import says_nothing
 from clean_room_agent.paths import is_test_path
 
-OF_CHANGE = ("commit", "diff", "result", "untouched")
-OF_JUDGMENT = ("tests", "verdict", "unfinished")
 PLACE = re.compile(r"(@@ -\S+) .*")
 """The header of a hunk; its position after the change depends on the blank lines above it."""
 
@@ -59,29 +52,6 @@ class CheckedAttempt(Struct, frozen=True, kw_only=True):
     attempt: Attempt
     lint: str | None = None
     types: str | None = None
-
-
-def upgrade_attempt(kept: Any) -> Any:
-    """Convert an attempt as earlier versions stored it (one flat object, `tried`) to the parts of an `Attempt`."""
-    if not isinstance(kept, dict):
-        return kept
-    if "tried" not in kept:
-        return _with_upgraded_tests(kept)
-    flat = dict(kept["tried"])
-    flat.pop("fingerprint", None)
-    change = {key: flat.pop(key) for key in OF_CHANGE if key in flat}
-    judgment = {key: flat.pop(key) for key in OF_JUDGMENT if key in flat}
-    tested = judgment.get("tests") is not None and judgment.get("verdict") is not None
-    attempt = {**flat, "change": change, "judgment": judgment if tested else None}
-    return _with_upgraded_tests({"attempt": attempt, "lint": kept.get("lint"), "types": kept.get("types")})
-
-
-def _with_upgraded_tests(kept: dict[str, Any]) -> dict[str, Any]:
-    attempt = kept.get("attempt")
-    if not isinstance(attempt, dict) or not isinstance(judgment := attempt.get("judgment"), dict):
-        return kept
-    judgment = {**judgment, "tests": upgrade_test_run(judgment.get("tests"))}
-    return {**kept, "attempt": {**attempt, "judgment": judgment}}
 
 
 def record_attempt(run: Run, current: Pass[CheckedAttempt], checked: CheckedAttempt, number: int) -> None:
@@ -162,7 +132,7 @@ def judge(run: Run, job: StepJob, package: ContextPackage, attempt: Attempt, tes
         missing = missing_after_tests(
             evidence_of(tests), package, run.commits.tree().paths, newly_failing=verdict.newly_failing
         )
-    remark = f": {undone_in_words(base, tests)}" if unfinished else _left_out(run, job, package, commit)
+    remark = f": {undone_in_words(base, tests)}" if unfinished else ""
     untouched = attempt.change.untouched
     left = f"; left as it was: {', '.join(untouched)}" if untouched else ""
     return replace(
@@ -204,14 +174,6 @@ def _is_infrastructure(run: Run, tests: TestRun) -> bool:
         return False
     run.tests.checkout(run.commits.head)
     return says_nothing(run.tests.run_step())
-
-
-def _left_out(run: Run, job: StepJob, package: ContextPackage, commit: str) -> str:
-    """A remark on what the step names, its prompt could not show, and the attempt left unchanged; "" if there is
-    nothing.
-    """
-    left = unchanged(unshown_targets(job.step, package), run.commits.tree(), run.commits.tree(commit))
-    return f"; unchanged, too large to show: {', '.join(left)}" if left else ""
 
 
 class RankedAttempt(Struct, frozen=True, kw_only=True):

@@ -9,8 +9,6 @@ from clean_room_agent.artifacts.context import ContextPackage, DroppedItem, Refi
 from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.evidence import SEPARATOR, Evidence, files_meant, unnumbered
 from clean_room_agent.artifacts.plans import PlanStep
-from clean_room_agent.execute.edits.definitions import definition_spans
-from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.testing.gate import is_in
 from clean_room_agent.paths import is_test_path
 
@@ -32,7 +30,6 @@ PATH_LIKE = re.compile(r"[\w@.-]*(?:/[\w@.-]+)+|\b[\w-]+\.[A-Za-z]{1,5}\b")
 UNSEEN = frozenset({EditCode.WRONG_FILE, EditCode.NO_MATCH})
 PIECE = re.compile(r"(?P<symbol>.*?)(?: \((?:head|lines (?P<first>\d+)-(?P<last>\d+))\))?", re.DOTALL)
 """How a context names a piece: a symbol, its header, or some of its lines if it is divided."""
-LINES = re.compile(r" \(lines [\d, -]+\)\Z")
 MAX_NAMED = 8
 """Files, symbols or tests in one request, in order of appearance; more would be a new context, not a refinement."""
 
@@ -54,11 +51,6 @@ def unshown_targets(step: PlanStep, package: ContextPackage) -> tuple[str, ...]:
         elif item.path not in paths:
             found.setdefault(item.path, [])
     return tuple(name + _in_words(lines) for name, lines in found.items())
-
-
-def unchanged(names: tuple[str, ...], before: Tree, after: Tree) -> tuple[str, ...]:
-    """Those of `names` (as `unshown_targets` gives them) whose text is the same in both trees."""
-    return tuple(name for name in names if _text(name, before) == _text(name, after))
 
 
 def missing_after_refusal(
@@ -226,15 +218,3 @@ def _in_words(lines: list[tuple[int, int]]) -> str:
         else:
             joined.append((first, last))
     return f" (lines {', '.join(f'{first}-{last}' for first, last in joined)})" if joined else ""
-
-
-def _text(name: str, tree: Tree) -> tuple[str, ...]:
-    """The text of the file, or of each definition with the symbol's name; empty if it does not exist."""
-    path, _, symbol = LINES.sub("", name).partition("::")
-    texts, _ = tree.texts((path,))
-    if path not in texts or not symbol:
-        return tuple(texts.values())
-    text = texts[path]
-    return tuple(
-        text[span.start : span.end] for span in definition_spans(path, text) if span.symbol == symbol
-    )

@@ -42,7 +42,6 @@ from clean_room_agent.orchestrator.steps.checked_attempt import (
     choose,
     judge,
     record_attempt,
-    upgrade_attempt,
     why_not,
 )
 from clean_room_agent.orchestrator.task_evidence import task_evidence
@@ -135,8 +134,8 @@ class Round(Struct, frozen=True, kw_only=True):
     """Whether all its attempts were made before the run was resumed."""
 
 
-class Shown(Struct, kw_only=True):
-    """What the attempts at a step are shown."""
+class History(Struct, kw_only=True):
+    """The attempts at a step so far."""
 
     package: ContextPackage | None = None
     """The context of the newest round, without the scaffold; None before the first."""
@@ -144,12 +143,6 @@ class Shown(Struct, kw_only=True):
     """None until one is asked for."""
     failed: list[Attempt] = field(default_factory=list)
     """The best of each round so far."""
-
-
-class History(Struct, kw_only=True):
-    """The attempts at a step so far."""
-
-    shown: Shown = field(default_factory=Shown)
     attempts: list[Attempt] = field(default_factory=list)
     """All attempts, by their numbers."""
     hinted: list[int] = field(default_factory=list)
@@ -212,33 +205,32 @@ def _make(
     """Add the attempts with these numbers to the history and the record: made now, concurrently, or the one that is
     known from before. The round began with `first`.
     """
-    shown = history.shown
     passes = [_open(run, job, history, action, number) for number in numbers]
     ids = [_pass_id(run, job, number) for number in numbers]
     known = passes[0].value
-    failed = () if action.unchanged else tuple(shown.failed)
+    failed = () if action.unchanged else tuple(history.failed)
     draws = [
         Draw(action=action, shown=failed, again=action.unchanged or number > first) for number in numbers
     ]
     try:
-        if shown.package is None or numbers[0] == first:
-            shown.package = context_for(run, job, shown.package, ids[0], action, history.refinements)
-        if shown.scaffold is None and (
+        if history.package is None or numbers[0] == first:
+            history.package = context_for(run, job, history.package, ids[0], action, history.refinements)
+        if history.scaffold is None and (
             scaffold_is_due(run, history.attempts) or run.journal.has(ids[0], SCAFFOLD_ENTRY)
         ):
             from clean_room_agent.orchestrator.steps.scaffold_attempt import scaffold_for
 
-            shown.scaffold = scaffold_for(
+            history.scaffold = scaffold_for(
                 run,
                 job,
-                shown.package,
+                history.package,
                 action,
                 pass_id=ids[0],
                 earlier=history.attempts,
                 known=known is not None,
             )
-        job = replace(job, scaffold=shown.scaffold or NO_SCAFFOLD)
-        package = shown.package
+        job = replace(job, scaffold=history.scaffold or NO_SCAFFOLD)
+        package = history.package
         if job.scaffold.stands:
             from clean_room_agent.orchestrator.steps.scaffold_attempt import package_with
 
@@ -365,9 +357,7 @@ def _entry(run: Run, job: StepJob, history: History, number: int) -> Entry[Check
     commit in a power cut, or no test could be run, which may be fixed now.
     """
     pass_id = _pass_id(run, job, number)
-    entry = run.journal.entry(
-        pass_id, ATTEMPT, CheckedAttempt, _inputs(run, job, history), upgrade=upgrade_attempt
-    )
+    entry = run.journal.entry(pass_id, ATTEMPT, CheckedAttempt, _inputs(run, job, history))
     if entry.value is not None:
         attempt = entry.value.attempt
         lost = attempt.change.commit and not run.commits.exists(attempt.change.commit)
