@@ -5,7 +5,8 @@ from msgspec.structs import replace
 from testing.packages import shown_file, shown_symbol
 
 from clean_room_agent.artifacts.context import section_texts
-from clean_room_agent.execute.implement import FailedAttempt, ImplementInputs
+from clean_room_agent.execute.implement import ImplementInputs
+from clean_room_agent.execute.prompt_fitting import Retry
 
 CODE = shown_file("src/calc.py", "def add(a, b):\n    return a - b\n")
 TEST = shown_symbol(
@@ -42,12 +43,8 @@ IMPLEMENT_INPUTS = ImplementInputs(
     symbols=("add",),
     unshown=("src/calc.py::add",),
     failures=(
-        FailedAttempt(
-            number=1, edits="", feedback="tests_failed: newly failing: tests/test_calc.py::test_sub"
-        ),
-        FailedAttempt(
-            number=2, edits='<delete file="src/calc.py"/>', feedback="Result: refused. Not planned."
-        ),
+        Retry(number=1, edits="", feedback="tests_failed: newly failing: tests/test_calc.py::test_sub"),
+        Retry(number=2, edits='<delete file="src/calc.py"/>', feedback="Result: refused. Not planned."),
     ),
     hint="",
 )

@@ -15,7 +15,7 @@ from clean_room_agent.artifacts.plans import (
     TargetFile,
 )
 from clean_room_agent.execute.plan import Planned, adjust
-from clean_room_agent.execute.plan_drafts import PlanLimits, StepOutcome
+from clean_room_agent.execute.plan_drafts import AdjustmentAsked, PlanLimits, StepOutcome
 from clean_room_agent.llm.transport import ChatRequest
 
 FAILURE = FailureSignal(category="test_failure", message="assert 99 == 100", source="test_split")
@@ -68,19 +68,18 @@ def adjusted(
     **limits: Any,
 ) -> Planned[PlanAdjustment]:
     bounds: dict[str, Any] = {"max_parts": 3, "max_steps": 5, "max_lines": 200} | limits
-    return adjust(
-        model_client(transport, MemorySink(), window=8192),
-        None,
-        PART,
-        remaining,
-        (StepOutcome(step=step("s1"), succeeded=False, detail="tests failed", failures=tuple(failures)),),
+    failed = StepOutcome(step=step("s1"), succeeded=False, detail="tests failed", failures=tuple(failures))
+    asked = AdjustmentAsked(
+        part=PART,
+        remaining=remaining,
+        outcomes=(failed,),
         task="Split every cent.",
-        pass_id="t:adjust:p1:after_s1",
-        paths=frozenset({"a.py"}),
         diff=DIFF,
+        paths=frozenset({"a.py"}),
         limits=PlanLimits(**bounds),
-        route="decomposed",
     )
+    models = model_client(transport, MemorySink(), window=8192)
+    return adjust(models, None, asked, pass_id="t:adjust:p1:after_s1", route="decomposed")
 
 
 def ids(planned: Planned[PlanAdjustment]) -> list[str]:

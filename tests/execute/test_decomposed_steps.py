@@ -9,7 +9,7 @@ from testing.packages import package, shown_file
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
 from clean_room_agent.execute.plan import Planned, make_part_plan
-from clean_room_agent.execute.plan_drafts import PlanLimits
+from clean_room_agent.execute.plan_drafts import PartAsked, PlanLimits
 from clean_room_agent.llm.transport import ChatRequest
 
 MONEY = "def split(cents, people):\n    return cents\n\n\ndef total(shares):\n    return sum(shares)\n"
@@ -42,19 +42,17 @@ def planned(
     transport: ScriptedTransport, part: Part = PART, *, same_context: bool = False, **limits: Any
 ) -> Planned[PartPlan]:
     bounds: dict[str, Any] = {"max_parts": 3, "max_steps": 3, "max_lines": 200} | limits
-    return make_part_plan(
-        model_client(transport, MemorySink(), window=8192),
-        CONTEXT,
-        part,
-        META,
-        pass_id="t:part_plan:p1",
-        paths=PATHS,
-        diff="",
-        limits=PlanLimits(**bounds),
+    asked = PartAsked(
+        part=part,
+        meta=META,
         evidence=Evidence(),
-        route="decomposed",
+        diff="",
+        paths=PATHS,
+        limits=PlanLimits(**bounds),
         same_context=same_context,
     )
+    models = model_client(transport, MemorySink(), window=8192)
+    return make_part_plan(models, CONTEXT, asked, pass_id="t:part_plan:p1", route="decomposed")
 
 
 def answering(chosen: str, designed: str = "", verdict: str = "no") -> ScriptedTransport:

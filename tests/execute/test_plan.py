@@ -11,7 +11,7 @@ from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep, TargetFile
 from clean_room_agent.execute.plan import Planned, adjust, make_meta_plan, make_part_plan
-from clean_room_agent.execute.plan_drafts import PlanLimits, StepOutcome
+from clean_room_agent.execute.plan_drafts import AdjustmentAsked, PartAsked, PlanLimits, StepOutcome
 from clean_room_agent.llm.transport import Finish, RawAnswer
 
 CONTEXT = package(shown_file("a.py", "x = 1\n"), task="Make x two.")
@@ -62,21 +62,15 @@ def meta_plan(transport: ScriptedTransport, *, shown: ContextPackage = CONTEXT) 
     )
 
 
+def asked(paths: frozenset[str] = PATHS, meta: MetaPlan = META) -> PartAsked:
+    return PartAsked(part=PART, meta=meta, evidence=Evidence(), diff="", paths=paths, limits=LIMITS)
+
+
 def part_plan(
     transport: ScriptedTransport, paths: frozenset[str] = PATHS, *, meta: MetaPlan = META
 ) -> Planned[PartPlan]:
     models = model_client(transport, MemorySink())
-    return make_part_plan(
-        models,
-        CONTEXT,
-        PART,
-        meta,
-        pass_id="t:part_plan:p1",
-        paths=paths,
-        diff="",
-        limits=LIMITS,
-        evidence=Evidence(),
-    )
+    return make_part_plan(models, CONTEXT, asked(paths, meta), pass_id="t:part_plan:p1")
 
 
 def test_the_planner_of_a_part_is_told_of_the_whole_plan_where_there_are_other_parts() -> None:
@@ -234,18 +228,16 @@ def adjusted(transport: ScriptedTransport, *remaining: PlanStep) -> Planned[Any]
         StepOutcome(step=step("s1"), succeeded=True),
         StepOutcome(step=step("s2"), succeeded=False, detail="test_x failed"),
     )
-    return adjust(
-        model_client(transport, MemorySink()),
-        None,
-        PART,
-        remaining,
-        outcomes,
+    left = AdjustmentAsked(
+        part=PART,
+        remaining=remaining,
+        outcomes=outcomes,
         task="Make x two.",
-        pass_id="t:adjust:p1:after_s2",
-        paths=PATHS,
         diff="",
+        paths=PATHS,
         limits=LIMITS,
     )
+    return adjust(model_client(transport, MemorySink()), None, left, pass_id="t:adjust:p1:after_s2")
 
 
 def test_nothing_is_asked_where_nothing_remains() -> None:
@@ -306,13 +298,8 @@ def test_a_part_planned_again_is_compared_with_the_goal() -> None:
     planned = make_part_plan(
         model_client(transport, MemorySink()),
         CONTEXT,
-        PART,
-        META,
+        asked(),
         pass_id="t:part_plan:p1:replan_1",
-        paths=PATHS,
-        diff="",
-        limits=LIMITS,
-        evidence=Evidence(),
         failed=failed,
         done=(step("s0"),),
     )

@@ -6,7 +6,7 @@ from testing.client.scripted_transport import ScriptedTransport
 from testing.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.execute.implement import IMPLEMENT, FailedAttempt, ImplementInputs
+from clean_room_agent.execute.implement import IMPLEMENT, ImplementInputs
 from clean_room_agent.execute.plan_prompts import META_PLAN, MetaPlanInputs
 from clean_room_agent.execute.prompt_fitting import Fitted, PromptContents, Retry, all_contents, fit
 
@@ -44,9 +44,7 @@ def build(carried: PromptContents) -> ImplementInputs:
         targets=(),
         symbols=(),
         unshown=(),
-        failures=tuple(
-            FailedAttempt(number=r.number, edits=r.edits, feedback=r.feedback) for r in carried.retries
-        ),
+        failures=carried.retries,
         hint="",
     )
 

@@ -118,11 +118,3 @@ def test_an_adjustment_that_drops_what_the_task_asks_for_is_refused(till: Memory
     if route == "decomposed":
         assert "no  adjustment_step_viability s2" in shown
         assert "yes adjustment_root_cause f1 s1 (tried)" in shown
-
-
-def test_after_a_step_that_passed_nothing_is_asked(till: MemoryTill) -> None:
-    spoiled = {PART_PLAN.title: [two_steps()], IMPLEMENT.title: [SAME_TOTAL]}
-    told = till.solve_scripted(spoiled, orchestrator={"adjusting": "decomposed"})
-    assert told.ending == ("complete", "")
-    assert told.recorded.outcomes == ["applied_and_passed", "applied_and_passed"]
-    assert not [call for call in told.recorded.calls if call.site.call_type.startswith("adjustment")]

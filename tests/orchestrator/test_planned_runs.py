@@ -89,41 +89,6 @@ def lines_allowed(prompt: str) -> int:
     return int(found[1])
 
 
-def test_a_part_is_planned_again_once_and_no_more(till: MemoryTill) -> None:
-    plans: list[str] = []
-
-    def plan_wrongly(_: ChatCall, right: str) -> str:
-        plans.append(right)
-        return WRONG
-
-    def write_nothing(call: ChatCall, _: str) -> str:
-        return f"I cannot do it, and this is attempt {len(call.prompt)}."
-
-    told = till.solve_scripted({PART_PLAN.title: [plan_wrongly] * 9, IMPLEMENT.title: [write_nothing] * 30})
-    # Each time two drafts, for the plan names another file than its part.
-    assert (told.ending[0], len(plans)) == ("failed", 4)
-    assert told.ending[1].startswith("s1-2: no_edits")
-
-
-def test_of_two_parts_each_has_a_context_of_its_own(till: MemoryTill) -> None:
-    def divided(_: ChatCall, right: str) -> str:
-        plan = json.loads(right)
-        more = {"id": "p2", "description": "Say sum.", "files": ["till/receipt.py"], "needs": ["p1"]}
-        return json.dumps({**plan, "parts": [*plan["parts"], more]})
-
-    told = till.solve_scripted({META_PLAN.title: [divided]})
-    assert told.recorded.calls_of("part_plan")
-    assert told.notes("context_of") == []
-
-
-def test_a_part_that_is_planned_again_has_a_context_of_its_own(till: MemoryTill) -> None:
-    told = till.solve_scripted({IMPLEMENT.title: ["No."] * 6})
-    assert told.ending == ("complete", "")
-    (used,) = [row.task_id for row in told.recorded.events if row.kind == "context_of"]
-    assert used.endswith(":part_plan:p1")
-    assert "part_plan:p1:replan_1" in planned_again(told)
-
-
 def test_a_part_that_names_the_wrong_file_is_planned_again_with_what_the_task_is_about(
     till: MemoryTill,
 ) -> None:
@@ -162,12 +127,6 @@ def test_a_run_without_any_plan_goes_on_after_an_interruption_and_replays(till: 
     assert told.files["till/money.py"] == MENDED_MONEY
     replayed = till.replay()
     assert (replayed.ending, replayed.files) == (told.ending, told.files)
-
-
-def test_an_answer_that_is_cut_off_again_and_again_is_a_refusal_like_any_other(till: MemoryTill) -> None:
-    told = till.solve_scripted({META_PLAN.title: [cut] * 9})
-    assert told.ending == ("complete", "")
-    assert told.recorded.actions == ["fallback"]
 
 
 def test_a_part_whose_plan_does_not_fit_fails_and_the_others_are_done(till: MemoryTill) -> None:

@@ -74,12 +74,6 @@ def test_a_step_cut_off_twice_is_cut_down_and_the_rest_planned_again(two_files: 
     assert "sum: " in told.files["till/receipt.py"]
 
 
-def test_what_was_cut_from_a_step_and_never_done_is_said(two_files: MemoryTill) -> None:
-    told = two_files.solve_scripted({IMPLEMENT.title: [cut, cut]}, recovery={"replans_per_part": 0})
-    assert told.ending[0] == "partial"
-    assert told.ending[1].startswith("step p1/s1-b was given up: left for later, after s1-a")
-
-
 def test_a_stronger_model_is_asked_once_the_coder_has_no_attempt_left(till: MemoryTill) -> None:
     told = till.solve_scripted(
         {IMPLEMENT.title: ["I cannot."] * 4},
@@ -96,18 +90,6 @@ def test_rows_that_are_switched_off_leave_the_plain_loop(till: MemoryTill) -> No
     told = till.solve_scripted({IMPLEMENT.title: ["No."] * 20}, recovery={"rules": ["retry"]})
     assert told.ending[0] == "failed"
     assert told.recorded.actions == ["retry", "change_strategy", "skip"]
-
-
-def test_a_first_answer_that_failed_its_tests_is_drawn_again_from_the_same_prompt(till: MemoryTill) -> None:
-    told = till.solve_scripted(
-        {IMPLEMENT.title: [WRONG, WRONG]}, solve={**ONCE, "max_attempts": 2}, recovery={"redraw": 3}
-    )
-    assert told.ending == ("complete", "")
-    first, second, third = told.recorded.calls_of("implement")
-    assert first.request.prompt == second.request.prompt == third.request.prompt
-    assert len({call.request.request_body for call in (first, second, third)}) == 3
-    assert told.recorded.outcomes == ["insufficient_context"] * 2 + ["applied_and_passed"]
-    assert len({row.commit_hash for row in told.recorded.attempts}) == 2  # equal answers are tested once
 
 
 def told_with_doctor(till: MemoryTill, said: str, answers: list[Any], **tables: Any) -> MemoryTold:
@@ -131,20 +113,6 @@ def test_a_stronger_model_is_asked_why_and_its_hint_shown(till: MemoryTill) -> N
         "## Hint\nA guess, which may be wrong: Use divmod."
         in told.recorded.calls_of("implement")[-1].request.prompt
     )
-
-
-def test_the_doctor_may_have_the_part_planned_again(till: MemoryTill) -> None:
-    told = told_with_doctor(till, advice("replan"), [WRONG, RAISES])
-    assert told.ending == ("complete", "")
-    assert told.recorded.actions[-2:] == ["diagnose", "replan"]
-    assert told.recorded.recoveries[-1].rule == "the doctor (model thinker:70b): replan"
-
-
-def test_a_diagnosis_that_cannot_be_read_changes_nothing(till: MemoryTill) -> None:
-    told = told_with_doctor(till, "It is late.", [WRONG, RAISES])
-    assert told.ending == ("complete", "")
-    assert len(told.recorded.calls_of("doctor")) > 0
-    assert told.recorded.actions[-1] in {"retry", "change_strategy"}
 
 
 def test_a_test_command_that_breaks_on_the_way_ends_with_a_question(till: MemoryTill) -> None:
@@ -180,8 +148,6 @@ REDRAWN = {"recovery": {"redraw": 3}, "solve": {**ONCE, "max_attempts": 2}}
 CASES = (
     Case(action="replan", answers=(WRONG, WRONG, WRONG), dies_at=(PART_PLAN.title, 2)),
     Case(action="reduce_scope", answers=(cut, cut), dies_at=(IMPLEMENT.title, 3), changed={**TWO_FILES}),
-    Case(action="reduce_scope", answers=(cut, cut), dies_at=(PART_PLAN.title, 2), changed={**TWO_FILES}),
-    Case(action="diagnose", answers=(WRONG, OTHER), dies_at=(IMPLEMENT.title, 3), tables=DIAGNOSED),
     Case(action="diagnose", answers=(WRONG, OTHER), dies_at=(DOCTOR.title, 1), tables=DIAGNOSED),
     Case(
         action="escalate", answers=(WRONG,), dies_at=(IMPLEMENT.title, 2), tables={**STRONGER, "solve": ONCE}

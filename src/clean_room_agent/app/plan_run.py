@@ -15,7 +15,7 @@ from clean_room_agent.git.refs import delete_ref, list_refs
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Observer
-from clean_room_agent.orchestrator.only_plan import PlanMade, make_plan
+from clean_room_agent.orchestrator.only_plan import make_plan
 from clean_room_agent.orchestrator.setup import RunParts, opened_run
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.report.causes import ending_of
@@ -58,14 +58,14 @@ def run_plan(
             given=given.events,
         ) as parts,
     ):
-        made = _make(parts, services.router.resolve("reasoning", "reasoning").tag)
-        ending = Ending() if made.plan else services.record.write(ending_of, task_id, reason=made.reason)
+        plan, why = _make(parts, services.router.resolve("reasoning", "reasoning").tag)
+        ending = Ending() if plan else services.record.write(ending_of, task_id, reason=why)
         services.end_task()
-    reason = made.reason or f"see cra show {short_id(task_id)}"
-    return (0 if made.plan else 1), made.plan, "; ".join((reason, *ending.sentences()))
+    reason = why or f"see cra show {short_id(task_id)}"
+    return (0 if plan else 1), plan, "; ".join((reason, *ending.sentences()))
 
 
-def _make(parts: RunParts, model: str) -> PlanMade:
+def _make(parts: RunParts, model: str) -> tuple[PlanArtifact | None, str]:
     """Make the plan, and leave nothing of the run in git."""
     repo = parts.origin.repo
     try:

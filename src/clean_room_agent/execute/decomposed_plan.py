@@ -35,6 +35,7 @@ from clean_room_agent.execute.judgments import YesNo
 from clean_room_agent.execute.plan_drafts import (
     Draft,
     PartAsked,
+    PlanLimits,
     Rejected,
     ask_for_draft,
     paths_shown,
@@ -172,17 +173,15 @@ class DecomposedParts:
         models: ModelClient,
         package: ContextPackage,
         evidence: Evidence,
+        limits: PlanLimits,
         *,
         pass_id: str,
-        max_parts: int,
-        max_points: int,
     ) -> None:
         self._models = models
         self._package = package
         self._evidence = shown_evidence(models, evidence)
         self._pass_id = pass_id
-        self._max_parts = max_parts
-        self._max_points = max_points
+        self._limits = limits
         self._shown = ShownCode(package)
         rule = "what cannot be read stays in one part"
         self._same = YesNo(models, SAME_PART, pass_id=pass_id, nothing=NO_PAIR, unreadable=True, rule=rule)
@@ -202,7 +201,7 @@ class DecomposedParts:
                 context=carried.sections,
                 others=carried.others,
                 evidence=self._evidence,
-                max_points=self._max_points,
+                max_points=self._limits.max_points,
                 task=task,
                 rejected=carried.rejected,
                 faults=rejected.faults,
@@ -218,7 +217,7 @@ class DecomposedParts:
         points, corrected = self._points(reply.value)
         together = self._together(points)
         apart = len(grouped(points, together, len(points)))
-        groups = grouped(points, together, self._max_parts)
+        groups = grouped(points, together, self._limits.max_parts)
         if len(groups) < apart:
             notes += (f"{apart} parts are too many: the last {apart - len(groups) + 1} are one",)
         pieces = [
@@ -291,9 +290,9 @@ class DecomposedParts:
         (here,), (there,) = one.places, other.places
         if here.path == there.path:
             return True, "the same file"
-        if points.index(other) >= self._max_points:
-            last = points[self._max_points - 1]
-            return one is last, f"beyond max_change_points = {self._max_points}: with {last.id}"
+        if points.index(other) >= self._limits.max_points:
+            last = points[self._limits.max_points - 1]
+            return one is last, f"beyond max_change_points = {self._limits.max_points}: with {last.id}"
         if test := self._shown.tested_together(here, there):
             return True, f"the failing test {test} uses both"
         related = (self._shown.uses(here, there), self._shown.uses(there, here))
@@ -348,7 +347,7 @@ class DecomposedSteps:
         notes: tuple[str, ...] = ()
         calls: tuple[int, ...] = ()
         verdicts: tuple[PlanVerdict, ...] = ()
-        rationale = self._asked.rationale
+        rationale = self._asked.meta.rationale
         if targets:
             notes = ("the places are those of the meta-plan, which was made from the same context",)
         else:

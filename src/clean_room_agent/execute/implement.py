@@ -46,15 +46,6 @@ WHOLE_SYMBOLS = (
 )
 
 
-class FailedAttempt(Struct, frozen=True, kw_only=True):
-    """An earlier attempt at the step, as the prompt shows it."""
-
-    number: int
-    edits: str
-    """In the edit format; "" if there were none."""
-    feedback: str
-
-
 class StepInputs(Struct, frozen=True, kw_only=True):
     """A step with the code that it is about, as every prompt for its code shows it; texts may be empty."""
 
@@ -83,7 +74,7 @@ class ImplementInputs(StepInputs, frozen=True, kw_only=True):
 
     unshown: tuple[str, ...]
     """What the step names but the prompt has no space for."""
-    failures: tuple[FailedAttempt, ...]
+    failures: tuple[Retry, ...]
     """Oldest first. Of all but the newest, only the feedback is shown, which is one line."""
     hint: str
     stubs: tuple[str, ...] = ()
@@ -405,10 +396,7 @@ def step_inputs(instruction: StepInstruction, carried: PromptContents) -> Implem
         targets=tuple(f"{target.role} {quoted(target.path)}" for target in step.target_files),
         symbols=step.target_symbols,
         unshown=instruction.unshown,
-        failures=tuple(
-            FailedAttempt(number=retry.number, edits=retry.edits, feedback=retry.feedback)
-            for retry in carried.retries
-        ),
+        failures=carried.retries,
         hint=instruction.hint,
         stubs=instruction.stubs,
         apart=instruction.apart,

@@ -4,12 +4,11 @@ Each `make_...` takes its drafts from one route (`plan_drafts`, or `decomposed_p
 promised here holds for each of them.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.evidence import Evidence
@@ -105,168 +104,166 @@ def make_meta_plan(
         WindowExceeded: the context's primary items do not fit.
         ModelError: the server failed.
     """
-    ask = _parts_by(route, models, package, evidence, pass_id, limits)
+    if route == "decomposed":
+        from clean_room_agent.execute.decomposed_plan import DecomposedParts
 
-    def draft(rejected: Rejected) -> Draft[MetaPlan]:
-        drafted = ask(rejected)
-        if drafted.value is None:
-            return drafted
-        parts, notes = corrected_needs(drafted.value.parts)
-        value = drafted.value.model_copy(update={"parts": parts})
-        return replace(drafted, value=value, notes=drafted.notes + notes)
+        ask = DecomposedParts(models, package, evidence, limits, pass_id=pass_id).draft
+    else:
+        ask = partial(draft_meta_plan, models, package, evidence, limits, pass_id=pass_id)
 
-    return _settled(draft, lambda plan: meta_plan_faults(plan, max_parts=limits.max_parts))
+    def correct(plan: MetaPlan) -> tuple[MetaPlan, tuple[str, ...]]:
+        parts, notes = corrected_needs(plan.parts)
+        return plan.model_copy(update={"parts": parts}), notes
+
+    def faults(plan: MetaPlan, _: int) -> tuple[str, ...]:
+        return meta_plan_faults(plan, max_parts=limits.max_parts)
+
+    return _settled(ask, correct, faults)
 
 
 def make_part_plan(
     models: ModelClient,
     package: ContextPackage,
-    part: Part,
-    meta_plan: MetaPlan,
+    asked: PartAsked,
     *,
     pass_id: str,
-    paths: Collection[str],
-    diff: str,
-    limits: PlanLimits,
-    evidence: Evidence,
     failed: tuple[PartPlan, tuple[str, ...]] | None = None,
-    route: Route = "one-call",
-    same_context: bool = False,
     done: tuple[PlanStep, ...] = (),
+    route: Route = "one-call",
 ) -> Planned[PartPlan]:
-    """`part` divided into steps. `paths` are the files in the tree now; `diff` is what the run changed.
+    """The part divided into steps.
 
-    `same_context` says that `package` is what the meta-plan was made from, and nothing changed since. `failed` is an
-    earlier plan of the part, and how each of its steps that were given up ended; the new plan is refused if it no
-    longer does what the task asks for. `done` are steps of the part that were accepted.
+    `failed` is an earlier plan of the part, and how each of its steps that were given up ended; the new plan is refused
+    if it no longer does what the task asks for. `done` are steps of the part that were accepted.
 
     Raises:
         WindowExceeded: the context's primary items do not fit.
         ModelError: the server failed.
     """
-    asked = PartAsked(
-        part=part,
-        goal=meta_plan.task_summary if len(meta_plan.parts) > 1 else "",
-        diff=diff,
-        evidence=evidence,
-        paths=paths,
-        rationale=meta_plan.rationale,
-        same_context=same_context,
-        limits=limits,
-    )
-    ask = _steps_by(route, models, package, asked, pass_id)
-
-    def draft(rejected: Rejected) -> Draft[PartPlan]:
-        drafted = ask(rejected)
-        if drafted.value is None:
-            return drafted
-        steps, notes = corrected_needs(drafted.value.steps)
-        return _corrected(replace(drafted, notes=drafted.notes + notes), "steps", steps, paths)
-
-    def faults(plan: PartPlan) -> tuple[str, ...]:
-        return part_plan_faults(plan, paths=paths, max_steps=limits.max_steps)
-
-    def doubts(plan: PartPlan) -> tuple[str, ...]:
-        return part_plan_doubts(plan, part, exists=paths.__contains__)
-
-    goal = None
-    if failed is not None:
-        accepted = tuple(str(StepOutcome(step=step, succeeded=True)) for step in done)
-        lost = tuple(f"- {fault}" for fault in failed[1])
-        goal = GoalCheck(
-            models,
-            task=package.task,
-            part=part,
-            before=failed[0].steps,
-            done=(*accepted, *lost),
-            diff=diff,
-            pass_id=pass_id,
-        )
-    return _settled(draft, faults, refused(failed), doubts, goal, lambda plan: plan.steps)
-
-
-def _parts_by(
-    route: Route,
-    models: ModelClient,
-    package: ContextPackage,
-    evidence: Evidence,
-    pass_id: str,
-    limits: PlanLimits,
-) -> Callable[[Rejected], Draft[MetaPlan]]:
-    """The function that drafts parts by this route."""
-    if route == "decomposed":
-        from clean_room_agent.execute.decomposed_plan import DecomposedParts
-
-        return DecomposedParts(
-            models,
-            package,
-            evidence,
-            pass_id=pass_id,
-            max_parts=limits.max_parts,
-            max_points=limits.max_points,
-        ).draft
-    return partial(draft_meta_plan, models, package, evidence, pass_id=pass_id, max_parts=limits.max_parts)
-
-
-def _steps_by(
-    route: Route, models: ModelClient, package: ContextPackage, asked: PartAsked, pass_id: str
-) -> Callable[[Rejected], Draft[PartPlan]]:
-    """The function that drafts steps by this route."""
+    part, paths = asked.part, asked.paths
     if route == "decomposed":
         from clean_room_agent.execute.decomposed_plan import DecomposedSteps
 
-        return DecomposedSteps(models, package, asked, pass_id=pass_id).draft
-    return partial(draft_part_plan, models, package, asked, pass_id=pass_id)
+        ask = DecomposedSteps(models, package, asked, pass_id=pass_id).draft
+    else:
+        ask = partial(draft_part_plan, models, package, asked, pass_id=pass_id)
+    goal = None
+    if failed is not None:
+        accepted = tuple(str(StepOutcome(step=step, succeeded=True)) for step in done)
+        outcomes = (*accepted, *(f"- {fault}" for fault in failed[1]))
+        goal = GoalCheck(models, package.task, part, failed[0].steps, outcomes, asked.diff, pass_id=pass_id)
+
+    def correct(plan: PartPlan) -> tuple[PartPlan, tuple[str, ...]]:
+        steps, notes = corrected_needs(plan.steps)
+        steps, more = corrected_steps(steps, paths)
+        return plan.model_copy(update={"steps": steps}), notes + more
+
+    def faults(plan: PartPlan, number: int) -> tuple[str, ...]:
+        found = part_plan_faults(plan, paths=paths, max_steps=asked.limits.max_steps)
+        if not found and number == 0:  # a model that repeats itself means it
+            found = part_plan_doubts(plan, part, exists=paths.__contains__)
+        return found or (goal.faults(plan.steps) if goal else ())
+
+    return _settled(ask, correct, faults, refused(failed), goal)
 
 
-def _adjustment_by(
-    route: Route, models: ModelClient, package: ContextPackage | None, asked: AdjustmentAsked, pass_id: str
-) -> Callable[[Rejected], Draft[PlanAdjustment]]:
-    """The function that drafts an adjustment by this route."""
+def refused(failed: tuple[PartPlan, tuple[str, ...]] | None) -> Rejected:
+    """The plan as an earlier draft; an empty one for None."""
+    return Rejected() if failed is None else Rejected(text=steps_as_json(failed[0].steps), faults=failed[1])
+
+
+def adjust(
+    models: ModelClient,
+    package: ContextPackage | None,
+    asked: AdjustmentAsked,
+    *,
+    pass_id: str,
+    route: Route = "one-call",
+) -> Planned[PlanAdjustment]:
+    """What remains of a part after some of its steps.
+
+    No model is asked if no step remained or, on the decomposed route, if nothing went wrong in the newest step. An
+    adjustment that drops a step is refused if the plan then no longer does what the task asks for.
+
+    Raises:
+        WindowExceeded: the context's primary items do not fit.
+        ModelError: the server failed.
+    """
+    remaining, paths = asked.remaining, asked.paths
+    if not remaining:
+        return Planned(value=PlanAdjustment(rationale="no step remained"), faults=(), notes=(), call_ids=())
     if route == "decomposed":
+        if not asked.failures:
+            kept = PlanAdjustment(revised_steps=remaining, rationale="nothing went wrong")
+            return Planned(value=kept, faults=(), notes=(), call_ids=())
         from clean_room_agent.execute.decomposed_adjustment import DecomposedAdjustment
 
-        return DecomposedAdjustment(models, package, asked, pass_id=pass_id).draft
-    return partial(draft_adjustment, models, package, asked, pass_id=pass_id)
+        ask = DecomposedAdjustment(models, package, asked, pass_id=pass_id).draft
+    else:
+        ask = partial(draft_adjustment, models, package, asked, pass_id=pass_id)
+    completed = tuple(outcome.step for outcome in asked.outcomes if outcome.succeeded)
+    failed = tuple(outcome.step for outcome in asked.outcomes if not outcome.succeeded)
+    done = tuple(map(str, asked.outcomes))
+    goal = GoalCheck(models, asked.task, asked.part, remaining, done, asked.diff, pass_id=pass_id)
+
+    def correct(plan: PlanAdjustment) -> tuple[PlanAdjustment, tuple[str, ...]]:
+        steps, notes = corrected_steps(plan.revised_steps, paths)
+        return plan.model_copy(update={"revised_steps": steps}), notes
+
+    def faults(plan: PlanAdjustment, _: int) -> tuple[str, ...]:
+        found = adjustment_faults(
+            plan, completed=completed, failed=failed, paths=paths, max_steps=asked.max_steps
+        )
+        keeps_all = {step.id for step in plan.revised_steps}.issuperset(step.id for step in remaining)
+        return found or (() if keeps_all else goal.faults(plan.revised_steps))
+
+    return _settled(ask, correct, faults, goal=goal)
 
 
-def meta_plan_tokens(models: ModelClient, task: str, evidence: Evidence, route: Route = "one-call") -> int:
-    """Tokens that the meta-plan's prompt and its answer need besides code, paths and an earlier draft."""
-    shown = shown_evidence(models, evidence)
-    if route == "decomposed":
-        points = ChangePointsInputs(evidence=shown, max_points=1, task=task)
-        return models.measure(CHANGE_POINTS, points) + CHANGE_POINTS.max_answer_tokens
-    inputs = MetaPlanInputs(evidence=shown, max_parts=1, task=task)
-    return models.measure(META_PLAN, inputs) + META_PLAN.max_answer_tokens
-
-
-def part_plan_tokens(
-    models: ModelClient,
-    task: str,
-    part: Part,
-    *,
-    goal: str,
-    evidence: Evidence,
-    rejected: Rejected,
-    route: Route = "one-call",
-) -> int:
-    """Tokens that the larger of a part's prompts and its answer need besides code, paths and diff."""
-    words, files = part.description, part.affected_files
-    about: dict[str, Any] = {
-        "evidence": shown_evidence(models, evidence),
-        "task": task,
-        "part": words,
-        "rejected": rejected.text,
-        "faults": rejected.faults,
-    }
-    if route == "one-call":
-        inputs = PartPlanInputs(goal=goal, files=files, max_steps=1, max_lines=1, **about)
-        return models.measure(PART_PLAN, inputs) + PART_PLAN.max_answer_tokens
-    targets = SymbolTargetsInputs(goal=goal, files=files, max_targets=1, **about)
-    steps = StepDesignInputs(targets=files, max_steps=1, max_lines=1, **about)
-    return max(
-        models.measure(SYMBOL_TARGETS, targets) + SYMBOL_TARGETS.max_answer_tokens,
-        models.measure(STEP_DESIGN, steps) + STEP_DESIGN.max_answer_tokens,
+def _settled(
+    ask: Callable[[Rejected], Draft[PlanT]],
+    correct: Callable[[PlanT], tuple[PlanT, tuple[str, ...]]],
+    faults_of: Callable[[PlanT, int], tuple[str, ...]],
+    rejected: Rejected = Rejected(),  # noqa: B008 - frozen
+    goal: "GoalCheck | None" = None,
+) -> Planned[PlanT]:
+    """The first draft without faults, corrected as far as that is unambiguous. A faulty or unreadable draft is sent back
+    once, with its faults, unless the model's answers do not end. `faults_of` gets the number of the draft, from 0.
+    """
+    notes: tuple[str, ...] = ()
+    calls: tuple[int, ...] = ()
+    verdicts: dict[PlanVerdict, None] = {}
+    account: PlanVerdicts | AdjustmentVerdicts | None = None
+    value: PlanT | None = None
+    for number in range(MAX_DRAFTS):
+        drafted = ask(rejected)
+        notes += drafted.notes
+        calls += drafted.call_ids
+        verdicts |= dict.fromkeys(drafted.verdicts)
+        account = drafted.account or account
+        faults: tuple[str, ...] = (drafted.fault,)
+        if drafted.value is not None:
+            value, corrections = correct(drafted.value)
+            notes += corrections
+            faults = faults_of(value, number)
+        text = drafted.text.strip() if drafted.value is not None else ""
+        rejected = Rejected(text=text if faults else "", faults=faults)
+        if not faults:
+            break
+        value = None
+        notes += tuple(f"refused: {fault}" for fault in faults)
+        if drafted.endless:
+            break
+    if goal is not None:
+        verdicts |= dict.fromkeys(goal.verdicts)
+    asked = (verdict.call_id for verdict in verdicts if verdict.call_id is not None)
+    return Planned(
+        value=value,
+        faults=rejected.faults,
+        notes=notes,
+        call_ids=tuple(dict.fromkeys((*calls, *asked))),
+        verdicts=tuple(verdicts),
+        account=account and account.model_copy(update={"verdicts": tuple(verdicts)}),
     )
 
 
@@ -276,12 +273,12 @@ class GoalCheck:
     def __init__(
         self,
         models: ModelClient,
-        *,
         task: str,
         part: Part,
         before: tuple[PlanStep, ...],
         done: tuple[str, ...],
         diff: str,
+        *,
         pass_id: str,
     ) -> None:
         """`before` are the steps that are revised, `done` the outcomes of those that were tried, one line each."""
@@ -337,134 +334,41 @@ def _line(step: PlanStep) -> str:
     return f"{step.id}: {' '.join(step.description.split())} ({', '.join(target.path for target in step.target_files)})"
 
 
-def refused(failed: tuple[PartPlan, tuple[str, ...]] | None) -> Rejected:
-    """The plan as an earlier draft; an empty one for None."""
-    return Rejected() if failed is None else Rejected(text=steps_as_json(failed[0].steps), faults=failed[1])
+def meta_plan_tokens(models: ModelClient, task: str, evidence: Evidence, route: Route = "one-call") -> int:
+    """Tokens that the meta-plan's prompt and its answer need besides code, paths and an earlier draft."""
+    shown = shown_evidence(models, evidence)
+    if route == "decomposed":
+        points = ChangePointsInputs(evidence=shown, max_points=1, task=task)
+        return models.measure(CHANGE_POINTS, points) + CHANGE_POINTS.max_answer_tokens
+    inputs = MetaPlanInputs(evidence=shown, max_parts=1, task=task)
+    return models.measure(META_PLAN, inputs) + META_PLAN.max_answer_tokens
 
 
-def adjust(
+def part_plan_tokens(
     models: ModelClient,
-    package: ContextPackage | None,
-    part: Part,
-    remaining: tuple[PlanStep, ...],
-    outcomes: tuple[StepOutcome, ...],
-    *,
     task: str,
-    pass_id: str,
-    paths: Collection[str],
-    diff: str,
-    limits: PlanLimits,
+    part: Part,
+    *,
+    goal: str,
+    evidence: Evidence,
+    rejected: Rejected,
     route: Route = "one-call",
-) -> Planned[PlanAdjustment]:
-    """What remains of `part` after the steps in `outcomes`.
-
-    No model is asked if no step remained or, on the decomposed route, if nothing went wrong in the newest step. An
-    adjustment that drops a step is refused if the plan then no longer does what the task asks for.
-
-    Raises:
-        WindowExceeded: the context's primary items do not fit.
-        ModelError: the server failed.
-    """
-    if not remaining:
-        return Planned(value=PlanAdjustment(rationale="no step remained"), faults=(), notes=(), call_ids=())
-    failures = outcomes[-1].failures[: limits.max_failures]
-    if route == "decomposed" and not failures:
-        kept = PlanAdjustment(revised_steps=remaining, rationale="nothing went wrong")
-        return Planned(value=kept, faults=(), notes=(), call_ids=())
-    completed = tuple(outcome.step for outcome in outcomes if outcome.succeeded)
-    failed = tuple(outcome.step for outcome in outcomes if not outcome.succeeded)
-    max_steps = max(limits.max_steps - len(completed), 1)
-    asked = AdjustmentAsked(
-        part=part,
-        remaining=remaining,
-        outcomes=outcomes,
-        failures=failures,
-        task=task,
-        diff=diff,
-        max_steps=max_steps,
+) -> int:
+    """Tokens that the larger of a part's prompts and its answer need besides code, paths and diff."""
+    words, files = part.description, part.affected_files
+    about: dict[str, Any] = {
+        "evidence": shown_evidence(models, evidence),
+        "task": task,
+        "part": words,
+        "rejected": rejected.text,
+        "faults": rejected.faults,
+    }
+    if route == "one-call":
+        inputs = PartPlanInputs(goal=goal, files=files, max_steps=1, max_lines=1, **about)
+        return models.measure(PART_PLAN, inputs) + PART_PLAN.max_answer_tokens
+    targets = SymbolTargetsInputs(goal=goal, files=files, max_targets=1, **about)
+    steps = StepDesignInputs(targets=files, max_steps=1, max_lines=1, **about)
+    return max(
+        models.measure(SYMBOL_TARGETS, targets) + SYMBOL_TARGETS.max_answer_tokens,
+        models.measure(STEP_DESIGN, steps) + STEP_DESIGN.max_answer_tokens,
     )
-    ask = _adjustment_by(route, models, package, asked, pass_id)
-
-    def draft(rejected: Rejected) -> Draft[PlanAdjustment]:
-        drafted = ask(rejected)
-        value = drafted.value
-        return drafted if value is None else _corrected(drafted, "revised_steps", value.revised_steps, paths)
-
-    def faults(plan: PlanAdjustment) -> tuple[str, ...]:
-        return adjustment_faults(plan, completed=completed, failed=failed, paths=paths, max_steps=max_steps)
-
-    goal = GoalCheck(
-        models,
-        task=task,
-        part=part,
-        before=remaining,
-        done=tuple(map(str, outcomes)),
-        diff=diff,
-        pass_id=pass_id,
-    )
-    return _settled(draft, faults, goal=goal, steps_of=lambda plan: _where_some_went(plan, remaining))
-
-
-def _where_some_went(plan: PlanAdjustment, remaining: tuple[PlanStep, ...]) -> tuple[PlanStep, ...] | None:
-    """The revised steps, if one of the earlier ones is missing from them; else None."""
-    kept = {step.id for step in plan.revised_steps}
-    return None if kept.issuperset(step.id for step in remaining) else plan.revised_steps
-
-
-def _settled(
-    draft: Callable[[Rejected], Draft[PlanT]],
-    faults_of: Callable[[PlanT], tuple[str, ...]],
-    rejected: Rejected = Rejected(),  # noqa: B008 - frozen
-    doubts_of: Callable[[PlanT], tuple[str, ...]] = lambda _: (),
-    goal: GoalCheck | None = None,
-    steps_of: Callable[[PlanT], tuple[PlanStep, ...] | None] = lambda _: None,
-) -> Planned[PlanT]:
-    """The first draft without faults. A faulty or unreadable draft is sent back once, with its faults, unless the
-    model's answers do not end. Doubts count only against the first draft: a model that repeats itself means it. A draft
-    without other faults is compared with its `goal` by the steps that `steps_of` gives; None means nothing to compare.
-    """
-    notes: tuple[str, ...] = ()
-    calls: tuple[int, ...] = ()
-    verdicts: dict[PlanVerdict, None] = {}
-    account: PlanVerdicts | AdjustmentVerdicts | None = None
-    value: PlanT | None = None
-    for number in range(MAX_DRAFTS):
-        drafted = draft(rejected)
-        notes += drafted.notes
-        calls += drafted.call_ids
-        verdicts |= dict.fromkeys(drafted.verdicts)
-        account = drafted.account or account
-        faults = (drafted.fault,) if drafted.value is None else faults_of(drafted.value)
-        if drafted.value is not None and not faults and number == 0:
-            faults = doubts_of(drafted.value)
-        steps = steps_of(drafted.value) if drafted.value is not None and not faults else None
-        if goal is not None and steps is not None:
-            faults = goal.faults(steps)
-        if not faults:
-            value, rejected = drafted.value, Rejected()
-            break
-        notes += tuple(f"refused: {fault}" for fault in faults)
-        rejected = Rejected(text=drafted.text.strip() if drafted.value is not None else "", faults=faults)
-        if drafted.endless:
-            break
-    if goal is not None:
-        verdicts |= dict.fromkeys(goal.verdicts)
-    asked = (verdict.call_id for verdict in verdicts if verdict.call_id is not None)
-    return Planned(
-        value=value,
-        faults=rejected.faults,
-        notes=notes,
-        call_ids=tuple(dict.fromkeys((*calls, *asked))),
-        verdicts=tuple(verdicts),
-        account=account and account.model_copy(update={"verdicts": tuple(verdicts)}),
-    )
-
-
-def _corrected(
-    drafted: Draft[PlanT], field: str, steps: tuple[PlanStep, ...], paths: Collection[str]
-) -> Draft[PlanT]:
-    """The draft with its `steps`, in `field`, corrected as far as they are unambiguous."""
-    assert drafted.value is not None
-    right, notes = corrected_steps(steps, paths)
-    value = drafted.value.model_copy(update={field: right})
-    return replace(drafted, value=value, notes=drafted.notes + notes)

@@ -101,38 +101,54 @@ class PartAsked(Struct, frozen=True, kw_only=True):
     """What a part's plan is made for."""
 
     part: Part
-    goal: str
-    diff: str
+    meta: MetaPlan
+    """The plan that the part is of."""
     evidence: Evidence
+    diff: str
+    """What the run changed so far."""
     paths: Collection[str]
     """The files in the tree now."""
-    rationale: str
-    """What the meta-plan says about the whole task."""
-    same_context: bool
-    """Whether the context is that of the meta-plan, unchanged since then."""
     limits: PlanLimits
+    same_context: bool = False
+    """Whether the context is that of the meta-plan, unchanged since then."""
+
+    @property
+    def goal(self) -> str:
+        """The whole plan in a sentence, if there are other parts."""
+        return self.meta.task_summary if len(self.meta.parts) > 1 else ""
 
 
 class AdjustmentAsked(Struct, frozen=True, kw_only=True):
-    """What is adjusted. The last outcome is the newest, and belongs to a step that failed."""
+    """What is adjusted. The last outcome is the newest."""
 
     part: Part
     remaining: tuple[PlanStep, ...]
     outcomes: tuple[StepOutcome, ...]
-    failures: tuple[FailureSignal, ...]
     task: str
     diff: str
-    max_steps: int
+    paths: Collection[str]
+    """The files in the tree now."""
+    limits: PlanLimits
+
+    @property
+    def failures(self) -> tuple[FailureSignal, ...]:
+        """What went wrong in the newest step, as far as that is examined."""
+        return self.outcomes[-1].failures[: self.limits.max_failures]
+
+    @property
+    def max_steps(self) -> int:
+        """How many steps may remain."""
+        return max(self.limits.max_steps - sum(outcome.succeeded for outcome in self.outcomes), 1)
 
 
 def draft_meta_plan(
     models: ModelClient,
     package: ContextPackage,
     evidence: Evidence,
+    limits: PlanLimits,
     rejected: Rejected,
     *,
     pass_id: str,
-    max_parts: int,
 ) -> Draft[MetaPlan]:
     """The task in parts, as the model answers in one call."""
 
@@ -141,7 +157,7 @@ def draft_meta_plan(
             context=carried.sections,
             others=carried.others,
             evidence=shown_evidence(models, evidence),
-            max_parts=max_parts,
+            max_parts=limits.max_parts,
             task=package.task,
             rejected=carried.rejected,
             faults=rejected.faults,

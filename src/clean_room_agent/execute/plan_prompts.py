@@ -224,11 +224,6 @@ class AdjustmentAnswer(_Answer):
     steps: Annotated[tuple[StepAnswer, ...], bounds(maxItems=MAX_STEPS)]
 
 
-def parts_schema(schema: JsonSchema, known: Collection[str], most: int) -> JsonSchema:
-    """The schema of at most so many parts, whose files are `known` or look like a file."""
-    return at_most(_with(schema, "PartAnswer", files={"items": _path_schema(known)}), "parts", most)
-
-
 def steps_schema(schema: JsonSchema, known: Collection[str], most: int) -> JsonSchema:
     """The schema of at most so many steps, called s1, s2 and so on, whose files are `known` or look like a file."""
     named = {"type": "string", "pattern": STEP_ID_PATTERN}
@@ -312,7 +307,9 @@ META_PLAN: Prompt[MetaPlanInputs, MetaPlanAnswer] = plan_prompt(
     answer=MetaPlanAnswer,
     max_answer_tokens=1200,
     example=META_PLAN_EXAMPLE,
-    narrow=lambda schema, inputs: parts_schema(schema, inputs.paths, inputs.max_parts),
+    narrow=lambda schema, inputs: at_most(
+        _with(schema, "PartAnswer", files={"items": _path_schema(inputs.paths)}), "parts", inputs.max_parts
+    ),
 )
 
 

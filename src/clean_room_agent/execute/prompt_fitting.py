@@ -15,10 +15,11 @@ from clean_room_agent.unified_diff import Hunk, join_hunks, split_hunks
 
 
 class Retry(Struct, frozen=True, kw_only=True):
-    """The details of an earlier attempt."""
+    """An earlier attempt at the step, as the prompt shows it."""
 
     number: int
     edits: str
+    """In the edit format; "" if there were none, or it is not the newest."""
     feedback: str
 
 

@@ -5,7 +5,7 @@ A scaffold is the new files without their bodies: imports, signatures and docstr
 """
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import PurePosixPath
 
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from clean_room_agent.artifacts.context import ContextItem, ContextPackage
 from clean_room_agent.artifacts.edits import PatchEdit, StepResult, Stub
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.execute.edits.stubs import declared_names, scaffold_faults, stub_names
+from clean_room_agent.execute.edits.stubs import scaffold_faults, stub_names
 from clean_room_agent.execute.implement import (
     Implemented,
     StepInputs,
@@ -96,40 +96,32 @@ def created_sources(step: PlanStep) -> tuple[str, ...]:
     )
 
 
-def new_symbols(step: PlanStep, texts: Mapping[str, str]) -> tuple[str, ...]:
-    """The symbols that the step names and none of its existing files (`texts`, by path) declares."""
-    known = [name for path, text in texts.items() for name in declared_names(path, text)]
-    return tuple(
-        symbol
-        for symbol in step.target_symbols
-        if not any(name == symbol or name.endswith(f".{symbol}") for name in known)
-    )
-
-
 def ask_scaffold(
     models: ModelClient,
     package: ContextPackage,
     instruction: StepInstruction,
     *,
-    new: tuple[str, ...],
     pass_id: str,
     answer_tokens: int,
     tag: str = "",
 ) -> Implemented:
-    """The coder's declarations for the step, in one answer of at most so many tokens; `new` are symbols to declare.
+    """The coder's declarations for the step, in one answer of at most so many tokens.
 
     Raises:
         WindowExceeded: the step and the primary items of the context do not fit the coder's window.
         ModelError: the server failed.
     """
     targets = instruction.step.target_files
+    created = tuple(target.path for target in targets if target.role == "create")
+    # Of a step that changes other files, too, nobody says which of its symbols are new.
+    symbols = instruction.step.target_symbols if len(created) == len(targets) else ()
 
     def build(carried: PromptContents) -> StepInputs:
         return replace(
             step_inputs(instruction, carried),
-            symbols=new,
+            symbols=symbols,
             edited=editable_files(package, targets),
-            created=tuple(target.path for target in targets if target.role == "create"),
+            created=created,
         )
 
     wanted = all_contents(package, instruction.diff)
@@ -258,14 +250,4 @@ def _joined(parts: list[tuple[Stub | None, Implemented]], stubs: tuple[Stub, ...
             raw_response="\n".join(part.step.raw_response for part in every),
         ),
         dropped=tuple(name for part in every for name in part.dropped),
-        prompt_tokens=_sum(part.prompt_tokens for part in every),
-        completion_tokens=_sum(part.completion_tokens for part in every),
-        latency_ms=sum(part.latency_ms for part in every),
-        attempts=sum(part.attempts for part in every),
     )
-
-
-def _sum(counts: Iterable[int | None]) -> int | None:
-    """The sum; None if one is unknown."""
-    known = tuple(counts)
-    return None if None in known else sum(count or 0 for count in known)

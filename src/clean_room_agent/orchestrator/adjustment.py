@@ -7,8 +7,8 @@ from clean_room_agent.artifacts.names import adjustment_pass, counted
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.plans import Part, PlanAdjustment, PlanStep
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.execute.plan import Planned, adjust
-from clean_room_agent.execute.plan_drafts import StepOutcome
+from clean_room_agent.execute.plan import adjust
+from clean_room_agent.execute.plan_drafts import AdjustmentAsked, StepOutcome
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.planning import LOOKING, how_made, note_planned, plan_limits
 from clean_room_agent.orchestrator.run import Run
@@ -47,8 +47,22 @@ def adjust_part(
 def _adjusted(
     run: Run, part: Part, outcomes: tuple[StepOutcome, ...], left: tuple[PlanStep, ...], pass_id: str
 ) -> PassEnd:
+    route = run.limits.orchestrator.adjusting
+    asked = AdjustmentAsked(
+        part=part,
+        remaining=left,
+        outcomes=outcomes,
+        task=run.task.words,
+        diff=run.commits.readable_diff(),
+        paths=run.commits.tree().places,
+        limits=plan_limits(run.models, run.limits.orchestrator),
+    )
+    asks = bool(left) and (route == "one-call" or bool(asked.failures))
     try:
-        planned = _revise(run, part, outcomes, left, pass_id)
+        package = _package(run, part, left, pass_id) if asks else None
+        if asks:
+            run.recorder.observer.notice(PassProgress(doing="revising the remaining steps"))
+        planned = adjust(run.models, package, asked, pass_id=pass_id, route=route)
     except WindowExceeded as error:
         # The plan is kept unchanged; a resumed run does not decide that again.
         run.recorder.note(f"{error.message}; the remaining steps stay as they were")
@@ -57,31 +71,8 @@ def _adjusted(
     plan = planned.value
     if plan is None:
         return PassEnd(success=False, detail=f"kept as it was: {'; '.join(planned.faults)}")
-    how = how_made(run.limits.orchestrator.adjusting, planned) if planned.verdicts else ""
+    how = how_made(route, planned) if planned.verdicts else ""
     return PassEnd(success=True, detail=_changes(plan, left) + how, plan=plan.model_dump_json())
-
-
-def _revise(
-    run: Run, part: Part, outcomes: tuple[StepOutcome, ...], left: tuple[PlanStep, ...], pass_id: str
-) -> Planned[PlanAdjustment]:
-    route = run.limits.orchestrator.adjusting
-    asks = bool(left) and (route == "one-call" or bool(outcomes[-1].failures))
-    package = _package(run, part, left, pass_id) if asks else None
-    if asks:
-        run.recorder.observer.notice(PassProgress(doing="revising the remaining steps"))
-    return adjust(
-        run.models,
-        package,
-        part,
-        left,
-        outcomes,
-        task=run.task.words,
-        pass_id=pass_id,
-        paths=run.commits.tree().places,
-        diff=run.commits.readable_diff(),
-        limits=plan_limits(run.models, run.limits.orchestrator),
-        route=route,
-    )
 
 
 def _package(run: Run, part: Part, left: tuple[PlanStep, ...], pass_id: str) -> ContextPackage:

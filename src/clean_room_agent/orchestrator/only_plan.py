@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from msgspec import Struct
-
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.names import relative_pass
 from clean_room_agent.artifacts.outcomes import PassResult, PassType, RunStatus
@@ -13,29 +11,25 @@ from clean_room_agent.orchestrator.planning import plan_part, plan_parts
 from clean_room_agent.orchestrator.run import Run
 
 
-class PlanMade(Struct, frozen=True, kw_only=True):
-    """The plan, or why there is none."""
-
-    plan: PlanArtifact | None
-    reason: str = ""
-
-
-def make_plan(run: Run, model: str) -> PlanMade:
-    """Plan the task down to its steps with `model`, and record it. No test is run, and nothing is edited."""
+def make_plan(run: Run, model: str) -> tuple[PlanArtifact | None, str]:
+    """Plan the task down to its steps with `model`, and record it; the plan, or why there is none. No test is run, and
+    nothing is edited.
+    """
     meta = plan_parts(run, Evidence())
+    parts = meta.parts if meta is not None else ()
     plans: list[PartPlan] = []
-    for part in meta.parts if meta is not None else ():
+    for part in parts:
         plan = plan_part(run, meta, part, Evidence()) if meta is not None else None
         if plan is None:
             break
         plans.append(plan)
-    run.progress.plan.total_parts = len(meta.parts) if meta is not None else 0
+    run.progress.plan.total_parts = len(parts)
     run.progress.plan.total_steps = sum(len(plan.steps) for plan in plans)
     run.report_progress()
-    if meta is None or len(plans) < len(meta.parts):
+    if meta is None or len(plans) < len(parts):
         reason = run.progress.stop.no_plan
         run.recorder.ended(RunStatus.FAILED, reason=reason)
-        return PlanMade(plan=None, reason=reason)
+        return None, reason
     artifact = build_artifact(
         task_id=run.task.task_id,
         task=run.task.description,
@@ -45,14 +39,10 @@ def make_plan(run: Run, model: str) -> PlanMade:
         part_plans=tuple(plans),
     )
     given = run.task.given
-    artifact = artifact.model_copy(
-        update={
-            "rationale": _rationale(meta, run.recorder.passes),
-            "evidence": PlanEvidence(tests=given.tests, checks=given.checks, files=given.files),
-        }
-    )
+    evidence = PlanEvidence(tests=given.tests, checks=given.checks, files=given.files)
+    rationale = _rationale(meta, run.recorder.passes)
     run.recorder.ended(RunStatus.COMPLETE)
-    return PlanMade(plan=artifact)
+    return artifact.model_copy(update={"rationale": rationale, "evidence": evidence}), ""
 
 
 def _rationale(meta: MetaPlan, passes: Sequence[PassResult]) -> str:

@@ -23,7 +23,7 @@ from clean_room_agent.execute.plan import (
     part_plan_tokens,
     refused,
 )
-from clean_room_agent.execute.plan_drafts import PlanLimits, Rejected
+from clean_room_agent.execute.plan_drafts import PartAsked, PlanLimits, Rejected
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.config import OrchestratorConfig
 from clean_room_agent.orchestrator.events import PassProgress
@@ -158,20 +158,18 @@ def _plan_part(
     if failed is not None:
         package = _with_first_finds(run, package)
     notice(PassProgress(doing="dividing it into steps"))
-    planned = make_part_plan(
-        run.models,
-        package,
-        part,
-        meta,
-        pass_id=pass_id,
-        paths=run.commits.tree().places,
-        diff=run.commits.readable_diff(),
-        limits=plan_limits(run.models, limits, short=failed is not None and failed.cut_off),
+    asked = PartAsked(
+        part=part,
+        meta=meta,
         evidence=evidence,
-        failed=earlier,
+        diff=run.commits.readable_diff(),
+        paths=run.commits.tree().places,
+        limits=plan_limits(run.models, limits, short=failed is not None and failed.cut_off),
         same_context=shared is not None,
-        done=tuple(entry.step for entry in run.progress.plan.done if entry.part_id == part.id),
-        route=limits.planning,
+    )
+    done = tuple(entry.step for entry in run.progress.plan.done if entry.part_id == part.id)
+    planned = make_part_plan(
+        run.models, package, asked, pass_id=pass_id, failed=earlier, done=done, route=limits.planning
     )
     note_planned(run, pass_id, planned)
     return _end_of_steps(run, package, part, planned, failed)

@@ -23,7 +23,7 @@ from clean_room_agent.execute.edits.apply import apply_edits
 from clean_room_agent.execute.edits.rules import EditRules
 from clean_room_agent.execute.implement import IMPLEMENT, StepInstruction, implement
 from clean_room_agent.execute.plan import make_meta_plan, make_part_plan
-from clean_room_agent.execute.plan_drafts import Rejected
+from clean_room_agent.execute.plan_drafts import PartAsked, Rejected
 from clean_room_agent.execute.plan_prompts import META_PLAN, PART_PLAN
 from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.llm.client import ModelClient, Reply
@@ -232,17 +232,10 @@ class _Run:
         shared = serves_part(self._models, first, meta, request)
         package = first if shared else self._retriever.retrieve(request).package
         self._keep("ranking")
-        planned = make_part_plan(
-            self._models,
-            package,
-            part,
-            meta,
-            pass_id=pass_id,
-            paths=self._state.known,
-            diff="",
-            limits=self._limits,
-            evidence=Evidence(),
+        asked = PartAsked(
+            part=part, meta=meta, evidence=Evidence(), diff="", paths=self._state.known, limits=self._limits
         )
+        planned = make_part_plan(self._models, package, asked, pass_id=pass_id)
         self._keep("")
         return None if planned.value is None else (part, planned.value)
 

@@ -1,6 +1,6 @@
 import pytest
 
-from clean_room_agent.execute.edits.stubs import declared_names, scaffold_faults, stub_names
+from clean_room_agent.execute.edits.stubs import scaffold_faults, stub_names
 
 BILLS = '''\
 """Bills."""
@@ -103,38 +103,6 @@ def test_what_stands_in_an_if_or_try_counts_as_what_stands_beside_it() -> None:
     )
     assert scaffold_faults("a.py", "", text) == ()
     assert stub_names("a.py", text) == ("G.say", "fast")
-    assert declared_names("a.py", text) == ("G", "G.words", "G.say", "fast")
-
-
-def test_a_file_declares_its_functions_classes_constants_and_fields() -> None:
-    assert declared_names("till/bills.py", BILLS) == (
-        *(
-            "RATE",
-            "Payer",
-            "Payer.pay",
-            "Bill",
-            "Bill.cents",
-            "Bill.__init__",
-            "Bill.due",
-            "Bill.settle",
-            "add",
-        ),
-    )
-    assert declared_names("src/bills.ts", BILLS_TS) == (
-        *(
-            "Payer",
-            "Cents",
-            "RATE",
-            "Bill",
-            "Bill.cents",
-            "Bill.constructor",
-            "Bill.due",
-            "Bill.settle",
-            "add",
-        ),
-        "sub",
-    )
-    assert declared_names("a.txt", "words") == ()
 
 
 @pytest.mark.parametrize(("path", "text"), [("till/bills.py", BILLS), ("src/bills.ts", BILLS_TS)])

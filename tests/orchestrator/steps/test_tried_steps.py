@@ -5,7 +5,6 @@ import pytest
 from testing.runs.memory_answers import replacing
 from testing.runs.memory_run import MemoryProject, MemoryRun, part, step
 
-from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.orchestrator.full_tests import run_baseline
@@ -76,13 +75,6 @@ def test_a_step_is_given_up_after_its_attempts_and_the_head_stays(project: Memor
     assert len(memory.run.recorder.passes) == 3
 
 
-def test_a_second_attempt_is_not_shown_edits_that_could_not_be_read(project: MemoryProject) -> None:
-    memory = opened(project, in_turn("I cannot.", "I cannot.", RIGHT), **NO_RULES)
-    end = run_step(memory.run, JOB)
-    assert end.accepted is not None
-    assert end.accepted.outcome is AttemptOutcome.APPLIED_AND_PASSED
-
-
 def test_a_prompt_that_does_not_fit_ends_the_step(project: MemoryProject) -> None:
     def too_long(_: ChatRequest) -> str:
         raise WindowExceeded("the prompt does not fit", hint="shorten it")
@@ -134,25 +126,6 @@ def test_where_no_attempt_does_better_the_first_stays(project: MemoryProject, la
     assert memory.runner.tree.clean_at == memory.run.commits.head
 
 
-def test_where_another_attempt_does_not_fit_the_first_stays(project: MemoryProject) -> None:
-    answers = iter([HARMLESS])
-
-    def then_too_long(_: ChatRequest) -> str:
-        for answer in answers:
-            return answer
-        raise WindowExceeded("the prompt does not fit")
-
-    memory = opened(project, then_too_long)
-    end = run_step(memory.run, LAST)
-    assert end.accepted is not None
-    assert end.accepted.change.diff.count("\n+# a number") == 1
-
-
-def test_where_red_tests_may_stay_red_the_first_attempt_is_enough(project: MemoryProject) -> None:
-    memory = opened(project, in_turn(HARMLESS), testing={"accept": "no-new-failures"})
-    assert run_step(memory.run, LAST).accepted is not None
-
-
 def test_a_target_that_was_forgotten_is_asked_for_once_and_another_one_too(project: MemoryProject) -> None:
     job = StepJob(part=JOB.part, step=step("s1", "a.py", "b.py"), constraints="")
     only_b = replacing("b.py", "b = 0", "b = 1")
@@ -168,19 +141,6 @@ def test_a_target_that_was_forgotten_is_asked_for_once_and_another_one_too(proje
     assert ("target_untouched", "modify b.py") in project.events()
 
 
-def test_a_resumed_step_is_read_and_not_made(project: MemoryProject) -> None:
-    job = of_any("a.py", "c.py")
-    first = opened(project, in_turn(BREAKS_C, RIGHT), **NO_RULES)
-    run_step(first.run, job)
-    again = project.open(lambda _: "never asked", resumed=True, **NO_RULES)
-    run_baseline(again.run)
-    end = run_step(again.run, job)
-    assert end.accepted is not None
-    assert (again.asked, again.runner.commands_run) == ([], [])
-    assert again.run.commits.head == first.run.commits.head
-    assert again.run.journal.behind, "nothing was done that was not done before"
-
-
 def test_an_attempt_whose_commit_git_lost_is_made_again(project: MemoryProject) -> None:
     first = opened(project, in_turn(RIGHT))
     run_step(first.run, JOB)
@@ -189,15 +149,3 @@ def test_an_attempt_whose_commit_git_lost_is_made_again(project: MemoryProject) 
     run_baseline(again.run)
     assert run_step(again.run, JOB).accepted is not None
     assert again.asked == ["impl:p1:s1 implement"]
-
-
-@pytest.mark.parametrize(("samples", "asked"), [(1, 1), (3, 2)])
-def test_candidates_are_drawn_until_one_is_whole(project: MemoryProject, samples: int, asked: int) -> None:
-    both = RIGHT + replacing("b.py", "b = 0", "b = 1")
-    answers = (both,) if samples == 1 else (OTHER, both)
-    memory = opened(project, in_turn(*answers), solve={"samples": samples})
-    end = run_step(memory.run, of_any("a.py", "b.py"))
-    assert end.accepted is not None
-    assert len(memory.asked) == asked
-    if samples > 1:
-        assert ("not_chosen", "attempt 2 has 2 of 2 goal tests green, this one 0") in project.events()

@@ -67,14 +67,6 @@ def stub_names(path: str, text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.symbol for one in found))
 
 
-def declared_names(path: str, text: str) -> tuple[str, ...]:
-    """Qualified names of what the file declares, in order of place: functions, classes and types, constants, fields.
-    Empty if the file cannot be parsed.
-    """
-    root = _root(path, text)
-    return () if root is None else tuple(dict.fromkeys(_declared(root, "")))
-
-
 def scaffold_faults(path: str, before: str, after: str) -> tuple[str, ...]:
     """What is wrong with `after` as a scaffold on top of `before` ("" for no file), in words: it cannot be parsed, it
     adds something other than declarations with stub bodies, or it changes or removes what was there.
@@ -139,23 +131,6 @@ def _statements(scope: Node) -> Iterator[Node]:
                     yield from _statements(block)
         else:
             yield child
-
-
-def _declared(scope: Node, holder: str) -> Iterator[str]:
-    for statement in _statements(scope):
-        inner = _inner(statement)
-        if inner.type in IMPORTS:
-            continue
-        names = [_name(inner), *(name for name, _ in _functions_of(inner))]
-        if inner.type in {"expression_statement", "lexical_declaration", "variable_declaration"}:
-            for child in inner.named_children:
-                left = child.child_by_field_name("left") if child.type in ASSIGNMENTS else None
-                names.append(_name(child) if left is None else _text(left))
-        for name in filter(None, names):
-            yield f"{holder}.{name}".removeprefix(".")
-        body = inner.child_by_field_name("body") if inner.type in CLASSES else None
-        if body is not None:
-            yield from _declared(body, f"{holder}.{_name(inner)}".removeprefix("."))
 
 
 def _functions_of(inner: Node) -> Iterator[tuple[str, Node]]:

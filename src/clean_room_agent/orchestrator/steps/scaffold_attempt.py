@@ -12,7 +12,6 @@ from clean_room_agent.execute.scaffold import (
     ask_scaffold,
     created_sources,
     declaration_faults,
-    new_symbols,
     scaffolded_package,
     stubs_of,
 )
@@ -93,7 +92,6 @@ def _declared(
 ) -> dict[str, str] | str:
     """The texts of the new files as the coder declares them, by path; or why there are none."""
     tree = run.commits.tree()
-    there, _ = tree.texts(tuple(target.path for target in job.step.target_files))
     run.recorder.observer.notice(PassProgress(doing="declaring what the step adds"))
     tokens = raised_answer_tokens if action.more_room else usual_answer_tokens
     try:
@@ -101,7 +99,6 @@ def _declared(
             run.models,
             package,
             instruction_with_diff(run, job),
-            new=new_symbols(job.step, there),
             pass_id=pass_id,
             answer_tokens=tokens(run.models.window("coding")),
             tag=action.model,
