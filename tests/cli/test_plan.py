@@ -55,20 +55,6 @@ def test_a_plan_names_the_task_and_the_files_and_steps(plan: Path, till: Project
     assert [entry["path"] for entry in written["affected_files"]] == ["till/money.py"]
 
 
-def test_a_plan_is_shown_with_what_it_plans_and_not_with_what_is_undone(plan: Path, till: Project) -> None:
-    assert plan.exists()
-    shown = till.cra("show").out
-    assert "planned  1 part, 1 step" in shown
-    assert "0 of 1" not in shown
-
-
-def test_without_a_file_the_plan_is_the_answer(till: Project) -> None:
-    with serving(till) as server:
-        till.configure(server.base_url)
-        told = till.cra("plan", till.task)
-    assert json.loads(told.out)["task"] == till.task
-
-
 def test_solve_follows_the_plan_and_plans_nothing(plan: Path, till: Project) -> None:
     with serving(till) as server:
         till.configure(server.base_url)
@@ -89,12 +75,6 @@ def test_solve_starts_at_the_parts_of_the_plan(plan: Path, till: Project) -> Non
     assert PART_PLAN.title in titles(server)
 
 
-def test_the_two_ways_exclude_one_another(plan: Path, till: Project) -> None:
-    told = till.cra("solve", "--plan", str(plan), "--meta-plan", str(plan))
-    assert told.code == 2
-    assert "exclude each other" in told.err
-
-
 def test_an_edited_plan_that_lost_a_field_is_refused_by_its_name(plan: Path, till: Project) -> None:
     broken = json.loads(plan.read_text())
     del broken["affected_files"]
@@ -103,13 +83,6 @@ def test_an_edited_plan_that_lost_a_field_is_refused_by_its_name(plan: Path, til
     assert told.code == 2
     assert "affected_files" in told.err
     assert str(plan) in told.err
-
-
-def test_a_file_that_is_not_there_is_named(till: Project) -> None:
-    till.configure("http://127.0.0.1:1")
-    told = till.cra("solve", "--plan", "nowhere.json")
-    assert told.code == 2
-    assert "nowhere.json" in told.err
 
 
 def test_where_no_plan_comes_of_it_the_code_is_1(till: Project, tmp_path: Path) -> None:

@@ -132,13 +132,6 @@ def test_what_stands_alone_needs_nothing() -> None:
     assert steps.notes == ("s1 stands alone and needs nothing: s1",)
 
 
-def test_nothing_needs_itself() -> None:
-    planned = meta_plan(ScriptedTransport([meta_answer(part_of("p1"), part_of("p2", "p2", "p1"))]))
-    assert planned.value is not None
-    assert [part.depends_on for part in planned.value.parts] == [(), ("p1",)]
-    assert planned.notes == ("p2 does not need itself",)
-
-
 def test_what_is_written_twice_is_meant_once() -> None:
     planned = part_plan(ScriptedTransport([steps_answer(*[step_of("s1", "s1")] * 3)]))
     assert planned.value is not None
@@ -151,12 +144,6 @@ def test_a_plan_that_stays_faulty_is_no_plan() -> None:
     planned = meta_plan(ScriptedTransport([circle] * 2))
     assert planned.value is None
     assert planned.faults == ("these parts need one another: p1, p2",)
-
-
-def test_an_answer_that_stays_unreadable_is_no_plan() -> None:
-    planned = meta_plan(ScriptedTransport(["I cannot.", "Really not.", "No.", "Never."]))
-    assert planned.value is None
-    assert planned.faults == ("the answer holds no JSON object",)
 
 
 def test_what_cannot_be_read_after_its_repair_is_asked_for_once_more() -> None:
@@ -196,12 +183,6 @@ def test_a_part_is_divided_into_steps() -> None:
         ("s1", "a.py", "modify"),
         ("s2", "new.py", "create"),
     ]
-
-
-def test_steps_that_misjudge_the_tree_go_back() -> None:
-    transport = ScriptedTransport([steps_answer(step_of("s1", path="gone.py")), steps_answer(step_of("s1"))])
-    assert part_plan(transport).value is not None
-    assert "step s1 is to modify gone.py, which does not exist" in transport.requests[1].prompt
 
 
 def test_a_plan_beside_its_part_is_doubted_once_and_may_be_meant_so() -> None:
@@ -284,14 +265,6 @@ def test_an_adjustment_that_drops_what_the_task_asks_for_goes_back_once() -> Non
     assert again.faults[0].startswith("with this plan, not all that the task asks for is done")
 
 
-def test_a_goal_check_that_cannot_be_read_refuses_nothing_and_says_so() -> None:
-    planned = adjusted(ScriptedTransport([NONE_REMAINS, "Well.", "Perhaps."]), step("s3"))
-    assert planned.value is not None
-    (verdict,) = planned.verdicts
-    assert (verdict.yes, verdict.readable) == (True, False)
-    assert "what cannot be read refuses no plan" in verdict.reason
-
-
 def test_a_part_planned_again_is_compared_with_the_goal() -> None:
     failed = (PartPlan(part_id="p1", task_summary="", steps=(step("s1"),)), ("step s1 failed: refused",))
     transport = ScriptedTransport([steps_answer(step_of("s1")), "no", steps_answer(step_of("s2")), "yes"])
@@ -310,20 +283,8 @@ def test_a_part_planned_again_is_compared_with_the_goal() -> None:
     assert "step s1 failed: refused" in transport.requests[1].prompt
 
 
-def test_an_adjustment_that_builds_on_failure_is_refused() -> None:
-    answer = json.dumps({"analysis": "", "changes": [], "steps": [step_of("s3", "s2")]})
-    assert adjusted(ScriptedTransport([answer] * 2), step("s3")).faults == ("step s3 needs s2, which failed",)
-
-
 def test_a_path_that_can_only_be_one_file_is_put_right_and_noted() -> None:
     planned = part_plan(ScriptedTransport([steps_answer(step_of("s1", path="src/a.py"))]))
     assert planned.value is not None
     assert planned.value.steps[0].target_files == (TargetFile(path="a.py"),)
     assert (planned.faults, planned.notes) == ((), ("src/a.py does not exist and can only be a.py",))
-
-
-def test_so_is_one_of_a_revised_step() -> None:
-    answer = json.dumps({"analysis": "", "changes": [], "steps": [step_of("s3", role="create")]})
-    planned = adjusted(ScriptedTransport([answer]), step("s3"))
-    assert planned.value is not None
-    assert planned.value.revised_steps[0].target_files == (TargetFile(path="a.py"),)

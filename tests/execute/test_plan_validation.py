@@ -13,7 +13,6 @@ from clean_room_agent.execute.edits.places import Places
 from clean_room_agent.execute.plan_validation import (
     adjustment_faults,
     corrected_steps,
-    ending_with,
     in_order,
     meta_plan_faults,
     mistyped,
@@ -54,11 +53,6 @@ def test_a_path_is_another_file_only_where_it_can_be_no_second(written: str, mea
     assert only_match(written, PATHS) == meant
 
 
-def test_folders_that_contradict_are_no_ending() -> None:
-    assert ending_with("src/money.py", PATHS) == ""
-    assert ending_with("money.py", PATHS) == "till/money.py"
-
-
 def step(name: str, *files: tuple[str, FileRole]) -> PlanStep:
     targets = tuple(TargetFile(path=path, role=role) for path, role in files)
     return PlanStep(id=name, description="Do it.", target_files=targets)
@@ -67,12 +61,6 @@ def step(name: str, *files: tuple[str, FileRole]) -> PlanStep:
 def written(*steps: PlanStep) -> tuple[list[list[tuple[str, FileRole]]], tuple[str, ...]]:
     right, notes = corrected_steps(steps, PATHS)
     return [[(file.path, file.role) for file in each.target_files] for each in right], notes
-
-
-def test_a_file_named_wrongly_twice_is_named_once() -> None:
-    files, notes = written(step("s1", ("money.py", "modify"), ("till/money.py", "modify")))
-    assert files == [[("till/money.py", "modify")]]
-    assert notes == ("money.py does not exist and can only be till/money.py",)
 
 
 def test_a_file_to_create_that_exists_is_modified() -> None:

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from testing.runs.memory_till import MemoryTill, memory_till
 from testing.runs.solving import MENDED_MONEY, ONE_ATTEMPT, TILL, Spoil, edit
-from testing.runs.spoiled_answers import SPLIT, cut
+from testing.runs.spoiled_answers import cut
 from testing.servers.ollama_script import Answer, ChatCall
 
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.errors import CraError, ServerFailed, ServerUnreachable
 from clean_room_agent.execute.implement import IMPLEMENT
-from clean_room_agent.execute.plan_prompts import META_PLAN, PART_PLAN
+from clean_room_agent.execute.plan_prompts import META_PLAN
 
 BETTER = "    share, rest = divmod(cents, people)\n    return [share + 1] * rest + [share] * (people - rest)"
 NOT_FOUND = edit("    share = cents / people\n    return [share] * people", BETTER)
@@ -49,21 +49,6 @@ def test_the_same_wrong_answer_each_time_gives_the_step_up(till: MemoryTill) -> 
     assert told.ending == ("failed", "s1-2: refused: edit 1 (till/money.py): NO_MATCH")
     kinds = [row.kind for row in told.recorded.validations]
     assert kinds == ["baseline", "recheck"]  # what the call in the words gives
-
-
-def test_inserted_code_lands_and_is_on_record(till: MemoryTill) -> None:
-    half = "def half(cents):\n    return cents // 2"
-    insert = f'<insert file="till/money.py" after="split">\n{half}\n</insert>\n'
-    told = till.solve_scripted({IMPLEMENT.title: [edit(SPLIT, BETTER) + insert]})
-    assert told.ending == ("complete", "")
-    (attempt,) = told.recorded.attempts
-    assert [(report.kind, report.code.value) for report in attempt.edit_report] == [
-        ("edit", "APPLIED"),
-        ("insert", "APPLIED"),
-    ]
-    end = "[share] * (people - rest)\n"
-    assert told.files["till/money.py"] == MENDED_MONEY.replace(end, f"{end}\n\n{half}\n")
-    assert "edit 2 (insert) APPLIED" in till.shown(why="till/money.py")
 
 
 def test_an_accepted_step_that_leaves_the_test_red_is_a_partial_result(till: MemoryTill) -> None:
@@ -154,28 +139,7 @@ def test_a_spent_budget_ends_the_run_as_partial(till: MemoryTill) -> None:
     assert till.shown().count(reason) > 0
 
 
-def test_without_a_fallback_a_plan_that_stays_unreadable_fails_the_run(till: MemoryTill) -> None:
-    told = till.solve_scripted({PART_PLAN.title: ["No plan."] * 9}, orchestrator={"plan_fallback": False})
-    status, reason = told.ending
-    assert (status, reason.partition(":")[0]) == ("failed", "part p1")
-    assert ": no valid plan: " in reason
-    readings = {told.recorded.reading_of(call)[0] for call in told.recorded.calls_of("part_plan")}
-    assert readings == {"unreadable"}
-    assert told.notes("plan_fault")
-    assert told.recorded.attempts == ()
-
-
 TOO_LONG = Answer(status=400, error="the input length exceeds the context length")
-
-
-def test_a_run_of_which_no_step_fits_fails_and_says_what_to_do(till: MemoryTill) -> None:
-    told = till.solve_scripted({IMPLEMENT.title: [TOO_LONG] * 2})
-    assert told.ending[0] == "failed"
-    assert told.ending[1].startswith("s1-2: ")
-    assert any("context_window" in said for _, said in told.notes("note"))
-    again = told.recorded.calls_of("part_plan")[-1]
-    assert again.site.pass_id.endswith(":replan_1")
-    assert "step s1 failed: " in again.request.prompt
 
 
 def press(_: ChatCall, right: str) -> str:

@@ -3,7 +3,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from testing.packages import package, shown_file
 from testing.runs.memory_answers import parts_answer, steps_answer
 from testing.runs.memory_run import TASK, MemoryProject, memory_project, part, part_plan, pytest_run, step
 
@@ -11,15 +10,12 @@ from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.goals import GivenEvidence
 from clean_room_agent.artifacts.plans import MetaPlan
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.execute.plan_drafts import Rejected
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.orchestrator.events import PassFinished
 from clean_room_agent.orchestrator.planning import (
     FailedPlan,
-    part_plan_request,
     plan_part,
     plan_parts,
-    serves_part,
 )
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.orchestrator.testing.results import evidence_of
@@ -87,13 +83,6 @@ def test_without_the_fallback_the_reason_is_kept(project: MemoryProject) -> None
     assert memory.run.progress.stop.no_plan == "no valid plan: the answer holds no JSON object"
 
 
-def test_where_nothing_could_be_changed_the_reason_says_what_to_name(tmp_path: Path) -> None:
-    with memory_project(tmp_path, {"tests/test_a.py": "import a\n"}, lambda _: {}) as project:
-        memory = project.open(lambda _: "No plan.")
-        assert plan_parts(memory.run, Evidence()) is None
-        assert "nothing is in scope that one step could change" in memory.run.progress.stop.no_plan
-
-
 def test_a_part_is_divided_into_steps(project: MemoryProject) -> None:
     memory = project.open(lambda _: steps_answer("a.py", "b.py", needs={"b.py": ["s1"]}))
     plan = plan_part(memory.run, META, PART, Evidence())
@@ -113,16 +102,6 @@ def test_the_only_part_is_planned_from_the_context_of_the_whole_task(project: Me
     assert plan_part(memory.run, meta, meta.parts[0], Evidence()) is not None
     assert len(memory.index.asked) == 1
     assert ("context_of", "meta_plan") in project.events()
-
-
-def test_a_part_about_a_file_that_was_not_shown_has_a_context_of_its_own(project: MemoryProject) -> None:
-    models, words = project.open(lambda _: "").run.models, "Fix the bug."
-    request = part_plan_request(
-        models, "t:part_plan:p1", words, PART, goal="", evidence=Evidence(), known=FILES, rejected=Rejected()
-    )
-    shown = [shown_file(path, FILES[path]) for path in PART.affected_files]
-    assert serves_part(models, package(*shown, task=words), META, request)
-    assert not serves_part(models, package(shown[0], task=words), META, request)
 
 
 def test_a_plan_after_a_failed_one_has_names_of_its_own(project: MemoryProject) -> None:
@@ -150,15 +129,6 @@ def test_where_no_steps_come_the_part_is_one_step_that_may_leave_files_alone(pro
     (only,) = plan.steps
     assert only.any_of_files
     assert [target.path for target in only.target_files] == ["a.py", "b.py"]
-
-
-def test_the_part_as_one_step_is_not_tried_twice(project: MemoryProject) -> None:
-    memory = project.open(lambda _: "No plan.")
-    first = plan_part(memory.run, META, PART, Evidence())
-    assert first is not None
-    failed = FailedPlan(plan=first, faults=("x",), number=1, cut_off=False)
-    assert plan_part(memory.run, META, PART, Evidence(), failed) is None
-    assert memory.run.progress.stop.no_plan.endswith("the part as one step was tried before")
 
 
 def test_a_part_whose_prompt_does_not_fit_ends_alone(project: MemoryProject) -> None:

@@ -174,10 +174,6 @@ def test_answers_that_were_never_judged_say_nothing_of_the_plan(category: str) -
     assert kind(one, replace(one, fingerprint="y"), replans_left=1) != "replan"
 
 
-def test_a_fatal_kind_of_failure_has_the_part_planned_again_at_once() -> None:
-    assert kind(replace(FAILED, category="schema_mismatch"), replans_left=1) == "replan"
-
-
 def test_a_round_from_the_unchanged_prompt_counts_as_one_attempt_and_comes_before_the_facts() -> None:
     first = decide(at(SAID, config=REDRAW))
     assert (first.kind, first.vary, first.unchanged) == ("retry", True, True)
@@ -198,17 +194,6 @@ def test_candidates_of_the_first_round_were_drawn_from_the_unchanged_prompt_too(
     )
     assert not decide(at(replace(SAID, candidates=3), config=REDRAW)).unchanged
     assert at(replace(SAID, candidates=3)).attempts_left == 2
-
-
-@pytest.mark.parametrize("category", ["name", "import", "syntax", "patch", "format", "untouched"])
-def test_what_has_a_known_cause_is_told_at_once(category: str) -> None:
-    first = replace(SAID, category=category)
-    assert not decide(at(first, config=REDRAW)).unchanged
-
-
-def test_an_answer_given_before_is_drawn_differently() -> None:
-    assert decide(at(FAILED, FAILED)).vary
-    assert not decide(at(FAILED)).vary
 
 
 @pytest.mark.parametrize(

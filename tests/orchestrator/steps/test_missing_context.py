@@ -31,10 +31,6 @@ def test_a_misquote_of_a_file_shown_whole_lacks_nothing() -> None:
     assert missing_after_refusal([report("a.py", EditCode.NO_MATCH)], SHOWN, KNOWN) is None
 
 
-def test_an_edit_of_a_file_that_does_not_exist_lacks_nothing() -> None:
-    assert missing_after_refusal([report("c.py", EditCode.WRONG_FILE)], SHOWN, KNOWN) is None
-
-
 def step_that_changes(*paths: str) -> PlanStep:
     targets = tuple(TargetFile(path=path, role="modify") for path in paths)
     return PlanStep(id="s1", description="d", target_files=targets)
@@ -51,10 +47,6 @@ def test_files_of_a_step_that_are_shown_in_part_are_wanted_whole_where_there_is_
     assert is_new(request, [])
     assert not is_new(request, [request])
     assert is_new(request, [RefinementRequest(reason="r", missing_files=("b.py", "c.py"))])
-
-
-def test_a_step_whose_files_are_shown_whole_lacks_none() -> None:
-    assert not_shown_whole(step_that_changes("a.py"), SHOWN, {"a.py": 9}) is None
 
 
 def test_failing_tests_ask_for_what_they_name_and_the_context_did_not_show() -> None:
@@ -118,11 +110,6 @@ def test_a_file_in_the_words_of_a_failure_is_asked_for() -> None:
     assert request.missing_files == ("lib/b.py",)
 
 
-def test_a_failure_within_what_was_shown_lacks_nothing() -> None:
-    evidence = Evidence(messages=("assert 1 == 2",), frames=(StackFrame(path="a.py", line=1),))
-    assert missing_after_tests(evidence, SHOWN, KNOWN) is None
-
-
 def test_what_is_called_wrongly_and_shown_lacks_nothing() -> None:
     said = "TypeError: Parser.__init__() got an unexpected keyword argument 'strict'"
     shown = package(shown_file("a.py", "class Parser:\n    pass\n"))
@@ -170,10 +157,3 @@ def test_the_code_of_a_test_is_found_by_the_names_of_all_runners(name: str, code
     test = shown_symbol(path, code, "it", 1, 1, detail="supporting")
     shown = package(replace(test, section="tests"), shown_file("src/b.py", "x\n"))
     assert missing_after_tests(evidence, shown, known, newly_failing=(name,)) is None
-
-
-def test_a_request_is_new_only_with_a_name_not_asked_for_before() -> None:
-    first = RefinementRequest(reason="r", missing_files=("b.py",))
-    assert is_new(first, [])
-    assert not is_new(first, [first])
-    assert is_new(RefinementRequest(reason="r", missing_symbols=("helper",)), [first])
