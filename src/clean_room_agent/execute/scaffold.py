@@ -142,7 +142,7 @@ def declaration_faults(step: PlanStep, texts: Mapping[str, str]) -> tuple[str, .
     """What is wrong with the texts of the new files as a scaffold for the step."""
     faults = [f"{path} is not created" for path in created_sources(step) if path not in texts]
     for path, text in sorted(texts.items()):
-        faults += scaffold_faults(path, "", text) if grammar_of(path) else ()
+        faults += scaffold_faults(path, text) if grammar_of(path) else ()
     if not faults and not stubs_of(texts):
         faults.append("it declares no function")
     return tuple(faults)

@@ -101,13 +101,13 @@ def test_what_stands_in_an_if_or_try_counts_as_what_stands_beside_it() -> None:
         "        def say(self):\n            raise NotImplementedError\n"
         "try:\n    import fast\nexcept ImportError:\n    def fast():\n        raise NotImplementedError\n"
     )
-    assert scaffold_faults("a.py", "", text) == ()
+    assert scaffold_faults("a.py", text) == ()
     assert stub_names("a.py", text) == ("G.say", "fast")
 
 
 @pytest.mark.parametrize(("path", "text"), [("till/bills.py", BILLS), ("src/bills.ts", BILLS_TS)])
 def test_declarations_with_stub_bodies_are_a_scaffold(path: str, text: str) -> None:
-    assert scaffold_faults(path, "", text) == ()
+    assert scaffold_faults(path, text) == ()
 
 
 @pytest.mark.parametrize(
@@ -131,45 +131,4 @@ def test_declarations_with_stub_bodies_are_a_scaffold(path: str, text: str) -> N
     ],
 )
 def test_what_is_more_than_declarations_is_a_fault(path: str, text: str, fault: str) -> None:
-    assert scaffold_faults(path, "", text) == (fault,)
-
-
-BEFORE = """\
-from a import b
-
-__all__ = ["f"]
-
-
-class A:
-    x = 1
-
-    def f(self):
-        return b
-
-
-def f():
-    return 1
-"""
-
-
-def test_what_is_added_beside_and_inside_what_is_there_is_a_scaffold() -> None:
-    after = BEFORE.replace("import b", "import b, c").replace('["f"]', '["f", "g"]')
-    after = after.replace(
-        "        return b\n", "        return b\n\n    def g(self):\n        raise NotImplementedError\n"
-    )
-    after += "\n\ndef g():\n    raise NotImplementedError\n"
-    assert scaffold_faults("a.py", BEFORE, after) == ()
-    assert stub_names("a.py", after) == ("A.g", "g")
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("    return 1\n", "    raise NotImplementedError\n", "changes or removes def f():"),
-        ("def f():\n    return 1\n", "", "changes or removes def f():"),
-        ("    x = 1\n", "", "changes or removes x = 1"),
-        ("        return b\n", "        return 2\n", "changes or removes def f(self):"),
-    ],
-)
-def test_what_changes_or_removes_code_is_a_fault(old: str, new: str, said: str) -> None:
-    assert any(said in fault for fault in scaffold_faults("a.py", BEFORE, BEFORE.replace(old, new)))
+    assert scaffold_faults(path, text) == (fault,)

@@ -5,7 +5,6 @@ not implemented: `raise NotImplementedError` in Python, a `throw` of "not implem
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -33,8 +32,6 @@ FUNCTIONS = frozenset(
 CLASSES = frozenset({"class_definition", "class_declaration", "abstract_class_declaration"})
 ASSIGNED = frozenset({"variable_declarator", "public_field_definition", "field_definition"})
 ASSIGNMENTS = frozenset({"assignment", "assignment_expression"})
-LISTED = re.compile(r"__all__\b|module\.exports\b|exports\.")
-"""The beginning of a statement that lists a module's exports."""
 DECLARED = frozenset(
     {
         "comment", "pass_statement", "type_alias_statement", "future_import_statement", "empty_statement",
@@ -67,14 +64,14 @@ def stub_names(path: str, text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.symbol for one in found))
 
 
-def scaffold_faults(path: str, before: str, after: str) -> tuple[str, ...]:
-    """What is wrong with `after` as a scaffold on top of `before` ("" for no file), in words: it cannot be parsed, it
-    adds something other than declarations with stub bodies, or it changes or removes what was there.
+def scaffold_faults(path: str, text: str) -> tuple[str, ...]:
+    """What is wrong with the text of a new file as a scaffold, in words: it cannot be parsed, or holds something other than
+    declarations with stub bodies.
     """
-    root = _root(path, after)
+    root = _root(path, text)
     if root is None or root.has_error:
         return (f"{path} does not parse",)
-    return tuple(f"{path}, {fault}" for fault in _scope_faults(root, _root(path, before)))
+    return tuple(f"{path}, {fault}" for one in root.named_children for fault in _statement_faults(one))
 
 
 def _root(path: str, text: str) -> Node | None:
@@ -193,42 +190,12 @@ def _is_empty(function: Node) -> bool:
     return all(_text(one) in {"...", "pass"} for one in _written(function) or ())
 
 
-def _scope_faults(scope: Node, old: Node | None, *, protocol: bool = False) -> Iterator[str]:
-    """The faults of what the scope has and `old` has not, and of what `old` had and the scope lacks."""
-    left: Counter[str] = Counter(_text(one) for one in old.named_children) if old is not None else Counter()
-    added = []
-    for statement in scope.named_children:
-        text = _text(statement)
-        if left[text]:
-            left[text] -= 1
-        else:
-            added.append(statement)
-    gone = [one for one in (old.named_children if old is not None else ()) if left[_text(one)]]
-    classes = {_name(_inner(one)): one for one in gone if _inner(one).type in CLASSES}
-    for statement in added:
-        inner = _inner(statement)
-        before = classes.pop(_name(inner), None) if inner.type in CLASSES else None
-        if before is None:
-            yield from _statement_faults(statement, protocol=protocol)
-        else:
-            gone.remove(before)
-            yield from _class_faults(inner, _inner(before))
-    for one in gone:
-        if one.type not in IMPORTS | {"comment"} and not _is_listing(one):
-            yield f"line {one.start_point[0] + 1} of the file as it was: it changes or removes {_quoted(one)}"
-
-
-def _class_faults(node: Node, old: Node | None) -> Iterator[str]:
-    body = node.child_by_field_name("body")
-    if body is not None:
-        before = None if old is None else old.child_by_field_name("body")
-        yield from _scope_faults(body, before, protocol=_is_protocol(node))
-
-
-def _statement_faults(statement: Node, *, protocol: bool) -> Iterator[str]:
+def _statement_faults(statement: Node, *, protocol: bool = False) -> Iterator[str]:
     inner = _inner(statement)
     if inner.type in CLASSES:
-        yield from _class_faults(inner, None)
+        body = inner.child_by_field_name("body")
+        for member in body.named_children if body is not None else ():
+            yield from _statement_faults(member, protocol=_is_protocol(inner))
         return
     functions = list(_functions_of(inner))
     bodiless = protocol or _is_abstract(statement)
@@ -240,7 +207,8 @@ def _statement_faults(statement: Node, *, protocol: bool) -> Iterator[str]:
     if inner.type in GUARDS:
         yield from _guard_faults(inner)
         return
-    yield f"line {inner.start_point[0] + 1}: no declaration: {_quoted(inner)}"
+    quoted = _text(inner).split("\n")[0][:MAX_QUOTED]
+    yield f"line {inner.start_point[0] + 1}: no declaration: {quoted}"
 
 
 def _declares(node: Node) -> bool:
@@ -258,16 +226,6 @@ def _guard_faults(guard: Node) -> Iterator[str]:
     for child in guard.named_children:
         if child.type == "block":
             for statement in child.named_children:
-                yield from _statement_faults(statement, protocol=False)
+                yield from _statement_faults(statement)
         elif child.type.endswith("_clause"):
             yield from _guard_faults(child)
-
-
-def _is_listing(statement: Node) -> bool:
-    return LISTED.match(_text(statement)) is not None or (
-        statement.type == "export_statement" and _inner(statement) is statement
-    )
-
-
-def _quoted(node: Node) -> str:
-    return _text(node).split("\n")[0][:MAX_QUOTED]
