@@ -1,5 +1,4 @@
 import pytest
-from msgspec.structs import replace
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import model_client
 from testing.client.scripted_transport import ScriptedTransport
@@ -21,7 +20,6 @@ CONTEXT = package(
     shown_file("b.py", LINE * 10, detail="supporting"),
     shown_symbol("c.py", LINE * 10, "C", 1, 10, detail="type_context"),
 )
-ROOM_OF_ONE = package(shown_file("a.py", LINE * 10))
 ORDER = (
     "attempt 1",
     "hunk diff --git a/x b/x @@ -1 +1 @@",
@@ -92,29 +90,6 @@ def test_a_refused_answer_goes_before_code_and_its_faults_stay() -> None:
     assert found.dropped == ("the refused answer",)
     assert found.inputs.rejected == ""
     assert "part p1 is there twice" in META_PLAN.render(found.inputs)
-
-
-def test_the_heading_of_what_is_left_out_makes_room_too() -> None:
-    def inputs(carried: PromptContents) -> MetaPlanInputs:
-        return MetaPlanInputs(
-            context=carried.sections,
-            others=carried.others,
-            evidence="",
-            max_parts=1,
-            task="Mend it.",
-            rejected="",
-            faults=(),
-        )
-
-    def fitted_to(window: int, *others: str) -> Fitted[MetaPlanInputs]:
-        models = model_client(ScriptedTransport([]), MemorySink(), window=window)
-        return fit(
-            models, META_PLAN, inputs, replace(all_contents(ROOM_OF_ONE), others=others), answer_tokens=100
-        )
-
-    alone = fitted_to(8000).need
-    found = fitted_to(alone + 100, "b.py")
-    assert (found.need, found.dropped) == (alone, ("path b.py",))
 
 
 def test_primary_items_never_go() -> None:

@@ -55,15 +55,6 @@ def test_a_part_whose_plan_names_the_wrong_file_is_planned_again_from_what_faile
     assert told.recorded.calls_of("implement")[-1].site.pass_id.endswith(":impl:p1:s1-2")
 
 
-def test_who_could_not_plan_a_part_is_not_asked_again_where_no_test_says_anything_new(
-    till: MemoryTill,
-) -> None:
-    told = till.solve_scripted({PART_PLAN.title: ["No plan."] * 9, IMPLEMENT.title: ["I cannot."] * 6})
-    assert told.ending[0] == "failed"
-    assert planned_again(told) == []
-    assert told.notes("replan") == []
-
-
 def test_who_could_not_plan_a_part_is_asked_again_about_what_its_tests_said(till: MemoryTill) -> None:
     def spoil(_: ChatCall, right: str) -> str:
         before, word, after = right.rpartition("return")

@@ -12,7 +12,7 @@ from testing.servers.ollama_script import Answer, Answerer, ChatCall
 
 from clean_room_agent.errors import ServerFailed
 from clean_room_agent.execute.implement import IMPLEMENT
-from clean_room_agent.execute.plan_prompts import META_PLAN, PART_PLAN
+from clean_room_agent.execute.plan_prompts import META_PLAN
 from clean_room_agent.orchestrator.task import PlanGiven
 
 HARMLESS = edit(SPLIT, f"    # even shares\n{SPLIT}")
@@ -100,13 +100,6 @@ def test_a_hint_is_tried_where_answers_had_no_end(till: MemoryTill) -> None:
     assert till.resume(Script(till.oracle), "Use divmod.").ending == ("complete", "")
 
 
-def test_a_hint_is_tried_where_no_replan_is_left(till: MemoryTill) -> None:
-    none = {"replans_per_part": 0, "replans_per_run": 0}
-    script = Script(till.oracle, {IMPLEMENT.title: ["I cannot."] * 4})
-    assert till.solve(script, solve=NO, recovery=none).ending[0] == "failed"
-    assert till.resume(Script(till.oracle), "Use divmod.").ending == ("complete", "")
-
-
 def test_a_hint_lets_a_run_without_a_plan_plan_again(till: MemoryTill) -> None:
     strict = {"plan_fallback": False}
     script = Script(till.oracle, {META_PLAN.title: ["No plan."] * 9})
@@ -115,13 +108,6 @@ def test_a_hint_lets_a_run_without_a_plan_plan_again(till: MemoryTill) -> None:
     told = till.resume(Script(till.oracle), "Plan one part.")
     assert told.ending == ("complete", "")
     assert "Plan one part." in told.recorded.calls_of("meta_plan")[-1].request.prompt
-
-
-def test_a_hint_lets_a_part_without_a_plan_be_planned_again(till: MemoryTill) -> None:
-    strict = {"plan_fallback": False}
-    script = Script(till.oracle, {PART_PLAN.title: ["No plan."] * 9})
-    assert till.solve(script, orchestrator=strict).ending[0] == "failed"
-    assert till.resume(Script(till.oracle), "One step.").ending == ("complete", "")
 
 
 def test_a_hint_that_nobody_was_shown_is_told(till: MemoryTill) -> None:

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from clean_room_agent.execute.goals.expressions import CLOSING, OPENING, python_tree, string_end
 from clean_room_agent.llm.answers import BadAnswer, TextAnswer
-from clean_room_agent.llm.prompt import CONTEXT, SYSTEM, Prompt
+from clean_room_agent.llm.prompt import CONTEXT, SYSTEM, Prompt, template
 
 ANSWER_TOKENS = 160
 RAISES = re.compile(r"\A(?P<call>.+\))\s+(?:raises|throws)\s+(?P<error>[A-Za-z_][\w.]*)\Z", re.DOTALL)
@@ -83,51 +83,12 @@ def stands_in(value: str, words: str) -> bool:
     return True
 
 
-GOAL_TEMPLATE = (
-    CONTEXT
-    + """\
-{{ task.strip() | task }}
-{% if definitions %}
-
-## What it is about
-{% for one in definitions %}
-{{ one | evidence }}
-{% endfor %}
-{% endif %}
-{% if call %}
-
-## What it gives now
-{{ (call ~ " == " ~ gives) | evidence }}
-{% endif %}
-{% if choices %}
-
-## Values in the task
-{% for one in choices %}
-{{ one | task }}
-{% endfor %}
-{% endif %}
-
-{{ heading }}
-
-Write one line that is false now and true when the task is done.
-
-Rules:
-- The line is `{{ (call or "CALL") | evidence }} == VALUE` or `{{ (call or "CALL") | evidence }} raises ERROR`.
-- Take the values from the task.
-
-Example answer:
-{{ example }}
-
-What should {{ (call or "it") | evidence }} give? Answer with the line.
-"""
-)
-
 GOAL_TEST: Prompt[GoalInputs, Expectation] = Prompt(
     name="goal_test",
     role="coding",
     title="Say what a call should give",
     system=SYSTEM,
-    template=GOAL_TEMPLATE,
+    template=CONTEXT + template(__file__, "goal_test"),
     answer=TextAnswer(read_expectation),
     max_answer_tokens=ANSWER_TOKENS,
     example="weigh_quokka(3) == 12",

@@ -161,13 +161,3 @@ def test_candidates_made_at_a_time_end_the_same_and_go_on_and_replay(
         tables = {"solve": {**ONCE, "samples": 4}, "testing": {"parallel": parallel}}
         found = ended(project, by_seed(project, answers, dies_at), breaks=dies_at > 0, **tables)
     assert found[:-1] == undisturbed[:-1]
-
-
-def test_what_is_made_at_a_time_ends_together(till: MemoryTill) -> None:
-    answerer = by_seed(till, {1: WRONG, 4: WRONG})
-    told = till.solve(answerer, solve={**ONCE, "samples": 6}, testing={"parallel": 2})
-    assert told.ending == ("complete", "")
-    assert told.recorded.outcomes == [FAILED, "applied_and_passed"]
-    spent = [(row.total_tokens or 0) > 0 for row in told.recorded.passes if ":impl:" in row.task_id]
-    assert spent == [True, True]
-    assert len({row.task_run_id for row in told.recorded.attempts}) == 2

@@ -76,14 +76,6 @@ def test_once_an_answer_was_cut_off_the_next_attempt_begins_with_declarations(pr
     assert said_of(told) == [("scaffold", MADE)]
 
 
-def test_without_scaffolds_an_answer_that_is_cut_off_again_and_again_ends_the_run(
-    project: MemoryTill,
-) -> None:
-    told = project.solve_scripted({IMPLEMENT.title: [cut] * 9}, solve={**ALWAYS, "scaffold": "never"})
-    assert told.ending[0] == "failed"
-    assert told.recorded.calls_of("scaffold") == []
-
-
 def test_declarations_come_first_then_the_bodies_in_one_attempt(project: MemoryTill) -> None:
     told = solve(project)
     check_solved(told)
@@ -153,10 +145,6 @@ def test_a_stub_that_is_left_twice_is_never_accepted_silently(tmp_path: Path) ->
         f"6 pass; left as it was: {left}"
     ]
     assert f"target untouched: {left}" in shown
-
-
-def test_a_coder_that_writes_the_whole_file_anew_may(project: MemoryTill) -> None:
-    check_solved(solve(project, {IMPLEMENT.title: [CREATE.format(BILLS)]}))
 
 
 def test_candidates_share_the_scaffold(project: MemoryTill) -> None:
