@@ -2,15 +2,21 @@ import pytest
 from msgspec.structs import replace
 from testing.packages import package, shown_file, shown_symbol
 
-from clean_room_agent.execute.code_relations import Place, ShownCode
+from clean_room_agent.execute.code_relations import CodePlace, ShownCode
 
 MONEY = "def split(cents, people):\n    return [cents // people] * people\n\n\ndef total(shares):\n    return sum(shares)\n"
 RECEIPT = "from till.money import total\n\n\ndef receipt(shares):\n    return total(shares)\n\n\ndef words(text):\n    return text.split()\n"
 VIEW = "import { total } from './money'\n\nexport function view(shares) {\n  return total(shares)\n}\n"
 TEST = "def test_receipt():\n    assert receipt(split(9, 3)) == 9\n"
 
-SPLIT, TOTAL = Place(path="till/money.py", symbol="split"), Place(path="till/money.py", symbol="total")
-WRITE, WORDS = Place(path="till/receipt.py", symbol="receipt"), Place(path="till/receipt.py", symbol="words")
+SPLIT, TOTAL = (
+    CodePlace(path="till/money.py", symbol="split"),
+    CodePlace(path="till/money.py", symbol="total"),
+)
+WRITE, WORDS = (
+    CodePlace(path="till/receipt.py", symbol="receipt"),
+    CodePlace(path="till/receipt.py", symbol="words"),
+)
 SHOWN = ShownCode(package(shown_file("till/money.py", MONEY), shown_file("till/receipt.py", RECEIPT)))
 
 
@@ -22,33 +28,37 @@ SHOWN = ShownCode(package(shown_file("till/money.py", MONEY), shown_file("till/r
         (SPLIT, TOTAL, False),
         (WORDS, SPLIT, True),  # the file imports money, so that a method of the same name looks like it
         (WORDS, TOTAL, False),
-        (WRITE, Place(path="till/money.py"), True),
-        (Place(path="till/money.py"), WRITE, False),
+        (WRITE, CodePlace(path="till/money.py"), True),
+        (CodePlace(path="till/money.py"), WRITE, False),
     ],
 )
-def test_a_place_uses_what_its_code_names_and_its_file_imports(user: Place, used: Place, uses: bool) -> None:
+def test_a_place_uses_what_its_code_names_and_its_file_imports(
+    user: CodePlace, used: CodePlace, uses: bool
+) -> None:
     assert SHOWN.uses(user, used) is uses
 
 
 def test_what_is_not_shown_or_new_cannot_be_told() -> None:
-    new = Place(path="till/tax.py", symbol="tax")
+    new = CodePlace(path="till/tax.py", symbol="tax")
     assert SHOWN.uses(new, TOTAL) is None
     assert SHOWN.uses(WRITE, new) is False
     part = shown_symbol("till/receipt.py", RECEIPT, "receipt", 4, 5)  # without the file's imports
     alone = ShownCode(package(part, shown_file("till/money.py", MONEY)))
     assert alone.uses(WRITE, TOTAL) is None
     assert alone.uses(WRITE, SPLIT) is False
-    assert alone.uses(WRITE, Place(path="till/money.py", symbol="Sum.total")) is None
-    assert alone.uses(WRITE, Place(path="till/money.py", symbol="go")) is None
+    assert alone.uses(WRITE, CodePlace(path="till/money.py", symbol="Sum.total")) is None
+    assert alone.uses(WRITE, CodePlace(path="till/money.py", symbol="go")) is None
 
 
 def test_it_holds_for_other_languages() -> None:
     shown = ShownCode(package(shown_file("web/view.js", VIEW)))
     assert (
-        shown.uses(Place(path="web/view.js", symbol="view"), Place(path="web/money.js", symbol="total"))
+        shown.uses(
+            CodePlace(path="web/view.js", symbol="view"), CodePlace(path="web/money.js", symbol="total")
+        )
         is True
     )
-    index = Place(path="web/index.ts")
+    index = CodePlace(path="web/index.ts")
     assert index.name == "web"
 
 
@@ -72,7 +82,7 @@ def test_of_a_long_definition_its_head_and_the_lines_that_name_the_other_are_sho
     lines = [f"    line{number} = {number}" for number in range(40)]
     text = "\n".join(["def long():", *lines[:30], "    return split(9, 3)", *lines[30:]]) + "\n"
     shown = ShownCode(package(shown_file("till/long.py", text)))
-    excerpt = shown.excerpt(Place(path="till/long.py", symbol="long"), (SPLIT,)).split("\n")
+    excerpt = shown.excerpt(CodePlace(path="till/long.py", symbol="long"), (SPLIT,)).split("\n")
     assert excerpt[:2] == ["def long():", "    line0 = 0"]
     assert excerpt[-3:] == ["[...]", "    return split(9, 3)", "[...]"]
     assert len(excerpt) == 21

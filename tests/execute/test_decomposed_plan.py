@@ -12,7 +12,7 @@ from testing.packages import package, shown_file
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.plans import MetaPlan, PlanVerdict
-from clean_room_agent.execute.code_relations import Piece
+from clean_room_agent.execute.code_relations import PlanPiece
 from clean_room_agent.execute.decomposed_plan import grouped, needs_of
 from clean_room_agent.execute.plan import Planned, make_meta_plan
 from clean_room_agent.execute.plan_drafts import PlanLimits
@@ -173,7 +173,7 @@ def test_whatever_is_said_there_are_groups_and_an_order(pairs: list[tuple[str, s
     verdicts = [said(f"{one} {other}", yes=yes) for one, other, yes in pairs if one != other]
     needs, _ = needs_of(tuple("abcde"), verdicts)
     assert sorted(in_order(needs)) == list("abcde")
-    groups = grouped([Piece(id=name, words=name, places=()) for name in "abcde"], verdicts, 2)
+    groups = grouped([PlanPiece(id=name, words=name, places=()) for name in "abcde"], verdicts, 2)
     assert len(groups) <= 2
     assert sorted(piece.id for group in groups for piece in group) == list("abcde")
     apart = {frozenset(piece.id for piece in group) for group in groups}

@@ -51,9 +51,9 @@ class TestedAttempt(Struct, frozen=True, kw_only=True):
 def describe_result(tested: TestedAttempt, *, bound: int = MOST_CHARACTERS) -> str:
     """The reason, the state of each goal test, and each newly or differently failing test with its message."""
     listed = bound // LISTED_SHARE
-    lines = [f"The edits were applied and tested: {tested.reason}.", *_goals(tested.goals, listed)]
+    lines = [f"The edits were applied and tested: {tested.reason}.", *_goal_lines(tested.goals, listed)]
     if tested.missing:
-        lines.append(f"Did not run, and passed before: {_names(tested.missing, listed)}")
+        lines.append(f"Did not run, and passed before: {_first_names(tested.missing, listed)}")
     shown = [
         *(("Newly failing test", test) for test in tested.newly_failing),
         *(("Failing test, which did not run before", test) for test in tested.new),
@@ -71,7 +71,7 @@ def describe_result(tested: TestedAttempt, *, bound: int = MOST_CHARACTERS) -> s
     return "\n".join(filter(None, lines))
 
 
-def _goals(goals: Sequence[Goal], listed: int) -> list[str]:
+def _goal_lines(goals: Sequence[Goal], listed: int) -> list[str]:
     if not goals:
         return []
     states: dict[GoalState, list[str]] = {}
@@ -79,10 +79,10 @@ def _goals(goals: Sequence[Goal], listed: int) -> list[str]:
         states.setdefault(goal.state, []).append(goal.name)
     passing = len(states.get("passes now", ()))
     lines = [f"Goal tests (they failed before this step): {passing} of {len(goals)} pass now."]
-    return lines + [f"- {state}: {_names(names, listed)}" for state, names in states.items()]
+    return lines + [f"- {state}: {_first_names(names, listed)}" for state, names in states.items()]
 
 
-def _names(names: Sequence[str], most: int) -> str:
+def _first_names(names: Sequence[str], most: int) -> str:
     """The first names, in about `most` characters, and how many more there are."""
     shown: list[str] = []
     for name in names[:MAX_LISTED]:

@@ -23,7 +23,7 @@ HEAD_LINES = 18
 """Lines from the beginning of a longer one."""
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class CodePlace(Struct, frozen=True, kw_only=True):
     """A definition, or a whole file if `symbol` is ""."""
 
     path: str
@@ -42,12 +42,12 @@ class Place(Struct, frozen=True, kw_only=True):
         return f"{self.symbol} in {self.path}" if self.symbol else self.path
 
 
-class Piece(Struct, frozen=True, kw_only=True):
+class PlanPiece(Struct, frozen=True, kw_only=True):
     """A change, a part or a step, with the places that it is about."""
 
     id: str
     words: str
-    places: tuple[Place, ...]
+    places: tuple[CodePlace, ...]
 
     def __str__(self) -> str:
         return f"{self.id}: {self.words}"
@@ -65,23 +65,23 @@ class ShownCode:
     def __init__(self, package: ContextPackage) -> None:
         self._items = tuple(item for item in package.items if item.section == "code")
         self._tests = tuple(item for item in package.items if item.section == "tests")
-        self.definitions: dict[Place, str] = {}
+        self.definitions: dict[CodePlace, str] = {}
         """The definitions whose code is shown, in order, with that code."""
         for item in self._items:
             if item.symbol is not None:
-                self.definitions.setdefault(Place(path=item.path, symbol=item.symbol), item.text)
+                self.definitions.setdefault(CodePlace(path=item.path, symbol=item.symbol), item.text)
             elif item.detail == "primary":
                 for span in definition_spans(item.path, item.text):
-                    place = Place(path=item.path, symbol=span.symbol)
+                    place = CodePlace(path=item.path, symbol=span.symbol)
                     self.definitions.setdefault(place, item.text[span.start : span.end])
 
-    def code(self, place: Place) -> str:
+    def code(self, place: CodePlace) -> str:
         """The place's code as far as it is shown; "" if none of it is."""
         if place.symbol:
             return self.definitions.get(place, "")
         return "\n".join(item.text for item in self._items if item.path == place.path)
 
-    def excerpt(self, place: Place, others: Sequence[Place]) -> str:
+    def excerpt(self, place: CodePlace, others: Sequence[CodePlace]) -> str:
         """The place's code; if it is long, its first lines and those that name one of `others`. "" if it is not shown."""
         lines = self.code(place).rstrip("\n").split("\n")
         if len(lines) <= EXCERPT_LINES:
@@ -99,7 +99,7 @@ class ShownCode:
             shown += lines[number : number + 1]
         return "\n".join(shown)
 
-    def uses(self, user: Place, used: Place) -> bool | None:
+    def uses(self, user: CodePlace, used: CodePlace) -> bool | None:
         """Whether the code of `user` uses `used`; None if that is not visible, and a model has to be asked."""
         code = self.code(user)
         if not code or len(used.name) < SHORT:
@@ -110,18 +110,18 @@ class ShownCode:
         if used.symbol and not named:
             return False
         imports = self._imports(user.path)
-        file = Place(path=used.path).name
+        file = CodePlace(path=used.path).name
         if any(_has(line, file) or _has(line, used.name) for line in imports or ()):
             return True
         # A method is called on an object, whose class need not be imported.
         return None if imports is None or "." in used.symbol else False
 
-    def tested_together(self, one: Place, other: Place) -> str:
+    def tested_together(self, one: CodePlace, other: CodePlace) -> str:
         """The name of a failing test that uses both; "" if none is shown."""
         both = (item for item in self._tests if _has(item.text, one.name) and _has(item.text, other.name))
         return next((item.symbol for item in both if item.symbol), "")
 
-    def waits(self, piece: Piece, other: Piece) -> tuple[bool, str] | None:
+    def waits(self, piece: PlanPiece, other: PlanPiece) -> tuple[bool, str] | None:
         """Whether `piece` has to wait for `other`, and why: it uses what is changed there, and not the other way round. Two
         pieces at one file keep their order. None if the context does not show it.
         """
@@ -140,11 +140,13 @@ class ShownCode:
             "only the other uses what is changed here" if back else "it uses nothing that is changed there",
         )
 
-    def with_code(self, one: Piece, other: Piece, words: tuple[str, str]) -> tuple[tuple[str, str], ...]:
+    def with_code(
+        self, one: PlanPiece, other: PlanPiece, words: tuple[str, str]
+    ) -> tuple[tuple[str, str], ...]:
         """The words of both with the beginning of the code at their places, and without it."""
         fence = fence_for(self.code(place) for place in (*one.places, *other.places))
 
-        def text(said: str, places: Sequence[Place], others: Sequence[Place]) -> str:
+        def text(said: str, places: Sequence[CodePlace], others: Sequence[CodePlace]) -> str:
             frames = []
             for place in dict.fromkeys(places):
                 if self.code(place):

@@ -18,7 +18,7 @@ from clean_room_agent.artifacts.plans import (
 from clean_room_agent.execute.judgments import YesNo
 from clean_room_agent.execute.plan_drafts import (
     AdjustmentAsked,
-    Draft,
+    PlanDraft,
     Rejected,
     ask_for_draft,
     steps_as_json,
@@ -79,7 +79,7 @@ class DecomposedAdjustment:
         self._cause = question(ADJUSTMENT_ROOT_CAUSE, NO_CAUSE, "what cannot be read attributes nothing")
         self._new = question(ADJUSTMENT_NEW_STEP, NO_FAILURE, "what cannot be read adds no step")
 
-    def draft(self, rejected: Rejected) -> Draft[PlanAdjustment]:
+    def draft(self, rejected: Rejected) -> PlanDraft[PlanAdjustment]:
         """What remains of the part.
 
         Raises:
@@ -89,12 +89,12 @@ class DecomposedAdjustment:
         account = self._judged()
         verdicts = account.verdicts
         if not any(verdict.readable for verdict in verdicts):
-            return Draft(value=None, fault=NO_VERDICT, verdicts=verdicts, account=account, endless=True)
+            return PlanDraft(value=None, fault=NO_VERDICT, verdicts=verdicts, account=account, endless=True)
         if account.invalid or account.must_change or account.new_step_for:
             return self._written(account, rejected)
         steps, notes = _without_needs(self._asked.remaining, self._failed)
         kept = PlanAdjustment(revised_steps=steps, rationale="no remaining step is about what failed")
-        return Draft(value=kept, notes=notes, verdicts=verdicts, account=account)
+        return PlanDraft(value=kept, notes=notes, verdicts=verdicts, account=account)
 
     def _judged(self) -> AdjustmentVerdicts:
         """All verdicts; if none about the steps can be read, only those."""
@@ -165,7 +165,7 @@ class DecomposedAdjustment:
             ]
         )
 
-    def _written(self, account: AdjustmentVerdicts, rejected: Rejected) -> Draft[PlanAdjustment]:
+    def _written(self, account: AdjustmentVerdicts, rejected: Rejected) -> PlanDraft[PlanAdjustment]:
         asked = self._asked
         decided = self._decided(account)
 
@@ -194,7 +194,7 @@ class DecomposedAdjustment:
         kept, put_right = _as_decided(answered, asked.remaining, account, keeps=bool(rejected.faults))
         gone = {step.id for step in asked.remaining} - {step.id for step in kept}
         steps, freed = _without_needs(kept, gone | self._failed)
-        return Draft(
+        return PlanDraft(
             value=PlanAdjustment(
                 revised_steps=steps, rationale=reply.value.analysis, changes_made=reply.value.changes
             ),

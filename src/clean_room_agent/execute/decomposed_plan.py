@@ -30,11 +30,11 @@ from clean_room_agent.artifacts.plans import (
     PlanVerdicts,
     TargetFile,
 )
-from clean_room_agent.execute.code_relations import Piece, Place, ShownCode
+from clean_room_agent.execute.code_relations import CodePlace, PlanPiece, ShownCode
 from clean_room_agent.execute.judgments import YesNo
 from clean_room_agent.execute.plan_drafts import (
-    Draft,
     PartAsked,
+    PlanDraft,
     PlanLimits,
     Rejected,
     ask_for_draft,
@@ -81,16 +81,16 @@ def dependency_question(
 
 
 def ordered(
-    question: YesNo[DependencyInputs], shown: ShownCode, task: str, pieces: Sequence[Piece]
+    question: YesNo[DependencyInputs], shown: ShownCode, task: str, pieces: Sequence[PlanPiece]
 ) -> tuple[PlanVerdict, ...]:
     """For each ordered pair of pieces, whether the first needs the second to be done before it."""
     drafts = tuple(map(str, pieces))
 
-    def by_code(piece: Piece, other: Piece) -> PlanVerdict | None:
+    def by_code(piece: PlanPiece, other: PlanPiece) -> PlanVerdict | None:
         used = shown.waits(piece, other)
         return used and question.decided(f"{piece.id} {other.id}", yes=used[0], reason=used[1])
 
-    def ways(piece: Piece, other: Piece) -> list[DependencyInputs]:
+    def ways(piece: PlanPiece, other: PlanPiece) -> list[DependencyInputs]:
         return [
             DependencyInputs(task=task, drafts=drafts, one=one, other=two)
             for one, two in shown.with_code(piece, other, (str(piece), str(other)))
@@ -101,9 +101,9 @@ def ordered(
 
 def _judged(
     question: YesNo[InputsT],
-    pairs: Iterable[tuple[Piece, Piece]],
-    by_code: Callable[[Piece, Piece], PlanVerdict | None],
-    ways: Callable[[Piece, Piece], Sequence[InputsT]],
+    pairs: Iterable[tuple[PlanPiece, PlanPiece]],
+    by_code: Callable[[PlanPiece, PlanPiece], PlanVerdict | None],
+    ways: Callable[[PlanPiece, PlanPiece], Sequence[InputsT]],
 ) -> tuple[PlanVerdict, ...]:
     """The verdict on each pair, by the code if that shows it, else by the model."""
     known = [(one, other, by_code(one, other)) for one, other in pairs]
@@ -115,7 +115,9 @@ def _judged(
     return tuple(verdict or next(asked) for *_, verdict in known)
 
 
-def grouped(pieces: Sequence[Piece], together: Iterable[PlanVerdict], most: int) -> list[tuple[Piece, ...]]:
+def grouped(
+    pieces: Sequence[PlanPiece], together: Iterable[PlanVerdict], most: int
+) -> list[tuple[PlanPiece, ...]]:
     """The pieces in groups, in the order of their first; the last of more than `most` groups are merged.
 
     `together` are verdicts on `a b`: whether a and b belong together, with all that belong with either.
@@ -187,7 +189,7 @@ class DecomposedParts:
         self._same = YesNo(models, SAME_PART, pass_id=pass_id, nothing=NO_PAIR, unreadable=True, rule=rule)
         self._first = dependency_question(models, PART_DEPENDENCY, pass_id)
 
-    def draft(self, rejected: Rejected) -> Draft[MetaPlan]:
+    def draft(self, rejected: Rejected) -> PlanDraft[MetaPlan]:
         """The task in parts.
 
         Raises:
@@ -221,7 +223,7 @@ class DecomposedParts:
         if len(groups) < apart:
             notes += (f"{apart} parts are too many: the last {apart - len(groups) + 1} are one",)
         pieces = [
-            Piece(
+            PlanPiece(
                 id=f"p{number}",
                 words="; ".join(point.words for point in group),
                 places=tuple(place for point in group for place in point.places),
@@ -235,7 +237,7 @@ class DecomposedParts:
             parts=tuple(_part(piece, needs[piece.id]) for piece in pieces),
             rationale=reply.value.analysis,
         )
-        return Draft(
+        return PlanDraft(
             value=plan,
             text=reply.text,
             notes=notes + corrected + circles,
@@ -244,32 +246,34 @@ class DecomposedParts:
             account=PlanVerdicts(items=tuple((piece.id, piece.words) for piece in (*points, *pieces))),
         )
 
-    def _points(self, answer: ChangePointsAnswer) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
+    def _points(self, answer: ChangePointsAnswer) -> tuple[tuple[PlanPiece, ...], tuple[str, ...]]:
         """The places without duplicates, with unambiguous paths completed."""
         known = {*(item.path for item in self._package.items), *self._package.others}
-        found: dict[Place, list[str]] = {}
+        found: dict[CodePlace, list[str]] = {}
         notes = []
         for point in answer.points:
             path = point.file if point.file in known else only_match(point.file, known) or point.file
             if path != point.file:
                 notes.append(f"{point.file} can only be {path}")
-            found.setdefault(Place(path=path, symbol=point.symbol.strip()), []).append(point.change.strip())
+            found.setdefault(CodePlace(path=path, symbol=point.symbol.strip()), []).append(
+                point.change.strip()
+            )
         pieces = []
         for number, (place, changes) in enumerate(found.items(), 1):
             change = " ".join(dict.fromkeys(filter(None, changes)))
             words = f"{place}: {change}" if change else str(place)
-            pieces.append(Piece(id=f"c{number}", words=words, places=(place,)))
+            pieces.append(PlanPiece(id=f"c{number}", words=words, places=(place,)))
         return tuple(pieces), tuple(dict.fromkeys(notes))
 
-    def _together(self, points: Sequence[Piece]) -> tuple[PlanVerdict, ...]:
+    def _together(self, points: Sequence[PlanPiece]) -> tuple[PlanVerdict, ...]:
         """For each pair of points, whether they belong in the same part."""
         changes = tuple(point.words for point in points)
 
-        def by_code(one: Piece, other: Piece) -> PlanVerdict | None:
+        def by_code(one: PlanPiece, other: PlanPiece) -> PlanVerdict | None:
             found = self._known_together(one, other, points)
             return found and self._same.decided(f"{one.id} {other.id}", yes=found[0], reason=found[1])
 
-        def ways(one: Piece, other: Piece) -> list[SamePartInputs]:
+        def ways(one: PlanPiece, other: PlanPiece) -> list[SamePartInputs]:
             (here,), (there,) = one.places, other.places
             known = tuple(
                 f"{user} uses {used}"
@@ -285,7 +289,9 @@ class DecomposedParts:
 
         return _judged(self._same, combinations(points, 2), by_code, ways)
 
-    def _known_together(self, one: Piece, other: Piece, points: Sequence[Piece]) -> tuple[bool, str] | None:
+    def _known_together(
+        self, one: PlanPiece, other: PlanPiece, points: Sequence[PlanPiece]
+    ) -> tuple[bool, str] | None:
         """Whether two points belong together, and why, if it needs no model; else None."""
         (here,), (there,) = one.places, other.places
         if here.path == there.path:
@@ -301,7 +307,7 @@ class DecomposedParts:
         return None
 
 
-def _part(piece: Piece, needs: tuple[str, ...]) -> Part:
+def _part(piece: PlanPiece, needs: tuple[str, ...]) -> Part:
     return Part(
         id=piece.id,
         description=piece.words,
@@ -311,10 +317,10 @@ def _part(piece: Piece, needs: tuple[str, ...]) -> Part:
     )
 
 
-class Target(Struct, frozen=True, kw_only=True):
+class PlannedTarget(Struct, frozen=True, kw_only=True):
     """A place that a part changes, and what is done with its file."""
 
-    place: Place
+    place: CodePlace
     role: FileRole
 
     def __str__(self) -> str:
@@ -335,7 +341,7 @@ class DecomposedSteps:
         self._shown = ShownCode(package)
         self._first = dependency_question(models, STEP_DEPENDENCY, pass_id)
 
-    def draft(self, rejected: Rejected) -> Draft[PartPlan]:
+    def draft(self, rejected: Rejected) -> PlanDraft[PartPlan]:
         """The part in steps.
 
         Raises:
@@ -376,7 +382,7 @@ class DecomposedSteps:
             summary = designed.value.summary
             notes += (*dropped, *moved, *circles)
             calls = (*calls, designed.call_id, *_calls(*verdicts))
-        return Draft(
+        return PlanDraft(
             value=PartPlan(part_id=part.id, task_summary=summary, steps=steps, rationale=rationale),
             text=steps_as_json(steps),
             notes=notes,
@@ -385,13 +391,13 @@ class DecomposedSteps:
             account=PlanVerdicts(items=tuple((step.id, step.description) for step in steps)),
         )
 
-    def _known_targets(self) -> tuple[Target, ...]:
+    def _known_targets(self) -> tuple[PlannedTarget, ...]:
         """The part's places if it names definitions and the context shows each of them; otherwise none."""
         part, found = self._asked.part, []
         for path in part.affected_files:
-            named = [Place(path=path, symbol=symbol) for symbol in part.target_symbols]
+            named = [CodePlace(path=path, symbol=symbol) for symbol in part.target_symbols]
             own = [place for place in named if self._shown.code(place)]
-            found += [Target(place=place, role="modify") for place in own]
+            found += [PlannedTarget(place=place, role="modify") for place in own]
             if not own:
                 return ()
         missing = set(part.target_symbols) - {target.place.symbol for target in found}
@@ -421,27 +427,27 @@ class DecomposedSteps:
         carried = planner_contents(self._package, asked.diff, rejected.text)
         return ask_for_draft(self._models, SYMBOL_TARGETS, build, carried, rejected, pass_id=self._pass_id)
 
-    def _targets(self, answer: SymbolTargetsAnswer) -> tuple[tuple[Target, ...], tuple[str, ...]]:
+    def _targets(self, answer: SymbolTargetsAnswer) -> tuple[tuple[PlannedTarget, ...], tuple[str, ...]]:
         """The places without duplicates, with unambiguous paths completed; if there are too many, whole files instead."""
         paths, most = self._asked.paths, self._asked.limits.max_points
-        found: dict[Place, FileRole] = {}
+        found: dict[CodePlace, FileRole] = {}
         notes = []
         for target in answer.targets:
             path = target.file
             if target.role != "create" and path not in paths and only_match(path, paths):
                 path = only_match(path, paths)
                 notes.append(f"{target.file} can only be {path}")
-            found.setdefault(Place(path=path, symbol=target.symbol.strip()), target.role)
+            found.setdefault(CodePlace(path=path, symbol=target.symbol.strip()), target.role)
         if len(found) > most:
             notes.append(f"{len(found)} places are more than {most}: whole files in their place")
-            files: dict[Place, FileRole] = {}
+            files: dict[CodePlace, FileRole] = {}
             for place, role in found.items():
-                files.setdefault(Place(path=place.path), role)
+                files.setdefault(CodePlace(path=place.path), role)
             found = files
-        return tuple(Target(place=place, role=role) for place, role in found.items()), tuple(notes)
+        return tuple(PlannedTarget(place=place, role=role) for place, role in found.items()), tuple(notes)
 
     def _design(
-        self, targets: Sequence[Target], rejected: Rejected
+        self, targets: Sequence[PlannedTarget], rejected: Rejected
     ) -> tuple[Reply[StepDesignAnswer], tuple[str, ...]]:
         asked = self._asked
         files = {target.place.path for target in targets}
@@ -464,17 +470,17 @@ class DecomposedSteps:
         wanted = replace(all_contents(None, asked.diff, rejected=rejected.text), items=about)
         return ask_for_draft(self._models, STEP_DESIGN, build, wanted, rejected, pass_id=self._pass_id)
 
-    def _piece(self, step: PlanStep) -> Piece:
+    def _piece(self, step: PlanStep) -> PlanPiece:
         """The step with its definitions that the context shows; with the whole of a file of which it shows none."""
-        places: list[Place] = []
+        places: list[CodePlace] = []
         for target in step.target_files:
-            named = [Place(path=target.path, symbol=symbol) for symbol in step.target_symbols]
-            places += [place for place in named if self._shown.code(place)] or [Place(path=target.path)]
-        return Piece(id=step.id, words=step.description, places=tuple(places))
+            named = [CodePlace(path=target.path, symbol=symbol) for symbol in step.target_symbols]
+            places += [place for place in named if self._shown.code(place)] or [CodePlace(path=target.path)]
+        return PlanPiece(id=step.id, words=step.description, places=tuple(places))
 
 
 def _places_of(
-    answer: StepDesignAnswer, targets: Sequence[Target]
+    answer: StepDesignAnswer, targets: Sequence[PlannedTarget]
 ) -> tuple[list[list[int]], tuple[str, ...]]:
     """For each step, its targets (from 0); a target that no step names goes to the step in the same file, or else to
     the last step.
@@ -498,7 +504,7 @@ def _places_of(
     return own, tuple(notes)
 
 
-def _step(name: str, description: str, targets: Sequence[Target]) -> PlanStep:
+def _step(name: str, description: str, targets: Sequence[PlannedTarget]) -> PlanStep:
     files: dict[str, FileRole] = {}
     for target in targets:
         files.setdefault(target.place.path, target.role)

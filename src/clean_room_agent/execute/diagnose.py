@@ -35,11 +35,11 @@ class DoctorInputs(Struct, frozen=True, kw_only=True):
     """Of the newest attempt, in the edit format."""
 
 
-def _word(value: object) -> object:
+def _lowercase(value: object) -> object:
     return value.strip().lower() if isinstance(value, str) else value
 
 
-def _percent(value: object) -> object:
+def _as_percent(value: object) -> object:
     """Turn a share (0 to 1) into a percentage."""
     return round(value * SURE) if isinstance(value, float) and 0 <= value <= 1 else value
 
@@ -50,9 +50,9 @@ class DoctorAnswer(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     analysis: Sentences
-    category: Annotated[Diagnosed, BeforeValidator(_word)]
-    confidence: Annotated[int, BeforeValidator(_percent), bounds(minimum=0, maximum=SURE)]
-    decision: Annotated[DoctorDecision, BeforeValidator(_word)]
+    category: Annotated[Diagnosed, BeforeValidator(_lowercase)]
+    confidence: Annotated[int, BeforeValidator(_as_percent), bounds(minimum=0, maximum=SURE)]
+    decision: Annotated[DoctorDecision, BeforeValidator(_lowercase)]
     hint: Sentence = ""
 
 

@@ -28,23 +28,23 @@ def rank_places(trace: GoalTrace, words: str) -> tuple[TracedFunction, ...]:
     by how near to the failure they are. What stands outside of definitions comes last.
     """
     stated = frozenset(WORD.findall(words))
-    parts = frozenset(part for word in stated for part in _parts(word))
+    parts = frozenset(part for word in stated for part in _name_parts(word))
     scored = [
-        (not one.name, -one.suspicion * _in_words(one, stated, parts) / (place + 2) ** 0.5, place, one)
+        (not one.name, -one.suspicion * _weight_by_words(one, stated, parts) / (place + 2) ** 0.5, place, one)
         for place, one in enumerate(trace.functions)
     ]
     return tuple(one for *_, one in sorted(scored, key=lambda entry: entry[:3]))
 
 
-def _in_words(function: TracedFunction, stated: frozenset[str], parts: frozenset[str]) -> float:
+def _weight_by_words(function: TracedFunction, stated: frozenset[str], parts: frozenset[str]) -> float:
     own = function.name.rpartition(".")[2]
     if own in stated:
         return 1 + NAMED
-    known = _parts(function.name)
+    known = _name_parts(function.name)
     return 1 + PARTLY_NAMED * len(known & parts) / len(known) if known else 1.0
 
 
-def _parts(name: str) -> frozenset[str]:
+def _name_parts(name: str) -> frozenset[str]:
     return frozenset(part.lower() for part in PART.findall(name) if len(part) >= LEAST_PART)
 
 

@@ -361,7 +361,7 @@ def _unless_said(text: str, *others: str) -> str:
 def _retries(failures: tuple[AttemptSummary, ...]) -> tuple[Retry, ...]:
     """The newest attempt with its edits and all that is known about it; the older ones in one line each."""
     older = tuple(
-        Retry(number=number, edits="", feedback=f"{failure.outcome}: {_line(failure.why)}")
+        Retry(number=number, edits="", feedback=f"{failure.outcome}: {_in_one_line(failure.why)}")
         for number, failure in enumerate(failures[:-1], 1)
     )
     newest = tuple(
@@ -375,7 +375,7 @@ def _retries(failures: tuple[AttemptSummary, ...]) -> tuple[Retry, ...]:
     return older + newest
 
 
-def _line(text: str) -> str:
+def _in_one_line(text: str) -> str:
     words = " ".join(text.split())
     return words if len(words) <= MAX_WHY else f"{words[: MAX_WHY - 1]}…"
 

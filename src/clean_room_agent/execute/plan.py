@@ -26,8 +26,8 @@ from clean_room_agent.artifacts.plans import (
 from clean_room_agent.execute.judgments import YesNo
 from clean_room_agent.execute.plan_drafts import (
     AdjustmentAsked,
-    Draft,
     PartAsked,
+    PlanDraft,
     PlanLimits,
     Rejected,
     StepOutcome,
@@ -221,7 +221,7 @@ def adjust(
 
 
 def _settled(
-    ask: Callable[[Rejected], Draft[PlanT]],
+    ask: Callable[[Rejected], PlanDraft[PlanT]],
     correct: Callable[[PlanT], tuple[PlanT, tuple[str, ...]]],
     faults_of: Callable[[PlanT, int], tuple[str, ...]],
     rejected: Rejected = Rejected(),  # noqa: B008 - frozen

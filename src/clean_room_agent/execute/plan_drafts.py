@@ -62,7 +62,7 @@ class Rejected(Struct, frozen=True, kw_only=True):
     faults: tuple[str, ...] = ()
 
 
-class Draft(Struct, Generic[PlanT], frozen=True, kw_only=True):
+class PlanDraft(Struct, Generic[PlanT], frozen=True, kw_only=True):
     """A plan as the model answered it, before it is validated."""
 
     value: PlanT | None
@@ -149,7 +149,7 @@ def draft_meta_plan(
     rejected: Rejected,
     *,
     pass_id: str,
-) -> Draft[MetaPlan]:
+) -> PlanDraft[MetaPlan]:
     """The task in parts, as the model answers in one call."""
 
     def build(carried: PromptContents) -> MetaPlanInputs:
@@ -180,12 +180,12 @@ def draft_meta_plan(
     )
     plan = MetaPlan(task_summary=reply.value.summary, parts=parts, rationale=reply.value.analysis)
     notes += renamed_notes(renamed)
-    return Draft(value=plan, text=reply.text, notes=notes, call_ids=(reply.call_id,))
+    return PlanDraft(value=plan, text=reply.text, notes=notes, call_ids=(reply.call_id,))
 
 
 def draft_part_plan(
     models: ModelClient, package: ContextPackage, asked: PartAsked, rejected: Rejected, *, pass_id: str
-) -> Draft[PartPlan]:
+) -> PlanDraft[PartPlan]:
     """A part in steps, as the model answers in one call."""
 
     def build(carried: PromptContents) -> PartPlanInputs:
@@ -213,7 +213,7 @@ def draft_part_plan(
     plan = PartPlan(
         part_id=asked.part.id, task_summary=reply.value.summary, steps=steps, rationale=reply.value.analysis
     )
-    return Draft(value=plan, text=reply.text, notes=notes + renamed, call_ids=(reply.call_id,))
+    return PlanDraft(value=plan, text=reply.text, notes=notes + renamed, call_ids=(reply.call_id,))
 
 
 def draft_adjustment(
@@ -223,7 +223,7 @@ def draft_adjustment(
     rejected: Rejected,
     *,
     pass_id: str,
-) -> Draft[PlanAdjustment]:
+) -> PlanDraft[PlanAdjustment]:
     """What remains of a part, as the model answers in one call."""
 
     def build(carried: PromptContents) -> AdjustmentInputs:
@@ -252,7 +252,7 @@ def draft_adjustment(
         changes_made=reply.value.changes,
     )
     notes += (*renamed, *(f"left out again: step {name}, which is done" for name in repeated))
-    return Draft(value=plan, text=reply.text, notes=notes, call_ids=(reply.call_id,))
+    return PlanDraft(value=plan, text=reply.text, notes=notes, call_ids=(reply.call_id,))
 
 
 def _is_same(step: PlanStep, other: PlanStep) -> bool:
@@ -307,10 +307,10 @@ def steps_as_json(steps: Sequence[PlanStep]) -> str:
     return "\n".join(json.dumps(step, ensure_ascii=False) for step in shaped)
 
 
-def unreadable_draft(reply: Reply[Any], notes: tuple[str, ...]) -> Draft[PlanT]:
+def unreadable_draft(reply: Reply[Any], notes: tuple[str, ...]) -> PlanDraft[PlanT]:
     """No plan, and why."""
     assert reply.bad is not None
-    return Draft(
+    return PlanDraft(
         value=None,
         text=reply.text,
         fault=reply.bad.fault,

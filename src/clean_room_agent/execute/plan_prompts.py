@@ -107,16 +107,16 @@ ADJUSTMENT_EXAMPLE = (
 )
 
 
-def _role(value: object) -> object:
+def _usual_role(value: object) -> object:
     word = value.strip().lower() if isinstance(value, str) else value
     return ROLE_WORDS.get(word, word) if isinstance(word, str) else word
 
 
-def _file(value: object) -> object:
+def _as_file(value: object) -> object:
     return {"path": value} if isinstance(value, str) else value
 
 
-def _path(value: object) -> object:
+def _relative_path(value: object) -> object:
     return value.strip().removeprefix("./") if isinstance(value, str) else value
 
 
@@ -124,14 +124,14 @@ class _Answer(BaseModel):
     model_config = ConfigDict(coerce_numbers_to_str=True, frozen=True)
 
 
-PathText = Annotated[str, BeforeValidator(_path), bounds(maxLength=PATH_CHARS)]
+PathText = Annotated[str, BeforeValidator(_relative_path), bounds(maxLength=PATH_CHARS)]
 
 
 class FileAnswer(_Answer):
     """A file of a step."""
 
     path: PathText
-    role: Annotated[FileRole, BeforeValidator(_role)] = "modify"
+    role: Annotated[FileRole, BeforeValidator(_usual_role)] = "modify"
 
 
 class PartAnswer(_Answer):
@@ -147,7 +147,7 @@ class StepAnswer(_Answer):
     """A step of a part."""
 
     description: Sentences
-    files: Annotated[tuple[Annotated[FileAnswer, BeforeValidator(_file)], ...], bounds(maxItems=MAX_FILES)]
+    files: Annotated[tuple[Annotated[FileAnswer, BeforeValidator(_as_file)], ...], bounds(maxItems=MAX_FILES)]
     id: Identifier
     needs: Needs = ()
     symbols: Annotated[tuple[SymbolName, ...], bounds(maxItems=MAX_SYMBOLS)] = ()
@@ -173,7 +173,7 @@ class TargetAnswer(_Answer):
     """A place that a part changes."""
 
     file: PathText
-    role: Annotated[FileRole, BeforeValidator(_role)] = "modify"
+    role: Annotated[FileRole, BeforeValidator(_usual_role)] = "modify"
     symbol: SymbolName = ""
 
 
@@ -227,11 +227,11 @@ class AdjustmentAnswer(_Answer):
 def steps_schema(schema: JsonSchema, known: Collection[str], most: int) -> JsonSchema:
     """The schema of at most so many steps, called s1, s2 and so on, whose files are `known` or look like a file."""
     named = {"type": "string", "pattern": STEP_ID_PATTERN}
-    schema = _with(schema, "StepAnswer", id=named, needs={"items": named})
-    return at_most(_with(schema, "FileAnswer", path=_path_schema(known)), "steps", most)
+    schema = _with_properties(schema, "StepAnswer", id=named, needs={"items": named})
+    return at_most(_with_properties(schema, "FileAnswer", path=_path_schema(known)), "steps", most)
 
 
-def _with(schema: JsonSchema, definition: str, **changes: JsonSchema) -> JsonSchema:
+def _with_properties(schema: JsonSchema, definition: str, **changes: JsonSchema) -> JsonSchema:
     """The schema with changed values for keys of an answer; attributes that a change does not name stay."""
     found = schema["$defs"][definition]
     properties: dict[str, Any] = dict(found["properties"])
@@ -308,7 +308,9 @@ META_PLAN: Prompt[MetaPlanInputs, MetaPlanAnswer] = plan_prompt(
     max_answer_tokens=1200,
     example=META_PLAN_EXAMPLE,
     narrow=lambda schema, inputs: at_most(
-        _with(schema, "PartAnswer", files={"items": _path_schema(inputs.paths)}), "parts", inputs.max_parts
+        _with_properties(schema, "PartAnswer", files={"items": _path_schema(inputs.paths)}),
+        "parts",
+        inputs.max_parts,
     ),
 )
 
@@ -363,7 +365,7 @@ CHANGE_POINTS: Prompt[ChangePointsInputs, ChangePointsAnswer] = plan_prompt(
         '"summary": "Feed the young quokkas too."}'
     ),
     narrow=lambda schema, inputs: at_most(
-        _with(schema, "PointAnswer", file=_path_schema(inputs.paths)), "points", inputs.max_points
+        _with_properties(schema, "PointAnswer", file=_path_schema(inputs.paths)), "points", inputs.max_points
     ),
 )
 
@@ -425,7 +427,9 @@ SYMBOL_TARGETS: Prompt[SymbolTargetsInputs, SymbolTargetsAnswer] = plan_prompt(
         '{"file": "quokka_zoo/menu.py", "role": "modify", "symbol": "QuokkaMenu.order"}]}'
     ),
     narrow=lambda schema, inputs: at_most(
-        _with(schema, "TargetAnswer", file=_path_schema(inputs.paths)), "targets", inputs.max_targets
+        _with_properties(schema, "TargetAnswer", file=_path_schema(inputs.paths)),
+        "targets",
+        inputs.max_targets,
     ),
 )
 

@@ -97,17 +97,19 @@ def corrected_needs(entries: Sequence[EntryT]) -> tuple[tuple[EntryT, ...], tupl
 
 def only_match(path: str, paths: Collection[str]) -> str:
     """The only one of `paths` that ends with `path`, or else has the same file name; "" if there is none, or several."""
-    return ending_with(path, paths) or ("" if path_fault(_plain(path)) else _one(paths, _named(path)))
+    return ending_with(path, paths) or (
+        "" if path_fault(_with_slashes(path)) else _only_ending_with(paths, _file_name_of(path))
+    )
 
 
 def ending_with(path: str, paths: Collection[str]) -> str:
     """The only one of `paths` that equals `path` apart from folders or a slash in front; "" if none, or several."""
-    wanted = _plain(path)
+    wanted = _with_slashes(path)
     if wanted.startswith("/"):
         return wanted[1:] if wanted[1:] in paths else ""
     if path_fault(wanted):
         return ""
-    return wanted if wanted in paths else _one(paths, f"/{wanted}")
+    return wanted if wanted in paths else _only_ending_with(paths, f"/{wanted}")
 
 
 def mistyped(path: str, paths: Collection[str]) -> str:
@@ -117,9 +119,9 @@ def mistyped(path: str, paths: Collection[str]) -> str:
     `till/mony.py` may be `till/money.py`, but `test_b.py` is not `test_a.py`, nor `v2.py` `v1.py`.
     """
     meant = ending_with(path, paths)
-    if path in paths or meant or path_fault(_plain(path)):
+    if path in paths or meant or path_fault(_with_slashes(path)):
         return "" if path in paths else meant
-    wanted, inner = _plain(path), _plain(path).partition("/")[2]
+    wanted, inner = _with_slashes(path), _with_slashes(path).partition("/")[2]
     while "/" in inner:
         if inner in paths:
             return inner
@@ -148,15 +150,15 @@ def filled_role(path: str, paths: Collection[str]) -> FileRole:
     return "modify" if path in paths else "create"
 
 
-def _plain(path: str) -> str:
+def _with_slashes(path: str) -> str:
     return path.strip().replace("\\", "/")
 
 
-def _named(path: str) -> str:
-    return f"/{_plain(path).rpartition('/')[2]}"
+def _file_name_of(path: str) -> str:
+    return f"/{_with_slashes(path).rpartition('/')[2]}"
 
 
-def _one(paths: Collection[str], ending: str) -> str:
+def _only_ending_with(paths: Collection[str], ending: str) -> str:
     found = [known for known in paths if f"/{known}".endswith(ending)]
     return found[0] if len(found) == 1 else ""
 

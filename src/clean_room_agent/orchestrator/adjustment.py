@@ -59,7 +59,7 @@ def _adjusted(
     )
     asks = bool(left) and (route == "one-call" or bool(asked.failures))
     try:
-        package = _package(run, part, left, pass_id) if asks else None
+        package = _context_of_steps(run, part, left, pass_id) if asks else None
         if asks:
             run.recorder.observer.notice(PassProgress(doing="revising the remaining steps"))
         planned = adjust(run.models, package, asked, pass_id=pass_id, route=route)
@@ -72,10 +72,10 @@ def _adjusted(
     if plan is None:
         return PassEnd(success=False, detail=f"kept as it was: {'; '.join(planned.faults)}")
     how = how_made(route, planned) if planned.verdicts else ""
-    return PassEnd(success=True, detail=_changes(plan, left) + how, plan=plan.model_dump_json())
+    return PassEnd(success=True, detail=_describe_changes(plan, left) + how, plan=plan.model_dump_json())
 
 
-def _package(run: Run, part: Part, left: tuple[PlanStep, ...], pass_id: str) -> ContextPackage:
+def _context_of_steps(run: Run, part: Part, left: tuple[PlanStep, ...], pass_id: str) -> ContextPackage:
     """The context of the remaining steps, from the tree as it is now."""
     known = run.commits.tree().paths
     files = {target.path for step in left for target in step.target_files if target.path in known}
@@ -94,7 +94,7 @@ def _package(run: Run, part: Part, left: tuple[PlanStep, ...], pass_id: str) -> 
     )
 
 
-def _changes(plan: PlanAdjustment, before: Sequence[PlanStep]) -> str:
+def _describe_changes(plan: PlanAdjustment, before: Sequence[PlanStep]) -> str:
     if not before and not plan.revised_steps:
         return "nothing remains"
     if plan.changes_made:

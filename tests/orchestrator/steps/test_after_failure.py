@@ -13,7 +13,7 @@ from clean_room_agent.orchestrator.steps.after_failure import (
     is_divisible,
     signals_of,
 )
-from clean_room_agent.orchestrator.steps.attempt import Attempt, Change, Judgment, StepJob
+from clean_room_agent.orchestrator.steps.attempt import Attempt, AttemptChange, Judgment, StepJob
 from clean_room_agent.orchestrator.steps.rounds import History
 from clean_room_agent.orchestrator.testing.gate import StepVerdict
 
@@ -99,7 +99,10 @@ def test_each_kind_of_failure_is_seen_as_what_it_is(one: Attempt, category: str)
 
 
 def test_equal_changes_are_seen_as_the_same_tree() -> None:
-    seen = [attempt_seen(attempt(change=Change(diff=diff)), FIRST, None).tree for diff in ("a", "a", "b", "")]
+    seen = [
+        attempt_seen(attempt(change=AttemptChange(diff=diff)), FIRST, None).tree
+        for diff in ("a", "a", "b", "")
+    ]
     assert seen[0] == seen[1] != seen[2]
 
 

@@ -219,11 +219,11 @@ def divided(step: PlanStep) -> tuple[PlanStep, PlanStep]:
         left = step.model_copy(update={"target_symbols": step.target_symbols[1:]})
     first, *rest = names
     return (
-        _named(kept, "-a", f"Of this, only {first} now; the rest follows later."),
-        _named(left, "-b", f"Of this, {', '.join(rest)}."),
+        _renamed_step(kept, "-a", f"Of this, only {first} now; the rest follows later."),
+        _renamed_step(left, "-b", f"Of this, {', '.join(rest)}."),
     )
 
 
-def _named(step: PlanStep, suffix: str, words: str) -> PlanStep:
+def _renamed_step(step: PlanStep, suffix: str, words: str) -> PlanStep:
     name = step.id[: ID_LENGTH - len(suffix)] + suffix
     return step.model_copy(update={"id": name, "description": f"{step.description.rstrip()} {words}"})

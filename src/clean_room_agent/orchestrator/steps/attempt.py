@@ -57,7 +57,7 @@ class StepJob(Struct, frozen=True, kw_only=True):
     """The scaffold on which its attempts are based."""
 
 
-class Change(Struct, frozen=True, kw_only=True):
+class AttemptChange(Struct, frozen=True, kw_only=True):
     """The change that an answer's edits made."""
 
     commit: str = ""
@@ -86,7 +86,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
     outcome: AttemptOutcome
     detail: str
     answer: Implemented
-    change: Change = field(default_factory=Change)
+    change: AttemptChange = field(default_factory=AttemptChange)
     judgment: Judgment | None = None
     """None if it was not tested."""
     missing: RefinementRequest | None = None
@@ -287,7 +287,7 @@ def _apply(
             outcome=AttemptOutcome.INSUFFICIENT_CONTEXT if missing else AttemptOutcome.REFUSED,
             detail=applied.result.error_info or refusal,
             answer=answer,
-            change=Change(result=applied.result, untouched=untouched),
+            change=AttemptChange(result=applied.result, untouched=untouched),
             missing=missing,
             feedback=refusal,
         )
@@ -303,7 +303,7 @@ def _apply(
         outcome=AttemptOutcome.APPLIED_AND_PASSED,
         detail="",
         answer=answer,
-        change=Change(
+        change=AttemptChange(
             commit=commit,
             diff=run.commits.diff(run.commits.head, commit) if changes else "",
             result=applied.result,

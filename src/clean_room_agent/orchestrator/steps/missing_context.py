@@ -46,11 +46,11 @@ def unshown_targets(step: PlanStep, package: ContextPackage) -> tuple[str, ...]:
         if item.detail != "primary" or (item.path, item.symbol) in shown or not _is_target(item, step):
             continue
         if item.symbol is not None:
-            symbol, lines = _parts(item.symbol)
+            symbol, lines = _symbol_and_lines(item.symbol)
             found.setdefault(f"{item.path}::{symbol}", []).extend(lines)
         elif item.path not in paths:
             found.setdefault(item.path, [])
-    return tuple(name + _in_words(lines) for name, lines in found.items())
+    return tuple(name + _as_suffix(lines) for name, lines in found.items())
 
 
 def missing_after_refusal(
@@ -68,7 +68,7 @@ def missing_after_refusal(
     codes = tuple(f"{report.code}: {report.file_path}" for report in reports if not report.code.accepted)
     return RefinementRequest(
         reason="an edit named a file that the context did not show whole",
-        missing_files=_first(files),
+        missing_files=_first_few(files),
         error_signatures=codes[:MAX_NAMED],
     )
 
@@ -104,9 +104,9 @@ def missing_after_tests(
         return None
     return RefinementRequest(
         reason="the failing tests name what the context did not show",
-        missing_files=_first(frames),
-        missing_symbols=_first(names),
-        missing_tests=_first(tests),
+        missing_files=_first_few(frames),
+        missing_symbols=_first_few(names),
+        missing_tests=_first_few(tests),
         error_signatures=evidence.messages[:MAX_NAMED],
     )
 
@@ -133,17 +133,18 @@ def not_shown_whole(
     if not files:
         return None
     return RefinementRequest(
-        reason="the step's files were shown in part, and what fails stays the same", whole_files=_first(files)
+        reason="the step's files were shown in part, and what fails stays the same",
+        whole_files=_first_few(files),
     )
 
 
 def is_new(request: RefinementRequest, earlier: Sequence[RefinementRequest]) -> bool:
     """Whether `request` names anything that no earlier request of the step named."""
-    named = {name for asked in earlier for name in _names(asked)}
-    return any(name not in named for name in _names(request))
+    named = {name for asked in earlier for name in _names_in(asked)}
+    return any(name not in named for name in _names_in(request))
 
 
-def _names(request: RefinementRequest) -> tuple[str, ...]:
+def _names_in(request: RefinementRequest) -> tuple[str, ...]:
     return (
         *request.missing_files,
         *request.missing_symbols,
@@ -186,14 +187,16 @@ def _may_change(package: ContextPackage, name: str) -> bool:
     )
 
 
-def _first(names: list[str]) -> tuple[str, ...]:
+def _first_few(names: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))[:MAX_NAMED]
 
 
 def _is_target(item: DroppedItem, step: PlanStep) -> bool:
     if item.path not in {target.path for target in step.target_files}:
         return False
-    return item.symbol is None or any(_is_same(_parts(item.symbol)[0], name) for name in step.target_symbols)
+    return item.symbol is None or any(
+        _is_same(_symbol_and_lines(item.symbol)[0], name) for name in step.target_symbols
+    )
 
 
 def _is_same(symbol: str, name: str) -> bool:
@@ -201,7 +204,7 @@ def _is_same(symbol: str, name: str) -> bool:
     return symbol == name or symbol.endswith(f".{name}")
 
 
-def _parts(piece: str) -> tuple[str, list[tuple[int, int]]]:
+def _symbol_and_lines(piece: str) -> tuple[str, list[tuple[int, int]]]:
     """The symbol, and its lines if the piece is only some of them."""
     match = PIECE.fullmatch(piece)
     assert match is not None, "the pattern fits every text"
@@ -209,7 +212,7 @@ def _parts(piece: str) -> tuple[str, list[tuple[int, int]]]:
     return match["symbol"], lines
 
 
-def _in_words(lines: list[tuple[int, int]]) -> str:
+def _as_suffix(lines: list[tuple[int, int]]) -> str:
     """The lines, neighbours joined; "" for none."""
     joined: list[tuple[int, int]] = []
     for first, last in sorted(lines):
