@@ -7,7 +7,6 @@ from contextlib import closing
 from typing import Any, cast
 
 from testing.runs.solving import Project, serving
-from testing.servers.ollama_script import count_tokens
 from tests.db.raw.samples import NOW, call
 
 from clean_room_agent.app.model_records import RecordedProofs, RecordSink
@@ -18,7 +17,7 @@ from clean_room_agent.db.raw.calls import append_call
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.llm.probes import ProbedServer
 from clean_room_agent.llm.router import ModelRouter
-from clean_room_agent.llm.token_estimator import InitialEstimator
+from clean_room_agent.llm.token_estimator import TokenEstimator
 from clean_room_agent.orchestrator.spending import Meter
 from clean_room_agent.workspace import Workspace
 
@@ -87,24 +86,20 @@ def test_a_proof_is_found_again() -> None:
     assert proofs.newest(SERVER) == NOW
 
 
-def log_calls(till: Project, number: int, *, heavier: int = 1) -> None:
-    """As if each model had been asked so much; with `heavier`, the server counted so many times the tokens."""
+def log_calls(till: Project, number: int, *, times: float) -> None:
+    """As if each model had been asked so much, and the server had counted so many times the pieces."""
     with closing(get_connection("raw", repo_path=till.top)) as conn:
-        for place in range(number):
-            text = (
-                f"Look at this, number {place} of {heavier}.\n"
-                + "def split(cents, people):\n    return 1\n" * (place % 7 + 3)
+        for model in MODELS:
+            calls.append_task_estimators(
+                conn,
+                (calls.TaskEstimatorRow(task_id="earlier", model=model, start_factor=1.3, timestamp=NOW),),
             )
-            for model in MODELS:
-                counted = heavier * (count_tokens(text) + count_tokens("You write code."))
-                row = call(
-                    task_id="earlier",
-                    model=model,
-                    prompt=text,
-                    prompt_hash=f"{heavier}:{place}",
-                    prompt_tokens=counted,
+            for _ in range(number):
+                counted = round(times * 1000)
+                append_call(
+                    conn,
+                    call(task_id="earlier", model=model, prompt_tokens=counted, estimated_tokens=1300),
                 )
-                append_call(conn, row)
 
 
 def rows(till: Project, query: str) -> list[tuple[object, ...]]:
@@ -113,46 +108,34 @@ def rows(till: Project, query: str) -> list[tuple[object, ...]]:
 
 
 def test_a_first_run_measures_by_the_start_factor(till: Project, solved: str) -> None:
-    """How few calls are too few, `tests/llm/test_calibration.py` tests."""
-    assert rows(till, "SELECT model, calibration_id FROM task_gauges ORDER BY model") == [
-        (model, None) for model in MODELS
+    assert rows(till, "SELECT model, start_factor FROM task_gauges ORDER BY model") == [
+        (model, 1.3) for model in MODELS
     ]
     for asked in till.recorded().calls:
-        assert asked.cost.estimated_tokens == InitialEstimator().request(
+        assert asked.cost.estimated_tokens == TokenEstimator().request(
             asked.request.system_prompt, asked.request.prompt
         )
 
 
 def test_what_was_learned_measures_every_prompt_and_those_of_a_replay_as_the_run_did(till: Project) -> None:
     Workspace(repo=till.top).create()
-    log_calls(till, 210)
+    log_calls(till, 60, times=1.0)
     assert till.solve_scripted().code == 0
-    assert rows(till, "SELECT model, pairs FROM token_calibrations ORDER BY model") == [
-        (model, 210) for model in MODELS
-    ]
-    assert rows(till, "SELECT count(*) FROM task_gauges WHERE calibration_id IS NOT NULL") == [(2,)]
-    calls = till.recorded().calls
-    assert calls
-    for asked in calls:
-        assert asked.cost.estimated_tokens != InitialEstimator().request(
-            asked.request.system_prompt, asked.request.prompt
-        )
-    # A replay measures as the run did, whatever was learned since; another run does not.
     run = till.recorded().run
     assert run is not None
-    log_calls(till, 260, heavier=2)
+    of_run = f"SELECT DISTINCT start_factor FROM task_gauges WHERE task_id = '{run.task_id}'"
+    assert rows(till, of_run) == [(1.03,)]
+    for asked in till.recorded().calls:
+        assert asked.cost.estimated_tokens == TokenEstimator(factor=1.03).request(
+            asked.request.system_prompt, asked.request.prompt
+        )
+    log_calls(till, 60, times=2.0)
     told = till.cra("replay", run.task_id, "--json")
     assert told.code == 0, told.err
     assert json.loads(told.out)["same"]
-    used = rows(till, "SELECT task_id, calibration_id FROM task_gauges WHERE model = 'coder:3b' ORDER BY id")
-    assert len(used) == 2
-    assert used[0][1] == used[1][1] is not None
-    estimates = rows(
-        till,
-        "SELECT prompt_hash, count(DISTINCT estimated_tokens) FROM retrieval_llm_calls GROUP BY prompt_hash",
-    )
-    assert {count for _, count in estimates} == {1}
+    newest = "SELECT start_factor FROM task_gauges ORDER BY id DESC LIMIT 1"
+    assert rows(till, newest) == [(1.03,)]
     with serving(till) as server:
         till.configure(server.base_url)
         assert till.cra("plan", till.task).code == 0
-    assert rows(till, "SELECT max(calibration_id) > 2 FROM task_gauges") == [(1,)]
+    assert rows(till, newest) == [(2.06,)]

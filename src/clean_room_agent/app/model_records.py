@@ -1,6 +1,4 @@
-"""Models in the record: writes their calls, stores measurements of them, and fits token estimators to their calls."""
-
-from collections.abc import Iterable, Mapping
+"""Models in the record: writes their calls, stores measurements of them, and learns from their calls how many tokens a text has."""
 
 from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
 from clean_room_agent.artifacts.names import task_of
@@ -11,20 +9,11 @@ from clean_room_agent.db.rows import Connection
 from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.probes import BiasKey, ProbedServer, still_holds
 from clean_room_agent.llm.router import ModelRouter
-from clean_room_agent.llm.token_estimator import (
-    FULL_PAIRS,
-    KINDS,
-    LEAST_PAIRS,
-    FittedEstimator,
-    InitialEstimator,
-    TokenEstimator,
-)
+from clean_room_agent.llm.token_estimator import TokenEstimator, factor_of_calls
 from clean_room_agent.orchestrator.spending import Meter
 
-STEP = 25
-"""New prompts after which a calibration is repeated, until it is based on `FULL_PAIRS`."""
-LATER_STEP = 100
-"""And afterwards."""
+LEARNED_FROM = 300
+"""The newest calls of a model that its factor is learned from."""
 
 
 class RecordSink:
@@ -150,101 +139,33 @@ def estimators_for(
     record: Record, router: ModelRouter, *, task_id: str, measured_as: str, live: bool
 ) -> dict[str, TokenEstimator]:
     """The token estimators of a command, by model, which are stored for `task_id`, if there is one. They are those of
-    the task `measured_as`, or of an earlier run of `task_id`, if recorded; otherwise those learned from all calls, if a
-    server answers (`live`).
+    the task `measured_as`, or of an earlier run of `task_id`, if recorded; otherwise, if a server answers (`live`), those
+    that the models' calls needed.
     """
     noted = record.write(read_estimators, measured_as or task_id)
-    estimators: dict[str, TokenEstimator] = dict(noted or {})
-    if noted is None and live and not measured_as:
-        estimators.update(learned_estimators(record, router.tags()))
-    if task_id and (measured_as or noted is None):
-        note_estimators(record, task_id, router.tags(), estimators, router.models.token_factor)
+    estimators = noted or {}
+    if not noted and live and not measured_as:
+        for tag in router.tags():
+            factor = factor_of_calls(record.write(calls.list_needed_factors, tag, limit=LEARNED_FROM))
+            if factor is not None:
+                estimators[tag] = TokenEstimator(factor=factor)
+    if task_id and (measured_as or not noted):
+        rows = tuple(
+            calls.TaskEstimatorRow(
+                task_id=task_id,
+                model=tag,
+                start_factor=estimators.get(tag, router.estimator(tag)).factor,
+                timestamp=record.now(),
+            )
+            for tag in router.tags()
+        )
+        record.write(calls.append_task_estimators, rows)
     return estimators
 
 
-def learned_estimators(record: Record, tags: Iterable[str]) -> dict[str, FittedEstimator]:
-    """The newest calibration of each model, without models that have none. It is renewed if enough calls were made
-    since the last one, which takes about a second per model.
-    """
-    found = {}
-    for tag in tags:
-        known = record.write(calls.newest_calibration, tag)
-        if _is_due(record, tag, known):
-            known = _calibrate(record, tag) or known
-        if known is not None and (estimator := _estimator(known)) is not None:
-            found[tag] = estimator
-    return found
-
-
-def read_estimators(conn: Connection, task_id: str) -> dict[str, TokenEstimator] | None:
-    """The estimators that the task used, by model; None if none are stored."""
-    rows = calls.list_task_estimators(conn, task_id)
-    found: dict[str, TokenEstimator] = {}
-    for row in rows:
-        known = row.calibration_id and calls.get_calibration(conn, row.calibration_id)
-        found[row.model] = (known and _estimator(known)) or InitialEstimator(factor=row.start_factor)
-    return found if rows else None
-
-
-def note_estimators(
-    record: Record,
-    task_id: str,
-    tags: Iterable[str],
-    estimators: Mapping[str, TokenEstimator],
-    start_factor: float,
-) -> None:
-    """Record the estimators that the task uses."""
-    ids = {
-        tag: estimator.calibration_id
-        for tag, estimator in estimators.items()
-        if isinstance(estimator, FittedEstimator)
+def read_estimators(conn: Connection, task_id: str) -> dict[str, TokenEstimator]:
+    """The estimators that the task used, by model; empty if none are stored."""
+    return {
+        row.model: TokenEstimator(factor=row.start_factor)
+        for row in calls.list_task_estimators(conn, task_id)
     }
-    rows = tuple(
-        calls.TaskEstimatorRow(
-            task_id=task_id,
-            model=tag,
-            calibration_id=ids.get(tag),
-            start_factor=start_factor,
-            timestamp=record.now(),
-        )
-        for tag in tags
-    )
-    record.write(calls.append_task_estimators, rows)
-
-
-def _is_due(record: Record, tag: str, known: calls.CalibrationRow | None) -> bool:
-    after = known.newest_call_id if known else 0
-    wanted = LEAST_PAIRS if known is None else STEP if known.pairs < FULL_PAIRS else LATER_STEP
-    return record.write(calls.count_pairs_since, tag, after) >= wanted
-
-
-def _calibrate(record: Record, tag: str) -> calls.CalibrationRow | None:
-    from clean_room_agent.llm.calibration import MOST_PAIRS, Pair, calibrate
-
-    logged = record.write(calls.list_pairs, tag, limit=MOST_PAIRS)
-    fitted = calibrate(
-        [Pair(system=pair.system_prompt, prompt=pair.prompt, counted=pair.prompt_tokens) for pair in logged]
-    )
-    if fitted is None:
-        return None
-    row = calls.CalibrationRow(
-        model=tag,
-        model_digest=logged[-1].model_digest,
-        pairs=fitted.pairs,
-        newest_call_id=logged[-1].call_id,
-        margin=fitted.margin,
-        weights=fitted.weights,
-        words=fitted.words,
-        timestamp=record.now(),
-    )
-    row_id = record.write(calls.append_calibration, row)
-    return record.write(calls.get_calibration, row_id)
-
-
-def _estimator(row: calls.CalibrationRow) -> FittedEstimator | None:
-    """The row as an estimator; None if another version of the program, with other kinds of pieces, made it."""
-    if len(row.weights) != len(KINDS):
-        return None
-    return FittedEstimator(
-        weights=row.weights, words=row.words, margin=row.margin, pairs=row.pairs, calibration_id=row.id
-    )

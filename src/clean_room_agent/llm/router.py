@@ -7,9 +7,9 @@ from msgspec import Struct
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.llm.config import ROLES, BudgetConfig, ModelsConfig, RoleBudget
-from clean_room_agent.llm.token_estimator import InitialEstimator, TokenEstimator
+from clean_room_agent.llm.token_estimator import TokenEstimator
 
-START = InitialEstimator()
+START = TokenEstimator()
 
 
 class Window(Struct, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ class ModelRouter:
         self._models = models
         self._budget = budget
         self._estimators = dict(estimators or {})
-        self._start = InitialEstimator(factor=models.token_factor)
+        self._start = TokenEstimator(factor=models.token_factor)
         self._windows: dict[str, tuple[int, str]] = {}
         for role in ROLES:
             for tag in (self._models.tag_of(role), *self.escalation(role)):
@@ -99,7 +99,7 @@ class ModelRouter:
         return self._windows[tag][0] if tag in self._windows else None
 
     def estimator(self, tag: str) -> TokenEstimator:
-        """The estimator of the model's tokens: fitted to its calls, or the initial factor."""
+        """The estimator of the model's tokens: by the factor that its calls needed, or the configured one."""
         return self._estimators.get(tag, self._start)
 
     def escalation(self, role: Role) -> tuple[str, ...]:

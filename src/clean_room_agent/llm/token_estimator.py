@@ -1,6 +1,7 @@
 """Estimates how many tokens a model makes of a text, erring on the high side.
 
-At first by the pieces that the Qwen pre-tokenizer cuts it into, times a factor; later by a fit to the model's calls.
+By the pieces that the Qwen pre-tokenizer cuts it into, times a factor: one for all models until enough of a model's calls
+are known, then the one that these calls needed (`factor_of_calls`).
 
 An ordinary piece is about one token, but a piece may be as long as the text: a line of marks, blanks, letters. So each has
 a worst case (`piece_tokens`), as the merges of byte-pair vocabularies allow it. A vocabulary has tokens for long runs of the
@@ -12,9 +13,8 @@ token for each byte, which is the most that any vocabulary with byte fallback ca
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
-from functools import cached_property, lru_cache
-from typing import Protocol
+from collections.abc import Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -39,15 +39,13 @@ EVERYDAY = re.compile(
     "\u4e00-\u9fff\uac00-\ud7a3\uff00-\uffef\U0001f300-\U0001faff]"
 )
 """Scripts and signs that vocabularies have merges for."""
-FITTED_TOKENS = 4.0
-"""Up to this worst case, a fit knows better what a piece costs."""
 CACHED_CHARS = 64
 CUT_SHARE = 0.8
 """A count below this share of what hardly any tokeniser stays below is not one of the whole text."""
-LEAST_PAIRS = 50
-"""Calls from which a calibration is made; below that, the start factor is safer."""
-FULL_PAIRS = 200
-"""From so many on, a calibration's margin may be as small as it gets."""
+LEAST_CALLS = 50
+"""Calls of a model from which its own factor is learned; with fewer, the start factor is safer."""
+QUANTILE, MARGIN = 0.99, 1.03
+"""The share of known calls that the learned factor is enough for, and what is added for those not known yet."""
 DIGITS = 3
 """Some tokenisers take so many digits together."""
 _LETTER = r"[^\W\d_]"
@@ -62,31 +60,6 @@ _PIECE = re.compile(
 )
 _SAME = re.compile(r"(?:\r\n)+|(.)\1*", re.DOTALL)
 _DIGIT_RUN = re.compile(r"\d+")
-KINDS = (
-    "bare",
-    "spaced",
-    "marked",
-    "hump",
-    "letter_5",
-    "letter_8",
-    "letter_11",
-    "foreign",
-    "digit",
-    "mark",
-    "mark_3",
-    "line",
-    "blank",
-    "blank_5",
-    "frame",
-)
-"""What a text is counted as. A run of letters alone, after a blank or after another character; each further hump of
-camelCase; each letter of a hump from the fifth, eighth and eleventh on; three bytes of other scripts; a digit; a run of
-other characters, and each of them from the third on; a line's end; blanks, and five and more of them; and, once for a
-request, what the chat template puts around it."""
-FRAME = KINDS.index("frame")
-WORD_LETTERS = 4
-"""Runs of letters from this length on may have a cost of their own."""
-COSTS_KEPT = 200_000
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]")
 
 
@@ -158,137 +131,31 @@ def _run_tokens(character: str, times: int, run: str) -> float:
     return times * size / (EVERYDAY_BYTES if EVERYDAY.match(character) else 1)
 
 
-class TokenEstimator(Protocol):
-    """Stands in for a model's tokeniser."""
-
-    def count(self, text: str) -> int:
-        """Tokens of the text, erring on the high side."""
-
-    def request(self, system: str, prompt: str) -> int:
-        """Tokens of a whole request, including framing but not the answer."""
-
-
-class InitialEstimator(Struct, frozen=True, kw_only=True):
-    """For a model with too few known calls: the pieces' worst cases times a factor."""
+class TokenEstimator(Struct, frozen=True, kw_only=True):
+    """Stands in for a model's tokeniser: the pieces' worst cases times a factor."""
 
     factor: float = START_FACTOR
 
     def count(self, text: str) -> int:
-        """The worst case of the text's pieces, times the factor."""
+        """Tokens of the text, erring on the high side."""
         return estimate(text, self.factor)
 
     def request(self, system: str, prompt: str) -> int:
-        """Both texts, and what a chat template usually adds."""
+        """Tokens of a whole request, including what a chat template usually adds but not the answer."""
         return self.count(system) + self.count(prompt) + FRAMING_TOKENS
 
 
-class FittedEstimator(Struct, frozen=True, kw_only=True, dict=True):
-    """Fitted to calls of the model (see `calibration.py`): tokens per kind, with corrections for some words, and no piece far
-    below its worst case.
+def factor_of_calls(needed: Sequence[float]) -> float | None:
+    """The factor for a model whose calls needed these; None if there are too few to tell.
+
+    Never below 1, so that the worst case of a text stays its worst case.
     """
-
-    weights: tuple[float, ...]
-    """Tokens for one of each of `KINDS`."""
-    words: tuple[tuple[str, float], ...]
-    """Words of the logged prompts, with what each costs beside its kinds; sorted."""
-    margin: float
-    """Above 1: what the fit gives is multiplied with it."""
-    pairs: int
-    """Calls that it was fitted to."""
-    calibration_id: int = 0
-    """Of its row in the record; 0 where it has none."""
-
-    @cached_property
-    def _extra(self) -> dict[str, float]:
-        return dict(self.words)
-
-    @cached_property
-    def _costs(self) -> dict[str, float]:
-        """Of the pieces counted so far."""
-        return {}
-
-    def count(self, text: str) -> int:
-        """The fit for the text, times the margin."""
-        return math.ceil(self.margin * self._fitted(text))
-
-    def request(self, system: str, prompt: str) -> int:
-        """Both texts and the chat template, as fitted, times the margin."""
-        fitted = self._fitted(system) + self._fitted(prompt) + self.weights[FRAME]
-        return math.ceil(self.margin * fitted)
-
-    def _fitted(self, text: str) -> float:
-        costs = self._costs
-        if len(costs) > COSTS_KEPT:
-            costs.clear()
-        total = 0.0
-        for piece, times in pieces_of(text).items():
-            cost = costs.get(piece)
-            if cost is None:
-                cost = costs[piece] = self._cost(piece)
-            total += times * cost
-        return total
-
-    def _cost(self, piece: str) -> float:
-        own = sum(self.weights[kind] * amount for kind, amount in kinds_of(piece))
-        return max(0.0, own + self._extra.get(word_of(piece), 0.0), piece_tokens(piece) - FITTED_TOKENS)
-
-
-def features(texts: Iterable[str]) -> tuple[list[float], Counter[str]]:
-    """How much of each kind a request's texts contain, including its frame, and how often each word."""
-    amounts = [0.0] * len(KINDS)
-    amounts[FRAME] = 1.0
-    words: Counter[str] = Counter()
-    for text in texts:
-        for piece, times in pieces_of(text).items():
-            for kind, amount in kinds_of(piece):
-                amounts[kind] += times * amount
-            if word := word_of(piece):
-                words[word] += times
-    return amounts, words
-
-
-def word_of(piece: str) -> str:
-    """The piece's letters, if they are a word that may have a cost of its own; else ""."""
-    letters = _letters(piece)
-    return letters if len(letters) >= WORD_LETTERS else ""
-
-
-@lru_cache(maxsize=1 << 16)
-def kinds_of(piece: str) -> tuple[tuple[int, float], ...]:
-    """What the piece counts as: (position in `KINDS`, amount) of those above 0."""
-    letters = _letters(piece)
-    if letters:
-        found = _word_kinds(piece, letters)
-    elif piece.isspace():
-        line = "\n" in piece or "\r" in piece
-        found = {"line": 1.0} if line else {"blank": 1.0, "blank_5": float(len(piece) > 4)}
-    elif piece.isdigit():
-        found = {"digit": 1.0}
-    else:
-        shown = piece.strip()
-        found = {"mark": 1.0, "mark_3": max(0.0, len(shown) - 2.0), "foreign": _foreign(shown)}
-    return tuple((KINDS.index(kind), amount) for kind, amount in found.items() if amount)
-
-
-def _word_kinds(piece: str, letters: str) -> dict[str, float]:
-    first = "bare" if piece == letters else "spaced" if piece[0] == " " else "marked"
-    foreign = _foreign(letters)
-    if foreign:
-        return {first: 1.0, "foreign": foreign}
-    humps = [len(hump) for hump in _HUMP.findall(letters) if len(hump) == 1 or not hump.isupper()]
-    return {
-        first: 1.0,
-        "hump": len(_HUMP.findall(letters)) - 1.0,
-        "letter_5": float(sum(max(0, min(size, 7) - 4) for size in humps)),
-        "letter_8": float(sum(max(0, min(size, 10) - 7) for size in humps)),
-        "letter_11": float(sum(max(0, size - 10) for size in humps)),
-    }
+    if len(needed) < LEAST_CALLS:
+        return None
+    most = sorted(needed)[math.ceil(QUANTILE * len(needed)) - 1]
+    return max(1.0, math.ceil(most * MARGIN * 100) / 100)
 
 
 def _letters(piece: str) -> str:
     letters = piece if piece[:1].isalpha() else piece[1:]
     return letters if letters.isalpha() else ""
-
-
-def _foreign(text: str) -> float:
-    return 0.0 if text.isascii() else len(text.encode("utf-8", "replace")) / 3

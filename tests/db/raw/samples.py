@@ -167,23 +167,8 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
         passes.RecoveryRow(task_id=PASS, state="{}", rule="retry", action="retry", timestamp=NOW),
     ),
     (
-        calls.CALIBRATIONS,
-        calls.CalibrationRow(
-            model="coder:3b",
-            model_digest="",
-            pairs=50,
-            newest_call_id=1,
-            margin=1.08,
-            weights=(1.0, 0.5),
-            words=(("sympy", 0.75),),
-            timestamp=NOW,
-        ),
-    ),
-    (
         calls.TASK_ESTIMATORS,
-        calls.TaskEstimatorRow(
-            task_id=TASK, model="coder:3b", calibration_id=1, start_factor=1.3, timestamp=NOW
-        ),
+        calls.TaskEstimatorRow(task_id=TASK, model="coder:3b", start_factor=1.3, timestamp=NOW),
     ),
     (
         passes.PLAN_DECISIONS,

@@ -1,5 +1,6 @@
 import sqlite3
 
+import pytest
 from tests.db.raw.samples import NOW, PASS, TASK, call, sample
 
 from clean_room_agent.artifacts.model_calls import AnswerReading
@@ -30,40 +31,23 @@ def test_readings_are_those_of_the_tasks_calls(conn: sqlite3.Connection) -> None
     assert [row.call_id for row in calls.list_readings(conn, TASK)] == [1]
 
 
-def test_pairs_are_the_newest_different_prompts_of_the_model_as_it_is_now(conn: sqlite3.Connection) -> None:
-    for number, digest in enumerate(("old", "new", "new", "new")):
-        changes = {
-            "prompt": f"p{min(number, 2)}",
-            "prompt_hash": f"h{min(number, 2)}",
-            "model_digest": digest,
-        }
-        calls.append_call(conn, call(prompt_tokens=10 + number, **changes))
-    calls.append_call(conn, call(prompt="uncounted", prompt_hash="u", prompt_tokens=None, model_digest="new"))
-    for name in ("window_probe", "fill", "fill_probe"):
-        calls.append_call(conn, call(prompt=name, prompt_hash=name, prompt_tokens=9, call_type=name))
-    pairs = calls.list_pairs(conn, "coder:3b", limit=9)
-    assert [(pair.prompt, pair.model_digest) for pair in pairs] == [("p1", "new"), ("p2", "new")]
-    assert [pair.prompt for pair in calls.list_pairs(conn, "coder:3b", limit=1)] == ["p2"]
-    assert calls.count_pairs_since(conn, "coder:3b", 0) == 3
-    assert calls.count_pairs_since(conn, "coder:3b", 2) == 1
-
-
-def test_a_model_has_its_newest_calibration_and_a_task_the_one_it_began_with(
+def test_the_factor_that_a_call_needed_is_what_the_server_counted_for_an_estimate_of_factor_1(
     conn: sqlite3.Connection,
 ) -> None:
-    calls.append_call(conn, call())
-    for margin in (1.1, 1.2):
-        calls.append_calibration(conn, sample(calls.CalibrationRow, margin=margin))
-    newest = calls.newest_calibration(conn, "coder:3b")
-    assert newest is not None
-    assert newest.margin == 1.2
-    assert calls.newest_calibration(conn, "other:1b") is None
-    calls.append_task_estimators(conn, (sample(calls.TaskEstimatorRow),))
-    (used,) = calls.list_task_estimators(conn, TASK)
-    assert used.calibration_id is not None
-    began = calls.get_calibration(conn, used.calibration_id)
-    assert began is not None
-    assert began.margin == 1.1
+    calls.append_task_estimators(
+        conn, (calls.TaskEstimatorRow(task_id=TASK, model="coder:3b", start_factor=1.3, timestamp=NOW),)
+    )
+    for number, counted in enumerate((80, 120, None)):
+        calls.append_call(
+            conn, call(task_id=PASS, attempt=number, estimated_tokens=130, prompt_tokens=counted)
+        )
+    for name in ("window_probe", "fill", "fill_probe"):
+        calls.append_call(conn, call(task_id=PASS, prompt_tokens=9, estimated_tokens=1, call_type=name))
+    calls.append_call(
+        conn, call(task_id=OTHER, prompt_tokens=9, estimated_tokens=1)
+    )  # measured as nobody knows
+    assert calls.list_needed_factors(conn, "coder:3b", limit=9) == pytest.approx((1.2, 0.8))
+    assert calls.list_needed_factors(conn, "other:1b", limit=9) == ()
 
 
 def test_the_newest_measurement_of_this_very_prompt_counts(conn: sqlite3.Connection) -> None:

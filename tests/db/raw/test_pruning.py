@@ -94,7 +94,16 @@ def test_nothing_of_a_pruned_run_is_left_and_all_of_the_other_is(workspace: Work
             conn.execute("DELETE FROM retrieval_llm_calls")
 
 
+OLD_FIT = """
+INSERT INTO token_calibrations (model, model_digest, pairs, newest_call_id, margin, weights, words, timestamp)
+SELECT 'coder:3b', '', 50, min(id), 1.1, '[]', '[]', '' FROM retrieval_llm_calls
+"""
+"""A row of a build before, which fitted estimators to calls."""
+
+
 def test_what_was_learned_from_a_pruned_run_stays_without_its_prompts(workspace: Workspace) -> None:
+    with closing(get_connection("raw", repo_path=workspace.repo)) as conn:
+        conn.execute(OLD_FIT)
     prune(workspace, TASK)
     with closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
         learned = "SELECT count(*) FROM answer_biases AS b JOIN retrieval_llm_calls AS c ON c.id = b.call_id"

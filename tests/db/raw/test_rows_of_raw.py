@@ -59,7 +59,8 @@ def filled(samples: Path, tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 def test_there_is_a_sample_of_every_table(conn: sqlite3.Connection) -> None:
     names = {row[0] for row in conn.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    assert names == {table.name for table, _ in SAMPLES}
+    # Only builds before wrote fits of token estimators.
+    assert names - {"token_calibrations"} == {table.name for table, _ in SAMPLES}
 
 
 @every_table

@@ -22,17 +22,17 @@ from clean_room_agent.db.rows import OF_TASK, Connection, Table, task_range
 
 LOOKED_AT = 2_000
 """Calls of a model are searched among so many of the newest calls of all models."""
-# Usable are calls that a server answered and counted: not replayed, not failed, not a probe, not the text of a gap, around which
-# no chat is framed.
-USEFUL = f"""
-id > (SELECT max(id) FROM retrieval_llm_calls) - {LOOKED_AT} AND model = ? AND replayed_from IS NULL AND provider NOT IN ('replay', 'none') AND finish NOT LIKE 'error:%'
-    AND call_type NOT IN ('window_probe', 'fill', 'fill_probe') AND prompt_tokens > 0
+# Of the calls that a server answered and counted (no probe, and no text of a gap, around which no chat is framed): the
+# tokens that it counted, for each that was estimated with the factor 1.
+NEEDED_FACTORS = f"""
+SELECT c.prompt_tokens * e.start_factor / c.estimated_tokens FROM retrieval_llm_calls AS c
+JOIN task_gauges AS e ON e.model = c.model AND e.calibration_id IS NULL
+    AND e.task_id = substr(c.task_id, 1, instr(c.task_id || ':', ':') - 1)
+WHERE c.id > (SELECT max(id) FROM retrieval_llm_calls) - {LOOKED_AT} AND c.model = ? AND c.replayed_from IS NULL
+    AND c.provider NOT IN ('replay', 'none') AND c.finish NOT LIKE 'error:%'
+    AND c.call_type NOT IN ('window_probe', 'fill', 'fill_probe') AND c.prompt_tokens > 0 AND c.estimated_tokens > 0
+ORDER BY c.id DESC LIMIT ?
 """  # noqa: S608 - a constant
-PAIRS = f"""
-SELECT max(id), system_prompt, prompt, prompt_tokens, model_digest FROM retrieval_llm_calls
-WHERE {USEFUL} GROUP BY prompt_hash ORDER BY max(id) DESC LIMIT ?
-"""  # noqa: S608 - a constant condition
-COUNT_SINCE = f"SELECT count(DISTINCT prompt_hash) FROM retrieval_llm_calls WHERE id > ? AND {USEFUL}"  # noqa: S608
 CALLS = Table(
     "retrieval_llm_calls",
     ModelCall,
@@ -185,48 +185,19 @@ def _summary(row: tuple[Any, ...]) -> CallSummary:
     )
 
 
-class LoggedPair(Struct, frozen=True, kw_only=True):
-    """A prompt, and its number of tokens as the server counted them."""
-
-    call_id: int
-    system_prompt: str
-    prompt: str
-    prompt_tokens: int
-    model_digest: str
-
-
-class CalibrationRow(Struct, frozen=True, kw_only=True):
-    """One fitted estimator."""
-
-    id: int = 0
-    model: str
-    model_digest: str
-    pairs: int
-    newest_call_id: int
-    margin: float
-    weights: tuple[float, ...]
-    words: tuple[tuple[str, float], ...]
-    timestamp: str
-
-
 class TaskEstimatorRow(Struct, frozen=True, kw_only=True):
     """The estimator that a task's prompts for one model were measured with."""
 
     id: int = 0
     task_id: str
     model: str
-    calibration_id: int | None
+    calibration_id: int | None = None
+    """Always None: builds before fitted estimators to calls, and kept the fit in `token_calibrations`."""
     start_factor: float
     timestamp: str
 
 
-CALIBRATIONS = Table("token_calibrations", CalibrationRow)
 TASK_ESTIMATORS = Table("task_gauges", TaskEstimatorRow)
-
-
-def append_calibration(conn: Connection, row: CalibrationRow) -> int:
-    """Insert the calibration and return its id."""
-    return CALIBRATIONS.insert(conn, row)
 
 
 def append_task_estimators(conn: Connection, rows: tuple[TaskEstimatorRow, ...]) -> None:
@@ -235,36 +206,14 @@ def append_task_estimators(conn: Connection, rows: tuple[TaskEstimatorRow, ...])
         TASK_ESTIMATORS.insert(conn, row)
 
 
-def newest_calibration(conn: Connection, model: str) -> CalibrationRow | None:
-    """The model's latest calibration."""
-    return CALIBRATIONS.newest(conn, model=model)
-
-
-def get_calibration(conn: Connection, calibration_id: int) -> CalibrationRow | None:
-    """The calibration with this id."""
-    return CALIBRATIONS.first(conn, "WHERE id = ?", (calibration_id,))
-
-
 def list_task_estimators(conn: Connection, task_id: str) -> tuple[TaskEstimatorRow, ...]:
     """The task's estimators, one per model, by id."""
     return TASK_ESTIMATORS.select(conn, "WHERE task_id = ? ORDER BY id", (task_id,))
 
 
-def count_pairs_since(conn: Connection, model: str, call_id: int) -> int:
-    """Number of distinct prompts, with a token count, that the model was sent after that call."""
-    return int(conn.execute(COUNT_SINCE, (call_id, model)).fetchone()[0])
-
-
-def list_pairs(conn: Connection, model: str, *, limit: int) -> tuple[LoggedPair, ...]:
-    """The newest distinct prompts sent to the model's current version (by digest), oldest first."""
-    rows = conn.execute(PAIRS, (model, limit)).fetchall()
-    pairs = (
-        LoggedPair(
-            call_id=row[0], system_prompt=row[1], prompt=row[2], prompt_tokens=row[3], model_digest=row[4]
-        )
-        for row in reversed(rows)
-    )
-    return tuple(pair for pair in pairs if pair.model_digest == rows[0][4])
+def list_needed_factors(conn: Connection, model: str, *, limit: int) -> tuple[float, ...]:
+    """The factor that each of the model's newest calls would have needed, newest first."""
+    return tuple(float(row[0]) for row in conn.execute(NEEDED_FACTORS, (model, limit)))
 
 
 class AnswerBiasRow(Struct, frozen=True, kw_only=True):

@@ -26,7 +26,6 @@ TABLES: tuple[Table[Any], ...] = (
         calls.CALLS,
         calls.SPANS,
         calls.READINGS,
-        calls.CALIBRATIONS,
         calls.TASK_ESTIMATORS,
         calls.ANSWER_BIASES,
     ),
