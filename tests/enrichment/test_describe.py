@@ -3,7 +3,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from msgspec import Struct, field
 from testing.client.scripted_transport import Scripted, ScriptedTransport
 from testing.index_dump import index
 from testing.repositories import make_repository
@@ -17,10 +16,8 @@ from clean_room_agent.enrichment.describe import (
     FAILURES_IN_A_ROW,
     Described,
     Describer,
-    Descriptions,
     find_due_files,
 )
-from clean_room_agent.enrichment.workers import Stop
 from clean_room_agent.errors import ServerFailed
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
@@ -45,20 +42,6 @@ ANSWER = {
     "purpose": "Hold a cart.",
 }
 PASS = "11111111-2222-4333-8444-555555555555"
-
-
-class Noted(Struct):
-    """A watcher that keeps what it is told."""
-
-    described: list[Described] = field(default_factory=list)
-
-    def answered(self, described: Described) -> None:
-        self.described.append(described)
-
-    def tick(self) -> None: ...
-
-    def stopping(self, under_way: int) -> None:
-        raise AssertionError(under_way)
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +80,7 @@ def paths(files: tuple[FileRow, ...]) -> list[str]:
 
 def describe(
     kb: KnowledgeBase, top: Path, record: Record, answer: Scripted | ServerFailed, *, max_unreadable: int = 5
-) -> tuple[Descriptions, Noted]:
+) -> Describer:
     def scripted(_: ChatRequest) -> Scripted:
         if isinstance(answer, ServerFailed):
             raise answer
@@ -108,45 +91,47 @@ def describe(
         BudgetConfig(context_window=8192, reserved_tokens=2048),
     )
     models = ModelClient(router, ScriptedTransport(scripted), RecordSink(record), clock)
-    describer = Describer(kb=kb, root=top, models=models, model_tag="r", record=record, pass_id=PASS)
-    watcher = Noted()
-    due = find_due_files(kb, (), every=False).due
-    done = describer.run(due, parallel=1, max_unreadable=max_unreadable, watcher=watcher, stop=Stop())
-    return done, watcher
+    told: list[Described] = []
+    describer = Describer(
+        kb=kb, root=top, models=models, model_tag="r", record=record, pass_id=PASS, answered=told.append
+    )
+    _, due = find_due_files(kb, (), every=False)
+    describer.run(due, parallel=1, max_unreadable=max_unreadable)
+    assert told == describer.done
+    return describer
 
 
 def test_code_is_due_the_most_imported_first_and_no_empty_file(kb: KnowledgeBase) -> None:
-    assert paths(find_due_files(kb, (), every=False).due) == ["money.py", "cart.py", "shop.py"]
+    assert paths(find_due_files(kb, (), every=False)[1]) == ["money.py", "cart.py", "shop.py"]
 
 
 def test_all_text_files_are_due_on_request_but_none_that_holds_secrets(kb: KnowledgeBase) -> None:
-    assert paths(find_due_files(kb, (), every=True).due) == ["money.py", "cart.py", "shop.py", "notes.md"]
+    assert paths(find_due_files(kb, (), every=True)[1]) == ["money.py", "cart.py", "shop.py", "notes.md"]
 
 
 def test_what_is_described_as_it_is_now_is_not_due(kb: KnowledgeBase) -> None:
-    found = find_due_files(kb, [described(kb, "cart.py")], every=False)
-    assert (paths(found.described), paths(found.due)) == (["cart.py"], ["money.py", "shop.py"])
+    known, due = find_due_files(kb, [described(kb, "cart.py")], every=False)
+    assert (paths(known), paths(due)) == (["cart.py"], ["money.py", "shop.py"])
 
 
 def test_each_file_is_described_and_its_answer_on_record(
     kb: KnowledgeBase, top: Path, record: Record
 ) -> None:
-    done, watcher = describe(kb, top, record, json.dumps(ANSWER))
-    assert [(file.path, file.purpose) for file in done.files] == [
-        (path, "Hold a cart.") for path in ("cart.py", "money.py", "shop.py")
+    describer = describe(kb, top, record, json.dumps(ANSWER))
+    assert [(file.path, file.purpose) for file in describer.done] == [
+        (path, "Hold a cart.") for path in ("money.py", "cart.py", "shop.py")
     ]
-    assert not done.gave_up
-    assert len(watcher.described) == 3
+    assert (describer.described, describer.gave_up) == (3, False)
     assert [row.path for row in record.write(list_descriptions)] == ["cart.py", "money.py", "shop.py"]
 
 
 def test_after_too_many_unreadable_answers_no_further_file_is_asked_about(
     kb: KnowledgeBase, top: Path, record: Record
 ) -> None:
-    done, _ = describe(kb, top, record, "a cart", max_unreadable=1)
-    assert done.gave_up
-    assert len(done.files) < 3
-    assert all(file.fault.startswith("the answer cannot be read: ") for file in done.files)
+    describer = describe(kb, top, record, "a cart", max_unreadable=1)
+    assert describer.gave_up
+    (file,) = describer.done
+    assert file.reason.startswith("the answer cannot be read: ")
 
 
 def test_a_server_that_keeps_failing_is_an_error(kb: KnowledgeBase, top: Path, record: Record) -> None:

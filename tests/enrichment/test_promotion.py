@@ -57,8 +57,8 @@ def purposes(index: sqlite3.Connection) -> dict[int, str | None]:
 
 def test_current_descriptions_come_in_and_others_do_not(index: sqlite3.Connection) -> None:
     known = [described(1, "a.py"), described(2, "b.py", "before"), described(3, "gone.py")]
-    done = promote(index, known)
-    assert (done.promoted, done.unchanged, done.outdated, done.ids) == (1, 0, ("b.py",), (1,))
+    done, ids = promote(index, known)
+    assert (done.promoted, done.unchanged, done.outdated, ids) == (1, 0, ("b.py",), (1,))
     assert purposes(index) == {1: "purpose 1"}
 
 
@@ -66,22 +66,22 @@ def test_promoting_again_changes_nothing(index: sqlite3.Connection) -> None:
     known = [described(1, "a.py")]
     promote(index, known)
     before = index.total_changes
-    done = promote(index, [replace(known[0], promoted=True)])
-    assert (done.promoted, done.unchanged, done.ids) == (0, 1, ())
+    done, ids = promote(index, [replace(known[0], promoted=True)])
+    assert (done.promoted, done.unchanged, ids) == (0, 1, ())
     assert index.total_changes == before
 
 
 def test_a_newer_description_takes_the_place_of_the_old_one(index: sqlite3.Connection) -> None:
     promote(index, [described(1, "a.py")])
-    done = promote(index, [described(1, "a.py"), described(5, "a.py")])
-    assert (done.promoted, done.ids) == (1, (5,))
+    done, ids = promote(index, [described(1, "a.py"), described(5, "a.py")])
+    assert (done.promoted, ids) == (1, (5,))
     assert purposes(index) == {1: "purpose 5"}
 
 
 def test_a_file_that_changed_loses_its_description(index: sqlite3.Connection) -> None:
     promote(index, [described(1, "a.py"), described(2, "b.py")])
     index.execute("UPDATE files SET content_hash = 'new' WHERE path = 'a.py'")
-    assert promote(index, [described(1, "a.py"), described(2, "b.py")]).outdated == ("a.py",)
+    assert promote(index, [described(1, "a.py"), described(2, "b.py")])[0].outdated == ("a.py",)
     assert purposes(index) == {2: "purpose 2"}
 
 

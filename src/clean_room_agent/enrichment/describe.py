@@ -2,11 +2,9 @@
 arrives.
 """
 
-import contextlib
-import itertools
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Protocol
 
 from msgspec import Struct
 
@@ -14,12 +12,10 @@ from clean_room_agent import syntax
 from clean_room_agent.db.curated.files import FileRow
 from clean_room_agent.db.raw.indexing import DescriptionRow, EnrichmentRow, append_enrichment
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.enrichment.file_facts import FileFacts, read_facts
-from clean_room_agent.enrichment.file_fitting import brief, fit
-from clean_room_agent.enrichment.prompt import ENRICHMENT, EnrichmentAnswer, EnrichmentInputs
-from clean_room_agent.enrichment.workers import Stop, Workers
+from clean_room_agent.enrichment.file_view import FileFacts, fit, outermost, read_facts, without_text
+from clean_room_agent.enrichment.prompt import ENRICHMENT, EnrichmentInputs
 from clean_room_agent.errors import DegenerateOutput, ModelError, ServerFailed, ServerTimeout, WindowExceeded
-from clean_room_agent.llm.client import ModelClient, Reply
+from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.paths import is_secret_name
 from clean_room_agent.query.knowledge import KnowledgeBase
 
@@ -27,44 +23,31 @@ PASSING = (DegenerateOutput, ServerFailed, ServerTimeout)
 """Failures that may be due to one file's prompt: the next file may go well."""
 FAILURES_IN_A_ROW = 3
 """After so many in a row, the server is to blame."""
+BRIEF = 20
+"""Definitions that are shown where the server refused a larger view as too long."""
 
 
 class Described(Struct, frozen=True, kw_only=True):
     """A file that was asked about."""
 
     path: str
-    purpose: str
+    purpose: str = ""
     """"" where there is no description."""
-    fault: str
+    reason: str = ""
     """Why there is none; "" where there is one."""
 
 
-class _Outcome(Struct, frozen=True, kw_only=True):
-    """How asking about one file ended, with the server's failure where there was one."""
-
-    described: Described
-    failure: ModelError | None = None
-    unreadable: bool = False
+Prepared = Described | tuple[FileFacts, EnrichmentInputs]
+"""A file to be asked about with what is shown of it, or why it is not asked about."""
 
 
-class Descriptions(Struct, frozen=True, kw_only=True):
-    """The files that were asked about, by path."""
+def find_due_files(
+    kb: KnowledgeBase, known: Collection[DescriptionRow], *, every: bool
+) -> tuple[tuple[FileRow, ...], tuple[FileRow, ...]]:
+    """The files whose present content is described already, and those that are due; the most imported first, then by path.
 
-    files: tuple[Described, ...]
-    gave_up: bool
-    """Whether it stopped because too many answers in a row could not be read."""
-
-
-class DueFiles(Struct, frozen=True, kw_only=True):
-    """The files that can be described, each list with the most imported first, then by path."""
-
-    described: tuple[FileRow, ...]
-    """Their present content is described in the record already."""
-    due: tuple[FileRow, ...]
-
-
-def find_due_files(kb: KnowledgeBase, known: Collection[DescriptionRow], *, every: bool) -> DueFiles:
-    """The files of the languages that the index has symbols of, or with `every` all text files; no empty ones."""
+    Of the languages that the index has symbols of, or with `every` all text files; no empty ones.
+    """
     wanted = [
         file
         for file in kb.get_files()
@@ -78,23 +61,10 @@ def find_due_files(kb: KnowledgeBase, known: Collection[DescriptionRow], *, ever
     }
     wanted.sort(key=lambda file: (syntax.grammar_of(file.path) is None, -importers[file.id], file.path))
     contents = {(row.path, row.content_hash) for row in known}
-    return DueFiles(
-        described=tuple(file for file in wanted if (file.path, file.content_hash) in contents),
-        due=tuple(file for file in wanted if (file.path, file.content_hash) not in contents),
+    return (
+        tuple(file for file in wanted if (file.path, file.content_hash) in contents),
+        tuple(file for file in wanted if (file.path, file.content_hash) not in contents),
     )
-
-
-class Watcher(Protocol):
-    """Told of the progress, in the thread that asked for the descriptions."""
-
-    def answered(self, described: Described) -> None:
-        """A file is done."""
-
-    def tick(self) -> None:
-        """Nothing has happened for a while."""
-
-    def stopping(self, under_way: int) -> None:
-        """Ctrl-C was pressed; `under_way` answers are still waited for."""
 
 
 class Describer:
@@ -109,116 +79,89 @@ class Describer:
         model_tag: str,
         record: Record,
         pass_id: str,
+        answered: Callable[[Described], None],
     ) -> None:
+        """`answered` is told of each file that is done, in the order of the files."""
         self._kb = kb
         self._root = root
         self._models = models
         self._model_tag = model_tag
         self._record = record
         self._pass_id = pass_id
+        self._answered = answered
+        self.done: list[Described] = []
+        """Files that were asked about."""
+        self.gave_up = False
+        """Whether it stopped because too many answers in a row could not be read."""
 
-    def run(
-        self, files: Sequence[FileRow], *, parallel: int, max_unreadable: int, watcher: Watcher, stop: Stop
-    ) -> Descriptions:
-        """The files with their descriptions, or why they have none; up to `parallel` are asked about at a time.
+    @property
+    def described(self) -> int:
+        """How many files have a description by now."""
+        return sum(not described.reason for described in self.done)
 
-        After `max_unreadable` files in a row whose answers cannot be read, no further file is asked about. Once `stop` is
-        asked for, no further call is made, not even one that a file under way still needs.
+    def run(self, files: Sequence[FileRow], *, parallel: int, max_unreadable: int) -> None:
+        """Ask about the files, `parallel` at a time; each description is in the record once it is there, however this ends.
+
+        After `max_unreadable` files in a row without a readable answer, no further file is asked about.
 
         Raises:
             WindowExceeded: the window is too small even for the smallest view of a file.
-            ModelError: the server is gone or keeps failing; what was described stays described.
-            KeyboardInterrupt: `stop` was asked for, and the answers that were under way have come.
+            ModelError: the server is gone or keeps failing.
+            KeyboardInterrupt: Ctrl-C was pressed; answers that were under way have come.
         """
-        done: list[Described] = []
-        failures: list[ModelError] = []
-        in_a_row = unreadable = 0
-        gave_up = False
-        jobs = itertools.takewhile(lambda _: not gave_up, self._jobs(files, done, watcher))
-        workers = Workers(self._describe, count=parallel, stop=stop)
-        outcomes = workers.run(jobs, tick=watcher.tick, stopping=watcher.stopping)
-        with contextlib.closing(outcomes):
-            for outcome in outcomes:
-                in_a_row = in_a_row + 1 if outcome.failure else 0
-                if outcome.failure:
-                    failures.append(outcome.failure)
-                if outcome.failure and in_a_row == FAILURES_IN_A_ROW:
-                    raise outcome.failure
-                done.append(outcome.described)
-                watcher.answered(outcome.described)
-                unreadable = unreadable + outcome.unreadable if outcome.described.fault else 0
-                gave_up = gave_up or unreadable == max_unreadable
-        if failures and len(failures) == len(done):
-            raise failures[0]
-        return Descriptions(
-            files=tuple(sorted(done, key=lambda each: each.path)),
-            gave_up=gave_up and len(done) < len(files),
-        )
+        failures = unreadable = 0
+        for start in range(0, len(files), parallel):
+            prepared = [self._prepare(file) for file in files[start : start + parallel]]
+            with ThreadPoolExecutor(parallel) as pool:
+                for described, failure in pool.map(self._outcome, prepared):
+                    failures = failures + 1 if failure else 0
+                    if failure and failures in {FAILURES_IN_A_ROW, len(files)}:
+                        raise failure
+                    unreadable = unreadable + (failure is None) if described.reason else 0
+                    self.done.append(described)
+                    self._answered(described)
+            if unreadable >= max_unreadable and len(self.done) < len(files):
+                self.gave_up = True
+                return
 
-    def _jobs(
-        self, files: Sequence[FileRow], done: list[Described], watcher: Watcher
-    ) -> Iterator[tuple[FileFacts, EnrichmentInputs]]:
-        for file in files:
-            facts = read_facts(self._kb, self._root, file.path)
-            if facts is None:
-                gone = Described(
-                    path=file.path, purpose="", fault="it changed meanwhile; the next run asks again"
-                )
-                done.append(gone)
-                watcher.answered(gone)
-            else:
-                yield facts, self._fit(facts)
-
-    def _fit(self, facts: FileFacts) -> EnrichmentInputs:
+    def _prepare(self, file: FileRow) -> Prepared:
+        facts = read_facts(self._kb, self._root, file.path)
+        if facts is None:
+            return Described(path=file.path, reason="it changed meanwhile; the next run asks again")
         window = self._models.window(ENRICHMENT)
-        package = window.context - max(window.reserved, ENRICHMENT.max_answer_tokens)
-        return fit(
-            facts,
-            package,
-            lambda inputs: self._models.measure(ENRICHMENT, inputs),
-            lambda text: self._models.count(text, ENRICHMENT.role),
-        )
+        available = window.context - max(window.reserved, ENRICHMENT.max_answer_tokens)
+        return facts, fit(facts, available, lambda inputs: self._models.measure(ENRICHMENT, inputs))
 
-    def _describe(self, job: tuple[FileFacts, EnrichmentInputs]) -> _Outcome:
-        """Runs in a worker thread."""
-        facts, inputs = job
+    def _outcome(self, prepared: Prepared) -> tuple[Described, ModelError | None]:
+        """Runs in a thread of its own: the file's description, with the server's failure if that may be due to this file."""
+        if isinstance(prepared, Described):
+            return prepared, None
+        facts, inputs = prepared
+        try:
+            return self._describe(facts, inputs), None
+        except PASSING as exc:
+            return Described(path=facts.file.path, reason=exc.message), exc
+
+    def _describe(self, facts: FileFacts, inputs: EnrichmentInputs) -> Described:
         path = facts.file.path
         try:
-            try:
-                reply = self._ask(path, inputs)
-            except WindowExceeded:
-                # The estimate was too low for this text. If the window is too small for any view, the second try raises.
-                inputs = brief(facts)
-                reply = self._ask(path, inputs)
-        except PASSING as error:
-            return _Outcome(described=Described(path=path, purpose="", fault=error.message), failure=error)
+            reply = self._models.ask(ENRICHMENT, inputs, pass_id=self._pass_id, item=path)
+        except WindowExceeded:
+            # The estimate was too low for this text. If the window is too small for any view, the second try raises.
+            inputs = without_text(facts, outermost(facts, BRIEF))
+            reply = self._models.ask(ENRICHMENT, inputs, pass_id=self._pass_id, item=path)
         if reply.value is None:
             fault = reply.bad.fault if reply.bad else ""
-            described = Described(path=path, purpose="", fault=f"the answer cannot be read: {fault}")
-            return _Outcome(described=described, unreadable=True)
-        row = _row(facts.file, reply.value, inputs, reply.text, self._model_tag, self._record.now())
+            return Described(path=path, reason=f"the answer cannot be read: {fault}")
+        row = EnrichmentRow(
+            file_id=facts.file.id,
+            path=path,
+            content_hash=facts.file.content_hash,
+            model=self._model_tag,
+            **reply.value.model_dump(),
+            raw_prompt=ENRICHMENT.render(inputs),
+            raw_response=reply.text,
+            timestamp=self._record.now(),
+        )
         self._record.write(append_enrichment, row)
-        return _Outcome(described=Described(path=path, purpose=reply.value.purpose, fault=""))
-
-    def _ask(self, path: str, inputs: EnrichmentInputs) -> Reply[EnrichmentAnswer]:
-        return self._models.ask(ENRICHMENT, inputs, pass_id=self._pass_id, item=path)
-
-
-def _row(
-    file: FileRow, answer: EnrichmentAnswer, inputs: EnrichmentInputs, response: str, model: str, now: str
-) -> EnrichmentRow:
-    return EnrichmentRow(
-        file_id=file.id,
-        path=file.path,
-        content_hash=file.content_hash,
-        model=model,
-        purpose=answer.purpose,
-        module=answer.module,
-        domain=answer.domain,
-        concepts=answer.concepts,
-        public_api_surface=answer.public_api_surface,
-        complexity_notes=answer.complexity_notes,
-        raw_prompt=ENRICHMENT.render(inputs),
-        raw_response=response,
-        timestamp=now,
-    )
+        return Described(path=path, purpose=reply.value.purpose)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clean_room_agent.db.connection import transaction
 from clean_room_agent.db.curated import metadata
@@ -21,49 +21,44 @@ class Promotion(Struct, frozen=True, kw_only=True):
     """Files whose description was in the index already."""
     outdated: tuple[str, ...]
     """Files that changed since they were described, by path: the index has no description of them now."""
-    ids: tuple[int, ...]
-    """Descriptions that are in the index now and not yet marked as promoted in the record."""
 
 
-def promote(conn: Connection, known: Iterable[DescriptionRow]) -> Promotion:
+def promote(conn: Connection, known: Iterable[DescriptionRow]) -> tuple[Promotion, tuple[int, ...]]:
     """The index holds the newest description of each file whose content is still the described one, in one transaction.
 
     A file that has changed since loses what described it before. Descriptions that the record knows nothing of stay.
+    Returns also the ids of the descriptions that are in the index now and not yet marked as promoted in the record.
 
     Args:
         conn: to curated.sqlite, for writing; the caller holds the index's lock.
         known: descriptions; of several of one content, only the newest.
     """
-    by_path: dict[str, dict[str, DescriptionRow]] = {}
-    for row in known:
-        by_path.setdefault(row.path, {})[row.content_hash] = row
+    newest = {(row.path, row.content_hash): row for row in known}
+    described = {path for path, _ in newest}
     with transaction(conn):
-        files = [file for file in list_files(conn) if file.path in by_path]
+        files = [file for file in list_files(conn) if file.path in described]
         held = {row.file_id: row for row in metadata.list_metadata(conn)}
         current = [
-            (file, by_path[file.path][file.content_hash])
+            (file, newest[file.path, file.content_hash])
             for file in files
-            if file.content_hash in by_path[file.path]
+            if (file.path, file.content_hash) in newest
         ]
         changed = [wanted for file, row in current if held.get(file.id) != (wanted := _metadata(file, row))]
-        outdated = [file for file in files if file.content_hash not in by_path[file.path]]
+        outdated = [file for file in files if (file.path, file.content_hash) not in newest]
         metadata.put_metadata(conn, changed)
         metadata.delete_metadata(conn, [file.id for file in outdated])
-    return Promotion(
+    promotion = Promotion(
         promoted=len(changed),
         unchanged=len(current) - len(changed),
         outdated=tuple(file.path for file in outdated),
-        ids=tuple(row.id for _, row in current if not row.promoted),
     )
+    return promotion, tuple(row.id for _, row in current if not row.promoted)
 
 
 def _metadata(file: FileRow, row: DescriptionRow) -> FileMetadataRow:
-    return FileMetadataRow(
-        file_id=file.id,
-        purpose=row.purpose,
-        module=row.module,
-        domain=row.domain,
-        concepts=row.concepts,
-        public_api_surface=row.public_api_surface,
-        complexity_notes=row.complexity_notes,
-    )
+    same = {
+        name: value
+        for name, value in structs.asdict(row).items()
+        if name in FileMetadataRow.__struct_fields__
+    }
+    return FileMetadataRow(file_id=file.id, **same)

@@ -40,21 +40,19 @@ def _listed(value: object) -> object:
     if isinstance(value, str):
         value = value.split(",")
     if isinstance(value, list):
-        return [one.strip() for one in value if isinstance(one, str) and one.strip()]
+        return [entry.strip() for entry in value if isinstance(entry, str) and entry.strip()]
     return () if value is None else value
 
 
-def _said(value: object) -> object:
+def _text(value: object) -> object:
+    """Null as an empty text."""
     return "" if value is None else value
 
 
 def _lower(value: object) -> object:
-    return value.lower() if isinstance(value, str) else _said(value)
-
-
-def _lower_all(value: object) -> object:
-    listed = _listed(value)
-    return [one.lower() for one in listed] if isinstance(listed, list) else listed
+    if isinstance(value, list | tuple):
+        return [entry.lower() for entry in value]
+    return value.lower() if isinstance(value, str) else value
 
 
 Word = Annotated[str, bounds(maxLength=NAME_CHARS)]
@@ -65,10 +63,12 @@ class EnrichmentAnswer(BaseModel):
 
     model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
 
-    complexity_notes: Annotated[str, BeforeValidator(_said), bounds(maxLength=SENTENCES_CHARS)]
-    concepts: Annotated[tuple[Word, ...], BeforeValidator(_lower_all), bounds(maxItems=MAX_CONCEPTS)]
-    domain: Annotated[str, BeforeValidator(_lower), bounds(maxLength=NAME_CHARS)]
-    module: Annotated[str, BeforeValidator(_said), bounds(maxLength=NAME_CHARS)]
+    complexity_notes: Annotated[str, BeforeValidator(_text), bounds(maxLength=SENTENCES_CHARS)]
+    concepts: Annotated[
+        tuple[Word, ...], BeforeValidator(lambda value: _lower(_listed(value))), bounds(maxItems=MAX_CONCEPTS)
+    ]
+    domain: Annotated[str, BeforeValidator(lambda value: _lower(_text(value))), bounds(maxLength=NAME_CHARS)]
+    module: Annotated[str, BeforeValidator(_text), bounds(maxLength=NAME_CHARS)]
     public_api_surface: Annotated[tuple[Word, ...], BeforeValidator(_listed), bounds(maxItems=MAX_SURFACE)]
     purpose: Annotated[str, bounds(maxLength=SENTENCES_CHARS)] = Field(min_length=1)
 

@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 from msgspec import Struct, field
 
 from clean_room_agent.artifacts.model_calls import CallIdentity
-from clean_room_agent.errors import Interrupted, ModelError
+from clean_room_agent.errors import ModelError
 from clean_room_agent.llm.answer_rules import JsonSchema
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.router import ModelConfig
@@ -266,21 +266,3 @@ class ForwardingTransport:
     def digest(self, tag: str) -> str | None:
         """The digest of the model's files."""
         return self._inner.digest(tag)
-
-
-class StoppableTransport(ForwardingTransport):
-    """Sends nothing any more once `stopped` says so: no question, no repair, no retry, no probe. What is under way ends."""
-
-    def __init__(self, inner: Transport, stopped: Callable[[], bool]) -> None:
-        super().__init__(inner)
-        self._stopped = stopped
-
-    def send(self, request: ChatRequest) -> RawAnswer:
-        """The transport's outcome.
-
-        Raises:
-            Interrupted: it was stopped before; nothing was sent.
-        """
-        if self._stopped():
-            raise Interrupted("interrupted before the question was sent")
-        return super().send(request)
