@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from clean_room_agent.db.curated.replacing import insert_rows, replace_rows
 from clean_room_agent.db.curated.symbols import SymbolRow, get_symbol
 
 NOT_PARSED = "not parsed: "
@@ -40,14 +41,14 @@ EDGES = """
 SELECT DISTINCT source_file_id, target_file_id, kind FROM dependencies WHERE source_file_id = ? OR target_file_id = ?
 ORDER BY source_file_id, target_file_id, kind
 """
-IMPORTS_OF = "SELECT id, source_file_id, target_file_id, kind FROM dependencies WHERE source_file_id = ?"
+DEPENDENCY_COLUMNS = ("source_file_id", "target_file_id", "kind")
 DependencyTuple = tuple[int, int, str]
 """source_file_id, target_file_id, kind."""
 OF_FILE = f"""
 SELECT {FILE_COLUMNS}, r.name, r.symbol_id FROM reexports r JOIN files f ON f.id = r.target_file_id
 WHERE r.file_id = ? ORDER BY r.name
 """  # noqa: S608 - constant columns
-STORED = "SELECT file_id, name, target_file_id, symbol_id FROM reexports WHERE file_id = ?"
+REEXPORT_COLUMNS = ("file_id", "name", "target_file_id", "symbol_id")
 ReexportTuple = tuple[int, str, int, int | None]
 """file_id, name, target_file_id, symbol_id."""
 
@@ -56,7 +57,7 @@ Stamp = tuple[int, int, int]
 """Size in bytes, time of change in ns, and inode: they show, without reading it, that a file is as it was."""
 
 
-class RepoRow(Struct, frozen=True, kw_only=True):
+class RepoRow(Struct, frozen=True):
     """The repository that the database describes."""
 
     id: int
@@ -67,7 +68,7 @@ class RepoRow(Struct, frozen=True, kw_only=True):
     """UTC, ISO 8601."""
 
 
-class FileRow(Struct, frozen=True, kw_only=True):
+class FileRow(Struct, frozen=True):
     """An indexed text file."""
 
     id: int
@@ -106,15 +107,13 @@ class NewFile(NamedTuple):
 
 def file_from(row: sqlite3.Row) -> FileRow:
     """Make a `FileRow` from a row that begins with `FILE_COLUMNS`."""
-    return FileRow(
-        id=row[0], path=row[1], language=row[2], content_hash=row[3], size_bytes=row[4], parse_error=row[5]
-    )
+    return FileRow(*row[:6])
 
 
 def get_repo(conn: sqlite3.Connection) -> RepoRow | None:
     """The only repository of the database; None before the first index."""
     row = conn.execute(REPO).fetchone()
-    return None if row is None else RepoRow(id=row[0], path=row[1], remote_url=row[2], indexed_at=row[3])
+    return None if row is None else RepoRow(*row)
 
 
 def put_repo(conn: sqlite3.Connection, *, path: str, remote_url: str | None, indexed_at: str) -> int:
@@ -256,7 +255,7 @@ class DependencyRow(Struct, frozen=True, kw_only=True):
     """import, or type_ref where only type checkers need it."""
 
 
-class DependencyEdge(Struct, frozen=True, kw_only=True):
+class DependencyEdge(Struct, frozen=True):
     """An import: the source file needs the target file."""
 
     source_file_id: int
@@ -278,30 +277,18 @@ def list_importers(conn: sqlite3.Connection, file_id: int) -> tuple[DependencyRo
 
 def list_edges(conn: sqlite3.Connection, file_id: int) -> tuple[DependencyEdge, ...]:
     """The edges into and out of a file, by source and target."""
-    return tuple(
-        DependencyEdge(source_file_id=row[0], target_file_id=row[1], kind=row[2])
-        for row in conn.execute(EDGES, (file_id, file_id))
-    )
+    return tuple(DependencyEdge(*row) for row in conn.execute(EDGES, (file_id, file_id)))
 
 
 def insert_dependencies(conn: sqlite3.Connection, edges: Iterable[DependencyTuple]) -> None:
     """Insert the edges."""
-    conn.executemany(
-        "INSERT INTO dependencies (source_file_id, target_file_id, kind) VALUES (?, ?, ?)", edges
-    )
+    insert_rows(conn, "dependencies", DEPENDENCY_COLUMNS, edges)
 
 
 def replace_imports(conn: sqlite3.Connection, file_id: int, edges: Iterable[DependencyTuple]) -> None:
     """Replace the file's imports; rows that are already right are not touched."""
-    missing = set(edges)
-    gone = []
-    for row_id, *edge in conn.execute(IMPORTS_OF, (file_id,)).fetchall():
-        if tuple(edge) in missing:
-            missing.discard(tuple(edge))
-        else:
-            gone.append((row_id,))
-    conn.executemany("DELETE FROM dependencies WHERE id = ?", gone)
-    insert_dependencies(conn, sorted(missing))
+    wanted = sorted(set(edges))
+    replace_rows(conn, "dependencies", DEPENDENCY_COLUMNS, "source_file_id = ?", (file_id,), wanted)
 
 
 class ReexportRow(Struct, frozen=True, kw_only=True):
@@ -327,15 +314,10 @@ def list_reexports(conn: sqlite3.Connection, file_id: int) -> tuple[ReexportRow,
 
 def insert_reexports(conn: sqlite3.Connection, rows: Iterable[ReexportTuple]) -> None:
     """Insert re-exports of files that had none."""
-    conn.executemany(
-        "INSERT INTO reexports (file_id, name, target_file_id, symbol_id) VALUES (?, ?, ?, ?)", rows
-    )
+    insert_rows(conn, "reexports", REEXPORT_COLUMNS, rows)
 
 
 def replace_reexports(conn: sqlite3.Connection, file_id: int, rows: Iterable[ReexportTuple]) -> None:
     """Replace the file's re-exports; rows that are already right are not touched."""
-    wanted = set(rows)
-    stored = {tuple(row) for row in conn.execute(STORED, (file_id,))}
-    gone = [(file_id, row[1]) for row in stored - wanted]
-    conn.executemany("DELETE FROM reexports WHERE file_id = ? AND name = ?", gone)
-    insert_reexports(conn, sorted(wanted - stored, key=lambda row: row[1]))
+    wanted = sorted(rows, key=lambda row: row[1])
+    replace_rows(conn, "reexports", REEXPORT_COLUMNS, "file_id = ?", (file_id,), wanted)

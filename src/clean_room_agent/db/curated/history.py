@@ -43,7 +43,7 @@ class SaidCommit(NamedTuple):
     """The files of today that it touched."""
 
 
-class CommitRow(Struct, frozen=True, kw_only=True):
+class CommitRow(Struct, frozen=True):
     """A past commit; a larger id is newer, in the order of `git log`."""
 
     id: int
@@ -70,19 +70,7 @@ class CoChangeRow(Struct, frozen=True, kw_only=True):
 
 def list_commits_of_file(conn: sqlite3.Connection, file_id: int, limit: int) -> tuple[CommitRow, ...]:
     """The newest commits that touched the file, newest first."""
-    return tuple(
-        CommitRow(
-            id=row[0],
-            hash=row[1],
-            author=row[2],
-            message=row[3],
-            timestamp=row[4],
-            files_changed=row[5],
-            insertions=row[6],
-            deletions=row[7],
-        )
-        for row in conn.execute(COMMITS_OF_FILE, (file_id, limit))
-    )
+    return tuple(CommitRow(*row) for row in conn.execute(COMMITS_OF_FILE, (file_id, limit)))
 
 
 def list_co_changes(

@@ -55,7 +55,7 @@ class FileMetadataRow(Struct, frozen=True, kw_only=True):
     complexity_notes: str | None
 
 
-class AdapterRow(Struct, frozen=True, kw_only=True):
+class AdapterRow(Struct, frozen=True):
     """The adapter that answers a prompt."""
 
     id: int
@@ -118,17 +118,7 @@ def has_metadata(conn: sqlite3.Connection) -> bool:
 def get_active_adapter(conn: sqlite3.Connection, stage_name: str) -> AdapterRow | None:
     """The adapter last deployed for the prompt, if it is active."""
     row = conn.execute(ADAPTER, (stage_name,)).fetchone()
-    if row is None:
-        return None
-    return AdapterRow(
-        id=row[0],
-        stage_name=row[1],
-        base_model=row[2],
-        model_tag=row[3],
-        version=row[4],
-        performance_notes=row[5],
-        deployed_at=row[6],
-    )
+    return None if row is None else AdapterRow(*row)
 
 
 def set_active_adapters(conn: sqlite3.Connection, wanted: Iterable[AdapterRow]) -> None:

@@ -4,14 +4,14 @@ import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from clean_room_agent.db.curated.replacing import insert_rows, replace_rows
 from clean_room_agent.json_values import from_json, to_json
 
 ANYWHERE = 0
 """Used instead of a file's id for names that must be unique in the repository."""
 GET = "SELECT imports, interface, uses FROM file_names WHERE file_id = ?"
 PUT = "INSERT OR REPLACE INTO file_names (file_id, imports, interface, uses) VALUES (?, ?, ?, ?)"
-PUT_LOOKUPS = "INSERT INTO lookups (target_file_id, source_file_id, names) VALUES (?, ?, ?)"
-LOOKUPS_OF = "SELECT target_file_id, names FROM lookups WHERE source_file_id = ?"
+LOOKUP_COLUMNS = ("target_file_id", "source_file_id", "names")
 IMPORTS = """
 SELECT n.file_id, f.path, n.imports FROM file_names n JOIN files f ON f.id = n.file_id ORDER BY n.file_id
 """
@@ -75,25 +75,19 @@ def insert_lookups(
     conn: sqlite3.Connection, source_file_id: int, lookups: Mapping[int, Collection[str]]
 ) -> None:
     """Insert the names that a file looked up, by id of the file asked (or `ANYWHERE`); it must have had none."""
-    conn.executemany(
-        PUT_LOOKUPS,
-        [(target, source_file_id, to_json(sorted(lookups[target]))) for target in sorted(lookups)],
-    )
+    insert_rows(conn, "lookups", LOOKUP_COLUMNS, _lookup_rows(source_file_id, lookups))
 
 
 def replace_lookups(
     conn: sqlite3.Connection, source_file_id: int, lookups: Mapping[int, Collection[str]]
 ) -> None:
     """Replace the names that a file looked up; rows that are already right are not touched."""
-    missing = {target: to_json(sorted(looked_up)) for target, looked_up in lookups.items()}
-    gone = []
-    for target, stored in conn.execute(LOOKUPS_OF, (source_file_id,)).fetchall():
-        if missing.get(target) == stored:
-            del missing[target]
-        else:
-            gone.append((target, source_file_id))
-    conn.executemany("DELETE FROM lookups WHERE target_file_id = ? AND source_file_id = ?", gone)
-    conn.executemany(PUT_LOOKUPS, [(target, source_file_id, missing[target]) for target in sorted(missing)])
+    rows = _lookup_rows(source_file_id, lookups)
+    replace_rows(conn, "lookups", LOOKUP_COLUMNS, "source_file_id = ?", (source_file_id,), rows)
+
+
+def _lookup_rows(source_file_id: int, lookups: Mapping[int, Collection[str]]) -> list[tuple[int, int, str]]:
+    return [(target, source_file_id, to_json(sorted(lookups[target]))) for target in sorted(lookups)]
 
 
 def find_lookups(conn: sqlite3.Connection, target_file_id: int, names: Collection[str]) -> set[int]:

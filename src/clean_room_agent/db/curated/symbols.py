@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from clean_room_agent.db.curated.replacing import insert_rows, replace_rows
+
 COLUMNS = "s.id, s.file_id, s.name, s.qualified_name, s.kind, s.start_line, s.end_line, s.signature, s.parent_symbol_id"
 OF_FILE = f"SELECT {COLUMNS} FROM symbols s WHERE s.file_id = ? ORDER BY s.start_line, s.end_line DESC, s.id"  # noqa: S608 - constant columns
 BY_ID = f"SELECT {COLUMNS} FROM symbols s WHERE s.id = ?"  # noqa: S608
@@ -45,10 +47,7 @@ SELECT count(*) FROM symbols s JOIN files f ON f.id = s.file_id
 WHERE s.name = ? AND s.kind IN ('function', 'class', 'method') AND (f.language = 'python') = ?
 """
 CALLABLE = frozenset({"function", "class", "method"})
-REFERENCES_FROM = """
-SELECT id, caller_symbol_id, callee_symbol_id, reference_kind, confidence FROM symbol_references
-WHERE caller_symbol_id >= ? AND caller_symbol_id < ?
-"""
+REFERENCE_COLUMNS = ("caller_symbol_id", "callee_symbol_id", "reference_kind", "confidence")
 PLACE_BITS = 20
 """The lower bits of an id tell symbols of a file apart, the upper ones are the file's id."""
 SymbolTuple = tuple[int, int, int, str, str, str, int, int, str, int | None]
@@ -77,7 +76,7 @@ CommentTuple = tuple[int, int, int | None, int, str, str, int]
 """id, file_id, symbol_id, line, content, kind, is_rationale."""
 
 
-class SymbolRow(Struct, frozen=True, kw_only=True):
+class SymbolRow(Struct, frozen=True):
     """A definition."""
 
     id: int
@@ -108,17 +107,7 @@ class NeighborRow(Struct, frozen=True, kw_only=True):
 
 def symbol_from(row: sqlite3.Row) -> SymbolRow:
     """Make a `SymbolRow` from a row that begins with `COLUMNS`."""
-    return SymbolRow(
-        id=row[0],
-        file_id=row[1],
-        name=row[2],
-        qualified_name=row[3],
-        kind=row[4],
-        start_line=row[5],
-        end_line=row[6],
-        signature=row[7],
-        parent_symbol_id=row[8],
-    )
+    return SymbolRow(*row[:9])
 
 
 def list_symbols(conn: sqlite3.Connection, file_id: int) -> tuple[SymbolRow, ...]:
@@ -231,27 +220,14 @@ def count_named(conn: sqlite3.Connection, name: str, *, python: bool) -> int:
 
 def insert_references(conn: sqlite3.Connection, references: Iterable[ReferenceTuple]) -> None:
     """Insert the references."""
-    conn.executemany(
-        "INSERT INTO symbol_references (caller_symbol_id, callee_symbol_id, reference_kind, confidence)"
-        " VALUES (?, ?, ?, ?)",
-        references,
-    )
+    insert_rows(conn, "symbol_references", REFERENCE_COLUMNS, references)
 
 
 def replace_references(conn: sqlite3.Connection, file_id: int, references: Iterable[ReferenceTuple]) -> None:
     """Replace the references from the file's symbols; rows that are already right are not touched."""
-    missing = {one[:3]: one for one in references}
-    gone = []
-    for row_id, *one in conn.execute(
-        REFERENCES_FROM, (first_symbol_id(file_id), first_symbol_id(file_id + 1))
-    ).fetchall():
-        key = tuple(one[:3])
-        if key in missing and missing[key][3] == one[3]:
-            del missing[key]
-        else:
-            gone.append((row_id,))
-    conn.executemany("DELETE FROM symbol_references WHERE id = ?", gone)
-    insert_references(conn, missing.values())
+    where = "caller_symbol_id >= ? AND caller_symbol_id < ?"
+    span = first_symbol_id(file_id), first_symbol_id(file_id + 1)
+    replace_rows(conn, "symbol_references", REFERENCE_COLUMNS, where, span, references)
 
 
 def _neighbors(
@@ -273,7 +249,7 @@ def files_defining(conn: sqlite3.Connection, name: str) -> list[int]:
     ]
 
 
-class DocstringRow(Struct, frozen=True, kw_only=True):
+class DocstringRow(Struct, frozen=True):
     """The documentation of a symbol, or of a module."""
 
     id: int
@@ -288,7 +264,7 @@ class DocstringRow(Struct, frozen=True, kw_only=True):
     """JSON object: parameters, returns, raises; None where the text has none."""
 
 
-class CommentRow(Struct, frozen=True, kw_only=True):
+class CommentRow(Struct, frozen=True):
     """A comment that is not documentation."""
 
     id: int
@@ -305,17 +281,12 @@ class CommentRow(Struct, frozen=True, kw_only=True):
 
 def list_docstrings(conn: sqlite3.Connection, file_id: int) -> tuple[DocstringRow, ...]:
     """The file's docstrings: the module's first, then in the order of the symbols."""
-    return tuple(
-        DocstringRow(
-            id=row[0], symbol_id=row[1], file_id=row[2], content=row[3], format=row[4], parsed_fields=row[5]
-        )
-        for row in conn.execute(DOCSTRINGS, (file_id,))
-    )
+    return tuple(DocstringRow(*row) for row in conn.execute(DOCSTRINGS, (file_id,)))
 
 
 def list_rationale(conn: sqlite3.Connection, file_id: int) -> tuple[CommentRow, ...]:
     """The comments of a file that give a reason, by line."""
-    return tuple(_comment(row) for row in conn.execute(RATIONALE, (file_id,)))
+    return tuple(CommentRow(*row[:6], bool(row[6])) for row in conn.execute(RATIONALE, (file_id,)))
 
 
 def insert_docstrings(conn: sqlite3.Connection, docstrings: Iterable[DocstringTuple]) -> None:
@@ -332,15 +303,3 @@ def delete_prose(conn: sqlite3.Connection, file_id: int) -> None:
     """Delete the file's docstrings and comments."""
     conn.execute("DELETE FROM docstrings WHERE file_id = ?", (file_id,))
     conn.execute("DELETE FROM inline_comments WHERE file_id = ?", (file_id,))
-
-
-def _comment(row: sqlite3.Row) -> CommentRow:
-    return CommentRow(
-        id=row[0],
-        file_id=row[1],
-        symbol_id=row[2],
-        line=row[3],
-        content=row[4],
-        kind=row[5],
-        is_rationale=bool(row[6]),
-    )
