@@ -10,12 +10,11 @@ from testing.runs.solving import Project, serving
 from tests.db.raw.samples import NOW, call
 
 from clean_room_agent.app.model_records import RecordedProofs, RecordSink
-from clean_room_agent.artifacts.model_calls import AnswerReading
+from clean_room_agent.artifacts.model_calls import AnswerReading, ProbedServer
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw import calls
 from clean_room_agent.db.raw.calls import append_call
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.llm.probes import ProbedServer
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.token_estimator import TokenEstimator
 from clean_room_agent.orchestrator.spending import Meter
@@ -36,8 +35,8 @@ class MemoryRecord:
     def now(self) -> str:
         return NOW
 
-    def write(self, _event: Callable[..., Any], *rows: Any, **named: Any) -> Any:
-        if named:
+    def write(self, event: Callable[..., Any], *rows: Any) -> Any:
+        if event is calls.newest_proof:
             found = [row for row in self.written if isinstance(row, calls.WindowProofRow)]
             return found[-1] if found else None
         self.written += rows

@@ -10,13 +10,12 @@ from testing.servers.ollama_script import Answer, Answerer, Fills
 from testing.servers.ollama_server import OllamaServer
 from testing.servers.openai_server import Kind, OpenAiServer
 
-from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
+from clean_room_agent.artifacts.model_calls import AnswerReading, BiasKey, ModelCall
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, sourced
 from clean_room_agent.errors import ReplayMismatch, ServerBusy, WindowExceeded
 from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.filling import MADE_UP_GAPS, FillRequest
-from clean_room_agent.llm.probes import BiasKey
 from clean_room_agent.llm.transport import RawAnswer
 from clean_room_agent.llm.transports import ollama, openai
 from clean_room_agent.llm.transports.replay import ReplayTransport

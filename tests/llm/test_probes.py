@@ -15,7 +15,7 @@ from testing.servers.ollama_script import Answer, ChatCall
 from testing.servers.ollama_server import OllamaServer
 from testing.servers.openai_server import OpenAiServer
 
-from clean_room_agent.artifacts.model_calls import ModelCall
+from clean_room_agent.artifacts.model_calls import BiasKey, ModelCall, ProbedServer
 from clean_room_agent.errors import TruncatingServer, WindowExceeded
 from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.client import ModelClient
@@ -24,8 +24,6 @@ from clean_room_agent.llm.probes import (
     CLEAR,
     NOTHING,
     PROBE_NAME,
-    BiasKey,
-    ProbedServer,
     calibrate_choice,
     lets_in,
     needs_bias,

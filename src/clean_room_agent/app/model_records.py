@@ -1,13 +1,13 @@
 """Models in the record: writes their calls, stores measurements of them, and learns from their calls how many tokens a text has."""
 
-from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
+from clean_room_agent.artifacts.model_calls import AnswerReading, BiasKey, ModelCall, ProbedServer
 from clean_room_agent.artifacts.names import task_of
 from clean_room_agent.db.raw import calls
 from clean_room_agent.db.raw.calls import copying_models, get_call
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.llm.answers import Choice
-from clean_room_agent.llm.probes import BiasKey, ProbedServer, still_holds
+from clean_room_agent.llm.probes import still_holds
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.token_estimator import TokenEstimator, factor_of_calls
 from clean_room_agent.orchestrator.spending import Meter
@@ -65,27 +65,12 @@ class RecordedProofs:
 
     def newest(self, server: ProbedServer) -> str | None:
         """When the server last passed the probe; None if it never did."""
-        row = self._record.write(
-            calls.newest_proof,
-            provider=server.provider,
-            base_url=server.base_url,
-            model=server.model,
-            model_digest=server.model_digest,
-            window=server.window,
-        )
+        row = self._record.write(calls.newest_proof, server)
         return None if row is None else row.timestamp
 
     def keep(self, server: ProbedServer, call_id: int) -> None:
         """Store the proof."""
-        row = calls.WindowProofRow(
-            provider=server.provider,
-            base_url=server.base_url,
-            model=server.model,
-            model_digest=server.model_digest,
-            window=server.window,
-            call_id=call_id,
-            timestamp=self._record.now(),
-        )
+        row = calls.WindowProofRow(server=server, call_id=call_id, timestamp=self._record.now())
         self._record.write(calls.append_proof, row)
 
 
@@ -97,29 +82,15 @@ class RecordedBiases:
 
     def newest(self, key: BiasKey, now: str) -> ModelCall | None:
         """The newest measurement under this key; None if there is none, or it may have been of another model."""
-        row = self._record.write(
-            calls.newest_bias,
-            base_url=key.base_url,
-            model=key.model,
-            model_digest=key.model_digest,
-            prompt=key.prompt,
-            prompt_hash=key.prompt_hash,
-        )
-        if row is None or not still_holds(row.model_digest, row.timestamp, now):
+        row = self._record.write(calls.newest_bias, key)
+        if row is None or not still_holds(key.model_digest, row.timestamp, now):
             return None
         return self._record.write(get_call, row.call_id)
 
     def keep(self, key: BiasKey, call_id: int, choice: Choice) -> None:
         """Store the measurement."""
         row = calls.AnswerBiasRow(
-            base_url=key.base_url,
-            model=key.model,
-            model_digest=key.model_digest,
-            prompt=key.prompt,
-            prompt_hash=key.prompt_hash,
-            shares=choice.shares,
-            call_id=call_id,
-            timestamp=self._record.now(),
+            key=key, shares=choice.shares, call_id=call_id, timestamp=self._record.now()
         )
         self._record.write(calls.append_bias, row)
 

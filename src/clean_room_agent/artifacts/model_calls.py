@@ -240,3 +240,27 @@ CallWatcher = Callable[[CallEvent], None]
 def unwatched(event: CallEvent) -> None:
     """Ignore the event."""
     del event
+
+
+class BiasKey(Struct, frozen=True, kw_only=True):
+    """The model, and the words of a prompt, that a bias belongs to."""
+
+    base_url: str
+    model: str
+    model_digest: str
+    """"" where the server has none."""
+    prompt: str
+    """Its name."""
+    prompt_hash: str
+    """Of what the model is shown: a changed prompt is measured again."""
+
+
+class ProbedServer(Struct, frozen=True, kw_only=True):
+    """Whom a proof is about."""
+
+    provider: str
+    base_url: str
+    model: str
+    model_digest: str
+    """"" where the server has none."""
+    window: int

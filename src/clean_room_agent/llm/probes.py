@@ -17,7 +17,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from clean_room_agent.artifacts.model_calls import ModelCall
+from clean_room_agent.artifacts.model_calls import BiasKey, ModelCall, ProbedServer
 from clean_room_agent.errors import ModelError, TruncatingServer, WindowExceeded
 from clean_room_agent.llm import token_estimator
 from clean_room_agent.llm.answers import Choice
@@ -53,19 +53,6 @@ class CalibratedChoice(Struct, frozen=True, kw_only=True):
     """Of that word, asked about nothing; None where that is not known."""
     score: float
     """Log-odds of that word against the others, less those about nothing: above 0, more yes than no."""
-
-
-class BiasKey(Struct, frozen=True, kw_only=True):
-    """The model, and the words of a prompt, that a bias belongs to."""
-
-    base_url: str
-    model: str
-    model_digest: str
-    """"" where the server has none."""
-    prompt: str
-    """Its name."""
-    prompt_hash: str
-    """Of what the model is shown: a changed prompt is measured again."""
 
 
 class BiasStore(Protocol):
@@ -135,17 +122,6 @@ class WindowProbe(Struct, frozen=True, kw_only=True):
     def proven(self) -> bool:
         """Whether a prompt within the configured window is never cut."""
         return self.refused or self.read_whole
-
-
-class ProbedServer(Struct, frozen=True, kw_only=True):
-    """Whom a proof is about."""
-
-    provider: str
-    base_url: str
-    model: str
-    model_digest: str
-    """"" where the server has none."""
-    window: int
 
 
 class ProofStore(Protocol):

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clean_room_agent.artifacts.model_calls import (
+    BiasKey,
     CallAnswer,
     CallCost,
     CalledModel,
@@ -23,6 +24,7 @@ from clean_room_agent.artifacts.model_calls import (
     CallStarted,
     CallWatcher,
     ModelCall,
+    ProbedServer,
     ServerAwaited,
     unwatched,
 )
@@ -31,8 +33,6 @@ from clean_room_agent.errors import CallInterrupted, ModelError, ServerBusy, Ser
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.probes import (
     PROBE_NAME,
-    BiasKey,
-    ProbedServer,
     ProofStore,
     WindowProbe,
     cut_error,

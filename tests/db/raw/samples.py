@@ -8,7 +8,7 @@ from testing.runs.model_calls import model_call
 
 from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.evidence import FailingTest
-from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
+from clean_room_agent.artifacts.model_calls import AnswerReading, BiasKey, ModelCall, ProbedServer
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, TimeKind
 from clean_room_agent.db.raw import calls, indexing, passes, runs, training
 from clean_room_agent.db.rows import Table
@@ -189,11 +189,13 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
     (
         calls.ANSWER_BIASES,
         calls.AnswerBiasRow(
-            base_url="http://127.0.0.1:11434",
-            model="coder:3b",
-            model_digest="",
-            prompt="scope_judgment",
-            prompt_hash="ab" * 32,
+            key=BiasKey(
+                base_url="http://127.0.0.1:11434",
+                model="coder:3b",
+                model_digest="",
+                prompt="scope_judgment",
+                prompt_hash="ab" * 32,
+            ),
             shares=(("yes", 0.31), ("no", 0.69)),
             call_id=1,
             timestamp=NOW,
@@ -202,11 +204,13 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
     (
         calls.WINDOW_PROOFS,
         calls.WindowProofRow(
-            provider="ollama",
-            base_url="http://127.0.0.1:11434",
-            model="coder:3b",
-            model_digest="",
-            window=8192,
+            server=ProbedServer(
+                provider="ollama",
+                base_url="http://127.0.0.1:11434",
+                model="coder:3b",
+                model_digest="",
+                window=8192,
+            ),
             call_id=1,
             timestamp=NOW,
         ),

@@ -1,6 +1,7 @@
 import sqlite3
 
 import pytest
+from msgspec.structs import replace
 from tests.db.raw.samples import NOW, PASS, TASK, call, sample
 
 from clean_room_agent.artifacts.model_calls import AnswerReading
@@ -53,17 +54,12 @@ def test_the_factor_that_a_call_needed_is_what_the_server_counted_for_an_estimat
 def test_the_newest_measurement_of_this_very_prompt_counts(conn: sqlite3.Connection) -> None:
     calls.append_call(conn, call())
     row = sample(calls.AnswerBiasRow)
-    others = ({"prompt_hash": "cd"}, {"model_digest": "other"}, {"prompt": "piece_judgment"})
+    others = [
+        {"key": replace(row.key, **{name: "other"})} for name in ("prompt_hash", "model_digest", "prompt")
+    ]
     for changes in ({"shares": (("yes", 0.1),)}, {"shares": (("yes", 0.2),)}, *others):
         calls.append_bias(conn, sample(calls.AnswerBiasRow, **changes))
-    found = calls.newest_bias(
-        conn,
-        base_url=row.base_url,
-        model=row.model,
-        model_digest=row.model_digest,
-        prompt=row.prompt,
-        prompt_hash=row.prompt_hash,
-    )
+    found = calls.newest_bias(conn, row.key)
     assert found is not None
     assert found.shares == (("yes", 0.2),)
 
@@ -73,9 +69,8 @@ def test_a_proof_holds_for_this_server_model_and_window_alone(conn: sqlite3.Conn
     row = sample(calls.WindowProofRow)
     for when in ("2026-01-01", "2026-01-02"):
         calls.append_proof(conn, sample(calls.WindowProofRow, timestamp=when))
-    same = {"provider": row.provider, "base_url": row.base_url, "model": row.model, "model_digest": ""}
-    found = calls.newest_proof(conn, **same, window=row.window)
+    found = calls.newest_proof(conn, row.server)
     assert found is not None
     assert found.timestamp == "2026-01-02"
-    assert calls.newest_proof(conn, **same, window=row.window * 2) is None
-    assert calls.newest_proof(conn, **{**same, "model": "other:1b"}, window=row.window) is None
+    assert calls.newest_proof(conn, replace(row.server, window=row.server.window * 2)) is None
+    assert calls.newest_proof(conn, replace(row.server, model="other:1b")) is None

@@ -4,10 +4,11 @@ answers to empty questions, and whether the server enforces its window.
 
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clean_room_agent.artifacts.model_calls import (
     AnswerReading,
+    BiasKey,
     CallCost,
     CalledModel,
     CallEnding,
@@ -16,6 +17,7 @@ from clean_room_agent.artifacts.model_calls import (
     CallSite,
     CallSummary,
     ModelCall,
+    ProbedServer,
 )
 from clean_room_agent.artifacts.prompt_sources import PromptSpan
 from clean_room_agent.db.rows import OF_TASK, Connection, Table, task_range
@@ -220,11 +222,7 @@ class AnswerBiasRow(Struct, frozen=True, kw_only=True):
     """One measurement of a model's answers to a prompt about nothing."""
 
     id: int = 0
-    base_url: str
-    model: str
-    model_digest: str
-    prompt: str
-    prompt_hash: str
+    key: BiasKey
     shares: tuple[tuple[str, float], ...]
     call_id: int
     timestamp: str
@@ -238,29 +236,16 @@ def append_bias(conn: Connection, row: AnswerBiasRow) -> int:
     return ANSWER_BIASES.insert(conn, row)
 
 
-def newest_bias(
-    conn: Connection, *, base_url: str, model: str, model_digest: str, prompt: str, prompt_hash: str
-) -> AnswerBiasRow | None:
+def newest_bias(conn: Connection, key: BiasKey) -> AnswerBiasRow | None:
     """The latest measurement of this model with this prompt."""
-    return ANSWER_BIASES.newest(
-        conn,
-        base_url=base_url,
-        model=model,
-        model_digest=model_digest,
-        prompt=prompt,
-        prompt_hash=prompt_hash,
-    )
+    return ANSWER_BIASES.newest(conn, **structs.asdict(key))
 
 
 class WindowProofRow(Struct, frozen=True, kw_only=True):
     """One proof that a server enforces a model's window."""
 
     id: int = 0
-    provider: str
-    base_url: str
-    model: str
-    model_digest: str
-    window: int
+    server: ProbedServer
     call_id: int
     timestamp: str
 
@@ -273,10 +258,6 @@ def append_proof(conn: Connection, row: WindowProofRow) -> int:
     return WINDOW_PROOFS.insert(conn, row)
 
 
-def newest_proof(
-    conn: Connection, *, provider: str, base_url: str, model: str, model_digest: str, window: int
-) -> WindowProofRow | None:
+def newest_proof(conn: Connection, server: ProbedServer) -> WindowProofRow | None:
     """The latest proof for this server, model and window."""
-    return WINDOW_PROOFS.newest(
-        conn, provider=provider, base_url=base_url, model=model, model_digest=model_digest, window=window
-    )
+    return WINDOW_PROOFS.newest(conn, **structs.asdict(server))
