@@ -34,10 +34,6 @@ def test_a_request_that_names_something_to_look_for_is_not_empty(named: str) -> 
     assert not RefinementRequest(reason="NameError", **{named: ("split",)}).is_empty()
 
 
-def test_words_of_errors_alone_name_nothing_to_look_for() -> None:
-    assert RefinementRequest(reason="tests_failed", error_signatures=("NameError: x",)).is_empty()
-
-
 def listed(path: str, text: str, section: Section) -> ContextItem:
     """A line that needs no frame."""
     return replace(shown_symbol(path, text, "x", 1, 1, detail="type_context"), section=section)
@@ -74,19 +70,11 @@ def test_each_section_has_its_own_items_in_their_order() -> None:
     )
 
 
-def test_a_section_without_items_is_empty() -> None:
-    assert section_texts(()) == SectionTexts(code="", tests="", conventions="", uses="", callers="", green="")
-
-
 def test_what_adjoins_shares_a_frame_with_the_empty_lines_between() -> None:
     assert frame_items((F, replace(G, adjoins=True))) == (
         "===== code: a.py :: f, g (lines 1-6)\ndef f():\n    return 1\n\n\ndef g():\n    return f()\n===== end\n"
     )
     assert frame_items((F, G)).count("===== end\n") == 2
-
-
-def test_where_the_item_before_it_was_left_out_an_adjoining_item_has_its_own_frame() -> None:
-    assert frame_items((replace(G, adjoins=True),)).startswith("===== code: a.py :: g (lines 5-6)\n")
 
 
 def test_all_sections_have_one_fence_longer_than_any_that_is_shown() -> None:

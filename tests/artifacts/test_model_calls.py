@@ -21,16 +21,6 @@ def test_a_call_is_the_same_whatever_id_its_task_has() -> None:
     assert str(first.identity) == "pass p1/s1/1, prompt implement, item s1, attempt 2"
 
 
-def test_a_call_of_the_task_itself_about_nothing_is_named_so() -> None:
-    site = CallSite(pass_id="0" * 32, call_type="task_analysis")
-    assert str(site.identity) == "pass (task), prompt task_analysis, attempt 0"
-
-
-def test_another_attempt_is_another_call() -> None:
-    one, other = (CallSite(pass_id="t:p", call_type="plan", attempt=number) for number in (0, 1))
-    assert one.identity != other.identity
-
-
 def test_tokens_of_a_prompt_are_counted_ones_where_the_server_counts() -> None:
     told = CallCost(estimated_tokens=120, prompt_tokens=100, latency_ms=5, timestamp="")
     untold = CallCost(estimated_tokens=120, latency_ms=5, timestamp="")

@@ -3,9 +3,7 @@
 import pytest
 
 from clean_room_agent.artifacts.outcomes import (
-    AttemptOutcome,
     EventKind,
-    PassType,
     RunStatus,
     reason_of,
     status_of,
@@ -29,17 +27,6 @@ def test_an_error_ends_a_run_with_a_status_and_a_reason(
     error: BaseException, status: RunStatus, reason: str
 ) -> None:
     assert (status_of(error), reason_of(error)) == (status, reason)
-
-
-@pytest.mark.parametrize("words", [AttemptOutcome, RunStatus, PassType])
-def test_outcomes_are_stored_under_their_names_in_small_letters(
-    words: type[AttemptOutcome] | type[RunStatus] | type[PassType],
-) -> None:
-    assert all(word.value == word.name.lower() for word in words)
-
-
-def test_each_event_is_stored_under_its_name_in_small_letters() -> None:
-    assert all(kind.value == kind.name.lower() for kind in EventKind)
 
 
 def test_an_event_is_known_again_by_the_word_in_the_record() -> None:

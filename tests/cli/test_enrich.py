@@ -250,15 +250,6 @@ def test_too_many_unreadable_answers_in_a_row_end_it_with_the_cause(till: Projec
     assert domain_of_money(till) == [MONEY_PATH]
 
 
-def test_a_model_of_its_own_can_be_named_for_the_prompt(till: Project) -> None:
-    model = DescribingModel()
-    with OllamaServer(model) as server:
-        till.configure(server.base_url, models={"overrides": {"enrichment": "coder:3b"}})
-        told = till.cra("enrich")
-    assert told.out.startswith("3 files described by coder:3b; ")
-    assert {row.model for row in outputs(till)} == {"coder:3b"}
-
-
 def test_an_answer_that_cannot_be_read_is_named_and_the_others_go_on(till: Project) -> None:
     model = DescribingModel({MONEY_PATH: "I cannot say."})
     told = enrich(till, model)
@@ -270,14 +261,6 @@ def test_an_answer_that_cannot_be_read_is_named_and_the_others_go_on(till: Proje
     again = DescribingModel()
     assert enrich(till, again).code == 0
     assert again.asked == [MONEY_PATH]
-
-
-def test_a_file_that_the_server_fails_on_is_named_and_the_others_go_on(till: Project) -> None:
-    told = enrich(till, DescribingModel({MONEY_PATH: Answer(status=500, error="runner stopped")}))
-    assert told.code == 4
-    assert "  till/money.py: " in told.out
-    assert "runner stopped" in told.out
-    assert len(outputs(till)) == 2
 
 
 def test_a_server_that_fails_each_time_ends_the_run(till: Project) -> None:
@@ -296,19 +279,6 @@ def test_a_server_that_goes_away_ends_the_run_and_what_is_described_is_kept(till
     again = DescribingModel()
     enrich(till, again)
     assert again.asked == ORDER[1:]
-
-
-def test_without_a_server_it_says_so(till: Project) -> None:
-    till.configure(CLOSED, models={"retries": 0})
-    told = till.cra("enrich")
-    assert (told.code, told.out) == (3, "")
-    assert told.err.startswith(f"error: no model server answers at {CLOSED}")
-
-
-def test_without_a_configuration_it_names_the_remedy(till: Project) -> None:
-    told = till.cra("enrich")
-    assert told.code == 2
-    assert "cra init" in told.err
 
 
 def test_a_file_that_changes_meanwhile_is_left_to_the_next_run(till: Project) -> None:
@@ -331,12 +301,6 @@ def test_a_prompt_that_the_server_finds_too_long_is_asked_again_without_the_text
     assert enrich(till, model).code == 0
     assert [path == MONEY_PATH for path in model.asked] == [True, True, False, False]
     assert "def split(cents, people):" in model.prompts[1]
-
-
-def test_a_window_that_holds_no_question_at_all_ends_the_run(till: Project) -> None:
-    told = enrich(till, DescribingModel(), budget={"context_window": 1024, "reserved_tokens": 256})
-    assert (told.code, told.out) == (3, "")
-    assert "prompt enrichment needs about" in told.err
 
 
 def test_promoted_descriptions_can_be_searched(described: Project) -> None:
@@ -364,11 +328,6 @@ def test_what_changed_since_is_not_promoted_and_loses_its_old_description(promot
     assert domain_of_money(promoted) == [TESTS_PATH, RECEIPT_PATH]
     asked = enrich(promoted, DescribingModel(), "--promote")
     assert "1 promoted, 2 were in the index already\n" in asked.out
-    assert domain_of_money(promoted) == sorted(ORDER)
-
-
-def test_what_is_promoted_outlives_a_full_index(promoted: Project) -> None:
-    assert promoted.cra("index", "--full").code == 0
     assert domain_of_money(promoted) == sorted(ORDER)
 
 
@@ -403,11 +362,6 @@ def test_json_answers_with_one_object(till: Project) -> None:
     }
 
 
-def test_verbose_has_a_line_for_each_file(till: Project) -> None:
-    told = enrich(till, DescribingModel(), "-v")
-    assert told.err.splitlines() == [f"{path}: Do what {path} does." for path in ORDER]
-
-
 def test_control_characters_of_an_answer_do_not_reach_the_terminal(till: Project) -> None:
     empty = {**dict.fromkeys(json.loads(ENRICHMENT.example), ""), "concepts": [], "public_api_surface": []}
     answer = json.dumps({**empty, "purpose": "Steer \x1b[2J the terminal."})
@@ -422,10 +376,3 @@ def test_two_at_once_do_not_ask_the_same(till: Project) -> None:
         told = enrich(till, DescribingModel())
     assert told.code == 1
     assert f"process {os.getpid()} holds the enrichment" in told.err
-
-
-def test_a_repository_without_source_says_what_would_help(till: Project) -> None:
-    for path in ORDER:
-        (till.top / path).unlink()
-    told = enrich(till, DescribingModel())
-    assert (told.code, told.out) == (0, "no file to describe; `--all` takes every text file\n")

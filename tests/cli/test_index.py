@@ -95,34 +95,6 @@ def test_the_first_unreadable_file_stops_it_and_is_named(till: Project) -> None:
     assert "--continue-on-error" in told.err
 
 
-def test_with_continue_on_error_it_is_skipped_and_named(till: Project) -> None:
-    (till.top / "till" / "odd.py").write_bytes(b'# coding: no-such-coding\nname = "\xff"\n')
-    told = till.cra("index", "--continue-on-error")
-    assert told.code == 0
-    assert told.err.startswith("skipped till/odd.py: ")
-    assert "\n" in told.out
-
-
-def test_a_repository_can_be_named_by_argument_as_well(till: Project) -> None:
-    told = till.cra_process("index", str(till.top / "till"), "--json")
-    assert told.code == 0
-    assert Workspace(repo=till.top).curated.exists()
-
-
-def test_outside_a_repository_the_hint_says_how_to_make_one(till: Project) -> None:
-    told = till.cra("index", within=till.home)
-    assert told.code == 2
-    assert "git init" in told.err
-
-
-def test_a_configuration_that_is_wrong_is_an_error_here_too(till: Project) -> None:
-    Workspace(repo=till.top).create()
-    Workspace(repo=till.top).config.write_text("[index]\nhistry = 5\n")
-    told = till.cra("index")
-    assert told.code == 2
-    assert "did you mean 'history'?" in told.err
-
-
 def test_what_is_left_out_is_named_with_the_reason_when_it_is_met(till: Project) -> None:
     (till.top / "till" / "large.py").write_text("x = 1\n" * 400_000)
     (till.top / "till" / "binary.py").write_bytes(b"x = 1\n\0")

@@ -1,6 +1,5 @@
 """`cra retrieve`: the room for a task in four forms, with a model or by score alone."""
 
-import io
 import json
 import re
 from pathlib import Path
@@ -66,12 +65,6 @@ def test_without_any_configuration_a_window_is_assumed_and_said(till: Project) -
     assert (budget["context_window"], budget["reserved_tokens"]) == (32_768, 8_192)
 
 
-def test_a_window_alone_keeps_a_quarter(till: Project) -> None:
-    told = till.cra("retrieve", till.task, "--no-model", "--context-window", "8000", "--json")
-    assert "assumed: --reserved-tokens 2000" in told.err
-    assert json.loads(told.out)["budget"]["reserved_tokens"] == 2_000
-
-
 def test_an_item_holds_the_lines_that_it_names(till: Project) -> None:
     lines = MONEY.splitlines(keepends=True)
     items = [item for item in as_json(till, *FLAGS)["items"] if item["path"] == "till/money.py"]
@@ -119,30 +112,11 @@ def test_a_function_that_the_task_names_is_shown_by_its_name(till: Project) -> N
     assert "def split(cents, people):" in told.out
 
 
-def test_code_that_holds_fences_is_fenced_longer(till: Project) -> None:
-    (till.top / "till" / "money.py").write_text(
-        MONEY.replace('"""Sums', '"""Sums').replace("    share =", "    # ````\n    share =")
-    )
-    told = till.cra("retrieve", till.task, *FLAGS, "--format", "markdown")
-    assert "\n`````\n" in told.out
-
-
-def test_markdown_begins_with_the_task(till: Project) -> None:
-    told = till.cra("retrieve", till.task, *FLAGS, "--format", "markdown")
-    assert told.out.startswith(f"# Task\n\n{till.task}\n")
-
-
 def test_the_task_can_come_from_a_file(till: Project, tmp_path: Path) -> None:
     issue = tmp_path / "issue.md"
     issue.write_text(till.task + "\n\nmore words\n")
     told = till.cra("retrieve", "--issue", str(issue), *FLAGS, "--format", "markdown")
     assert told.out.startswith(f"# Task\n\n{till.task}\n\nmore words\n")
-
-
-def test_or_from_standard_input(till: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(till.task.encode())))
-    told = till.cra("retrieve", "--issue", "-", *FLAGS, "--format", "markdown")
-    assert told.out.startswith(f"# Task\n\n{till.task}\n")
 
 
 @pytest.mark.parametrize("words", [[], ["one", "--issue", "-"], ["  "]])
@@ -157,29 +131,6 @@ def test_without_configuration_the_way_without_a_model_is_named(till: Project) -
     assert told.code == 2
     assert "cra init" in told.err
     assert "--no-model" in told.err
-
-
-def test_an_unknown_stage_is_an_error_that_lists_the_stages(till: Project) -> None:
-    told = till.cra("retrieve", till.task, *FLAGS, "--stages", "scope,precison")
-    assert told.code == 2
-    assert "scope, precision" in told.err
-
-
-def test_without_a_server_the_code_is_3(till: Project) -> None:
-    till.configure("http://127.0.0.1:1")
-    told = till.cra("retrieve", till.task)
-    assert (told.code, told.out) == (3, "")
-    assert "http://127.0.0.1:1" in told.err
-
-
-def test_a_task_that_nothing_fits_is_answered_so(till: Project) -> None:
-    told = till.cra("retrieve", "qqq zzz", *FLAGS)
-    assert told.code == 0
-    assert "nothing fits the task" in told.out
-
-
-def test_nothing_of_the_users_changes(till: Project) -> None:
-    assert till.cra("retrieve", till.task, *FLAGS).traces == {}
 
 
 def test_a_model_whose_verdicts_cannot_be_read_is_said_to_be_too_weak(till: Project) -> None:

@@ -18,11 +18,9 @@ from clean_room_agent.db.connection import (
     OpenFiles,
     Role,
     backup,
-    code_of,
     connect_file,
     database_path,
     fault_hint,
-    file_of,
     get_connection,
     remove_database,
     transaction,
@@ -48,11 +46,6 @@ def sqlite_error(code: int) -> sqlite3.Error:
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorcode = code
     return error
-
-
-def test_an_extended_code_counts_as_its_primary_one() -> None:
-    assert code_of(sqlite_error(sqlite3.SQLITE_IOERR_WRITE)) == sqlite3.SQLITE_IOERR
-    assert code_of(OSError()) == 0
 
 
 @pytest.mark.parametrize(
@@ -81,19 +74,6 @@ def test_unexplained_trouble_is_put_down_to_a_disk_that_is_nearly_full(
     assert "free some space" not in fault_hint(sqlite_error(code), tmp_path)
 
 
-def test_other_trouble_never_is(free: Free, tmp_path: Path) -> None:
-    free(0)
-    for error in (sqlite_error(sqlite3.SQLITE_CONSTRAINT), OSError(errno.EACCES, "no"), ValueError()):
-        assert "space" not in fault_hint(error, tmp_path)
-
-
-def test_a_connection_knows_its_file(tmp_path: Path) -> None:
-    conn = sqlite3.connect(tmp_path / "a.sqlite")
-    conn.execute("CREATE TABLE t (x)")
-    assert file_of(conn) == tmp_path / "a.sqlite"
-    conn.close()
-
-
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "raw.sqlite"
@@ -107,12 +87,6 @@ def fault(files: OpenFiles) -> str:
     except RecordError as error:
         return str(error)
     return ""
-
-
-def test_a_file_that_stands_and_grows_is_the_one_that_was_opened(path: Path) -> None:
-    files = OpenFiles(path)
-    path.write_bytes(b"x" * 200)
-    assert fault(files) == ""
 
 
 def test_a_file_that_was_removed_is_missed(path: Path) -> None:
@@ -175,17 +149,6 @@ def test_a_new_database_is_private_and_set_up_for_safety(tmp_path: Path, role: R
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-def test_an_open_umask_does_not_open_the_files(tmp_path: Path) -> None:
-    before = os.umask(0)
-    try:
-        get_connection("raw", repo_path=tmp_path).close()
-    finally:
-        os.umask(before)
-    raw = database_path("raw", tmp_path)
-    assert stat.S_IMODE(raw.stat().st_mode) == 0o600
-    assert stat.S_IMODE(raw.parent.stat().st_mode) == 0o700
-
-
 @pytest.mark.parametrize("role", ROLES)
 def test_reading_what_does_not_exist_names_the_remedy_and_makes_nothing(tmp_path: Path, role: Role) -> None:
     with pytest.raises(UsageError) as caught:
@@ -219,22 +182,6 @@ def test_a_record_in_a_folder_that_cannot_be_written_is_read(
         assert sorted(files[0].parent.iterdir()) == files, "nothing is made beside it"
 
 
-def test_a_path_with_odd_characters_is_the_path_that_is_opened(tmp_path: Path) -> None:
-    repo = tmp_path / "a?mode=memory&x=#1 100%41 ü"
-    repo.mkdir()
-    get_connection("raw", repo_path=repo).close()
-    assert database_path("raw", repo).is_file()
-    get_connection("raw", repo_path=repo, read_only=True).close()
-
-
-def test_a_session_needs_a_task_and_a_run_has_its_own_copy(tmp_path: Path) -> None:
-    with pytest.raises(UsageError):
-        get_connection("session", repo_path=tmp_path)
-    own = database_path("curated", tmp_path, TASK)
-    assert own != database_path("curated", tmp_path)
-    assert own.parent == database_path("session", tmp_path, TASK).parent
-
-
 def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "raw.sqlite"
     path.write_bytes(b"not a database at all, but long enough to be looked at" * 20)
@@ -255,13 +202,6 @@ def test_a_database_of_somebody_else_is_refused_and_left_alone(tmp_path: Path) -
         with pytest.raises(SchemaError, match="database, but something else"):
             connect_file("raw", path, read_only=read_only)
     assert path.read_bytes() == before
-
-
-def test_a_database_of_another_role_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "some.sqlite"
-    connect_file("curated", path).close()
-    with pytest.raises(SchemaError, match="is not the raw database"):
-        connect_file("raw", path)
 
 
 def test_an_empty_file_becomes_a_database_but_cannot_be_read_as_one(tmp_path: Path) -> None:
@@ -309,13 +249,6 @@ def test_a_newer_file_is_refused_by_number(tmp_path: Path) -> None:
             connect_file("raw", path, read_only=read_only)
 
 
-def test_a_folder_in_the_files_place_is_an_error_of_ours(tmp_path: Path) -> None:
-    path = tmp_path / "raw.sqlite"
-    path.mkdir()
-    with pytest.raises(RecordError, match="is a folder, not a file"):
-        connect_file("raw", path)
-
-
 def test_many_threads_open_a_new_database_at_once(tmp_path: Path) -> None:
     failures: list[BaseException] = []
     barrier = threading.Barrier(8)
@@ -349,11 +282,6 @@ def test_a_backup_holds_what_still_stands_in_the_journal(tmp_path: Path) -> None
         copy.execute(INSERT)
     remove_database(target)
     assert sorted(path.name for path in tmp_path.iterdir()) == [".clean_room"]
-
-
-def test_a_backup_into_nowhere_is_an_error_of_ours(tmp_path: Path) -> None:
-    with closing(get_connection("raw", repo_path=tmp_path)) as conn, pytest.raises(RecordError):
-        backup(conn, tmp_path / "nowhere" / "copy.sqlite")
 
 
 def test_a_full_database_is_an_error_of_ours_with_the_remedy(tmp_path: Path) -> None:

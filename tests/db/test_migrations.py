@@ -61,12 +61,6 @@ def test_an_old_file_is_brought_up_with_its_rows(schema: Path, old: Path) -> Non
         assert conn.execute("PRAGMA foreign_keys").fetchone()[0] == 1
 
 
-def test_a_record_of_the_first_schema_is_brought_up_by_this_program(old: Path) -> None:
-    with closing(connect_file("raw", old)) as conn:
-        assert version_of(conn) == len(migrations(SCHEMA_FOLDER / "raw"))
-        assert conn.execute("SELECT detail FROM events").fetchone()[0] == "kept"
-
-
 def test_runs_of_an_old_record_are_kept_when_their_table_is_made_anew(old: Path) -> None:
     run = "INSERT INTO orchestrator_runs (task_id, repo_path, task_description, status, timestamp) VALUES "
     with closing(sqlite3.connect(old)) as conn:
@@ -93,27 +87,6 @@ def test_runs_of_an_old_record_are_kept_when_their_table_is_made_anew(old: Path)
                 conn.execute(refused)
         with pytest.raises(sqlite3.IntegrityError, match="never replaced"):
             conn.execute(f"{run.replace('INSERT', 'REPLACE')} ('t', '/r', 'other', 'complete', 'now')")
-
-
-def test_attempts_of_an_earlier_program_stay_and_newer_ones_may_have_broken_an_import(
-    tmp_path: Path, schema: Path
-) -> None:
-    path = tmp_path / "raw.sqlite"
-    run = """INSERT INTO task_runs (id, task_id, repo_path, mode, execute_model, context_window, reserved_tokens, stages, timestamp)
-        VALUES (1, 't', 'r', 'implement', 'm', 1, 1, '', 'now')"""
-    attempt = """INSERT INTO run_attempts (task_run_id, attempt, latency_ms, raw_response, patch_applied, timestamp, outcome)
-        VALUES (1, {}, 0, 'said', 1, 'now', '{}')"""
-    with closing(connect_file("raw", path, schema=schema)) as conn:
-        conn.execute(run)
-        conn.execute(attempt.format(1, "tests_failed"))
-    with closing(connect_file("raw", path)) as conn:
-        conn.execute(attempt.format(2, "import_broken"))
-        found = conn.execute("SELECT attempt, raw_response, outcome FROM run_attempts ORDER BY id").fetchall()
-        assert [tuple(row) for row in found] == [(1, "said", "tests_failed"), (2, "said", "import_broken")]
-        with pytest.raises(sqlite3.IntegrityError, match="never deleted"):
-            conn.execute("DELETE FROM run_attempts")
-        with pytest.raises(sqlite3.IntegrityError, match="CHECK"):
-            conn.execute(attempt.format(3, "other"))
 
 
 def content(conn: sqlite3.Connection) -> list[object]:
@@ -156,13 +129,6 @@ def test_a_blank_file_is_given_all_or_nothing(schema: Path, tmp_path: Path) -> N
         assert "extra" in tables(conn)
 
 
-def test_the_second_opening_changes_nothing(schema: Path, old: Path) -> None:
-    (schema / "raw" / "0002_weights.sql").write_text(SECOND)
-    connect_file("raw", old, schema=schema).close()
-    with closing(connect_file("raw", old, schema=schema)) as conn:
-        assert conn.execute("SELECT count(*) FROM extra").fetchone()[0] == 1
-
-
 def test_a_failing_migration_leaves_the_file_as_it_was(schema: Path, old: Path) -> None:
     (schema / "raw" / "0002_broken.sql").write_text(
         "CREATE TABLE half (id INTEGER) STRICT;\nCREATE TABLE oops (;\n"
@@ -175,15 +141,6 @@ def test_a_failing_migration_leaves_the_file_as_it_was(schema: Path, old: Path) 
         assert conn.execute("SELECT detail FROM events").fetchone()[0] == "kept"
 
 
-def test_the_migrations_before_a_failing_one_stay(schema: Path, old: Path) -> None:
-    (schema / "raw" / "0002_weights.sql").write_text(SECOND)
-    (schema / "raw" / "0003_broken.sql").write_text("CREATE TABLE events (id INTEGER);\n")
-    with pytest.raises(SchemaError, match=r"0003_broken\.sql failed"):
-        connect_file("raw", old, schema=schema)
-    with closing(sqlite3.connect(old)) as conn:
-        assert version_of(conn) == 2
-
-
 def test_a_migration_that_breaks_a_reference_is_refused(schema: Path, old: Path) -> None:
     text = "INSERT INTO call_readings (call_id, reading, timestamp) VALUES (99, 'parsed', 'now');\n"
     (schema / "raw" / "0002_dangling.sql").write_text(text)
@@ -193,23 +150,11 @@ def test_a_migration_that_breaks_a_reference_is_refused(schema: Path, old: Path)
         assert version_of(conn) == 1
 
 
-def test_an_unfinished_statement_is_refused(schema: Path, old: Path) -> None:
-    (schema / "raw" / "0002_open.sql").write_text("CREATE TABLE half (id INTEGER)\n")
-    with pytest.raises(SchemaError, match="has no end"):
-        connect_file("raw", old, schema=schema)
-
-
 def test_an_old_file_is_not_read_by_a_newer_program_before_it_is_brought_up(schema: Path, old: Path) -> None:
     (schema / "raw" / "0002_weights.sql").write_text(SECOND)
     with pytest.raises(SchemaError, match="has schema 1; this program needs 2") as caught:
         connect_file("raw", old, read_only=True, schema=schema)
     assert caught.value.hint
-
-
-def test_a_gap_in_the_numbers_is_refused(schema: Path) -> None:
-    (schema / "raw" / "0003_late.sql").write_text("SELECT 1;\n")
-    with pytest.raises(SchemaError, match="without a gap"):
-        migrations(schema / "raw")
 
 
 def test_two_programs_that_migrate_at_once_migrate_once(schema: Path, old: Path) -> None:

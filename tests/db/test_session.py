@@ -63,13 +63,6 @@ def test_several_keys_are_set_by_one_statement_or_not_at_all(session: Session) -
     assert (session.get_state("a"), session.list_keys()) == (1, ("a", "b", "c"))
 
 
-def test_keys_are_listed_by_prefix_and_sorted(session: Session) -> None:
-    for key in ("step_result:p:s2", "step_result:p:s10", "meta_plan", "step%"):
-        session.set_state(key, 0)
-    assert session.list_keys("step_") == ("step_result:p:s10", "step_result:p:s2")
-    assert session.list_keys() == ("meta_plan", "step%", "step_result:p:s10", "step_result:p:s2")
-
-
 def test_the_keys_of_a_pass_stand_under_its_id(session: Session) -> None:
     first = session.for_pass(implement_pass(TASK, "p", "s"))
     second = session.for_pass(implement_pass(TASK, "p", "s", 2))
@@ -80,14 +73,6 @@ def test_the_keys_of_a_pass_stand_under_its_id(session: Session) -> None:
     assert second.list_keys() == ("final_context",)
     assert session.for_pass(TASK).get_state("final_context") == "own"
     assert f"{TASK}:impl:p:s/final_context" in session.list_keys()
-
-
-def test_what_was_set_is_there_when_the_session_is_opened_again(tmp_path: Path) -> None:
-    with Session.open(tmp_path, TASK, clock=now) as first:
-        first.set_state("orchestrator_progress", {"step": 3})
-    assert has_session(tmp_path, TASK)
-    with Session.open(tmp_path, f"{TASK}:meta_plan", clock=now) as again:
-        assert again.get_state("orchestrator_progress") == {"step": 3}
 
 
 def test_threads_may_share_a_session(session: Session) -> None:
@@ -119,18 +104,6 @@ def test_an_archived_session_is_whole_in_the_record_and_its_files_are_gone(tmp_p
     assert list(database_path("session", tmp_path, TASK).parent.iterdir()) == []
 
 
-def test_a_session_that_is_open_elsewhere_is_not_archived(tmp_path: Path) -> None:
-    with Record.open(tmp_path, clock=now) as record, Session.open(tmp_path, TASK, clock=now) as other:
-        other.set_state("a", 1)
-        session = Session.open(tmp_path, TASK, clock=now)
-        session._conn.execute("PRAGMA busy_timeout = 50")
-        with pytest.raises(RecordError):
-            session.archive(record)
-        assert record.write(get_archive, TASK) is None
-        assert other.get_state("a") == 1
-        session.close()
-
-
 def test_a_session_that_cannot_be_recorded_is_kept(tmp_path: Path) -> None:
     record = Record.open(tmp_path, clock=now)
     record.close()
@@ -140,16 +113,3 @@ def test_a_session_that_cannot_be_recorded_is_kept(tmp_path: Path) -> None:
         session.archive(record)
     with Session.open(tmp_path, TASK, clock=now) as again:
         assert again.get_state("a") == 1
-
-
-def test_a_closed_session_says_so(tmp_path: Path) -> None:
-    session = Session.open(tmp_path, TASK, clock=now)
-    session.close()
-    session.close()
-    with pytest.raises(RecordError):
-        session.get_state("a")
-
-
-def test_bytes_that_are_no_session_are_refused() -> None:
-    with pytest.raises(RecordError):
-        archived_states(b"no database" * 100)

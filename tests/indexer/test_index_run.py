@@ -10,9 +10,7 @@ from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.indexer.index_run import (
     SCANNED_KEY,
     SETTINGS_KEY,
-    Failed,
     IndexRun,
-    failure,
     put_repo,
     put_states,
 )
@@ -49,9 +47,3 @@ def test_the_index_says_what_it_was_made_with_and_when() -> None:
         assert (repo.path, repo.indexed_at) == ("/r", "2026-01-01T00:00:00+00:00")
         assert files.get_index_state(conn, SETTINGS_KEY) == run.settings
         assert files.get_index_state(conn, SCANNED_KEY) == str(run.now_ns)
-
-
-def test_a_file_that_cannot_be_read_is_an_error_with_a_remedy() -> None:
-    error = failure(Failed("a.py", "cannot be read: no"))
-    assert error.message == "a.py cannot be read: no"
-    assert "--continue-on-error" in error.hint

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 from testing.index_dump import dump_of, index
-from testing.repositories import commit, git, make_repository, write
+from testing.repositories import commit, git, make_repository
 
-from clean_room_agent.indexer.extract import FileFacts, extract
+from clean_room_agent.indexer.extract import extract
 from clean_room_agent.indexer.index_run import Failed
 
 NAMES = [
@@ -64,20 +64,6 @@ def test_what_is_no_text_or_not_to_be_read_is_left_out(tmp_path: Path) -> None:
     assert index(top).files_changed == 0
 
 
-def test_a_name_that_is_not_utf8_is_left_out(tmp_path: Path) -> None:
-    top = make_repository(tmp_path / "r", {"good.py": "x = 1\n", os.fsdecode(b"caf\xe9.py"): "x = 1\n"})
-    index(top)
-    assert paths(top) == {"good.py"}
-
-
-def test_a_file_that_becomes_binary_leaves_the_index(tmp_path: Path) -> None:
-    top = make_repository(tmp_path / "r", {"a.py": "x = 1\n", "b.txt": "text\n"})
-    index(top)
-    write(top, {"b.txt": b"\0\1"})
-    assert index(top).files_deleted == 1
-    assert paths(top) == {"a.py"}
-
-
 def test_what_cannot_be_opened_is_a_failure_with_its_reason(tmp_path: Path) -> None:
     (tmp_path / "folder.py").mkdir()
     for name, reason in (("folder.py", "Is a directory"), ("none.py", "No such file or directory")):
@@ -124,11 +110,3 @@ def test_a_file_that_a_reader_breaks_on_is_in_the_index_as_text(
     assert {row[1] for row in dump_of(top)["symbols"]} == {"g"}
     ((path, why),) = summary.unparsed
     assert (path, why.partition(" (")[0]) == ("a.py", "a bug in cra: IndexError: no odd")
-
-
-def test_an_error_that_stands_at_no_node_is_told_with_a_line(tmp_path: Path) -> None:
-    lines = 'class Box:\n    """One."""\n\n    def open(self) -> int:\n        return x\n\n``    def close(self):\n        return None\n'
-    (tmp_path / "a.py").write_text(lines)
-    found = extract(tmp_path, "a.py", max_bytes=1000)
-    assert isinstance(found, FileFacts)
-    assert str(found.file.parse_error).startswith("line ")

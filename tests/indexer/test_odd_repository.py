@@ -1,15 +1,13 @@
 """An odd repository is indexed, and what has no place in the index is left out or named; nothing else happens."""
 
-import sys
 from pathlib import Path
 
 import pytest
 from testing.index_dump import dump_of, index
-from testing.odd_repository import FUNCTIONS, NOT_UTF8, Fate, deep_contents, make_odd_repository
+from testing.odd_repository import FUNCTIONS, Fate, NOT_UTF8, SMALL, deep_contents, make_odd_repository
 from testing.patience import PATIENCE
 from testing.repositories import commit, make_repository, write
 
-from clean_room_agent import proc
 from clean_room_agent.errors import IndexingError
 from clean_room_agent.indexer.build import IndexSummary, index_repository
 from clean_room_agent.indexer.config import IndexConfig
@@ -39,50 +37,6 @@ def test_each_file_is_in_the_index_or_named_or_no_text_of_a_usual_size(odd: Odd)
     silent = set(fates) - paths_with(fates, "symbols", "text") - named
     assert {path for path in silent if path.endswith((".py", ".js", ".ts"))} == set()
     assert {str(row[0]) for row in rows["symbols"]} == paths_with(fates, "symbols")
-
-
-def test_what_git_writes_in_another_encoding_leaves_the_index(tmp_path: Path) -> None:
-    top = make_repository(tmp_path / "repo", {"a.py": "a = 0\n", "b.py": "b = 0\n"})
-    index(top)
-    write(top, {".gitattributes": "b.py working-tree-encoding=SHIFT-JIS\n"})
-    summary = index(top)
-    assert [path for path, _ in summary.left_out] == ["b.py"]
-    assert {str(row[0]) for row in dump_of(top)["files"]} == {".gitattributes", "a.py"}
-
-
-def test_a_failure_says_in_one_line_why(odd: Odd) -> None:
-    _, _, summary = odd
-    messages = dict(summary.failures)
-    assert messages["bytes/unknown_coding.py"] == "cannot be decoded: neither UTF-8 nor no-such-coding"
-    assert [message for message in messages.values() if len(message.splitlines()) != 1] == []
-
-
-def test_every_function_of_a_file_with_many_is_there(odd: Odd) -> None:
-    top, _, _ = odd
-    found = [row[1] for row in dump_of(top)["symbols"] if row[0] == "size/functions.py"]
-    assert found == [f"function_{number}" for number in range(FUNCTIONS)]
-
-
-def test_history_with_odd_dates_and_words_is_there(odd: Odd) -> None:
-    top, _, _ = odd
-    commits = dump_of(top)["commits"]
-    assert len(commits) == 8
-    assert any("A zone of its own" in str(row[2]) for row in commits)
-
-
-def test_the_next_run_finds_nothing_to_do(odd: Odd) -> None:
-    top, _, _ = odd
-    before = dump_of(top)
-    again = index(top, jobs=2, continue_on_error=True)
-    assert (again.files_changed, again.files_deleted) == (0, 0)
-    assert dump_of(top) == before
-
-
-def test_one_process_gives_the_same_rows(odd: Odd) -> None:
-    top, _, _ = odd
-    before = dump_of(top)
-    index(top, jobs=1, full=True, continue_on_error=True)
-    assert dump_of(top) == before
 
 
 def test_odd_files_that_change_and_go_leave_the_index_of_a_fresh_build(tmp_path: Path) -> None:
@@ -135,21 +89,3 @@ def test_a_file_that_grows_while_the_index_is_made_is_as_it_was_or_as_it_is(tmp_
     Workspace(repo=top).curated.unlink()
     index(top)
     assert updated == dump_of(top)
-
-
-def test_what_is_said_of_an_odd_name_is_one_line_without_control_characters(tmp_path: Path) -> None:
-    top = make_repository(tmp_path / "r", {"a\nb\x1b[31m.py": b"# coding: ascii\nname = '\xff'\n"})
-    command = (sys.executable, "-m", "clean_room_agent", "index", "--continue-on-error")
-    told = proc.run(command, cwd=top, timeout=PATIENCE)
-    assert told.returncode == 0
-    assert told.stderr.count(b"\n") == 1
-    assert b"\x1b" not in told.stderr
-
-
-def test_a_tree_of_nothing_but_oddities_is_an_empty_index(tmp_path: Path) -> None:
-    top = make_repository(tmp_path / "r", {"nul.py": b"\0", "link.py": ""})
-    (top / "link.py").unlink()
-    (top / "link.py").symlink_to("link.py")
-    commit(top, {}, "A link to itself")
-    assert index(top).files_scanned <= 1
-    assert dump_of(top)["files"] == []

@@ -64,14 +64,3 @@ def test_secrets_links_folders_and_our_own_files_do_not_belong(tmp_path: Path) -
     found = scanned(tmp_path, "a.py", ".env", ".clean_room/config.toml", "folder", "link.py", "missing.py")
     assert found.present == ("a.py",)
     assert found.left_out == {}
-
-
-def test_why_a_file_is_left_out_is_told(tmp_path: Path) -> None:
-    write(tmp_path, "\udcff.py")
-    (tmp_path / "large.py").write_text("x" * 101)
-    found = scanned(tmp_path, "\udcff.py", "large.py")
-    assert found.present == ()
-    assert found.left_out == {
-        "large.py": "101 bytes are more than [index] max_file_bytes",
-        "\udcff.py": "its name is not UTF-8",
-    }

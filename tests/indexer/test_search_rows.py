@@ -63,21 +63,8 @@ def test_each_field_has_its_own_terms() -> None:
     assert body == count_terms(SOURCE.decode())
 
 
-def test_digits_in_front_are_no_part_of_a_word() -> None:
-    file = read(b"def f(): 12 12ab 0xFF ab 7_;", ("f", "function", b"def", b";"))
-    assert list(file.words) == ["def", "f", "ab", "xFF", "_"]
-    assert words(file) == {0: "def f ab xFF ab _"}
-
-
 @given(st.text(alphabet="aB_09 .:\tö٣\n", max_size=40))
 def test_a_chunk_has_the_words_that_the_pattern_finds(text: str) -> None:
     source = f"def f():\n{text}\n#".encode()
     file = read(source, ("f", "function", b"def", b"#"))
     assert words(file) == {0: " ".join(re.findall(r"[^\W\d]\w*", f"def f {text}"))}
-
-
-def test_a_file_without_definitions_has_no_chunks() -> None:
-    file = read(b"some text")
-    assert file.chunks == []
-    assert not file.words
-    assert file.terms[4] == {"text": 1}

@@ -23,12 +23,6 @@ def test_each_task_is_done_once_whoever_does_it(size: int) -> None:
     assert os.getpid() not in {process for process, _ in found}
 
 
-def test_a_task_stands_for_those_that_the_pipe_has_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "MAX_TASKS", 3)
-    with WorkerPool(2, tasks=10, body=work) as pool:
-        assert sorted(task for _, task in pool.messages("done")) == list(range(10))
-
-
 def test_every_worker_hears_what_the_parent_tells() -> None:
     def repeat(channel: Channel) -> None:
         channel.send(channel.wait() * 2)
@@ -66,33 +60,6 @@ def test_the_file_that_a_worker_died_of_is_named() -> None:
     with (
         WorkerPool(1, tasks=0, body=read) as pool,
         pytest.raises(IndexingError, match=r"was killed \(SIGABRT\) while it read b\.py$"),
-    ):
-        list(pool.messages("done"))
-
-
-def test_what_is_told_to_a_worker_that_has_ended_hides_no_error() -> None:
-    def fail(_: Channel) -> None:
-        raise LookupError("x")
-
-    with WorkerPool(1, tasks=0, body=fail) as pool:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
-        pool.tell("more" * 100_000)
-        with pytest.raises(LookupError, match="x"):
-            list(pool.messages("done"))
-
-
-class _UnsendableError(Exception):
-    def __init__(self, path: str, line: int) -> None:
-        super().__init__(f"{path}:{line}")
-
-
-def test_an_error_that_cannot_be_sent_is_told_in_words() -> None:
-    def fail(_: Channel) -> None:
-        raise _UnsendableError("a.py", 1)
-
-    with (
-        WorkerPool(1, tasks=0, body=fail) as pool,
-        pytest.raises(RuntimeError, match=r"_UnsendableError: a\.py:1"),
     ):
         list(pool.messages("done"))
 

@@ -1,7 +1,6 @@
 """Schemas whose answers end, and guards that end those which do not."""
 
 import json
-import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import COLOUR, Note, model_client, models_config
-from testing.runs.model_calls import model_call
 from testing.servers.ollama_script import Answer, ChatCall
 from testing.servers.ollama_server import OllamaServer
 from testing.servers.openai_server import OpenAiServer
@@ -23,7 +21,6 @@ from clean_room_agent.llm.answer_rules import (
     JUDGED_CHARS,
     LEAST_CHARS,
     MARK,
-    OPENING_CHARS,
     STALE_CHARS,
     TIMES,
     CopyGuard,
@@ -35,10 +32,7 @@ from clean_room_agent.llm.answer_rules import (
     mentions,
     opening_of,
 )
-from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.config import ModelsConfig
-from clean_room_agent.llm.transport import prompt_hash
-from clean_room_agent.llm.transports.replay import ReplayTransport
 
 ENTRY: JsonSchema = {
     "type": "object",
@@ -73,22 +67,10 @@ def test_a_brief_answer_has_as_many_entries_as_end_in_time(tokens: int, entries:
     assert steps(STEPS) == 12
 
 
-def test_bounds_that_are_tighter_already_stay() -> None:
-    tight = {"type": "array", "maxItems": 3, "items": {"type": "string", "maxLength": 9}}
-    assert brief(tight, 1000) == tight
-
-
 def test_no_value_is_longer_than_the_longest() -> None:
     entry = {"id": "s1", "role": "modify", "text": "x" * 600}
     value = json.dumps({"steps": [entry] * 12})
     assert len(value) <= longest(STEPS, STEPS) < len(value) * 1.2
-
-
-def test_what_has_no_bound_has_no_longest_value() -> None:
-    assert longest({}, {"type": "string"}) == math.inf
-    assert (
-        longest({}, {"anyOf": [{"type": "null"}, {"type": "array", "items": {"type": "null"}}]}) == math.inf
-    )
 
 
 def fed(text: str, size: int, shown: str = "") -> int:
@@ -180,14 +162,6 @@ def test_what_an_answer_is_about_may_stand_in_it_twice() -> None:
     assert fed(text, 9, shown=lines(300, "other")) == len(text)
 
 
-def test_a_new_test_file_may_be_like_one_that_is_shown() -> None:
-    case = "    def test_{n}(self):\n        shop = Shop(Till(), clerk='Ann')\n        shop.open()\n        shop.sell({n})\n        self.assertEqual(shop.till.sum, {n})\n        shop.close()\n\n"
-    head = "import unittest\n\nfrom shop import Shop, Till\n\n\nclass ShopTest(unittest.TestCase):\n"
-    shown = head + "".join(case.replace("{n}", str(n)) for n in range(90))
-    text = head.replace("Shop", "Store") + "".join(case.replace("{n}", str(n + 500)) for n in range(12))
-    assert fed(text, 11, shown) == len(text)
-
-
 def test_a_text_is_judged_in_linear_time_and_bounded_memory() -> None:
     guard = RepetitionGuard("x" * 3_000_000)
     for n in range(300):
@@ -232,41 +206,6 @@ def test_a_stream_that_repeats_itself_is_closed_and_asked_again_warm(
     assert sink.readings[0][1:] == ("unreadable", describe_repetition(first.answer.response))
 
 
-@pytest.mark.parametrize(("repair", "endless"), [(RUNAWAY, True), ("red", False), (COLOUR.example, False)])
-def test_a_reply_says_whether_no_answer_would_have_ended(repair: str, endless: bool) -> None:
-    def script(call: ChatCall) -> Answer:
-        return Answer(text=repair if "An earlier answer" in call.prompt else RUNAWAY)
-
-    with OllamaServer(script) as started:
-        config = models_config(started.base_url, provider="ollama")
-        client = model_client(connect(config), MemorySink(), config=config)
-        reply = client.ask(COLOUR, Note(text="the sky"), pass_id="t:p", max_answer_tokens=2500)
-    assert reply.endless is endless
-
-
-def test_it_is_read_alike_when_replayed() -> None:
-    call = model_call(
-        call_id=7,
-        task_id="t:p",
-        call_type=COLOUR.name,
-        system_prompt=COLOUR.system,
-        prompt=COLOUR.render(Note(text="the sky")),
-        prompt_hash=prompt_hash(COLOUR.system, COLOUR.render(Note(text="the sky"))),
-        request_body="",
-        response=RUNAWAY[:900],
-        thinking="",
-        logprobs="",
-        finish="repeated",
-        error="",
-    )
-    sink = MemorySink()
-    reply = model_client(ReplayTransport([call]), sink).ask(
-        COLOUR, Note(text="the sky"), pass_id="t:p", repair=False
-    )
-    assert reply.bad == BadAnswer(kind="repeated", fault=describe_repetition(RUNAWAY[:900]))
-    assert sink.asked()[0].ending.finish == "repeated"
-
-
 @given(st.lists(st.text(alphabet=' \n{"quoka', max_size=9)), st.sampled_from(["", opening_of(EXAMPLE), "qu"]))
 def test_a_copy_is_known_however_it_comes_in_pieces(pieces: list[str], opening: str) -> None:
     guard = CopyGuard(opening)
@@ -285,12 +224,6 @@ def test_free_text_copies_wherever_it_speaks_of_the_zoo(pieces: list[str]) -> No
     for piece in ("kkaPen", ".open"):
         guard.feed(piece)
     assert guard.tripped
-
-
-def test_an_example_without_the_zoo_in_its_beginning_closes_nothing() -> None:
-    assert opening_of('{"name": "red"}') == ""
-    assert opening_of(" " * 9 + "x" * OPENING_CHARS + "quokka") == ""
-    assert len(opening_of(EXAMPLE)) == OPENING_CHARS
 
 
 def shown_example(call: ChatCall) -> Answer:

@@ -74,12 +74,6 @@ def test_a_broken_object_is_a_typed_fault(text: str, kind: str, fault: str) -> N
     assert fault in answer.fault
 
 
-def test_only_the_first_faults_are_named() -> None:
-    answer = READER.read(json.dumps({"summary": "s", "steps": ["x"] * 9}))
-    assert isinstance(answer, BadAnswer)
-    assert answer.fault.endswith("; and 4 more")
-
-
 @given(st.text())
 def test_any_text_is_an_answer_or_a_fault(text: str) -> None:
     assert isinstance(READER.read(text), Plan | BadAnswer)
@@ -146,16 +140,6 @@ def test_a_verdict_after_other_words_has_the_probabilities_of_its_own_place() ->
     assert verdict.confidence == pytest.approx(0.75)
 
 
-def test_a_verdict_held_to_the_schema_is_read_like_any_other() -> None:
-    assert YES_OR_NO.read('{ "verdict": "no" }') == Choice(word="no")
-
-
-def test_probabilities_count_for_more_than_the_word() -> None:
-    verdict = YES_OR_NO.read("No", (choice("No", No=0.35, Yes=0.3, yes=0.2),))
-    assert isinstance(verdict, Choice)
-    assert verdict.word == "yes"
-
-
 def test_the_word_decides_where_the_probabilities_are_of_other_things() -> None:
     tokens = (choice("The", The=0.9, Yes=0.02, No=0.01),)
     assert YES_OR_NO.read("The answer: no", tokens) == Choice(word="no")
@@ -177,43 +161,12 @@ def test_one_of_three_words_is_read_without_probabilities(text: str, word: str) 
     assert THREE.read(text) == Choice(word=word)
 
 
-@pytest.mark.parametrize("text", ["yes", "I would change or read it", "changes", "4"])
-def test_what_is_none_of_the_words_is_a_fault_that_names_them(text: str) -> None:
-    assert THREE.read(text) == BadAnswer(
-        kind="not_a_verdict", fault="the answer must be one word: change, read or skip"
-    )
-
-
-def test_no_word_at_all_is_a_fault_that_names_them() -> None:
-    assert THREE.read(" ") == BadAnswer(
-        kind="empty", fault="the answer is empty; answer change, read or skip"
-    )
-
-
 def test_the_likeliest_of_three_words_counts_with_its_share_of_the_three() -> None:
     found = THREE.read("change", (choice("change", change=0.3, Read=0.25, read=0.25, other=0.2),))
     assert isinstance(found, Choice)
     assert found.word == "read"
     assert found.confidence == pytest.approx(0.5 / 0.8)
     assert dict(found.shares) == pytest.approx({"change": 0.3 / 0.8, "read": 0.5 / 0.8, "skip": 0.0})
-
-
-def test_a_word_in_two_tokens_is_weighed_by_its_first() -> None:
-    tokens = (choice("sk", sk=0.6, change=0.3, the=0.1), choice("ip", ip=1.0))
-    found = THREE.read("skip", tokens)
-    assert isinstance(found, Choice)
-    assert found.word == "skip"
-    assert found.confidence == pytest.approx(0.6 / 0.9)
-
-
-def test_where_two_words_are_as_likely_the_text_decides() -> None:
-    found = THREE.read("read", (choice("read", read=0.5, skip=0.5),))
-    assert found == Choice(word="read")
-
-
-def test_a_repair_may_be_held_to_the_words_and_names_them() -> None:
-    assert THREE.repair_schema["properties"]["verdict"]["enum"] == ["change", "read", "skip"]
-    assert THREE.repair_words == (' Write {"verdict": "change"}, {"verdict": "read"} or {"verdict": "skip"}.')
 
 
 def test_a_text_that_only_opens_thinking_is_read_in_one_pass() -> None:
@@ -279,12 +232,6 @@ def test_free_text_reaches_its_function_without_thinking_and_otherwise_unchanged
     assert reader.read("  a <think>\n") == "  a <think>\n"
 
 
-def test_empty_free_text_is_a_fault() -> None:
-    answer = TextAnswer(str.upper).read(" \n")
-    assert isinstance(answer, BadAnswer)
-    assert answer.kind == "empty"
-
-
 @pytest.mark.parametrize("piece", ["{", '{"a":', "{}"])
 def test_an_answer_of_many_braces_is_read_in_no_time(piece: str) -> None:
     started = time.process_time()
@@ -308,15 +255,6 @@ The answer was:
 
 What was wrong: steps: Field required. Answer again, in the form asked for above and without this fault.\
 """)
-
-
-def test_a_cut_answer_is_asked_for_again_shorter() -> None:
-    bad = BadAnswer(kind="truncated", fault="the answer was cut off after 9 tokens")
-    assert "shorter: at most 9 tokens." in repair_prompt(SourcedText("p"), "x", bad, max_tokens=9)
-
-
-def test_an_empty_answer_is_not_quoted() -> None:
-    assert ">" not in repair_prompt(SourcedText("p"), " ", BadAnswer(kind="empty", fault="f"), max_tokens=9)
 
 
 def test_a_long_answer_is_quoted_in_whole_lines() -> None:

@@ -1,7 +1,5 @@
 import subprocess
 import sys
-import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,15 +17,12 @@ from testing.client.model_client import (
     models_config,
 )
 from testing.client.scripted_transport import ScriptedTransport
-from testing.patience import PATIENCE
 
 from clean_room_agent.artifacts.model_calls import CallEvent, CallFinished, CallStarted, CallUnreadable
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.answer_rules import at_most
-from clean_room_agent.llm.answers import YES_OR_NO
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.prompt import Prompt
-from clean_room_agent.llm.router import Window
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer, Sampling
 
 SKY = Note(text="sky")
@@ -38,28 +33,6 @@ SHOWS_EXAMPLE = replace(COLOUR, example=COPIED, template=f"{COLOUR.template}\nEx
 def setup(*answers: str | RawAnswer, **config: Any) -> tuple[ModelClient, ScriptedTransport, MemorySink]:
     transport, sink = ScriptedTransport(answers), MemorySink()
     return model_client(transport, sink, config=models_config(**config)), transport, sink
-
-
-class Unlocked:
-    """Answers with `script(request)`, several at a time."""
-
-    provider = "scripted"
-    live = False
-
-    def __init__(self, script: Callable[[ChatRequest], str]) -> None:
-        self._script = script
-
-    def send(self, request: ChatRequest) -> RawAnswer:
-        return RawAnswer(request_body="{}", text=self._script(request))
-
-    def window(self, tag: str) -> int | None:
-        return None
-
-    def count(self, tag: str, system: str, prompt: str) -> int | None:
-        return None
-
-    def digest(self, tag: str) -> str | None:
-        return None
 
 
 def cut(text: str) -> RawAnswer:
@@ -132,15 +105,6 @@ def test_an_answer_that_stays_bad_is_a_value_and_not_an_exception() -> None:
     assert [reading for _, reading, _ in sink.readings] == ["unreadable", "unreadable"]
 
 
-def test_after_an_answer_that_copied_the_example_the_repair_is_asked_for_without_it() -> None:
-    client, transport, _ = setup(COPIED, '{"name": "blue", "shades": [1]}')
-    reply = client.ask(SHOWS_EXAMPLE, SKY, pass_id="t:p")
-    assert reply.value == Colour(name="blue", shades=(1,))
-    first, repair = (request.prompt for request in transport.requests)
-    assert COPIED in first
-    assert "quokka" not in repair
-
-
 class Copies:
     def copiers(self, pass_id: str) -> tuple[str, ...]:
         return ("small",) if pass_id == "t:later" else ()
@@ -168,19 +132,6 @@ def test_a_verdict_is_held_to_its_words_where_the_server_takes_a_grammar() -> No
     client.ask(RELEVANT, SKY, pass_id="t:p")
     assert transport.requests[0].grammar == 'root ::= "yes" | "Yes" | "no" | "No"\n'
     assert transport.requests[0].schema is None
-
-
-def test_a_free_repair_keeps_the_example_that_was_copied_where_no_server_holds_the_form() -> None:
-    prompt = replace(
-        SHOUT,
-        example="QUOKKA!",
-        template=f"{SHOUT.template}\nExample: {{{{ example }}}}",
-        grammar=lambda _: "x",
-    )
-    for grammar in (True, False):
-        client, transport, _ = setup("QUOKKA!", "SKY", grammar=grammar, provider="openai")
-        client.ask(prompt, SKY, pass_id="t:p")
-        assert ("QUOKKA" in transport.requests[1].prompt) is not grammar
 
 
 def test_no_repair_is_made_where_it_is_not_wanted() -> None:
@@ -213,13 +164,6 @@ def test_a_cut_text_is_truncated_and_not_repaired() -> None:
     assert len(transport.requests) == 1
 
 
-def test_a_verdict_may_end_for_length() -> None:
-    client, _, _ = setup(cut("Yes, because"))
-    reply = client.ask(RELEVANT, SKY, pass_id="t:p")
-    assert reply.value is not None
-    assert reply.value.word == "yes"
-
-
 def test_a_repair_that_would_not_fit_the_window_is_not_sent() -> None:
     transport, sink = ScriptedTransport(["\n".join(["word " * 40] * 20)]), MemorySink()
     client = model_client(transport, sink, window=300)
@@ -238,12 +182,6 @@ def test_a_prompt_beyond_the_window_is_refused_before_anything_is_sent() -> None
     )
     assert caught.value.exit_code == 3
     assert (transport.requests, sink.calls) == ([], [])
-
-
-def test_the_room_for_the_answer_counts_in_the_window() -> None:
-    client, _, _ = setup("x")
-    with pytest.raises(WindowExceeded, match="4090 for its answer"):
-        client.ask(SHOUT, SKY, pass_id="t:p", max_answer_tokens=4090)
 
 
 def test_configuration_bounds_the_answer_and_sets_the_draw() -> None:
@@ -279,63 +217,10 @@ def test_answers_come_in_the_order_of_their_items_the_unreadable_among_them() ->
     assert len(transport.requests) == 24
 
 
-def test_the_order_of_judgments_is_that_of_their_items_whichever_answer_comes_first() -> None:
-    """Each answer waits until the one after it has come."""
-    came = [threading.Event() for _ in range(6)]
-    came[5].set()
-    order: list[int] = []
-
-    def script(request: ChatRequest) -> str:
-        number = int(request.identity.item)
-        assert came[number + 1].wait(PATIENCE)
-        order.append(number)
-        came[number].set()
-        return "yes" if number % 2 else "no"
-
-    sink = MemorySink()
-    client = model_client(Unlocked(script), sink, config=models_config(parallel=5))
-    replies = judge_numbers(client, range(5))
-    assert order == [4, 3, 2, 1, 0]
-    assert [reply.value and reply.value.word for reply in replies] == ["no", "yes", "no", "yes", "no"]
-    assert [sink.calls[reply.call_id - 1].site.item for reply in replies] == list("01234")
-
-
-@pytest.mark.parametrize(("wanted", "schema"), [(False, None), (True, YES_OR_NO.repair_schema)])
-def test_an_unreadable_verdict_is_asked_for_by_a_schema_where_the_configuration_says_so(
-    wanted: bool, schema: object
-) -> None:
-    client, transport, sink = setup("Well", '{"verdict": "yes"}', verdict_schema=wanted)
-    reply = client.ask(RELEVANT, SKY, pass_id="t:p")
-    assert reply.value is not None
-    assert reply.value.word == "yes"
-    assert [request.schema for request in transport.requests] == [None, schema]
-    assert ('{"verdict": "no"}' in transport.requests[1].prompt) is wanted
-    assert transport.requests[1].max_tokens == (24 if wanted else transport.requests[0].max_tokens)
-    assert [reading for _, reading, _ in sink.readings] == ["unreadable", "repaired"]
-
-
-def test_items_share_the_prompt_up_to_the_question() -> None:
-    transport = ScriptedTransport(["yes", "no"])
-    client = model_client(transport, MemorySink())
-    judge_numbers(client, [1, 2])
-    assert len({request.prompt.removesuffix(request.identity.item) for request in transport.requests}) == 1
-
-
 def test_two_items_with_one_key_are_a_mistake() -> None:
     client, _, _ = setup()
     with pytest.raises(ValueError, match="same key"):
         judge_numbers(client, [1, 1])
-
-
-def test_nothing_to_judge_is_no_call() -> None:
-    client, _, _ = setup()
-    assert judge_numbers(client, []) == ()
-
-
-def test_windows_and_counts_are_those_of_the_model_that_reads() -> None:
-    client, _, _ = setup()
-    assert client.window("coding") == client.window(COLOUR) == Window(context=4096, reserved=1024)
-    assert client.count("hello world", "coding") == 3
 
 
 def test_the_client_loads_no_http_library() -> None:

@@ -6,7 +6,6 @@ from testing.client.model_client import (
     COLOUR,
     RELEVANT,
     SHOUT,
-    Colour,
     Note,
     judge_numbers,
     model_client,
@@ -151,47 +150,6 @@ def test_a_stream_cut_in_lines_and_characters_is_read_whole(size: int) -> None:
             SHOUT, SKY, pass_id="t:p"
         )
     assert reply.text == text
-
-
-def test_counts_that_the_server_leaves_out_are_unknown_and_not_zero() -> None:
-    sink = MemorySink()
-    with OllamaServer([Answer(text="ok", cached=True), Answer(text="")]) as server:
-        client = model_client(connect(models_config(server.base_url)), sink)
-        assert client.ask(SHOUT, SKY, pass_id="t:p").prompt_tokens is None
-        empty = client.ask(SHOUT, SKY, pass_id="t:p", repair=False)
-    assert empty.completion_tokens == 0
-    assert empty.bad is not None
-    assert empty.bad.kind == "empty"
-    assert sink.asked()[0].cost.prompt_tokens is None
-
-
-def test_an_answer_cut_for_length_in_an_edit_is_truncated() -> None:
-    sink = MemorySink()
-    with OllamaServer([LONG]) as server:
-        reply = model_client(connect(models_config(server.base_url)), sink).ask(SHOUT, SKY, pass_id="t:p")
-    assert reply.bad is not None
-    assert (reply.bad.kind, reply.finish, reply.completion_tokens) == ("truncated", "length", 16)
-    assert sink.asked()[0].ending.finish == "length"
-    assert sink.readings[-1][1:] == ("unreadable", "the answer was cut off after 16 tokens")
-
-
-def test_an_answer_cut_for_length_in_json_is_repaired() -> None:
-    sink = MemorySink()
-    with OllamaServer(['{"name": "' + LONG, '{"name": "blue"}']) as server:
-        reply = model_client(connect(models_config(server.base_url)), sink).ask(COLOUR, SKY, pass_id="t:p")
-    assert reply.value == Colour(name="blue")
-    assert [call.ending.finish for call in sink.asked()] == ["length", "stop"]
-    assert [reading for _, reading, _ in sink.readings] == ["unreadable", "repaired"]
-
-
-def test_an_answer_against_its_schema_is_repaired_and_else_a_value() -> None:
-    sink = MemorySink()
-    with OllamaServer(['{"name": 1}', '{"name": 2}']) as server:
-        reply = model_client(connect(models_config(server.base_url)), sink).ask(COLOUR, SKY, pass_id="t:p")
-        assert server.requests[-1]["format"] == COLOUR.schema
-    assert reply.bad is not None
-    assert reply.bad.kind == "schema"
-    assert [fault for _, _, fault in sink.readings] == ["name: Input should be a valid string"] * 2
 
 
 def test_thinking_is_recorded_and_not_read() -> None:

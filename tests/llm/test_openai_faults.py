@@ -3,10 +3,7 @@
 import pytest
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import (
-    COLOUR,
-    RELEVANT,
     SHOUT,
-    Colour,
     Note,
     Waits,
     model_client,
@@ -157,35 +154,6 @@ def test_a_model_that_the_server_does_not_list_is_told_before_any_prompt_is_sent
     assert "ollama" not in caught.value.hint.lower()
 
 
-@pytest.mark.parametrize(
-    ("first", "finish"),
-    [
-        (Answer(status=503, error="Loading model"), "error:ServerBusy"),
-        (Answer(close="before_headers"), "error:ServerUnreachable"),
-        (Answer(close="before_token"), "error:ServerUnreachable"),
-        (Answer(no_end=True), "error:ServerUnreachable"),
-    ],
-)
-def test_what_is_safe_to_repeat_is_repeated_with_growing_waits(first: Answer, finish: str) -> None:
-    sink, waits = MemorySink(), Waits()
-    with OpenAiServer([first, first, "hello"]) as server:
-        reply = client_of(server, sink, waits, retries=2).ask(SHOUT, SKY, pass_id="t:p")
-    assert (reply.value, reply.attempts) == ("HELLO", 3)
-    assert waits.seconds == [0.5, 1.0]
-    assert [(call.site.attempt, call.ending.finish) for call in sink.asked()] == [
-        (0, finish),
-        (1, finish),
-        (2, "stop"),
-    ]
-
-
-@pytest.mark.parametrize("size", [1, 3, 7])
-def test_a_stream_cut_in_lines_and_characters_is_read_whole(size: int) -> None:
-    text = "\u8a9e\U0001f600\u00e9 end"
-    with OpenAiServer([Answer(text=text, chunk_bytes=size, piece_chars=2)]) as server:
-        assert client_of(server, MemorySink()).ask(SHOUT, SKY, pass_id="t:p").text == text
-
-
 @pytest.mark.parametrize("streaming", [True, False])
 def test_text_thinking_counts_and_the_end_are_read_either_way(streaming: bool) -> None:
     sink = MemorySink()
@@ -195,53 +163,6 @@ def test_text_thinking_counts_and_the_end_are_read_either_way(streaming: bool) -
     assert (reply.value, reply.finish, reply.completion_tokens) == ("DONE", "stop", 1)
     assert reply.prompt_tokens is not None
     assert sink.asked()[0].answer.thinking == "Hm."
-
-
-def test_an_answer_is_whole_when_its_reason_came_though_the_last_line_did_not() -> None:
-    with OpenAiServer(["hello"], says_done=False) as server:
-        assert client_of(server, MemorySink()).ask(SHOUT, SKY, pass_id="t:p").value == "HELLO"
-
-
-def test_counts_that_the_server_leaves_out_are_unknown() -> None:
-    sink = MemorySink()
-    with OpenAiServer(["hello"], usage=False) as server:
-        reply = client_of(server, sink).ask(SHOUT, SKY, pass_id="t:p")
-    assert (reply.prompt_tokens, reply.completion_tokens) == (None, None)
-
-
-def test_an_answer_cut_for_length_is_truncated_in_an_edit_and_repaired_in_json() -> None:
-    with OpenAiServer([LONG, '{"name": "' + LONG, '{"name": "blue"}']) as server:
-        client = client_of(server, MemorySink())
-        edit = client.ask(SHOUT, SKY, pass_id="t:p")
-        assert client.ask(COLOUR, SKY, pass_id="t:p").value == Colour(name="blue")
-    assert edit.bad is not None
-    assert (edit.bad.kind, edit.finish) == ("truncated", "length")
-
-
-@pytest.mark.parametrize("dialect", ["json_schema", "json_object", "structured_outputs"])
-def test_the_schema_reaches_the_model_in_each_dialect(dialect: str) -> None:
-    with OpenAiServer(['{"name": "blue"}']) as server:
-        client_of(server, MemorySink(), schema_dialect=dialect).ask(COLOUR, SKY, pass_id="t:p")
-        assert server.calls[-1].schema == COLOUR.schema
-
-
-def test_confidence_comes_from_the_log_probabilities_where_the_server_has_them() -> None:
-    said = Answer(text="No", likely=(("No", 0.6), ("Yes", 0.2)), thinking="Yes?")
-    for given, asked, streaming, confidence in (
-        (True, True, True, 0.75),
-        (True, True, False, 0.75),
-        (False, True, True, None),
-        (True, False, True, None),
-    ):
-        sink = MemorySink()
-        with OpenAiServer([said], logprobs=given) as server:
-            client = client_of(server, sink, logprobs=asked, streaming=streaming)
-            reply = client.ask(RELEVANT, SKY, pass_id="t:p")
-            assert ("logprobs" in server.requests[-1]) == asked
-        assert reply.value is not None
-        assert reply.value.word == "no"
-        assert reply.value.confidence == pytest.approx(confidence)
-        assert bool(sink.asked()[0].answer.logprobs) == (confidence is not None)
 
 
 def test_the_key_is_sent_and_stands_nowhere_in_the_record() -> None:
@@ -269,14 +190,6 @@ def test_a_prompt_that_is_too_long_is_an_overflow_in_each_servers_words(kind: Ki
         assert server.calls == []
     assert "its window of 4096" in caught.value.message
     assert [call.ending.finish for call in sink.calls] == ["error:WindowExceeded"] * 2
-
-
-def test_a_stream_that_ends_empty_at_long_prompts_is_told_with_what_makes_it_speak() -> None:
-    with OpenAiServer(["x"], kind="llama-cpp-python") as server:
-        with pytest.raises(ServerUnreachable) as caught:
-            client_of(server, MemorySink()).ask(SHOUT, SKY, pass_id="t:p")
-        assert server.calls == []
-    assert "streaming = false" in caught.value.hint
 
 
 @pytest.mark.parametrize("kind", ["vllm", "vllm-old"])

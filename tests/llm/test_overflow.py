@@ -7,7 +7,6 @@ from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.errors import TruncatingServer, WindowExceeded
 from clean_room_agent.llm.transports.ollama import connect
-from clean_room_agent.llm.transports.server_errors import read_refusal
 
 SKY = Note(text="sky")
 
@@ -91,9 +90,3 @@ def test_a_server_that_is_allowed_to_cut_is_watched_at_every_call() -> None:
         ):
             client.ask(SHOUT, Note(text="zqxjkvbp " * 2700), pass_id="t:p")
     assert [call.ending.finish for call in sink.asked()] == ["stop", "error:TruncatingServer"]
-
-
-def test_a_figure_of_many_digits_is_no_figure() -> None:
-    refusal = read_refusal(f"maximum context length is {'9' * 5000} tokens")
-    assert refusal is not None
-    assert refusal.window is None

@@ -18,11 +18,9 @@ from testing.servers.ollama_server import OllamaServer
 from testing.servers.openai_server import OpenAiServer
 
 from clean_room_agent.app import model_server
-from clean_room_agent.artifacts.model_calls import CallEvent, CallFinished, CallProgress, ServerAwaited
-from clean_room_agent.errors import ServerBusy, ServerUnreachable, WindowExceeded
+from clean_room_agent.artifacts.model_calls import CallEvent, CallProgress, ServerAwaited
+from clean_room_agent.errors import ServerBusy
 from clean_room_agent.llm.config import Provider
-from clean_room_agent.llm.transport import RawAnswer
-from clean_room_agent.llm.transports import http, openai
 from clean_room_agent.llm.transports.ollama import connect
 from clean_room_agent.llm.transports.replay import RecordThenLive
 
@@ -52,18 +50,6 @@ def test_what_is_safe_to_repeat_is_repeated_with_growing_waits(first: Answer, fi
     ]
 
 
-def test_retries_end() -> None:
-    waits = Waits()
-    with OllamaServer(lambda _: Answer(close="before_token")) as server:
-        config = models_config(server.base_url, retries=2)
-        with pytest.raises(ServerUnreachable):
-            model_client(connect(config), MemorySink(), config=config, waits=waits).ask(
-                SHOUT, SKY, pass_id="t:p"
-            )
-        assert len(server.calls) == 3
-    assert len(waits.seconds) == 2
-
-
 def test_a_busy_server_is_waited_for_as_long_as_for_an_answer() -> None:
     waits, told = Waits(), list[CallEvent]()
     with OllamaServer(lambda _: busy()) as server:
@@ -74,26 +60,6 @@ def test_a_busy_server_is_waited_for_as_long_as_for_an_answer() -> None:
     assert waits.seconds == [0.5, 1.0, 2.0, 4.0, 8.0]
     (awaited,) = [event for event in told if isinstance(event, ServerAwaited)]
     assert awaited.said.startswith(f"{server.base_url} is busy: server busy")
-
-
-def test_a_server_too_busy_to_list_its_adapters_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "INFO_SECONDS", 0.2)
-    sink, told = MemorySink(), list[CallEvent]()
-    with OpenAiServer(["hello"], failing=[0, 0]) as server:
-        config = models_config(server.base_url, provider="openai")
-        client = model_client(openai.connect(config), sink, config=config, watch=told.append)
-        assert client.ask(SHOUT, SKY, pass_id="t:p").value == "HELLO"
-    (awaited,) = [event for event in told if isinstance(event, ServerAwaited)]
-    assert "is busy: /lora-adapters?model=coder%3A3b was not answered within 0.2 s" in awaited.said
-    assert [call.ending.finish for call in sink.calls][:2] == ["error:ServerBusy"] * 2
-
-
-def test_a_server_too_busy_to_tell_its_window_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "INFO_SECONDS", 0.2)
-    with OpenAiServer(["hello"], adapters=("b.gguf",), failing=[0]) as server:
-        config = models_config(server.base_url, provider="openai", coding="coder:3b+b")
-        client = model_client(openai.connect(config), MemorySink(), config=config)
-        assert client.ask(SHOUT, SKY, pass_id="t:p").value == "HELLO"
 
 
 def test_no_more_requests_are_under_way_than_configured() -> None:
@@ -119,24 +85,6 @@ def test_attempts_are_counted_for_each_pass_prompt_and_item() -> None:
         "pass p, prompt shout, item i, attempt 0",
         "pass p, prompt shout, attempt 2",
     ]
-
-
-def test_a_failed_call_is_told_with_its_error() -> None:
-    told: list[CallEvent] = []
-    broken = RawAnswer(request_body="{}", error=WindowExceeded("too long"))
-    client = model_client(ScriptedTransport([broken]), MemorySink(), watch=told.append)
-    with pytest.raises(WindowExceeded):
-        client.ask(SHOUT, SKY, pass_id="t:p")
-    assert [event.ending for event in told if isinstance(event, CallFinished)] == ["too long"]
-
-
-def test_a_recorded_call_has_the_sources_of_its_prompt() -> None:
-    sink = MemorySink()
-    model_client(ScriptedTransport(["x"]), sink).ask(SHOUT, SKY, pass_id="t:p")
-    (call,) = sink.calls
-    asked = SHOUT.render(SKY)
-    assert (call.request.prompt, call.request.spans) == (asked, asked.spans)
-    assert type(call.request.prompt) is str
 
 
 @pytest.mark.parametrize("provider", ["ollama", "openai"])

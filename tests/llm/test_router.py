@@ -30,13 +30,6 @@ def test_the_classifier_is_the_reasoning_model_with_its_window_unless_named() ->
     assert named.window("classifier") == Window(context=8192, reserved=2048)
 
 
-def test_each_role_may_have_its_own_limits() -> None:
-    found = router({"coding": SMALL}, temperature={"coding": 0.5}, max_tokens={"coding": 100})
-    coder = found.resolve("coding", "implement")
-    assert (coder.window, coder.reserved, coder.temperature, coder.max_tokens) == (2048, 512, 0.5, 100)
-    assert found.resolve("reasoning", "meta_plan").temperature == 0.0
-
-
 def test_one_model_with_two_windows_is_refused() -> None:
     with pytest.raises(
         ConfigError, match=r"coder:3b .* two windows: 2048 .* role coding, 8192 .* role reasoning"
@@ -58,7 +51,3 @@ def test_an_override_of_nothing_is_refused() -> None:
     with pytest.raises(ConfigError, match="scope_judgement: there is no prompt or stage") as caught:
         found.check([("scope_judgment", "classifier")], ["precision"])
     assert "precision, scope_judgment" in caught.value.hint
-
-
-def test_overrides_of_prompts_and_stages_pass_the_check() -> None:
-    router(overrides={"meta_plan": "x", "scope": "y"}).check([("meta_plan", "reasoning")], ["scope"])

@@ -46,11 +46,6 @@ def test_the_estimate_is_never_below_the_pieces(text: str) -> None:
     assert estimate(text) >= count_pieces(text)
 
 
-def test_a_long_run_of_letters_is_more_than_one_token() -> None:
-    assert estimate("x" * 1200, 1.0) == 1 + 2 + 592
-    assert estimate("\u8a9e" * 100, 1.0) == 99
-
-
 QWEN = {
     "=": 17, "-": 16, "#": 16, "/": 16, ".": 17, "_": 17, "+": 32, "~": 32, ";": 63, "!": 125, ",": 125, "<": 125,
     "?": 250, "(": 250, "^": 250, "|": 250, '"': 500, "[": 500, "{": 500, "`": 500, "(){}": 2000, "\\/": 500,
@@ -114,7 +109,3 @@ def test_a_request_is_its_pieces_times_a_factor() -> None:
 @given(st.text())
 def test_the_least_count_is_never_above_the_pieces(text: str) -> None:
     assert 0 <= least_tokens(text) <= count_pieces(text)
-
-
-def test_the_least_count_lets_three_digits_be_one_token() -> None:
-    assert least_tokens("1234567 x") == 3 + 1

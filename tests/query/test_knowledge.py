@@ -110,11 +110,6 @@ def test_symbols_are_found_by_plain_and_by_qualified_name(
     assert [(paths[one.file_id], one.start_line) for one in found] == lines
 
 
-def test_a_symbol_search_is_cut_after_kinds_were_chosen(kb: KnowledgeBase) -> None:
-    assert [one.kind for one in kb.search_symbols_by_name("Cart", kinds=["class"], limit=1)] == ["class"]
-    assert kb.search_symbols_by_name("Cart", kinds=["function"]) == ()
-
-
 def test_neighbors_are_callers_then_callees_the_surest_first(kb: KnowledgeBase, conn: Connection) -> None:
     add_item = kb.search_symbols_by_name("add_item")[0].id
     invoice = kb.search_symbols_by_name("print_invoice")[0].id
@@ -313,18 +308,6 @@ def test_a_ranking_hears_what_past_commits_said(kb: KnowledgeBase) -> None:
     assert hits[0].reasons[1].startswith("changed by like commits (1), such as ")
 
 
-def test_the_past_stands_among_the_fields_that_hold_a_term(kb: KnowledgeBase, top: Path) -> None:
-    commit(top, {"shop/cart.py": FILES["shop/cart.py"]}, "Mend the cart")
-    index(top)
-    hits = kb.rank(ask("rounding cart"), limit=1)
-    assert [hit.path for hit in hits] == ["shop/cart.py"]
-    assert hits[0].reasons[0].startswith("words: ")
-    assert set(hits[0].reasons[0].removeprefix("words: ").split("; ")) == {
-        "'rounding' in history",
-        "'cart' in path, symbols, body, docstrings, history",
-    }
-
-
 def test_a_commit_says_more_of_few_files_than_of_many_and_goes_along_with_a_renamed_one(
     tmp_path: Path,
 ) -> None:
@@ -340,20 +323,6 @@ def test_a_commit_says_more_of_few_files_than_of_many_and_goes_along_with_a_rena
     assert hits[0].score > hits[1].score == hits[2].score > hits[3].score > 0
 
 
-def test_what_was_said_since_is_counted(kb: KnowledgeBase, top: Path) -> None:
-    assert kb.rank(ask("discount"), limit=3) == ()
-    commit(top, {"shop/other.py": "class Cart:\n    pass\n"}, "Drop the discount")
-    index(top)
-    hits = kb.rank(ask("discount"), limit=3)
-    assert (hits[0].path, hits[0].reasons[0]) == ("shop/other.py", "words: 'discount' in history")
-    assert {hit.reasons for hit in hits[1:]} == {("often changed together with shop/other.py",)}
-
-
-@pytest.mark.parametrize("text", ["", "the of", "nowhereinthisrepository", "x"])
-def test_a_ranking_for_nothing_finds_nothing(kb: KnowledgeBase, text: str) -> None:
-    assert kb.rank(ask(text), limit=10) == ()
-
-
 def test_a_ranking_sees_what_was_indexed_since(kb: KnowledgeBase, conn: Connection, top: Path) -> None:
     assert kb.rank(ask("unicorn"), limit=3) == ()
     write(top, {"shop/unicorn.py": "def ride(): pass\n"})
@@ -362,11 +331,3 @@ def test_a_ranking_sees_what_was_indexed_since(kb: KnowledgeBase, conn: Connecti
     write(top, {"shop/dragon.py": "def fly(): pass\n"})
     index(top)
     assert [hit.path for hit in kb.rank(ask("dragon"), limit=3)] == ["shop/dragon.py"]
-
-
-def test_an_empty_database_has_answers(tmp_path: Path) -> None:
-    with contextlib.closing(get_connection("curated", repo_path=tmp_path)) as conn:
-        empty = KnowledgeBase(conn)
-        assert empty.get_repo_overview() is None
-        assert empty.rank(ask("a word"), limit=3) == ()
-        assert empty.get_files() == ()

@@ -12,7 +12,7 @@ from clean_room_agent.paths import kind_of
 from clean_room_agent.query import ranking
 from clean_room_agent.query.history import Vote
 from clean_room_agent.query.knowledge import KnowledgeBase
-from clean_room_agent.query.ranking import KIND_WEIGHTS, WEIGHTS, Ranking, Signal
+from clean_room_agent.query.ranking import KIND_WEIGHTS, WEIGHTS, Ranking
 from clean_room_agent.query.search import SearchQuery
 
 PATHS = {1: "a.py", 2: "b.py", 3: "c.py"}
@@ -31,15 +31,6 @@ def vote(weight: float, source: int) -> Vote:
     return made
 
 
-def test_of_a_relative_signal_the_greatest_value_counts_in_full() -> None:
-    signal = ranking.relative_signal("x", {1: 4.0, 2: 1.0}, str)
-    assert [signal.share(file_id) for file_id in PATHS] == [1.0, 0.25, 0.0]
-
-
-def test_a_signal_without_evidence_gives_no_shares() -> None:
-    assert ranking.relative_signal("x", {}, str).share(1) == 0.0
-
-
 def test_a_name_counts_what_it_says_and_is_quoted_in_the_reason() -> None:
     signal = ranking.named_signal("name", {1: (0.5, "cart")}, "the task says {!r}")
     assert (signal.share(1), signal.explain(1)) == (0.5, "the task says 'cart'")
@@ -51,21 +42,11 @@ def test_co_change_names_the_file_that_it_changed_together_with() -> None:
     assert signal.explain(3) == "often changed together with a.py"
 
 
-def test_the_name_that_a_file_defines_is_named() -> None:
-    signal = ranking.symbols_signal({1: (1.5, "Cart")})
-    assert (signal.values, signal.explain(1)) == ({1: 1.5}, "defines Cart, which the task names")
-
-
 def test_votes_add_up_and_the_strongest_is_the_source() -> None:
     votes = vote(0.5, 7)
     votes.add(0.75, 8)
     votes.add(0.25, 9)
     assert (votes.weight, votes.source, votes.count) == (1.5, 8, 3)
-
-
-@pytest.mark.parametrize("top", [1.0, 2.0])
-def test_a_share_is_a_part_of_the_value_that_counts_in_full(top: float) -> None:
-    assert Signal(name="x", values={1: 1.0}, top=top, explain=str).share(1) == 1 / top
 
 
 @pytest.fixture(scope="module")
@@ -87,11 +68,6 @@ def test_code_comes_before_tests_and_documents_unless_they_are_wanted(kb: Knowle
     assert usual.index("docs/bill.md") < usual.index("tests/test_bill.py")
     with_tests = order(kb, "split evenly", wanted=frozenset({"test"}))
     assert with_tests.index("tests/test_bill.py") < usual.index("tests/test_bill.py")
-
-
-def test_a_path_that_is_named_comes_before_what_words_find(kb: KnowledgeBase) -> None:
-    assert order(kb, "split evenly").index("pay/tip.py") > 1
-    assert order(kb, "split evenly", paths=("pay/tip.py",))[:2] == ["pay/bill.py", "pay/tip.py"]
 
 
 def test_a_file_is_found_by_what_a_like_commit_changed(kb: KnowledgeBase) -> None:

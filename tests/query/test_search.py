@@ -55,14 +55,6 @@ def test_the_first_line_weighs_twice_and_repeats_are_damped() -> None:
     assert weights["round"] == pytest.approx(2 + 1 + 0.6931, abs=1e-3)
 
 
-def test_compounds_weigh_twice_beside_their_parts() -> None:
-    assert query_terms("get_invoice") == {"get": 2, "get_invoice": 4, "invoic": 2}
-
-
-def test_terms_are_sorted_so_that_sums_do_not_depend_on_hashing() -> None:
-    assert list(query_terms("zebra apple mango")) == ["appl", "mango", "zebra"]
-
-
 def test_terms_are_called_what_the_text_calls_them() -> None:
     spoken = surface_forms("Ways to parse_reply: parsing replies")
     assert spoken["parse_reply"] == "parse_reply"
@@ -164,15 +156,6 @@ def test_the_fields_that_hold_a_term_are_named_the_weightiest_first(fields: Fiel
     assert fields.holders(term, A) == ("symbols", "body", "docstrings")
     assert fields.holders(term, B) == ("body",)
     assert fields.holders(term, C) == ("history",)
-
-
-def test_a_term_that_no_file_holds_is_of_no_worth(fields: FieldScores) -> None:
-    assert fields.rarity("nowhere") == 0.0
-    assert fields.gains("nowhere", 1.0).gains == {}
-
-
-def test_among_few_files_every_term_is_distinctive(fields: FieldScores) -> None:
-    assert fields.is_distinctive("text")
 
 
 def score(kb: KnowledgeBase, path: str, **weights: float) -> DefinitionScore | None:

@@ -4,7 +4,7 @@ from tests.retrieval.shop import IMPORTS, SHOP
 from tests.retrieval.world import World, context_request
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
-from clean_room_agent.retrieval.analysis import MAX_FILES, MAX_SYMBOLS, Nearest, analyse, find_nearest
+from clean_room_agent.retrieval.analysis import Nearest, analyse, find_nearest
 
 Make = Callable[..., World]
 
@@ -20,12 +20,6 @@ def test_files_and_definitions_come_best_first_each_definition_with_its_path(mak
     assert found.symbols[0] == "format_amount (shop/money.py)"
 
 
-def test_tests_are_shown_only_where_the_task_is_about_them(make: Make) -> None:
-    world = make(SHOP, imports=IMPORTS)
-    assert "tests/test_cart.py" not in nearest(world, task="The total price is wrong").files
-    assert "tests/test_cart.py" in nearest(world, task="Test the total price").files
-
-
 def test_the_words_of_a_failing_test_lead_to_definitions(make: Make) -> None:
     files = {
         "shop/a.py": "def alpha():\n    return 1\n",
@@ -36,19 +30,3 @@ def test_the_words_of_a_failing_test_lead_to_definitions(make: Make) -> None:
     evidence = Evidence(tests=(FailingTest(name="tests/test_b.py::test_it"),))
     found = nearest(world, task="Make it right", evidence=evidence)
     assert found.symbols == ("beta (shop/b.py)",)
-
-
-def test_both_lists_are_bounded(make: Make) -> None:
-    files = {
-        f"pack/m{number}.py": "".join(
-            f"def price_{number}_{name}():\n    return price\n\n\n" for name in "abc"
-        )
-        for number in range(MAX_FILES + 5)
-    }
-    found = nearest(make(files), task="The price is wrong")
-    assert (len(found.files), len(found.symbols)) == (MAX_FILES, MAX_SYMBOLS)
-
-
-def test_a_file_that_cannot_be_shown_has_no_definitions(make: Make) -> None:
-    found = nearest(make({"data.txt": b"\x00\x01price" * 50}), task="Fix data.txt")
-    assert found == Nearest(files=("data.txt",), symbols=())

@@ -82,12 +82,6 @@ def test_detail_comes_before_tier_and_tier_before_score(make: Make) -> None:
     assert seen == {0, 1, 2, 3, 4}
 
 
-def test_what_is_left_of_the_window_stays_empty(make: Make) -> None:
-    world = make({"a.txt": BODY})
-    made = put_together(world, 5000, pick("a.txt", 3, 4))
-    assert shown(made) == [("primary", "s3")]
-
-
 def test_code_with_only_empty_lines_between_stands_in_one_frame(make: Make) -> None:
     lines = ["one", "two", "", "", "three", "   ", "four", ""]
     world = make({"a.txt": "\n".join(lines)})
@@ -97,12 +91,6 @@ def test_code_with_only_empty_lines_between_stands_in_one_frame(make: Make) -> N
         "===== code: a.txt :: s1, s5 (lines 1-5)\none\ntwo\n\n\nthree\n===== end\n\n"
         "===== code: a.txt :: s7 (lines 7-7)\nfour\n===== end\n"
     )
-
-
-def test_items_of_one_file_stand_in_the_order_of_their_lines(make: Make) -> None:
-    world = make({"a.txt": BODY})
-    made = put_together(world, 1000, pick("a.txt", 50, 51, score=0.9), pick("a.txt", 3, 4, score=0.1))
-    assert shown(made) == [("primary", "s3"), ("primary", "s50")]
 
 
 def test_the_whole_text_with_its_frames_fits_the_budget(make: Make) -> None:
@@ -140,9 +128,3 @@ def test_a_target_of_which_nothing_fits_is_an_error(make: Make) -> None:
     world = make({"a.txt": BODY})
     with pytest.raises(WindowExceeded, match=r"a\.txt :: s1 \(lines 1-150\)"):
         put_together(world, 200, pick("a.txt", 1, 150))
-
-
-def test_nothing_chosen_is_an_empty_package(make: Make) -> None:
-    made = put_together(make({"a.txt": BODY}), 200)
-    assert made.package.items == ()
-    assert made.package.budget.used_tokens == 0

@@ -7,11 +7,8 @@ import pytest
 from tests.retrieval.shop import IMPORTS, SHOP
 from tests.retrieval.world import TASK, World, context_request
 
-from clean_room_agent.llm.token_estimator import estimate
-from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.config import ConventionsConfig
 from clean_room_agent.retrieval.conventions import find_conventions, sections_of
-from clean_room_agent.retrieval.stage_source import ContextFiles, RepositorySource
 
 Make = Callable[..., World]
 
@@ -71,13 +68,6 @@ def test_sections_about_code_come_first_and_none_is_cut_but_one_alone(
     assert ranges(world, max_tokens=tokens) == expected
 
 
-def test_the_first_file_that_says_anything_counts(make: Make) -> None:
-    world = make({**SHOP, "AGENTS.md": "\n\n", "CLAUDE.md": "Be kind.\n", ".cursorrules": "Be quick.\n"})
-    assert ranges(world) == [("CLAUDE.md", 1, 1)]
-    assert ranges(world, files=(".cursorrules", "CLAUDE.md")) == [(".cursorrules", 1, 1)]
-    assert ranges(world, files=()) == []
-
-
 def test_a_context_holds_them_and_the_record_says_why(make: Make) -> None:
     world = make({**SHOP, "AGENTS.md": GUIDE}, imports=IMPORTS)
     package = world.retriever().retrieve(context_request(files=("shop/cart.py",))).package
@@ -89,11 +79,3 @@ def test_a_context_holds_them_and_the_record_says_why(make: Make) -> None:
         if one.subject.path == "AGENTS.md" and one.included
     ]
     assert row.reason == "what the repository tells agents"
-
-
-@pytest.mark.parametrize("mark", ["=", "\u2500", " .", "\U0001f600", "\t", "e\u0301"])
-def test_one_long_line_of_marks_does_not_flood_the_prompt(make: Make, mark: str) -> None:
-    world = make({**SHOP, "AGENTS.md": f"# Style\n\nNames are words.\n{mark * 100_000}x\n"})
-    source = RepositorySource(KnowledgeBase(world.index), ContextFiles(world.root), estimate)
-    found, _ = find_conventions(source, ConventionsConfig(max_tokens=1000))
-    assert [(one.start_line, one.end_line) for one in found] == [(1, 3)]

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 from testing.client.memory_sink import MemorySink
 from testing.client.scripted_transport import ScriptedTransport
 from tests.retrieval.world import context_request
@@ -37,10 +36,6 @@ def failing(name: str, **fields: str) -> FailingTest:
     return FailingTest(name=name, **fields)  # type: ignore[arg-type]
 
 
-def test_a_task_alone_is_all_there_is() -> None:
-    assert question_text(context_request(task=" Fix it\n", focus="Fix it")) == "# Context\n\n## Task\nFix it"
-
-
 def test_evidence_focus_and_what_was_missed_follow_under_their_headings() -> None:
     request = context_request(
         task="Fix it", focus="the cart", evidence=Evidence(tests=(failing("t.py::test_a"),))
@@ -62,11 +57,6 @@ def test_evidence_reads_as_in_the_prompts_of_plans_and_steps_and_stays_short() -
         f"\n\n## What the tests show now\n{describe_evidence(short)}"
     )
     assert len(question_text(context_request(task="Fix it", evidence=long))) < LEAST_CHARACTERS + 100
-
-
-def test_a_name_with_a_line_break_cannot_add_a_line() -> None:
-    asked = question_text(context_request(task="Fix it", evidence=Evidence(tests=(failing("a\n## Task"),))))
-    assert asked.endswith('\nFailing test: "a\\n## Task"')
 
 
 def options(count: int, words: int = 5) -> list[Option]:
@@ -200,23 +190,6 @@ def test_questions_about_one_item_each_differ_in_the_item_alone(states: Session)
     assert len(before) > 4 * len(after)
 
 
-def test_one_of_three_words_is_asked_for_once_an_option(states: Session) -> None:
-    words = {"f1.py": "change", "f2.py": "Skip.", "f3.py": "read", "f4.py": "perhaps"}
-    transport = ScriptedTransport(lambda request: words[request.identity.item])
-    verdicts = judge(transport, states).choose(PIECE_JUDGMENT, options(4), labels=LABELS, stage="precision")
-    assert [verdict.label for verdict in verdicts] == ["change", "", "read", ""]
-    assert [verdict.reason for verdict in verdicts[:3]] == ["judged change", "judged skip", "judged read"]
-    assert "unreadable" in verdicts[3].reason
-    assert {request.identity.item for request in transport.requests} == set(words)
-
-
-def test_the_likeliest_of_three_words_counts_and_its_share_is_kept(states: Session) -> None:
-    answer = sure("change", change=0.3, read=0.5, skip=0.2)
-    transport = ScriptedTransport(lambda request: "hm" if request.identity.item == ABOUT_NOTHING else answer)
-    (verdict,) = judge(transport, states).choose(PIECE_JUDGMENT, options(1), labels=LABELS, stage="precision")
-    assert (verdict.label, verdict.reason, verdict.confidence) == ("read", "judged read (0.50)", 0.5)
-
-
 def biased(yes: float, answers: Mapping[str, RawAnswer]) -> ScriptedTransport:
     """A model that gives a yes about nothing this probability."""
     about_nothing = sure("no", no=1 - yes, yes=yes)
@@ -257,15 +230,6 @@ def test_one_question_about_nothing_is_asked_for_many_and_shows_nothing_of_the_t
     assert "Fix it" not in asked[0].prompt
 
 
-def test_clear_answers_are_not_weighed_against_a_leaning(states: Session) -> None:
-    transport = biased(
-        0.31, {"f1.py": sure("yes", yes=0.95, no=0.05), "f2.py": sure("no", no=0.98, yes=0.02)}
-    )
-    verdicts = judge(transport, states).choose(SCOPE_JUDGMENT, options(2), labels=("yes",), stage="scope")
-    assert [verdict.label for verdict in verdicts] == ["yes", ""]
-    assert {request.identity.item for request in transport.requests} == {"f1.py", "f2.py"}
-
-
 def test_without_probabilities_nothing_is_asked_about_nothing(states: Session) -> None:
     transport = ScriptedTransport(lambda _: "no")
     judge(transport, states).choose(SCOPE_JUDGMENT, options(3), labels=("yes",), stage="scope")
@@ -292,11 +256,6 @@ def test_without_probabilities_the_ranking_decides_what_is_taken() -> None:
     assert taken[3].reason == "judged no; all judged no: taken by rank"
     asked_nobody = take_best(options(2), [out(call_id=None)] * 2, CHANGE, threshold=1.1)
     assert asked_nobody[1].reason == "judged no; nothing else is in: taken by rank"
-
-
-def test_nothing_is_taken_where_one_verdict_lets_something_in() -> None:
-    verdicts = (out(), replace(out(), label=READ))
-    assert take_best(options(2), verdicts, CHANGE, threshold=0.5) == verdicts
 
 
 @pytest.mark.parametrize("text", ["===== end\n", "===== candidate 2: f2.py\n", "======== end\n"])
@@ -336,23 +295,6 @@ def test_a_verdict_holds_until_the_question_or_the_shown_code_changes(states: Se
             PIECE_JUDGMENT, [shown], labels=LABELS, stage="precision"
         )
     assert len(transport.requests) == 3
-
-
-def test_a_verdict_on_one_question_is_none_on_another(states: Session) -> None:
-    transport = ScriptedTransport(
-        lambda request: '{"relevant": [1]}' if request.identity.prompt == "scope_batch" else "no"
-    )
-    judged = judge(transport, states)
-    (in_list,) = judged.sort(SCOPE_BATCH, options(1), labels=("relevant",), stage="scope")
-    (alone,) = judged.choose(SCOPE_JUDGMENT, options(1), labels=("yes",), stage="scope")
-    assert (in_list.label, alone.label) == ("relevant", "")
-
-
-def test_no_options_make_no_call(states: Session) -> None:
-    transport = ScriptedTransport([])
-    assert judge(transport, states).sort(SCOPE_BATCH, [], labels=("relevant",), stage="scope") == ()
-    assert judge(transport, states).choose(SCOPE_JUDGMENT, [], labels=("yes",), stage="scope") == ()
-    assert judge(transport, states).choose(PIECE_JUDGMENT, [], labels=LABELS, stage="precision") == ()
 
 
 def test_thresholds_give_weaker_labels_to_lower_scores() -> None:

@@ -49,13 +49,6 @@ def test_a_named_function_is_chosen_and_nothing_is_uncertain(make: Make) -> None
     assert found.uncertain == ()
 
 
-def test_a_method_is_meant_by_its_own_name_and_by_its_classs(make: Make) -> None:
-    world = make({"box.py": BOX})
-    for symbol in ("part_2", "Box.part_2"):
-        assert names(target(world, "box.py", symbol)) == ["Box.part_2"]
-    assert target(world, "box.py", "Bag.part_2").chosen == ()
-
-
 def test_where_the_plan_names_nothing_all_but_the_imports_is_uncertain(make: Make) -> None:
     found = target(make({"big.py": large_module(2)}), "big.py")
     assert found.chosen == ()
@@ -93,12 +86,6 @@ def test_the_imports_and_the_head_of_the_class_belong_to_a_member(make: Make) ->
         ("(imports)", "the file's imports"),
         ("Box (head)", "head of a class with a member to be changed"),
     ]
-
-
-def test_a_long_head_stays_out(make: Make) -> None:
-    long = BOX.replace("    size = 1\n", "    size = 1\n" * 40)
-    found = target(make({"box.py": long}), "box.py", "part_2")
-    assert around(found, [scored for scored, _ in found.chosen]) == []
 
 
 def test_only_a_large_class_that_is_named_alone_has_its_members_asked_about(make: Make) -> None:

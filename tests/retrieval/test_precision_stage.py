@@ -17,16 +17,6 @@ FIVE = {"big.py": large_module(5, lines=20)}
 LARGE_CLASS = 'class Big:\n    """Large."""\n\n' + "\n".join(
     f"    def method_{number}(self):\n" + "        self.total += 1\n" * 30 for number in range(12)
 )
-SMALL_CLASS = """\
-class Small:
-    def first(self):
-        return 1
-
-    def second(self):
-        return 2
-
-
-"""
 ONE_BY_ONE: dict[str, Any] = {"scope_route": "batch", "precision_route": "each", "each_share": 0.0}
 
 
@@ -136,15 +126,6 @@ def test_of_a_large_class_that_a_plan_names_the_members_are_asked_about(make: Ma
     assert all(name.startswith("Big.") for name in asked)
     assert items["Big (head)"][1].startswith("class Big:\n")
     assert items["Big.method_4"][0] == "primary"
-
-
-def test_a_planned_method_of_a_small_class_brings_the_class(make: Make) -> None:
-    text = SMALL_CLASS + large_module(60)
-    world = make({"big.py": text})
-    items = shown(world, task="it is wrong", files=("big.py",), symbols=("Small.second",))
-    assert world.transport.requests == []
-    assert items["Small"] == ("primary", SMALL_CLASS.rstrip() + "\n")
-    assert [name for name, (detail, _) in items.items() if detail == "primary"] == ["Small", "(imports)"]
 
 
 def test_a_member_of_a_large_class_is_shown_with_the_head_of_the_class(make: Make) -> None:
@@ -264,18 +245,6 @@ def test_a_line_larger_than_the_window_is_an_error_that_names_it(make: Make) -> 
     assert len(world.asked("precision_batch")[0].prompt) < 4000
 
 
-def test_without_a_model_both_routes_are_the_same(make: Make) -> None:
-    world = make(SHOP, imports=IMPORTS)
-    packages = [
-        world.retriever(use_model=False, route=route).retrieve(
-            context_request(pass_id=f"{TASK}:impl:p1:s{number}", task="Fix total_price of the cart")
-        )
-        for number, route in enumerate(("each", "batch"))
-    ]
-    assert packages[0].package.items == packages[1].package.items
-    assert world.transport.requests == []
-
-
 def every_piece_is_out(world: World, task: str, **fields: object) -> Mapping[str | None, str]:
     """The reasons of the pieces that are shown all the same, by name."""
     request = context_request(task=task, **fields)
@@ -307,13 +276,6 @@ def test_what_the_task_names_of_a_planned_file_is_shown_where_the_plan_names_not
     assert "task_3" not in shown
 
 
-@pytest.mark.parametrize("task", ["the task_3 of another_name", "```\nvalue = 1\n```", "add the value"])
-def test_a_word_that_only_happens_to_be_a_definition_is_not_named(make: Make, task: str) -> None:
-    files = {"big.py": large_module(5, lines=20) + "\n\ndef value():\n    return 1\n" + "\n" * 30}
-    shown = every_piece_is_out(make(files), task, mode="plan", role="reasoning")
-    assert not any(name == "value" and "named" in reason for name, reason in shown.items())
-
-
 def test_a_name_of_many_definitions_means_none_of_them(make: Make) -> None:
     classes = "".join(
         f"class C{n}:\n    def get(self):\n        return {n}\n" + "    x = 1\n" * 30 for n in range(4)
@@ -333,18 +295,3 @@ def test_where_all_is_judged_no_the_best_pieces_are_taken_and_the_record_says_so
         .retrieve(context_request(task="it is wrong", files=("big.py",)))
         .package.items
     )
-
-
-def test_where_the_task_names_something_nothing_is_taken_instead(make: Make) -> None:
-    shown = every_piece_is_out(make(FIVE), "fix task_3", mode="plan", role="reasoning")
-    assert not any("taken by" in reason for reason in shown.values())
-
-
-def test_what_was_only_taken_in_planning_is_not_what_the_task_changes(make: Make) -> None:
-    world = make({"big.py": large_module(12, lines=40)})
-    planned = every_piece_is_out(
-        world, "the number is wrong", mode="plan", role="reasoning", pass_id=f"{TASK}:meta_plan"
-    )
-    assert any("taken by" in reason for reason in planned.values())
-    shown = every_piece_is_out(world, "the number is wrong", files=("big.py",))
-    assert not any("judged to be changed when" in reason for reason in shown.values())

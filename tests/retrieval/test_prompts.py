@@ -8,11 +8,8 @@ from clean_room_agent.artifacts.context import frame
 from clean_room_agent.llm.answers import BadAnswer, Choice
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.prompts import (
-    CHANGE,
-    KEEP,
     PIECE_JUDGMENT,
     PRECISION_BATCH,
-    READ,
     REFILTER,
     RELEVANT,
     SCOPE_BATCH,
@@ -260,36 +257,3 @@ Example answer (the numbers of another list):
 At most about 9 tokens can stay.
 Which of these pieces must stay? Answer with the JSON object.\
 """)
-
-
-@pytest.mark.parametrize(
-    ("prompt", "text", "numbers"),
-    [
-        (SCOPE_BATCH, '{"relevant": [2, 1]}', ((RELEVANT, (2, 1)),)),
-        (PRECISION_BATCH, '{"read": [83, 94], "change": [71]}', ((CHANGE, (71,)), (READ, (83, 94)))),
-        (REFILTER, '{"keep": [2]}', ((KEEP, (2,)),)),
-    ],
-    ids=lambda each: getattr(each, "name", ""),
-)
-def test_the_numbers_of_an_answer_have_their_labels_the_one_that_shows_most_first(
-    prompt: Prompt[Any, Any], text: str, numbers: object
-) -> None:
-    answer = prompt.parse(text)
-    assert not isinstance(answer, BadAnswer)
-    assert answer.numbers() == numbers
-
-
-@pytest.mark.parametrize(
-    "prompt", [TASK_ANALYSIS, SCOPE_BATCH, PRECISION_BATCH, REFILTER], ids=lambda each: each.name
-)
-def test_broken_answers_are_values(prompt: Prompt[Any, Any]) -> None:
-    for text in ("", "none", "[1, 2]", '{"relevant": "all"}', '{"change": [1', '{"keep": 1}', "yes"):
-        assert isinstance(prompt.parse(text), BadAnswer), text
-
-
-@pytest.mark.parametrize("prompt", [SCOPE_JUDGMENT, PIECE_JUDGMENT], ids=lambda each: each.name)
-def test_an_answer_is_one_of_the_prompts_words(prompt: Prompt[Any, Any]) -> None:
-    known = ("yes", "no") if prompt is SCOPE_JUDGMENT else ("change", "read", "skip")
-    for word in known:
-        assert prompt.parse(f"{word.title()}.") == Choice(word=word)
-    assert isinstance(prompt.parse("perhaps"), BadAnswer)

@@ -70,15 +70,6 @@ def test_a_context_is_made_from_what_the_indexer_wrote(world: World) -> None:
     assert scope["bank/account.py"].included
 
 
-def test_a_javascript_target_is_shown_whole(world: World) -> None:
-    package = (
-        world.retriever()
-        .retrieve(context_request(task="listen twice", files=("lib/application.js",)))
-        .package
-    )
-    assert package.items[0].text == EXPRESS
-
-
 @pytest.mark.parametrize(
     ("path", "head"),
     [
@@ -199,16 +190,3 @@ def test_what_a_changed_function_uses_is_shown_by_its_signature(world: World) ->
         ("MOST", "MOST = 100\n"),
         ("check", 'def check(amount: int) -> None:\n    """Refuse what is too much."""\n'),
     ]
-
-
-def test_a_refreshed_index_shows_the_new_text(world: World) -> None:
-    retriever = world.retriever()
-    retriever.retrieve(context_request(files=("bank/account.py",)))
-    changed = MODEL + "\n    def withdraw(self, amount):\n        self.balance -= amount\n"
-    (world.root / "bank/account.py").write_text(changed)
-    (world.root / "bank/new.py").write_text("def interest():\n    return 1\n")
-    update_paths(world.index, world.root, ("bank/account.py", "bank/new.py"))
-    package = retriever.retrieve(
-        context_request(task="interest of withdraw", files=("bank/account.py", "bank/new.py"))
-    ).package
-    assert {item.text for item in package.primary()} == {changed, "def interest():\n    return 1\n"}

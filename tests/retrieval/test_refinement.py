@@ -1,4 +1,3 @@
-import json
 from collections.abc import Callable
 
 import pytest
@@ -6,7 +5,6 @@ from tests.retrieval.shop import IMPORTS, SHOP, choose, large_module
 from tests.retrieval.world import TASK, World, context_request
 
 from clean_room_agent.artifacts.context import RefinementRequest
-from clean_room_agent.errors import RecordError
 
 Make = Callable[..., World]
 RETRY = f"{TASK}:impl:p1:s1:retry_1"
@@ -138,12 +136,6 @@ def test_a_second_refinement_goes_on_from_the_first(make: Make) -> None:
     assert {item.path for item in package.primary()} == {"shop/cart.py", "shop/users.py", "shop/money.py"}
 
 
-def test_a_refinement_without_a_retrieval_before_it_is_an_error(make: Make) -> None:
-    world = make(SHOP)
-    with pytest.raises(RecordError, match="no context for pass"):
-        world.retriever().refine(RefinementRequest(reason="x"), context_request(pass_id=RETRY))
-
-
 def test_a_narrowed_file_named_by_the_failure_is_chosen_from_anew(make: Make) -> None:
     answers = {"precision_batch": choose("change", "big.py :: task_7 ")}
     world = make({"big.py": large_module(60)}, answers, window=4096, reserved=1024)
@@ -158,11 +150,3 @@ def test_a_narrowed_file_named_by_the_failure_is_chosen_from_anew(make: Make) ->
     assert package.budget.used_tokens <= 3072
     spans = [(item.path, item.start_line) for item in package.primary()]
     assert len(spans) == len(set(spans))
-
-
-def test_the_kept_package_reads_back_as_json(make: Make) -> None:
-    world = make(SHOP, imports=IMPORTS)
-    request = context_request(files=("shop/cart.py",))
-    package = world.retriever().retrieve(request).package
-    kept = json.loads(json.dumps(world.session.for_pass(request.pass_id).get_state("final_context")))
-    assert kept["items"][0]["text"] == package.items[0].text

@@ -118,17 +118,6 @@ def test_a_method_that_is_overridden_is_shown_whole_and_first_where_it_is_short(
     assert "def check(amount)" in texts(found)[2]
 
 
-def test_a_path_cannot_write_a_line_of_its_own(make: Make) -> None:
-    odd, odd_test = "base\n## Task\nx.py", "tests/test_a\n## Task\n.py"
-    use = "def {name}(till):\n    till.put(3)\n"
-    world = make({"till.py": CODE, odd: use.format(name="fill"), odd_test: use.format(name="test_put")})
-    refer(world, "fill", "Till.put")
-    refer(world, "test_put", "Till.put")
-    found = related(world, span(world, "till.py", 8, 10))
-    assert texts(found["callers"])[0] == '"base\\n## Task\\nx.py":2: till.put(3)\n'
-    assert texts(found["green"]) == ['"tests/test_a\\n## Task\\n.py":1: test_put\n']
-
-
 def test_classes_that_inherit_from_each_other_have_an_end(make: Make) -> None:
     world = make({"a.py": "class A(B):\n    def go(self):\n        pass\n\n\nclass B(A):\n    pass\n"})
     refer(world, "A", "B", kind="inheritance")
@@ -143,12 +132,6 @@ def test_a_name_that_no_reference_resolves_is_looked_up_in_what_the_file_imports
     assert texts(found["uses"]) == ["def limit():\n"]
 
 
-def test_a_word_that_the_file_does_not_import_means_nothing(make: Make) -> None:
-    text = CODE.replace("self.open = True", "unrelated = True")
-    world = make({"till.py": text, "base.py": BASE}, imports={"till.py": ("base.py",)})
-    assert related(world, span(world, "till.py", 5, 6)) == {}
-
-
 def test_what_is_shown_already_is_not_mentioned(make: Make) -> None:
     world = make({"till.py": CODE, "base.py": BASE}, imports={"till.py": ("base.py",)})
     refer(world, "Till.put", "Till.close")
@@ -157,12 +140,6 @@ def test_what_is_shown_already_is_not_mentioned(make: Make) -> None:
     assert texts(related(world, span(world, "till.py", 8, 10), shown=(whole,))["uses"]) == [
         'def check(amount):\n    """Refuse what is too much."""\n'
     ]
-
-
-def test_what_is_hardly_sure_is_left_out(make: Make) -> None:
-    world = make({"till.py": CODE, "far.py": "def far():\n    put()\n"})
-    refer(world, "far", "Till.put", confidence=0.3)
-    assert related(world, span(world, "till.py", 8, 10)) == {}
 
 
 def test_a_caller_is_shown_by_the_line_that_names_what_it_uses(make: Make) -> None:
@@ -252,10 +229,3 @@ def test_what_is_used_beyond_the_bound_is_named_with_its_path(make: Make) -> Non
     assert len(uses) == MAX_USES + 1
     assert uses[-1].detail == "type_context"
     assert uses[-1].outline == "many.py: not shown: use_24, use_25, use_26\n"
-
-
-def test_lines_within_a_function_count_as_the_function(make: Make) -> None:
-    world = make({"till.py": CODE, "base.py": BASE}, imports={"till.py": ("base.py",)})
-    refer(world, "Till.put", "check")
-    found = related(world, span(world, "till.py", 9, 9))
-    assert [one.symbol for one in found["uses"]] == ["check"]

@@ -9,12 +9,11 @@ from tests.retrieval.world import TASK, World, context_request, numbers_of
 from clean_room_agent.artifacts.context import BudgetAccount, ContextPackage, TaskQuery
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
 from clean_room_agent.db.session import Session
-from clean_room_agent.errors import ConfigError, RecordError, RepositoryError, UsageError
-from clean_room_agent.json_values import to_plain
+from clean_room_agent.errors import ConfigError, RepositoryError, UsageError
 from clean_room_agent.retrieval import retriever
-from clean_room_agent.retrieval.config import JudgmentsConfig, StagesConfig
+from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.retriever import STAGES
-from clean_room_agent.retrieval.stage import Candidate, Selection, StageContext, StageOutputs, stages_named
+from clean_room_agent.retrieval.stage import Candidate, Selection, StageContext, stages_named
 
 Make = Callable[..., World]
 STEP = f"{TASK}:impl:p1:s1"
@@ -49,13 +48,6 @@ def test_a_plan_that_names_files_that_exist_is_followed_without_a_question(make:
     scope = {row.subject.path: row for row in world.decisions(request.pass_id) if row.stage == "scope"}
     assert scope["shop/cart.py"].reason.startswith("in without asking: named by the plan")
     assert scope[""].reason.startswith("the plan names its files: ")
-
-
-def test_a_plan_of_new_files_alone_is_looked_up_like_a_task(make: Make) -> None:
-    world = make(SHOP, {"scope_batch": relevant("shop/money.py")}, imports=IMPORTS)
-    world.retriever().retrieve(context_request(task="Add vouchers", files=("shop/voucher.py",)))
-    assert len(world.asked("task_analysis")) == 1
-    assert world.asked("scope_batch")
 
 
 def test_code_of_files_that_no_plan_names_is_shown_as_judged(make: Make) -> None:
@@ -224,37 +216,12 @@ def test_a_failing_test_is_shown_to_be_read(make: Make) -> None:
     assert "test_unrelated" not in package.to_prompt_text()
 
 
-def test_a_planner_sees_the_path_of_every_file_in_scope(make: Make) -> None:
-    world = make(SHOP, {"scope_batch": relevant("shop/")}, imports=IMPORTS)
-    request = context_request(task="Fix the price", mode="plan", role="reasoning")
-    package = world.retriever().retrieve(request).package
-    assert {item.path for item in package.items} == {"shop/cart.py", "shop/money.py"}
-    assert not [item for item in package.items if item.symbol is None]
-
-
 def test_a_changed_file_asks_for_a_refresh(make: Make) -> None:
     world = make(SHOP, imports=IMPORTS)
     (world.root / "shop/cart.py").write_text(CART + "\n# more\n")
     with pytest.raises(RepositoryError, match=r"shop/cart\.py changed after it was indexed") as caught:
         world.retriever().retrieve(context_request(files=("shop/cart.py",)))
     assert "cra index" in caught.value.hint
-
-
-def test_binary_targets_are_noted_as_not_editable(make: Make) -> None:
-    world = make({**SHOP, "data.txt": b"\x00\x01\x02" * 50}, imports=IMPORTS)
-    request = context_request(files=("data.txt",))
-    package = world.retriever().retrieve(request).package
-    assert all(item.path != "data.txt" for item in package.items)
-    notes = [row.reason for row in world.decisions(request.pass_id) if row.subject.path == "data.txt"]
-    assert any("not editable" in reason for reason in notes)
-
-
-def test_a_file_that_the_plan_will_create_is_noted(make: Make) -> None:
-    world = make(SHOP, imports=IMPORTS)
-    request = context_request(files=("shop/new.py",))
-    world.retriever().retrieve(request)
-    rows = [row for row in world.decisions(request.pass_id) if row.subject.path == "shop/new.py"]
-    assert [row.included for row in rows] == [False]
 
 
 def test_an_empty_index_is_an_error(make: Make) -> None:
@@ -268,16 +235,6 @@ def test_unusable_stages_are_errors_before_anything_runs(make: Make, stages: tup
     world = make(SHOP)
     with pytest.raises(ConfigError):
         world.retriever(stages=stages)
-
-
-def test_scope_alone_shows_whole_files(make: Make) -> None:
-    world = make(SHOP, {"scope_batch": relevant("shop/money.py")}, imports=IMPORTS)
-    package = (
-        world.retriever(stages=("scope",))
-        .retrieve(context_request(task="Fix the price in shop/cart.py"))
-        .package
-    )
-    assert {"shop/cart.py", "shop/money.py"} == {item.path for item in package.primary()}
 
 
 def test_the_session_keeps_what_a_refinement_needs(make: Make) -> None:
@@ -353,37 +310,10 @@ def remember(session: Session, pass_id: str, query: TaskQuery = QUERY) -> Contex
     return package
 
 
-def test_what_was_remembered_is_recalled(session: Session) -> None:
-    package = remember(session, STEP)
-    found = retriever.recall(session, STEP)
-    assert (found.pass_id, found.query, found.package) == (STEP, QUERY, package)
-    assert found.outputs == StageOutputs(files=(FILE,), selections=(SELECTION,))
-
-
 def test_an_attempt_goes_on_from_the_newest_before_it(session: Session) -> None:
     remember(session, STEP)
     remember(session, f"{STEP}:retry_1")
     assert retriever.recall(session, f"{STEP}:retry_3").pass_id == f"{STEP}:retry_1"
-
-
-def test_without_a_package_there_is_nothing_to_go_on_from(session: Session) -> None:
-    session.for_pass(STEP).set_state("task_query", to_plain(QUERY))
-    with pytest.raises(RecordError, match="holds no context for pass"):
-        retriever.recall(session, STEP)
-
-
-def test_a_damaged_package_is_an_error_that_names_the_pass(session: Session) -> None:
-    remember(session, STEP)
-    session.for_pass(STEP).set_state("final_context", {"items": 3})
-    with pytest.raises(RecordError, match=f"pass {STEP} cannot be read"):
-        retriever.recall(session, STEP)
-
-
-def test_a_query_with_keys_of_an_earlier_version_is_read(session: Session) -> None:
-    remember(session, STEP)
-    states = session.for_pass(STEP)
-    states.set_state("task_query", {"task": "Fix it", "focus": "", "symbols": ["f"], "keywords": ["cart"]})
-    assert retriever.recall(session, STEP).query == QUERY
 
 
 def test_changes_of_all_planning_passes_of_the_task_come_together(session: Session) -> None:
@@ -392,23 +322,9 @@ def test_changes_of_all_planning_passes_of_the_task_come_together(session: Sessi
     assert retriever.recall_changes(session, TASK) == {("a.py", "f"), ("b.py", "g")}
 
 
-@pytest.mark.parametrize("name", sorted(STAGES))
-def test_a_stage_has_the_name_that_it_is_registered_under(name: str) -> None:
-    assert STAGES[name](JudgmentsConfig()).name == name
-
-
-def test_the_callers_order_counts() -> None:
-    stages = stages_named(("precision", "scope"), STAGES, JudgmentsConfig())
-    assert [stage.name for stage in stages] == ["precision", "scope"]
-
-
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
     with pytest.raises(ConfigError, match="did you mean 'scope'"):
         stages_named(("scop",), STAGES, JudgmentsConfig())
-
-
-def test_the_default_stages_exist() -> None:
-    assert stages_named(StagesConfig().names(), STAGES, JudgmentsConfig())
 
 
 @pytest.mark.parametrize(

@@ -94,10 +94,6 @@ def test_a_named_test_alone_does_not_stand_for_the_code_it_is_about(make: Make) 
     assert in_scope(after) == ["tests/test_cart.py", "shop/cart.py"]
 
 
-def test_nothing_found_is_nothing_in_scope(make: Make) -> None:
-    assert in_scope(narrowed(make(SHOP))) == []
-
-
 def test_a_file_is_described_by_what_it_defines_and_the_lines_nearest_to_the_task(make: Make) -> None:
     source = make(SHOP).source()
     shown = describe_file("shop/money.py", {"round": 1.0}, source)

@@ -17,24 +17,18 @@ from clean_room_agent.retrieval.scored_pieces import (
     BODY_LINES,
     LINES_SHOWN,
     NOTES_SHOWN,
-    QUOTED_CHARS,
     TEST_TERM_WEIGHT,
     FilesInScope,
     PieceHints,
     ScoredPiece,
     files_in_scope,
-    first_line,
     holds_frame,
     is_named,
     is_named_outright,
-    is_test,
     matches_name,
     names_outline,
     nearest_lines,
-    numbered,
-    quoted_line,
     score_pieces,
-    short_summary,
     summary,
     weighted_terms,
     words_of,
@@ -64,24 +58,6 @@ def test_a_word_that_weighs_more_counts_more() -> None:
     lines = ["alpha", "beta"]
     assert nearest_lines(lines, {"alpha": 0.3, "beta": 1.0}, most=1) == ((2, "beta"),)
     assert nearest_lines(lines, {"alpha": 1.0, "beta": 1.0}, most=1) == ((1, "alpha"),)
-
-
-def test_lines_of_a_part_keep_the_numbers_of_the_file() -> None:
-    assert nearest_lines(LINES, {"round": 1.0}, most=2, first=40) == ((44, "return round(total)"),)
-
-
-def test_nothing_asked_for_or_nothing_found_is_nothing_shown() -> None:
-    assert nearest_lines(LINES, {}, most=3) == ()
-    assert nearest_lines(LINES, {"voucher": 1.0}, most=3) == ()
-
-
-def test_a_very_long_line_is_cut_and_says_so() -> None:
-    assert quoted_line("x" * QUOTED_CHARS) == "x" * QUOTED_CHARS
-    assert quoted_line("  " + "x" * (QUOTED_CHARS + 1)) == "x" * QUOTED_CHARS + " [cut]"
-
-
-def test_each_line_stands_after_its_number() -> None:
-    assert numbered(((2, "a"), (10, "b"))) == "2: a\n10: b\n"
 
 
 def nearest_by_definition(lines: list[str], terms: dict[str, float], *, most: int) -> list[int]:
@@ -141,19 +117,6 @@ def test_a_summary_has_signature_documentation_and_the_first_reasons() -> None:
     ]
 
 
-def test_a_short_summary_has_one_line_of_each() -> None:
-    assert (
-        short_summary(piece(signature="def f(\n    a,\n):", doc="Do it.\n\nWell."))
-        == "def f( a, ):\n    Do it.\n"
-    )
-    assert short_summary(piece()) == "def f(a):\n"
-    assert short_summary(piece(signature="x" * 310)) == f"{'x' * 300} (and 10 more characters)\n"
-
-
-def test_a_first_line_is_the_first_that_is_not_blank() -> None:
-    assert first_line("\n  \n  a = 1\nb = 2\n") == "a = 1\n"
-
-
 def view(*entries: tuple[str, str, int, int]) -> FileView:
     definitions = tuple(
         Definition(symbol_id=start, name=name, kind=kind, start_line=start, end_line=end, signature="")
@@ -173,15 +136,6 @@ def test_an_outline_names_the_nearest_definitions_in_the_order_of_their_lines() 
         names_outline(entries, lambda entry: entry.start_line, most=2)
         == "2-3 A.f\n7-8 g\n(1 more definitions)\n"
     )
-
-
-def test_what_is_defined_within_a_function_is_not_named() -> None:
-    entries = view(("f", "function", 1, 5), ("f.inner", "function", 2, 3))
-    assert names_outline(entries, lambda _: 0.0, most=9) == "1-5 f\n"
-
-
-def test_a_file_without_definitions_says_how_long_it_is() -> None:
-    assert names_outline(view(), lambda _: 0.0, most=9) == "(9 lines without definitions)\n"
 
 
 def candidate(world: World, path: str, tier: int = 4) -> Candidate:
@@ -267,12 +221,6 @@ def test_words_of_failing_tests_weigh_less_than_the_tasks_own(make: Make) -> Non
     assert "total_price" in words_of(files.tests)
 
 
-def test_a_file_of_tests_is_told_by_its_path(make: Make) -> None:
-    world = make(SHOP)
-    assert is_test(candidate(world, "tests/test_cart.py"))
-    assert not is_test(candidate(world, "shop/cart.py"))
-
-
 def piece_of_scored_pieces(name: str, start: int, end: int, kind: PieceKind = "symbol") -> Piece:
     return Piece(name=name, kind=kind, start_line=start, end_line=end, signature="")
 
@@ -309,11 +257,6 @@ def test_the_piece_whose_name_is_asked_for_is_nearer_than_one_that_uses_it() -> 
     assert 0 < scores["cart.py", 3] < 1.0
 
 
-def test_without_terms_or_hints_nothing_is_near() -> None:
-    assert set(score_pieces([view_of_scored_pieces()], {}, NO_HINTS).values()) == {0.0}
-    assert score_pieces([], {"add": 1.0}, NO_HINTS) == {}
-
-
 @pytest.mark.parametrize(
     "found",
     [
@@ -341,10 +284,6 @@ def test_a_name_means_a_definition_by_its_last_parts() -> None:
     assert matches_name("Shop.Cart.add", frozenset({"Cart.add"}))
     assert not matches_name("Cart.readd", frozenset({"add"}))
     assert not matches_name("add", frozenset({"Cart.add"}))
-
-
-def test_other_code_is_named_by_nothing() -> None:
-    assert not is_named(piece_of_scored_pieces("(imports)", 1, 1, "imports"), frozenset({"(imports)"}))
 
 
 def test_the_head_of_a_large_class_is_named_and_not_meant_to_be_shown_for_it() -> None:

@@ -73,12 +73,6 @@ def test_a_decision_is_a_row_with_its_subject_and_its_verdict(record: Record, ro
     )
 
 
-def test_a_decision_of_the_program_has_no_verdict(record: Record, rows: Read) -> None:
-    DecisionLog(record).write(PASS, [replace(DECISION, verdict=None)])
-    (row,) = rows()
-    assert (row.judgment.call_id, row.judgment.confidence, row.judgment.probability) == (None, None, None)
-
-
 def test_what_was_posted_is_committed_before_what_is_written(record: Record, rows: Read) -> None:
     log = DecisionLog(record)
     log.post(PASS, [DECISION])
@@ -92,11 +86,3 @@ def test_a_pass_done_again_writes_only_what_an_earlier_try_did_not(record: Recor
     again.post(PASS, [DECISION])
     again.write(PASS, [replace(DECISION, stage="assembly")])
     assert [row.stage for row in rows()] == ["scope", "assembly"]
-
-
-def test_what_is_decided_twice_in_one_try_is_written_twice(record: Record, rows: Read) -> None:
-    log = DecisionLog(record)
-    log.write(PASS, [DECISION, DECISION])
-    assert len(rows()) == 2
-    DecisionLog(record).write(PASS, [DECISION, DECISION, DECISION])
-    assert len(rows()) == 3

@@ -26,13 +26,6 @@ def read(root: Path, path: str, data: bytes) -> FileText | NotEditable:
     return ContextFiles(root).read(path, content_hash(data))
 
 
-def test_lines_have_no_line_ends_and_spans_have_them(tmp_path: Path) -> None:
-    text = read(tmp_path, "a.py", b"one\r\ntwo\r\nthree")
-    assert isinstance(text, FileText)
-    assert text.lines == ("one", "two", "three")
-    assert text.span(2, 3) == "two\nthree\n"
-
-
 @pytest.mark.parametrize(
     ("data", "changed"), [(b"a\nb\n", b"a\r\nb\r\n"), (b"# $Id$\n", b"# $Id: 0123abc $\n")]
 )
@@ -44,12 +37,6 @@ def test_what_a_checkout_changes_is_the_text_that_was_indexed(
         found = ContextFiles(tmp_path).read("a.py", content_hash(indexed))
         assert isinstance(found, FileText)
         assert found.content_hash == content_hash(data)
-
-
-def test_an_empty_file_has_no_lines(tmp_path: Path) -> None:
-    text = read(tmp_path, "a.py", b"")
-    assert isinstance(text, FileText)
-    assert text.lines == ()
 
 
 @pytest.mark.parametrize(("path", "data"), [(".env", b"TOKEN=1"), ("a.bin", b"\x00\x01"), ("key.pem", b"x")])
@@ -86,12 +73,6 @@ def test_a_path_is_found_by_what_it_ends_with_or_what_ends_with_it(
     assert make(SHOP).source().resolve_path(name, most=1) == found
 
 
-def test_a_name_that_fits_too_many_files_means_none(make: Make) -> None:
-    source = make({"a/x.py": "", "b/x.py": "", "c/x.py": ""}).source()
-    assert source.resolve_path("x.py", most=3) == ("a/x.py", "b/x.py", "c/x.py")
-    assert source.resolve_path("x.py", most=2) == ()
-
-
 def test_a_symbol_of_too_many_definitions_is_found_and_not_meant(make: Make) -> None:
     files = {f"m{number}.py": "def run():\n    pass\n" for number in range(MAX_SAME_NAME + 1)}
     source = make({**files, "one.py": "class Cart:\n    def add(self):\n        pass\n"}).source()
@@ -123,27 +104,6 @@ def test_what_would_fill_most_of_the_context_is_divided(make: Make) -> None:
     divided = [piece for piece in parts.pieces if piece.name.startswith("task_0 (lines ")]
     assert len(divided) > 2
     assert all(before.end_line < after.start_line for before, after in itertools.pairwise(divided))
-
-
-def test_a_file_that_is_no_text_is_not_divided(make: Make) -> None:
-    view = make({"data.bin": b"\x00\x01" * 9}).source().view("data.bin", max_lines=60, available_tokens=100)
-    assert isinstance(view, NotEditable)
-
-
-def test_a_file_that_changed_since_it_was_indexed_is_an_error(make: Make) -> None:
-    world = make(SHOP)
-    (world.root / "shop/cart.py").write_text("changed = 1\n")
-    with pytest.raises(RepositoryError, match=r"shop/cart\.py changed after it was indexed"):
-        world.source().view("shop/cart.py", max_lines=60, available_tokens=100)
-
-
-def test_the_path_of_a_file_is_known_by_its_id(make: Make) -> None:
-    source = make(SHOP).source()
-    row = source.file("shop/cart.py")
-    assert row is not None
-    assert source.path_of(row.id) == "shop/cart.py"
-    with pytest.raises(KeyError):
-        source.path_of(999)
 
 
 def test_the_names_of_a_file_are_its_top_level_ones_values_last() -> None:

@@ -1,13 +1,12 @@
 import contextlib
-import multiprocessing
 import sqlite3
 from pathlib import Path
 
 import pytest
 
-from clean_room_agent.db.connection import connect_file, get_connection
+from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.curated.bulk_load import Draft, new_draft, remove_draft
-from clean_room_agent.db.curated.files import get_index_state, put_index_state, seen_changes
+from clean_room_agent.db.curated.files import get_index_state, put_index_state
 from clean_room_agent.errors import RecordError
 
 ADAPTER = """
@@ -68,28 +67,6 @@ def test_a_reader_sees_the_old_index_until_it_looks_again(tmp_path: Path) -> Non
         reader.execute("COMMIT")
         assert get_index_state(reader, "a") == "new"
     assert indexes(path) == indexes(tmp_path / "index.sqlite")
-
-
-def test_several_processes_write_one_draft(tmp_path: Path) -> None:
-    def write(number: int) -> None:
-        conn = draft.connect()
-        for count in range(20):
-            with draft.writing(conn):
-                put_index_state(conn, f"{number}:{count}", "written")
-        conn.close()
-
-    with new_draft(tmp_path / "index.sqlite") as draft:
-        draft.create()
-        context = multiprocessing.get_context("fork")
-        processes = [context.Process(target=write, args=(number,)) for number in range(4)]
-        for process in processes:
-            process.start()
-        for process in processes:
-            process.join(30)
-        conn = draft.connect()
-        assert conn.execute("SELECT count(*) FROM index_state").fetchone()[0] == 80
-        assert conn.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
-        conn.close()
 
 
 def test_what_is_not_derived_is_carried_over_by_path_and_hash(tmp_path: Path) -> None:
@@ -154,24 +131,3 @@ def test_a_worker_that_outlived_its_run_writes_into_no_other_draft(tmp_path: Pat
             second.publish(path)
     assert [one.name for one in tmp_path.iterdir()] == ["index.sqlite"]
     assert state_of(path) == "2"
-
-
-def test_state_is_kept_by_key(tmp_path: Path) -> None:
-    with contextlib.closing(get_connection("curated", repo_path=tmp_path)) as conn:
-        put_index_state(conn, "a", "1")
-        put_index_state(conn, "b", "2")
-        put_index_state(conn, "a", "again")
-        assert [get_index_state(conn, key) for key in ("a", "b", "none")] == ["again", "2", None]
-
-
-def test_changes_by_any_connection_are_seen(tmp_path: Path) -> None:
-    with (
-        contextlib.closing(get_connection("curated", repo_path=tmp_path)) as one,
-        contextlib.closing(get_connection("curated", repo_path=tmp_path)) as other,
-    ):
-        before = seen_changes(one)
-        assert seen_changes(one) == before
-        put_index_state(other, "a", "1")
-        assert (after := seen_changes(one)) != before
-        put_index_state(one, "a", "2")
-        assert seen_changes(one) != after

@@ -3,7 +3,7 @@
 import sqlite3
 
 from clean_room_agent.db.curated import files, symbols
-from clean_room_agent.db.curated.files import NOT_PARSED, NewFile, SkippedStamp
+from clean_room_agent.db.curated.files import NewFile, SkippedStamp
 from clean_room_agent.db.curated.symbols import first_symbol_id
 
 FIRST = first_symbol_id(2)
@@ -43,19 +43,6 @@ def test_source_that_was_left_out_is_told_and_pictures_are_not(index: sqlite3.Co
     assert files.list_stamps(index)["x.png"] == (1, 2, 3)
     files.forget_skipped(index, ["x.png"])
     assert {"x.py", "x.png"} & files.list_stamps(index).keys() == {"x.py"}
-
-
-def test_files_that_the_parser_gave_up_on_are_told(index: sqlite3.Connection) -> None:
-    files.update_file(index, 2, NewFile("b.py", "python", "h", 1, 1, 1, f"{NOT_PARSED}no code"))
-    files.update_file(index, 1, NewFile("a.py", "python", "h", 1, 1, 1, "line 1, column 1"))
-    assert files.list_unparsed(index) == (("b.py", "no code"),)
-
-
-def test_a_value_is_kept_until_another_is(index: sqlite3.Connection) -> None:
-    assert files.get_index_state(index, "key") is None
-    files.put_index_state(index, "key", "one")
-    files.put_index_state(index, "key", "two")
-    assert files.get_index_state(index, "key") == "two"
 
 
 def test_a_change_is_seen(index: sqlite3.Connection) -> None:

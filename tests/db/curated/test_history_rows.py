@@ -87,17 +87,3 @@ def test_terms_are_those_of_the_newest_commits(past: sqlite3.Connection) -> None
     assert history_rows.list_unread_messages(past, 10, 1) == ()
     history_rows.drop_terms(past, 20)
     assert [(one.id, one.file_ids) for one in history.list_said(past)] == [(30, [1, 2])]
-
-
-def test_commits_whose_lines_are_not_counted_are_listed(past: sqlite3.Connection) -> None:
-    history_rows.put_line_counts(past, [(20, 3, 1), (30, 4, 0)])
-    assert history_rows.list_uncounted(past) == {"c10": 10}
-
-
-def test_a_history_goes_as_a_whole(past: sqlite3.Connection) -> None:
-    history_rows.insert_lost_commits(past, {"gone.py": [10]})
-    history_rows.clear_history(past)
-    assert files.count_commits(past) == 0
-    assert history.newest_commit_time(past) is None
-    assert pairs(past) == []
-    assert history_rows.list_lost_paths(past) == ()

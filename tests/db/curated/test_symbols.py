@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from clean_room_agent.db.curated import files, symbols
+from clean_room_agent.db.curated import symbols
 from clean_room_agent.db.curated.symbols import SymbolTuple, first_symbol_id
 
 FIRST = first_symbol_id(1)
@@ -58,14 +58,6 @@ def test_only_rows_that_differ_are_written(
     assert symbols.list_rows(index, 1) == after
 
 
-def test_the_enclosed_go_before_the_enclosing(index: sqlite3.Connection) -> None:
-    deep = [symbol(0, "f")]
-    deep.extend(symbol(place, "f" + ".f" * place, parent=FIRST + place - 1) for place in range(1, 1500))
-    symbols.insert_symbols(index, deep)
-    symbols.delete_symbols(index, 1)
-    assert files.count_symbols(index) == 0
-
-
 def test_a_name_is_unique_among_the_callables_of_its_language(index: sqlite3.Connection) -> None:
     symbols.insert_symbols(index, [symbol(0, "run"), symbol(1, "K.run", kind="variable"), symbol(2, "two")])
     symbols.insert_symbols(index, [symbol(0, "two", file=2), symbol(0, "run", file=3)])
@@ -95,11 +87,6 @@ def test_references_that_are_said_again_keep_their_rows(index: sqlite3.Connectio
         index.execute("SELECT id FROM symbol_references WHERE reference_kind = 'name'").fetchone()[0] == kept
     )
     assert [one.confidence for one in symbols.list_callers(index, FIRST + 1)] == [0.95]
-
-
-def test_kinds_are_counted(index: sqlite3.Connection) -> None:
-    symbols.insert_symbols(index, [symbol(0, "f"), symbol(1, "K", kind="class"), symbol(2, "g")])
-    assert symbols.count_kinds(index) == (("class", 1), ("function", 2))
 
 
 def test_prose_of_a_file_is_listed_in_its_order_and_goes_together(index: sqlite3.Connection) -> None:

@@ -1,4 +1,3 @@
-import json
 import sqlite3
 
 from tests.db.raw.samples import INDEX_RUNS, sample
@@ -12,12 +11,6 @@ def test_a_run_is_kept_with_the_folders_that_it_left_out(conn: sqlite3.Connectio
     assert INDEX_RUNS.select(conn, "") == (sample(indexing.IndexRunRow, id=run_id),)
     (event,) = runs.list_events(conn, f"{indexing.OF_INDEX_RUN}{run_id}")
     assert (event.kind, event.detail) == (indexing.GENERATED, '[["dist", "built"]]')
-
-
-def test_a_folder_may_have_a_name_that_is_not_utf8(conn: sqlite3.Connection) -> None:
-    run_id = indexing.append_index_run(conn, sample(indexing.IndexRunRow), [("caf\udce9", "built")])
-    (event,) = runs.list_events(conn, f"{indexing.OF_INDEX_RUN}{run_id}")
-    assert json.loads(event.detail) == [["caf\udce9", "built"]]
 
 
 def test_the_newest_description_of_each_content_counts(conn: sqlite3.Connection) -> None:

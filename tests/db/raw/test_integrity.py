@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from testing.record_faults import record_faults
-from tests.db.raw.samples import PASS, SAMPLES, TASK, call, task_run
+from tests.db.raw.samples import PASS, SAMPLES, TASK, task_run
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.db.raw.calls import append_call
 from clean_room_agent.db.raw.passes import (
     ATTEMPTS,
     AttemptRow,
@@ -65,21 +64,6 @@ def test_a_pass_that_has_ended_stands_in_its_runs_order(conn: sqlite3.Connection
         conn, row, TaskRunOutcome(success=True, total_tokens=0, total_latency_ms=0, completed_at="now")
     )
     assert record_faults(conn) == (f"pass {pass_id} has ended and belongs to no run",)
-
-
-def test_a_retry_stands_on_the_decisions_of_the_first_attempt(conn: sqlite3.Connection) -> None:
-    retry = f"{PASS}:retry_12"
-    call_id = append_call(conn, call(task_id=retry))
-    row = accepted(conn, task_run_id=append_task_run(conn, task_run(retry)), call_id=call_id)
-    append_validation(conn, passed(append_attempt(conn, row)))
-    assert record_faults(conn) == ()
-
-
-def test_an_accepted_attempt_needs_decisions_on_its_context(conn: sqlite3.Connection) -> None:
-    bare = append_task_run(conn, task_run("other:impl:p:s"))
-    row = accepted(conn, task_run_id=bare, call_id=None)
-    append_validation(conn, passed(append_attempt(conn, row)))
-    assert "records no decision" in record_faults(conn)[-1]
 
 
 def test_a_reference_to_nothing_is_a_fault(conn: sqlite3.Connection) -> None:

@@ -1,6 +1,5 @@
 import sqlite3
 
-from testing.runs.decision_rows import decision_row
 from tests.db.raw.samples import NOW, PASS, TASK, call, sample, task_run
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
@@ -66,25 +65,6 @@ def test_an_attempt_and_the_test_run_that_judged_it_stand_there_both_or_neither(
     assert len(passes.list_validations(conn, PASS)) == 1
 
 
-def decision(task_id: str, path: str) -> passes.DecisionRow:
-    return decision_row(
-        task_id=task_id,
-        stage="scope",
-        file_id=1,
-        tier=1,
-        included=True,
-        reason="named",
-        timestamp=NOW,
-        path=path,
-    )
-
-
-def test_decisions_can_be_asked_for_by_file(conn: sqlite3.Connection) -> None:
-    rows = (decision(PASS, "a.py"), decision(PASS, "b.py"), decision(OTHER, "a.py"))
-    assert passes.append_decisions(conn, rows) == (1, 2, 3)
-    assert [row.subject.path for row in passes.list_decisions(conn, TASK)] == ["a.py", "b.py"]
-
-
 def test_a_resumed_run_decides_nothing_twice(conn: sqlite3.Connection) -> None:
     calls.append_call(conn, call())
     row = sample(passes.PlanDecisionRow)
@@ -93,12 +73,3 @@ def test_a_resumed_run_decides_nothing_twice(conn: sqlite3.Connection) -> None:
     assert passes.append_plan_decisions(conn, (row, other)) == (1, 2)
     assert [one.item for one in passes.list_plan_decisions(conn, "t")] == ["c1 c2", "c1 c3"]
     assert passes.list_plan_decisions(conn, "u") == ()
-
-
-def test_what_was_done_about_failures_stands_under_the_pass(conn: sqlite3.Connection) -> None:
-    passes.append_refinement(conn, sample(passes.RefinementRow))
-    passes.append_refinement(conn, sample(passes.RefinementRow, task_id="another:impl:a:b"))
-    passes.append_recovery_decision(conn, sample(passes.RecoveryRow))
-    assert [row.added for row in passes.list_refinements(conn, TASK)] == [("a.py", "b.py::B")]
-    assert [row.rule for row in passes.list_recovery_decisions(conn, PASS)] == ["retry"]
-    assert passes.list_recovery_decisions(conn, "another") == ()

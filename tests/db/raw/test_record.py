@@ -1,5 +1,4 @@
 import os
-import sqlite3
 import subprocess
 import sys
 import textwrap
@@ -12,7 +11,7 @@ import pytest
 from tests.db.raw.samples import run
 
 from clean_room_agent.db.connection import database_path, get_connection
-from clean_room_agent.db.raw.record import GROUP, Record
+from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import EVENTS, EventRow, append_event, append_orchestrator_run, list_events
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import RecordError
@@ -61,13 +60,6 @@ def test_a_write_is_there_for_others_when_it_returns(tmp_path: Path, record: Rec
     assert record.write(append_event, event("a")) == 1
     assert kinds(tmp_path) == ["a"]
     assert record.now() == "2026-01-02T03:04:05Z"
-
-
-def test_events_are_carried_out_in_the_order_of_their_submission(tmp_path: Path, record: Record) -> None:
-    for number in range(3 * GROUP):
-        record.post(append_event, event(str(number)))
-    record.write(append_event, event("last"))
-    assert kinds(tmp_path) == [*(str(number) for number in range(3 * GROUP)), "last"]
 
 
 def test_what_was_posted_is_committed_by_the_close(tmp_path: Path) -> None:
@@ -123,14 +115,6 @@ def test_what_a_run_was_given_is_recorded_with_its_row_or_not_at_all(record: Rec
     assert len(record.write(list_events, run().task_id)) == 1
 
 
-def test_what_the_database_refuses_is_an_error_of_ours(record: Record) -> None:
-    record.write(append_orchestrator_run, run())
-    with pytest.raises(RecordError, match="never replaced") as caught:
-        record.write(append_orchestrator_run, run())
-    assert isinstance(caught.value.__cause__, sqlite3.IntegrityError)
-    assert record.write(append_event, event("goes on")) == 1
-
-
 def test_a_lost_post_is_told_by_the_next_write_which_writes_nothing(tmp_path: Path, record: Record) -> None:
     record.post(fail_after_a_row, "lost")
     record.post(append_event, event("kept"))
@@ -139,38 +123,6 @@ def test_a_lost_post_is_told_by_the_next_write_which_writes_nothing(tmp_path: Pa
     assert isinstance(caught.value.__cause__, KeyError)
     record.write(append_event, event("later"))
     assert kinds(tmp_path) == ["kept", "later"]
-
-
-def test_a_lost_post_is_told_by_the_close_once(tmp_path: Path) -> None:
-    record = Record.open(tmp_path, clock=lambda: "now")
-    record.post(fail_after_a_row, "lost")
-    with pytest.raises(RecordError, match="a posted event was lost"):
-        record.close()
-    record.close()
-
-
-def test_a_closed_record_takes_nothing(tmp_path: Path) -> None:
-    record = Record.open(tmp_path, clock=lambda: "now")
-    record.close()
-    with pytest.raises(RecordError, match="closed"):
-        record.write(append_event, event("a"))
-    with pytest.raises(RecordError, match="closed"):
-        record.post(append_event, event("a"))
-
-
-def test_the_close_leaves_one_file_without_a_journal(tmp_path: Path) -> None:
-    with Record.open(tmp_path, clock=lambda: "now") as record:
-        record.write(append_event, event("a"))
-    files = sorted(path.name for path in Workspace(repo=tmp_path).folder.iterdir())
-    assert files == [".gitignore", "raw.lock", "raw.sqlite", "sessions", "trust.key"]
-
-
-def test_an_event_that_writes_to_the_record_is_told_instead_of_waiting_for_itself(record: Record) -> None:
-    def write_again(_: Connection) -> int:
-        return record.write(append_event, event("inner"))
-
-    with pytest.raises(RecordError, match="given the connection"):
-        record.write(write_again)
 
 
 def test_the_error_names_the_lock_that_somebody_holds(tmp_path: Path) -> None:

@@ -4,14 +4,11 @@ import sqlite3
 
 import pytest
 from msgspec import structs
-from msgspec.structs import replace
 from testing.runs.decision_rows import decision_row
 from tests.db.raw.samples import NOW, PASS, TASK, call, run, sample, task_run
 
-from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus, TimeKind
+from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus
 from clean_room_agent.db.raw import calls, passes, runs
-from clean_room_agent.db.raw.runs import TimeSpanRow, append_time_span, list_time_spans
-from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import UsageError
 
 OTHER = "3f0c9999-7c7e-4a5c-9a53-0f2f0a6f0d11"
@@ -58,29 +55,12 @@ def test_a_runs_progress_and_outcome_change_and_its_passes_keep_their_order(conn
     assert [row.task_run_id for row in passes.list_passes(conn, run_id)] == ids
 
 
-def test_what_happened_once_is_kept_once(conn: sqlite3.Connection) -> None:
-    row = sample(runs.EventRow)
-    first = runs.append_event_once(conn, row)
-    assert runs.append_event_once(conn, sample(runs.EventRow, timestamp="later")) == first
-    assert runs.append_event_once(conn, sample(runs.EventRow, detail="another")) != first
-    assert runs.append_event(conn, row) != first
-    assert [one.detail for one in runs.list_events(conn, TASK)] == ["no sandbox", "another", "no sandbox"]
-
-
 def test_a_session_comes_back_byte_for_byte(conn: sqlite3.Connection) -> None:
     runs.append_archive(conn, sample(runs.ArchiveRow))
     found = runs.get_archive(conn, TASK)
     assert found is not None
     assert found.session_blob == b"\x00\xff"
     assert runs.get_archive(conn, "another") is None
-
-
-def test_the_spans_of_a_task_come_in_the_order_in_which_they_began(conn: Connection) -> None:
-    tests = TimeSpanRow(task_id="t1", kind=TimeKind.TESTS, began_at="2026-03-04T05:06:09Z", ended_at="x")
-    index = replace(tests, kind=TimeKind.INDEX, began_at="2026-03-04T05:06:07Z")
-    for row in (tests, index, replace(index, task_id="t2")):
-        append_time_span(conn, row)
-    assert [row.kind for row in list_time_spans(conn, "t1")] == [TimeKind.INDEX, TimeKind.TESTS]
 
 
 def test_runs_are_listed_newest_first_with_retrievals_that_stand_alone(conn: sqlite3.Connection) -> None:
@@ -105,22 +85,6 @@ def test_a_task_is_found_by_any_unique_beginning(conn: sqlite3.Connection) -> No
     assert runs.find_task(conn, "3f0c8") == TASK
     assert runs.find_task(conn, OTHER) == OTHER
     assert runs.find_task(conn, "77") == "77aa"
-
-
-def test_a_whole_id_wins_over_longer_ones(conn: sqlite3.Connection) -> None:
-    for task_id in ("ab", "abc"):
-        runs.append_orchestrator_run(conn, run(task_id))
-    assert runs.find_task(conn, "ab") == "ab"
-
-
-def test_an_ambiguous_beginning_names_the_candidates(conn: sqlite3.Connection) -> None:
-    for task_id in (TASK, OTHER):
-        runs.append_orchestrator_run(conn, run(task_id))
-    with pytest.raises(UsageError) as caught:
-        runs.find_task(conn, "3f0c")
-    assert TASK in caught.value.message
-    assert OTHER in caught.value.message
-    assert caught.value.hint == "give more of the id"
 
 
 @pytest.mark.parametrize("prefix", ["", "x", "3%", "3f0c8_", f"{TASK}:meta_plan"])

@@ -8,12 +8,11 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from pydantic import BaseModel
 from testing.patience import PATIENCE
 
 from clean_room_agent.errors import ModelError, ServerBusy, ServerTimeout
 from clean_room_agent.llm.config import Timeouts
-from clean_room_agent.llm.transports.connections import Deadline, LoadRequest, LoopbackTransport, within
+from clean_room_agent.llm.transports.connections import Deadline, LoadRequest, LoopbackTransport
 from clean_room_agent.llm.transports.http import HttpServer
 from clean_room_agent.llm.transports.server_errors import OLLAMA, Target
 
@@ -26,10 +25,6 @@ DRIPS = {
     "extensions of a chunk": (CHUNKED + b"1;", b"a"),
 }
 DROP_SECONDS = 0.01
-
-
-class Anything(BaseModel):
-    pass
 
 
 class Deaf:
@@ -91,27 +86,6 @@ def test_a_streamed_answer_ends(kind: str) -> None:
     with door(kind, brief) as (asked, target):
         error = asked.stream("/", "{}", Deaf(), target)
     assert isinstance(error, ServerTimeout), error
-
-
-def test_what_ends_in_time_is_not_cut() -> None:
-    ours, theirs = socket.socketpair()
-    with within(PATIENCE) as deadline:
-        deadline.trace("connection.connect_tcp.complete", {"return_value": Stream(ours)})
-    with ours, theirs:
-        theirs.sendall(b"x")
-        assert ours.recv(1) == b"x"
-    assert not deadline.passed
-
-
-class Stream:
-    """What httpcore's trace brings."""
-
-    def __init__(self, held: socket.socket) -> None:
-        self._held = held
-
-    def get_extra_info(self, name: str) -> socket.socket:
-        assert name == "socket"
-        return self._held
 
 
 def test_who_cancels_ends_the_request_under_way_and_every_later_one() -> None:

@@ -7,8 +7,9 @@ from msgspec.structs import replace
 from testing.client.chat_request import MODEL, chat_request
 from testing.client.model_client import models_config
 from testing.servers.openai_server import Kind, OpenAiServer
+from tests.llm.transports.test_openai import MODEL, request
 
-from clean_room_agent.errors import ModelError, ModelNotFound, ServerBusy, ServerFailed, ServerUnreachable
+from clean_room_agent.errors import ModelNotFound
 from clean_room_agent.llm.transports.openai import OpenAiTransport, connect
 
 FILES = ("/a/scope-1.gguf", "/a/task-2.gguf")
@@ -73,46 +74,3 @@ def test_an_adapter_that_is_not_loaded_is_an_error_with_what_is() -> None:
         assert server.requests == []
         with pytest.raises(ModelNotFound):
             connected(server).show("coder:3b+other-3")
-
-
-def test_a_window_and_a_count_are_those_of_the_base() -> None:
-    with OpenAiServer([], adapters=FILES) as server:
-        transport = connected(server)
-        assert transport.show("coder:3b+scope-1").served == server.own_window
-        plain = transport.count("coder:3b", "s", "p")
-        assert plain is not None
-        assert transport.count("coder:3b+scope-1", "s", "p") == plain
-
-
-@pytest.mark.parametrize("kind", ["vllm", "lm-studio"])
-def test_the_mark_in_another_servers_model_is_a_part_of_its_name(kind: Kind) -> None:
-    with OpenAiServer(["hi"], kind=kind, models=("a+b",)) as server:
-        assert connected(server).send(chat_request(model=_model("a+b"))).error is None
-        assert not any(path.startswith("/lora-adapters") for path in server.state.paths)
-        assert (server.requests[0]["model"], server.requests[0].get("lora")) == ("a+b", None)
-
-
-def test_a_server_that_is_away_is_said_to_be_away() -> None:
-    with OpenAiServer([]) as server:
-        transport = connected(server)
-    assert isinstance(transport.send(chat_request(model=_model("coder:3b+scope-1"))).error, ServerUnreachable)
-
-
-@pytest.mark.parametrize(("status", "kind"), [(503, ServerBusy), (500, ServerFailed)])
-def test_a_question_for_adapters_that_failed_is_asked_again(status: int, kind: type[ModelError]) -> None:
-    with OpenAiServer(["hi"], adapters=FILES, failing=[status]) as server:
-        transport = connected(server)
-        base = chat_request(model=_model("coder:3b"))
-        assert isinstance(transport.send(base).error, kind)
-        assert server.requests == []
-        assert transport.send(base).error is None
-        assert [each.get("lora") for each in server.requests] == [NONE]
-
-
-def test_a_server_too_old_for_adapters_is_asked_for_them_once() -> None:
-    with OpenAiServer(["hi", "hi"], failing=[404]) as server:
-        transport = connected(server)
-        for _ in range(2):
-            assert transport.send(chat_request(model=_model("coder:3b"))).error is None
-        assert [each.get("lora") for each in server.requests] == [None, None]
-        assert sum(path.startswith("/lora-adapters") for path in server.state.paths) == 1

@@ -98,22 +98,6 @@ def test_each_dialect_writes_the_schema_its_own_way(dialect: str, field: str, va
     assert len({"response_format", "structured_outputs"} & body.keys()) == 1
 
 
-def test_log_probabilities_are_asked_for_only_where_they_are_read_and_given() -> None:
-    config = models_config(provider="openai")
-    assert (body := encode(chat_request(wants_logprobs=True, system=""), config))["top_logprobs"] == 20
-    assert [message["role"] for message in body["messages"]] == ["user"]
-    assert "logprobs" not in encode(chat_request(), config)
-    assert "logprobs" not in encode(chat_request(wants_logprobs=True), models_config(logprobs=False))
-
-
-def test_no_bound_on_the_draw_is_left_out() -> None:
-    config = models_config(provider="openai", streaming=False)
-    body = encode(chat_request(sampling=Sampling(temperature=0.7, top_k=0)), config)
-    assert "top_k" not in body
-    assert "stream_options" not in body
-    assert (body["stream"], body["temperature"]) == (False, 0.7)
-
-
 @pytest.mark.parametrize("streaming", [True, False])
 @pytest.mark.parametrize("spared", ["usage", "timings", ""])
 def test_what_a_server_had_of_the_prompt_is_kept(
@@ -137,17 +121,6 @@ def test_a_server_tells_how_many_requests_it_answers_at_a_time() -> None:
     for kind, slots, told in (("llama-server", 4, 4), ("llama-server", None, None), ("vllm", 4, None)):
         with OpenAiServer([], kind=kind, slots=slots) as server:  # type: ignore[arg-type]
             assert connect(models_config(server.base_url, provider="openai")).slots() == told
-
-
-def test_extra_fields_are_sent_as_they_are_written() -> None:
-    extra = {"chat_template_kwargs": {"enable_thinking": True}, "min_p": 0.1}
-    body = encode(chat_request(), models_config(provider="openai", extra_body=extra))
-    assert {name: body[name] for name in extra} == extra
-
-
-def test_an_extra_field_that_is_ours_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"\[models.extra_body\] max_tokens: cra sets this field itself"):
-        models_config(extra_body={"max_tokens": 5})
 
 
 @pytest.mark.parametrize("name", ["sk-abc", "a b", "", "$KEY"])
@@ -183,33 +156,9 @@ def test_a_server_tells_what_it_is_and_the_window_that_it_gives(kind: Kind) -> N
             transport.show("other:1b")
 
 
-def test_an_adapter_has_the_window_of_the_model_that_it_is_for() -> None:
-    models = [
-        {"id": "base", "owned_by": "vllm", "max_model_len": 8192},
-        {"id": "scope-v1", "owned_by": "vllm"},
-    ]
-    transport = mocked(lambda _: httpx.Response(200, json={"data": models}))
-    assert transport.window("scope-v1") == 8192
-
-
 def test_questions_to_a_server_that_is_not_there_or_another_fail_clearly() -> None:
     with pytest.raises(ServerUnreachable, match="no model server answers") as caught:
         connect(models_config("http://127.0.0.1:9", provider="openai")).list_models()
     assert "LM Studio 1234" in caught.value.hint
     with pytest.raises(ServerFailed, match="does not speak OpenAI's protocol"):
         mocked(lambda _: httpx.Response(200, content=b"<html>")).version()
-
-
-def test_a_proxy_of_the_environment_never_sees_a_local_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-    with OpenAiServer(["hi"]) as server:
-        assert connect(models_config(server.base_url, provider="openai")).send(chat_request()).text == "hi"
-
-
-def test_fifty_calls_in_a_row_all_succeed() -> None:
-    with OpenAiServer(lambda call: f"answer {call.number}") as server:
-        transport = connect(models_config(server.base_url, provider="openai"))
-        assert [transport.send(chat_request()).text for _ in range(50)] == [
-            f"answer {number}" for number in range(50)
-        ]

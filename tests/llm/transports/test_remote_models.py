@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from testing.client.chat_request import MODEL, chat_request
 from testing.client.model_client import models_config
 from testing.servers.ollama_server import OllamaServer
+from tests.llm.transports.test_ollama import request
 
 from clean_room_agent.errors import ForwardingServer, ModelError
 from clean_room_agent.llm.transports import ollama
@@ -21,27 +22,6 @@ def test_a_forwarded_model_gets_no_prompt() -> None:
     assert isinstance(answer.error, ForwardingServer)
     assert HOST in answer.error.message
     assert "allow_remote = true" in answer.error.hint
-
-
-def test_it_is_refused_by_its_name_too_before_anything_is_asked() -> None:
-    with OllamaServer(["hi"], models=["coder:3b-cloud"]) as server:
-        model = replace(MODEL, tag="coder:3b-cloud")
-        answer = ollama.connect(models_config(server.base_url)).send(chat_request(model=model))
-        assert server.state.paths == []
-    assert isinstance(answer.error, ForwardingServer)
-
-
-def test_where_other_machines_are_allowed_it_answers() -> None:
-    with OllamaServer(["hi"], forwards={"coder:3b": HOST}) as server:
-        answer = ollama.connect(models_config(server.base_url, allow_remote=True)).send(chat_request())
-    assert (answer.text, answer.error) == ("hi", None)
-
-
-def test_a_model_is_asked_about_once() -> None:
-    with OllamaServer(["a", "b"]) as server:
-        transport = ollama.connect(models_config(server.base_url))
-        assert [transport.send(chat_request()).text for _ in range(2)] == ["a", "b"]
-        assert server.state.paths.count("/api/show") == 1
 
 
 def test_an_answer_that_came_from_elsewhere_ends_there() -> None:

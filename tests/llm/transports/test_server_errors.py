@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from clean_room_agent.errors import ModelError, ModelNotFound, ServerBusy, ServerFailed, WindowExceeded
+from clean_room_agent.errors import ModelError, ModelNotFound, ServerBusy, ServerFailed
 from clean_room_agent.llm.transport import Refusal
 from clean_room_agent.llm.transports.server_errors import OLLAMA, OPENAI, Target, read_refusal, reported
 
@@ -56,7 +56,6 @@ WORDINGS = {
     "context_length_exceeded": (None, None),
 }
 OLLAMA_TARGET = Target(server="http://127.0.0.1:11434", tag="coder:3b", dialect=OLLAMA)
-CONTEXT = {"code": 400, "type": "exceed_context_size_error", "n_prompt_tokens": 9000, "n_ctx": 4096}
 
 
 @pytest.mark.parametrize("words", WORDINGS)
@@ -80,19 +79,6 @@ def test_every_servers_words_for_a_prompt_that_is_too_long_are_known(words: str)
 )
 def test_other_words_are_no_overflow(words: str) -> None:
     assert read_refusal(words) is None
-
-
-@pytest.mark.parametrize(
-    ("refusal", "left"),
-    [
-        (Refusal(prompt_tokens=4000, window=4096), 96),
-        (Refusal(prompt_tokens=5000, window=4096), 0),
-        (Refusal(window=4096), 0),
-        (Refusal(prompt_tokens=4000), 0),
-    ],
-)
-def test_a_refusal_says_what_it_leaves_for_an_answer(refusal: Refusal, left: int) -> None:
-    assert refusal.left == left
 
 
 @pytest.mark.parametrize(
@@ -130,33 +116,3 @@ def test_a_status_is_one_class_of_error_with_a_hint(
     assert error.hint
     assert error.exit_code == 3
     assert refusal is None
-
-
-@pytest.mark.parametrize(
-    ("body", "refusal"),
-    [
-        ('{"error":"the input length exceeds the context length"}', Refusal()),
-        (json.dumps({"error": json.dumps({"error": CONTEXT})}), Refusal(prompt_tokens=9000, window=4096)),
-        (
-            json.dumps({"error": "do request: " + json.dumps(CONTEXT)}),
-            Refusal(prompt_tokens=9000, window=4096),
-        ),
-        (json.dumps({"error": CONTEXT}), Refusal(prompt_tokens=9000, window=4096)),
-        ('{"error":"exceed_context_size_error"}', Refusal()),
-    ],
-)
-def test_an_overflow_is_known_in_each_of_its_forms(body: str, refusal: Refusal) -> None:
-    error, found = reported(OLLAMA_TARGET, 400, body)
-    assert isinstance(error, WindowExceeded)
-    assert found == refusal
-    if refusal.window:
-        assert "of 9000 tokens" in error.message
-        assert "window of 4096" in error.message
-    assert "token_factor" in error.hint
-
-
-def test_a_missing_model_is_told_with_the_ones_there_are() -> None:
-    error, _ = reported(OLLAMA_TARGET, 404, '{"error":"model not found"}', known=("a:1b", "b:2b"))
-    assert "http://127.0.0.1:11434" in error.message
-    assert "`ollama pull coder:3b`" in error.hint
-    assert "it has: a:1b, b:2b" in error.hint
