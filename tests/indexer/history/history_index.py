@@ -8,7 +8,7 @@ from testing.repositories import git
 from clean_room_agent.db.connection import connect_file, transaction
 from clean_room_agent.git.repository import list_files
 from clean_room_agent.indexer.config import IndexConfig
-from clean_room_agent.indexer.history.build import HistoryChange, begin_history
+from clean_room_agent.indexer.history.build import begin_history
 from clean_room_agent.indexer.history.state import read_state
 
 Rows = list[tuple[object, ...]]
@@ -44,8 +44,8 @@ class HistoryIndex:
         self.conn = connect_file("curated", database)
         self.conn.execute("INSERT INTO repos (id, path, remote_url, indexed_at) VALUES (7, 'x', NULL, '')")
 
-    def refresh(self, *, line_counts: bool = False) -> HistoryChange:
-        """Files and history are those of now."""
+    def refresh(self, *, line_counts: bool = False) -> int:
+        """Files and history are those of now; how many commits were read."""
         head = (
             git(self.top, "rev-parse", "-q", "--verify", "HEAD^{commit}") if has_commits(self.top) else None
         )

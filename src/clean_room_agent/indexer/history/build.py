@@ -33,15 +33,6 @@ COUNTED_AT_ONCE = 1000
 """Commits that are named in one command line."""
 
 
-class HistoryChange(Struct, frozen=True, kw_only=True):
-    """What updating the history changed."""
-
-    commits: int
-    """How many were read."""
-    stale: frozenset[int]
-    """Ids of files whose past is another now."""
-
-
 class _Wanted(Struct, frozen=True, kw_only=True):
     """The range of history to read, and how to ask git for parts of it."""
 
@@ -141,8 +132,9 @@ class PendingHistory:
             write_commits(conn, repo_id, self._entries, self._counts)
             self._has_commits = True
 
-    def write(self, conn: Connection, *, repo_id: int, ids: Mapping[str, int]) -> HistoryChange:
-        """Bring the stored history up to date; the result is the same as if it were read from scratch.
+    def write(self, conn: Connection, *, repo_id: int, ids: Mapping[str, int]) -> int:
+        """Bring the stored history up to date, and return how many commits were read; the result is the same as if it were
+        read from scratch.
 
         Args:
             conn: open, in a transaction; `files` holds exactly the ids in `ids`.
@@ -154,18 +146,19 @@ class PendingHistory:
         state = self._wanted.state
         scope = Scope(repo_id=repo_id, ids=ids, bound=state.bound, pair_bound=state.pair_bound)
         if self._entries is None:
-            change = self._go_on(conn, scope)
-            if change is not None:
-                return change
+            added = self._go_on(conn, scope)
+            if added is not None:
+                return added
             self._read_all()
         entries = self._entries or []
         if not self._has_commits:
             self.write_commits(conn, repo_id=repo_id)
         write_touches(conn, scope, entries)
         keep_state(conn, state)
-        return HistoryChange(commits=len(entries), stale=frozenset(ids.values()))
+        return len(entries)
 
-    def _go_on(self, conn: Connection, scope: "Scope") -> HistoryChange | None:
+    def _go_on(self, conn: Connection, scope: "Scope") -> int | None:
+        """How many commits were added; None where the stored rows do not suffice."""
         from clean_room_agent.indexer.history.sync import HistorySync  # noqa: PLC0415 - see the first lines
 
         sync = HistorySync(conn, scope, self._wanted)
@@ -179,7 +172,7 @@ class PendingHistory:
                 sync.settle_lines(self._counts)
             keep_state(conn, self._wanted.state)
         sync.settle_pairs()
-        return HistoryChange(commits=len(delta.added) if delta else 0, stale=frozenset(sync.stale))
+        return len(delta.added) if delta else 0
 
     def _read_all(self) -> None:
         if self._line_answer is not None:

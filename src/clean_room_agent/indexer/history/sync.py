@@ -41,18 +41,14 @@ class Reader(Protocol):
 
 
 class HistorySync:
-    """One update of the stored history.
-
-    `stale` collects the files whose history changed; `_renewed`, those of them whose co-change counts must be computed
-    again because they cannot be adjusted by adding and subtracting.
-    """
+    """One update of the stored history."""
 
     def __init__(self, conn: Connection, scope: Scope, reader: Reader) -> None:
-        self.stale: set[int] = set()
         self._conn = conn
         self._scope = scope
         self._reader = reader
         self._renewed: set[int] = set()
+        """Files whose co-change counts must be computed again, as they cannot be adjusted by adding and subtracting."""
         self._orphans: tuple[list[tuple[int, int]], frozenset[str]] = ([], frozenset())
 
     def find_lost(self) -> None:
@@ -94,7 +90,6 @@ class HistorySync:
         """Recompute the co-change counts of files for which adjusting them was not enough."""
         for file_id in sorted(self._renewed):
             history_rows.renew_pairs(self._conn, file_id, self._scope.pair_bound)
-        self.stale |= self._renewed
 
     def settle_terms(self, delta: HistoryDelta) -> None:
         """Keep search terms for the newest commits only."""
@@ -119,7 +114,6 @@ class HistorySync:
         pairs: Counter[tuple[int, int]] = Counter()
         for number in sorted(gone.values()):
             for touched in history_rows.list_touched(self._conn, number, number):
-                self.stale.update(touched.file_ids)
                 if touched.files_changed <= self._scope.pair_bound:
                     pairs.update(combinations(touched.file_ids, 2))
         self._take_pairs(pairs)
@@ -221,7 +215,6 @@ class HistorySync:
         counts, newest = touches.pairs(self._scope.pair_bound)
         history_rows.add_pairs(self._conn, [(*pair, counts[pair], newest[pair]) for pair in sorted(counts)])
         insert_terms(self._conn, listed)
-        self.stale.update(touches.by_file)
 
     def _reach_back(self, oldest: Sequence[LogEntry]) -> bool:
         """Add commits older than the known ones; False if no ids are left for them."""
@@ -243,7 +236,6 @@ class HistorySync:
         leaving = history_rows.list_touched(self._conn, 0, history_rows.oldest_ids(self._conn, surplus)[-1])
         pairs: Counter[tuple[int, int]] = Counter()
         for touched in leaving:
-            self.stale.update(touched.file_ids)
             if touched.files_changed <= self._scope.pair_bound:
                 pairs.update(combinations(touched.file_ids, 2))
         self._take_pairs(pairs)
