@@ -3,12 +3,10 @@
 import re
 import sqlite3
 import sys
-from collections.abc import Iterator
 from contextlib import closing
+from itertools import takewhile
 from pathlib import Path
 from typing import get_args
-
-from msgspec import Struct, field
 
 from clean_room_agent.db.connection import APPLICATION_IDS, Role
 from clean_room_agent.db.migrations import SCHEMA_FOLDER, migrate, migrations
@@ -84,18 +82,12 @@ work that a resumed run does not do again ([pipeline.md](pipeline.md)). The keys
 written `<pass id>/<key>`.
 """
 
-CREATE = re.compile(r"CREATE TABLE (\w+) \(")
-ADD = re.compile(r"ALTER TABLE (\w+) ADD (?:COLUMN )?(\w+)[^;]*;\s*(?:--\s*(.*))?$")
-COLUMN = re.compile(r"^    ([a-z_0-9]+) [A-Z][^\n]*?(?:\s--\s*(.*))?$")
-CHOICES = re.compile(r"CHECK \((\w+) IN\s*\(('[^)]*')\)\)")
-CONTINUED = re.compile(r"^ {5,}--\s*(.*)$")
-
-
-class Comments(Struct):
-    """The comments of the `.sql` files on one table."""
-
-    table: str = ""
-    columns: dict[str, str] = field(default_factory=dict)
+ABOVE = re.compile(r"((?:^--[^\n]*\n)+)CREATE TABLE (\w+) \(", re.MULTILINE)
+ADDED = re.compile(r"^ALTER TABLE (\w+) ADD (?:COLUMN )?(\w+)[^;]*;[ \t]*(--[^\n]*)$", re.MULTILINE)
+OBJECTS = """
+SELECT tbl_name, sql FROM sqlite_master WHERE type IN ('table', 'index') AND sql IS NOT NULL
+ORDER BY (SELECT min(m.rowid) FROM sqlite_master AS m WHERE m.tbl_name = sqlite_master.tbl_name), type DESC, name
+"""
 
 
 def page(folder: Path = SCHEMA_FOLDER) -> str:
@@ -112,85 +104,22 @@ def main(arguments: list[str]) -> None:
 
 
 def _role_section(role: Role, folder: Path) -> str:
+    """The role's tables and indexes as SQLite has them after all migrations, with the comments of these."""
     texts = [migration.text for migration in migrations(folder)]
-    comments = _comments("\n".join(texts))
-    lines = ["", f"## {role}.sqlite" if role != "session" else "## session_<task>.sqlite", ""]
-    lines += [
-        *_leading_comment(texts[0]),
-        "",
-        f"Schema {len(texts)}, `application_id` {APPLICATION_IDS[role]:#x}.",
-    ]
+    comments = {table: above for text in texts for above, table in ABOVE.findall(text)}
+    lines = [f"\n## {role}.sqlite" if role != "session" else "\n## session_<task>.sqlite", ""]
+    lines += [f"Schema {len(texts)}, `application_id` {APPLICATION_IDS[role]:#x}.", "", "```sql"]
+    lines += takewhile(lambda line: line.startswith("--"), texts[0].splitlines())
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as conn:
         migrate(conn, folder, application_id=APPLICATION_IDS[role])
-        for (table,) in conn.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid"
-        ).fetchall():
-            lines += _table_section(conn, table, comments.get(table, Comments()))
-    return "\n".join(lines) + "\n"
-
-
-def _table_section(conn: sqlite3.Connection, table: str, comments: Comments) -> Iterator[str]:
-    targets = {row[3]: row[2] for row in conn.execute(f"PRAGMA foreign_key_list({table})")}
-    (text,) = conn.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).fetchone()
-    choices = {name: " ".join(values.replace("'", "").split()) for name, values in CHOICES.findall(text)}
-    yield from ("", f"### {table}", "", comments.table, "", "| column | type | |", "|---|---|---|")
-    for _, name, kind, required, _, key in conn.execute(f"PRAGMA table_info({table})").fetchall():
-        words = [
-            "key" if key else "",
-            f"→ {targets[name]}" if name in targets else "",
-            choices.get(name, ""),
-            comments.columns.get(name, ""),
-        ]
-        optional = "" if required or key else ", or NULL"
-        text = "; ".join(word for word in words if word).replace("|", "\\|")
-        yield f"| `{name}` | {kind}{optional} | {text} |"
-    indexes = sorted(row[1] for row in conn.execute(f"PRAGMA index_list({table})") if row[3] == "c")
-    if indexes:
-        yield from ("", "Indexes: " + ", ".join(_index(conn, name) for name in indexes) + ".")
-
-
-def _index(conn: sqlite3.Connection, name: str) -> str:
-    return f"`({', '.join(row[2] for row in conn.execute(f'PRAGMA index_info({name})'))})`"
-
-
-def _leading_comment(text: str) -> Iterator[str]:
-    """The comment at the top of the file. Its indented lines are a list; lines with more indentation continue an entry."""
-    for line in text.splitlines():
-        if not line.startswith("--"):
-            return
-        words = line[3:]
-        entry = words.startswith("  ") and not words.startswith("   ")
-        yield f"- {words[2:]}" if entry else words
-
-
-def _comments(text: str) -> dict[str, Comments]:
-    """By table: the comment directly above CREATE TABLE, and those next to or below its columns."""
-    found: dict[str, Comments] = {}
-    above: list[str] = []
-    table = column = ""
-    for line in text.splitlines():
-        if match := CREATE.match(line):
-            table, column = match.group(1), ""
-            found[table] = Comments(table=" ".join(above))
-        elif match := ADD.match(line):
-            found[match.group(1)].columns[match.group(2)] = match.group(3) or ""
-        elif line.startswith(")"):
-            table = ""
-        elif table:
-            column = _read_column(found[table].columns, line, column)
-        above = [*above, line[2:].strip()] if line.startswith("--") else []
-    return found
-
-
-def _read_column(columns: dict[str, str], line: str, current: str) -> str:
-    if match := COLUMN.match(line):
-        columns[match.group(1)] = (match.group(2) or "").strip()
-        return match.group(1)
-    if match := CONTINUED.match(line):
-        columns[current] = f"{columns.get(current, '')} {match.group(1)}".strip()
-    elif "--" in line:
-        columns[current] = line.split("--", 1)[1].strip()
-    return current
+        for table, sql in conn.execute(OBJECTS).fetchall():
+            if sql.startswith("CREATE TABLE"):
+                lines.append("")
+                lines += comments.get(table, "").splitlines()
+                added = [found for text in texts for found in ADDED.findall(text) if found[0] == table]
+                lines += [f"-- {column}: {comment[2:].strip()}" for _, column, comment in added]
+            lines.append(f"{sql};")
+    return "\n".join([*lines, "```", ""])
 
 
 if __name__ == "__main__":
