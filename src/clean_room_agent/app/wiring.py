@@ -36,7 +36,7 @@ from clean_room_agent.git.repository import find_top
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.token_estimator import TokenEstimator
-from clean_room_agent.llm.transport import ChatRequest, ForwardingTransport, RawAnswer, Transport
+from clean_room_agent.llm.transport import ChatRequest, ForwardingTransport, NoServer, RawAnswer, Transport
 from clean_room_agent.orchestrator.spending import Meter, spent_of
 from clean_room_agent.retrieval.config import RetrievalConfig, StagesConfig
 from clean_room_agent.workspace import CACHE_HINT, Workspace, private_folder, trusted_workspace
@@ -106,11 +106,10 @@ def require_models(settings: Settings, transport: Callable[[Settings], Transport
         require_all(open_server(settings.models), router_of(settings))
 
 
-class NoTransport:
+class NoTransport(NoServer):
     """The transport of a command that promises to ask no model."""
 
     provider = "none"
-    live = False
 
     def send(self, request: ChatRequest) -> RawAnswer:
         """Refuse, since nothing may be asked.
@@ -119,18 +118,6 @@ class NoTransport:
             UsageError: always.
         """
         raise UsageError(f"--no-model was given, but {request.identity} needs a model")
-
-    def window(self, tag: str) -> int | None:  # noqa: ARG002 - Transport's signature
-        """None: there is no server."""
-        return None
-
-    def count(self, tag: str, system: str, prompt: str) -> int | None:  # noqa: ARG002 - Transport's signature
-        """None: there is no server."""
-        return None
-
-    def digest(self, tag: str) -> str | None:  # noqa: ARG002 - Transport's signature
-        """None: there is no server."""
-        return None
 
 
 def no_transport(_settings: Settings) -> Transport:

@@ -24,8 +24,6 @@ YES_NO_TOKENS = 3
 """Room for the answer of a yes/no prompt."""
 MIN_VERDICT_MASS = 0.1
 """Below this share of yes and no among the likely tokens, the probabilities say nothing about the verdict."""
-VERDICT_SCHEMA_TOKENS = 24
-"""Room for a verdict as an object: a server lets white space come before each of its parts."""
 MAX_BRACES = 500
 """Each may be the beginning of an object, and reading on from each to the end takes the square of the text's length."""
 MAX_FAULTS = 5
@@ -130,16 +128,6 @@ class AnswerReader(Protocol[AnswerT_co]):
     def repairs_truncated(self) -> bool:
         """Whether to ask again, for something shorter, after an answer was cut off by its limit."""
 
-    @property
-    def repair_schema(self) -> JsonSchema | None:
-        """A schema that the server may enforce on a repair of free text, if the configuration allows it; None for no
-        change.
-        """
-
-    @property
-    def repair_words(self) -> str:
-        """That schema in words, since a server does not show it to the model; "" if there is none."""
-
     def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT_co | BadAnswer:
         """Parse the answer into a value, or say what is wrong with it."""
 
@@ -152,8 +140,6 @@ class JsonAnswer(Struct, Generic[ModelT], frozen=True):
     wants_logprobs: ClassVar[bool] = False
     reads_cut_answers: ClassVar[bool] = False
     repairs_truncated: ClassVar[bool] = True
-    repair_schema: ClassVar[JsonSchema | None] = None
-    repair_words: ClassVar[str] = ""
 
     @property
     def schema(self) -> JsonSchema:
@@ -209,22 +195,6 @@ class OneWord(Struct, frozen=True):
         forms = [form for word in self.words for form in (word, word.capitalize())]
         return f"root ::= {' | '.join(map(json.dumps, forms))}\n"
 
-    @property
-    def repair_schema(self) -> JsonSchema:
-        """An object that contains the word."""
-        return {
-            "type": "object",
-            "properties": {"verdict": {"type": "string", "enum": list(self.words)}},
-            "required": ["verdict"],
-            "additionalProperties": False,
-        }
-
-    @property
-    def repair_words(self) -> str:
-        """The forms that the object may have."""
-        forms = [f'{{"verdict": "{word}"}}' for word in self.words]
-        return f" Write {', '.join(forms[:-1])} or {forms[-1]}."
-
     def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> Choice | BadAnswer:
         """The word of the first token that is not white space, else of the text."""
         weighed = _weigh(_tokens_from(tokens, text, answer_span(text)[0]), self.words)
@@ -255,8 +225,6 @@ class TextAnswer(Struct, Generic[AnswerT], frozen=True):
     wants_logprobs: ClassVar[bool] = False
     reads_cut_answers: ClassVar[bool] = False
     repairs_truncated: ClassVar[bool] = False
-    repair_schema: ClassVar[JsonSchema | None] = None
-    repair_words: ClassVar[str] = ""
 
     def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT | BadAnswer:  # noqa: ARG002 - AnswerReader's signature
         """Apply the function to the text behind the thoughts."""

@@ -13,17 +13,16 @@ from msgspec.structs import replace
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.artifacts.model_calls import (
     AnswerReading,
+    BiasKey,
     CallSink,
     CallSite,
     CallUnreadable,
     CallWatcher,
     unwatched,
 )
-from clean_room_agent.artifacts.prompt_sources import compose
 from clean_room_agent.errors import ServerFailed, WindowExceeded
 from clean_room_agent.llm.answer_rules import COPIED, CopyMemory, brief, describe_repetition
 from clean_room_agent.llm.answers import (
-    VERDICT_SCHEMA_TOKENS,
     AnswerT,
     BadAnswer,
     BadKind,
@@ -253,16 +252,10 @@ class ModelClient:
 
         question = _gap_question(gap.request, model)
         site = CallSite(pass_id=pass_id, call_type=FILL_PROBE_NAME, item=gap.name)
-        key = None if self._biases is None else self._sender.bias_key(question, FILL_PROBE_NAME)
-        known = None if self._biases is None or key is None else self._biases.newest(key, self._clock())
-        if known is None:
-            done = self._sender.exchange(question, site)
-        else:
-            done = self._sender.repeat(question, site, known)
+        done, key = self._measured(question, site)
         right = gap.is_right(gap.request.up_to_stop(done.raw.text)[0])
-        if self._biases is not None and key is not None and done.raw.replayed_from is None:
-            shares = (("right", float(right)), ("wrong", float(not right)))
-            self._biases.keep(key, done.call_id, Choice(word="right" if right else "wrong", shares=shares))
+        shares = (("right", float(right)), ("wrong", float(not right)))
+        self._keep(key, done, Choice(word="right" if right else "wrong", shares=shares))
         return right
 
     def ask_each(
@@ -314,14 +307,7 @@ class ModelClient:
 
     def _measure(self, prompt: Prompt[InputsT, Choice], question: Question, site: CallSite) -> Choice | None:
         _require_fit(question, prompt.name)
-        measured = None if self._biases is None else self._sender.bias_key(question, prompt.name)
-        known = (
-            None if self._biases is None or measured is None else self._biases.newest(measured, self._clock())
-        )
-        if known is None:
-            done = self._sender.exchange(question, site)
-        else:
-            done = self._sender.repeat(question, site, known)
+        done, key = self._measured(question, site)
         read = _read(prompt, done.raw, question, asked=question.text)
         value = read[0]
         if isinstance(value, BadAnswer):
@@ -330,9 +316,20 @@ class ModelClient:
         self._sink.reading(done.call_id, AnswerReading.PARSED, "")
         if not value.shares:
             return None
-        if self._biases is not None and measured is not None and done.raw.replayed_from is None:
-            self._biases.keep(measured, done.call_id, value)
+        self._keep(key, done, value)
         return value
+
+    def _measured(self, question: Question, site: CallSite) -> tuple[Exchanged, BiasKey | None]:
+        """The answer to a question that measures the model, an earlier command's as long as that holds; and its key."""
+        key = None if self._biases is None else self._sender.bias_key(question, site.call_type)
+        known = None if self._biases is None or key is None else self._biases.newest(key, self._clock())
+        if known is None:
+            return self._sender.exchange(question, site), key
+        return self._sender.repeat(question, site, known), key
+
+    def _keep(self, key: BiasKey | None, done: Exchanged, choice: Choice) -> None:
+        if self._biases is not None and key is not None and done.raw.replayed_from is None:
+            self._biases.keep(key, done.call_id, choice)
 
     def _note_unreadable(self, call_id: int, bad: BadAnswer) -> None:
         self._sink.reading(call_id, AnswerReading.UNREADABLE, bad.fault)
@@ -343,22 +340,18 @@ class ModelClient:
     ) -> Question | None:
         if bad.kind == "truncated" and not prompt.answer.repairs_truncated:
             return None
-        shape, package, form = question.shape, question.max_tokens, ""
-        if prompt.answer.repair_schema is not None and self._router.models.verdict_schema:
-            shape, package = Shape(prompt.answer.repair_schema), max(package, VERDICT_SCHEMA_TOKENS)
-            form = prompt.answer.repair_words
-        elif shape.schema is not None and bad.kind in {"truncated", "repeated"}:
+        shape, package = question.shape, question.max_tokens
+        if shape.schema is not None and bad.kind in {"truncated", "repeated"}:
             shape = shape._replace(schema=brief(shape.schema, package))
         asked = question.text
         if bad.kind == "copied" and self._is_held(question):
             asked = prompt.render(inputs, example=EXAMPLE_LEFT_OUT)
-        text = compose((repair_prompt(asked, said, bad, max_tokens=package), form))
+        text = repair_prompt(asked, said, bad, max_tokens=package)
         estimated = request_tokens(question.system, text, question.model)
         again = replace(
             question,
             text=text,
             shape=shape,
-            max_tokens=package,
             estimated=estimated,
             sampling=self.warm_sampling(),
         )

@@ -51,26 +51,26 @@ class PerRole(ConfigSlice, Generic[ValueT], frozen=True, kw_only=True):
         return {"coding": self.coding, "reasoning": self.reasoning, "classifier": self.classifier}[role]
 
 
+Temperature = Annotated[float, Meta(ge=0, le=2, description="0 takes the likeliest token each time")]
+AnswerLimit = Annotated[
+    Positive | None, Meta(description="longest answer in tokens; default: each prompt's own")
+]
+
+
 class Temperatures(PerRole[float], frozen=True, kw_only=True):
     """`[models.temperature]`."""
 
-    coding: Annotated[float, Meta(ge=0, le=2, description="0 takes the likeliest token each time")] = 0.0
-    reasoning: Annotated[float, Meta(ge=0, le=2, description="0 takes the likeliest token each time")] = 0.0
-    classifier: Annotated[float, Meta(ge=0, le=2, description="0 takes the likeliest token each time")] = 0.0
+    coding: Temperature = 0.0
+    reasoning: Temperature = 0.0
+    classifier: Temperature = 0.0
 
 
 class AnswerLimits(PerRole[int | None], frozen=True, kw_only=True):
     """`[models.max_tokens]`."""
 
-    coding: Annotated[
-        Positive | None, Meta(description="longest answer in tokens; default: each prompt's own")
-    ] = None
-    reasoning: Annotated[
-        Positive | None, Meta(description="longest answer in tokens; default: each prompt's own")
-    ] = None
-    classifier: Annotated[
-        Positive | None, Meta(description="longest answer in tokens; default: each prompt's own")
-    ] = None
+    coding: AnswerLimit = None
+    reasoning: AnswerLimit = None
+    classifier: AnswerLimit = None
 
 
 class Escalation(PerRole[tuple[str, ...]], frozen=True, kw_only=True):
@@ -163,10 +163,6 @@ class ModelsConfig(ConfigSlice, frozen=True, kw_only=True):
         int,
         Meta(ge=0, description="after a refused connection or a break before the first token"),
     ] = 3
-    verdict_schema: Annotated[
-        bool,
-        Meta(description="true asks again for yes or no with a schema if the free answer could not be read"),
-    ] = False
     repair_temperature: Annotated[
         float,
         Meta(

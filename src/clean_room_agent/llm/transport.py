@@ -141,6 +141,24 @@ class Transport(Protocol):
         """The digest of the model's files; "" where the server does not have them; None where it does not tell now."""
 
 
+class NoServer:
+    """What a transport without a server knows of models: nothing."""
+
+    live = False
+
+    def window(self, tag: str) -> int | None:  # noqa: ARG002 - Transport's signature
+        """None: there is no window."""
+        return None
+
+    def count(self, tag: str, system: str, prompt: str) -> int | None:  # noqa: ARG002 - Transport's signature
+        """None: nothing can be counted."""
+        return None
+
+    def digest(self, tag: str) -> str | None:  # noqa: ARG002 - Transport's signature
+        """None: there are no files."""
+        return None
+
+
 class ServedModel(Struct, frozen=True, kw_only=True):
     """A model that a server offers."""
 

@@ -17,7 +17,7 @@ from clean_room_agent.json_values import from_json, from_plain
 from clean_room_agent.llm.answer_rules import CopyGuard, RepetitionGuard
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.config import Timeouts
-from clean_room_agent.llm.transport import ChatRequest, Finish
+from clean_room_agent.llm.transport import ChatRequest, Finish, RawAnswer, Refusal
 from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.connections import Deadline, within
 from clean_room_agent.llm.transports.server_errors import Target
@@ -179,6 +179,56 @@ class AnswerPieces:
     def failed(self, reason: str) -> bool:
         """Whether the server's reason means that the answer is of no use: an unknown one behind a text does not."""
         return reason.lower() in FAILURES or (reason.lower() not in ENDINGS and not self.begun)
+
+
+class CollectedAnswer:
+    """An answer in progress: what every dialect's `Receiver` has."""
+
+    def __init__(self, target: Target, known: Callable[[], tuple[str, ...]], request: ChatRequest) -> None:
+        """`known` returns the models that the server has."""
+        self._target = target
+        self._known = known
+        self._pieces = AnswerPieces(request)
+        self.reason = ""
+        """Why the answer ended, in the server's word; "" before it did."""
+        self.prompt_tokens: int | None = None
+        self.completion_tokens: int | None = None
+        self.cached_tokens: int | None = None
+        self.refusal: Refusal | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether a token has arrived."""
+        return self._pieces.begun
+
+    def refused(self, status: int, body: str) -> ModelError:
+        """The error that the server reports instead of an answer, or within one (status 200)."""
+        missing = status in {httpx.codes.NOT_FOUND, httpx.codes.BAD_REQUEST}
+        error, self.refusal = server_errors.reported(
+            self._target, status, body, known=self._known() if missing else ()
+        )
+        return error
+
+    def as_answer(self, body: str, error: ModelError | None) -> RawAnswer:
+        """Everything that arrived, with the error if there was one."""
+        return RawAnswer(
+            request_body=body,
+            text=self._pieces.text,
+            thinking=self._pieces.thinking,
+            finish=self._pieces.finish(self.reason),
+            prompt_tokens=self.prompt_tokens,
+            completion_tokens=self.completion_tokens,
+            cached_tokens=self.cached_tokens,
+            tokens=tuple(self._pieces.tokens),
+            error=error,
+            refusal=self.refusal,
+        )
+
+    def _foreign(self, text: bytes) -> ModelError:
+        """The error for something that is no part of the protocol."""
+        return server_errors.not_the_protocol(
+            self._target, f"it sent {text[:200].decode('utf-8', 'replace')!r}"
+        )
 
 
 def read_piece(line: bytes, kind: type[ReplyT]) -> ReplyT:

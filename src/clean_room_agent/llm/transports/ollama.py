@@ -21,7 +21,6 @@ from clean_room_agent.llm.transport import (
     ModelDetails,
     ModelLoad,
     RawAnswer,
-    Refusal,
     ServedModel,
 )
 from clean_room_agent.llm.transports import server_errors
@@ -32,7 +31,7 @@ from clean_room_agent.llm.transports.connections import (
     LoadRequest,
     open_client,
 )
-from clean_room_agent.llm.transports.http import AnswerPieces, Count, HttpServer, ReplyT, read_piece
+from clean_room_agent.llm.transports.http import CollectedAnswer, Count, HttpServer, ReplyT, read_piece
 from clean_room_agent.llm.transports.server_errors import OLLAMA, Target
 
 LIKELY_TOKENS = 20
@@ -89,7 +88,7 @@ class _Show(Forwarding, frozen=True, kw_only=True):
     capabilities: tuple[str, ...] = ()
 
 
-class _Collected:
+class _Collected(CollectedAnswer):
     """An answer in progress."""
 
     def __init__(
@@ -99,21 +98,9 @@ class _Collected:
         request: ChatRequest,
         forwards: ForwardGuard,
     ) -> None:
-        """`known` returns the models that the server has."""
-        self._target = target
+        super().__init__(target, known, request)
         self._forwards = forwards
-        self._known = known
-        self._pieces = AnswerPieces(request)
         self._ended = False
-        self.done_reason = ""
-        self.prompt_tokens: int | None = None
-        self.completion_tokens: int | None = None
-        self.refusal: Refusal | None = None
-
-    @property
-    def begun(self) -> bool:
-        """Whether a token has arrived."""
-        return self._pieces.begun
 
     @property
     def complete(self) -> bool:
@@ -130,24 +117,16 @@ class _Collected:
         try:
             parsed = read_piece(line, _ChatLine)
         except ValueError:
-            return server_errors.not_the_protocol(
-                self._target, f"it sent {line[:200].decode('utf-8', 'replace')!r}"
-            )
+            return self._foreign(line)
         if parsed.error is not None:
             return self.refused(httpx.codes.OK, json.dumps({"error": parsed.error}))
         elsewhere = self._forwards.seen(self._target, parsed)
         if elsewhere is not None:
             return elsewhere
         self._add(parsed)
-        if self._ended and self._pieces.failed(self.done_reason or "stop"):
-            return server_errors.ended_early(self._target, self.done_reason)
+        if self._ended and self._pieces.failed(self.reason or "stop"):
+            return server_errors.ended_early(self._target, self.reason)
         return None
-
-    def refused(self, status: int, body: str) -> ModelError:
-        """The error that the server reports instead of an answer, or within one (status 200)."""
-        known = self._known() if status == httpx.codes.NOT_FOUND else ()
-        error, self.refusal = server_errors.reported(self._target, status, body, known=known)
-        return error
 
     def end(self) -> ModelError | None:
         """The error for a stream that ended without its last line."""
@@ -157,20 +136,6 @@ class _Collected:
             return server_errors.broken_off(self._target, "the stream ended empty", begun=False)
         return server_errors.endless(self._target, self._pieces.text or self._pieces.thinking)
 
-    def as_answer(self, body: str, error: ModelError | None) -> RawAnswer:
-        """Everything that arrived, with the error if there was one."""
-        return RawAnswer(
-            request_body=body,
-            text=self._pieces.text,
-            thinking=self._pieces.thinking,
-            finish=self._pieces.finish(self.done_reason),
-            prompt_tokens=self.prompt_tokens,
-            completion_tokens=self.completion_tokens,
-            tokens=tuple(self._pieces.tokens),
-            error=error,
-            refusal=self.refusal,
-        )
-
     def _add(self, line: _ChatLine) -> None:
         said = line.message or _Message()
         self._pieces.add(said.content or line.response, said.thinking, said.tool_calls)
@@ -178,7 +143,7 @@ class _Collected:
             self._pieces.tokens.extend(_as_choice(token) for token in line.logprobs or ())
         if line.done:
             self._ended = True
-            self.done_reason = line.done_reason or "stop"
+            self.reason = line.done_reason or "stop"
             self.prompt_tokens = line.prompt_eval_count
             self.completion_tokens = line.eval_count if line.eval_count is not None or self.begun else 0
 

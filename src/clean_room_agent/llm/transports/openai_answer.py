@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from clean_room_agent.errors import ModelError
 from clean_room_agent.llm.answers import TokenChoice
-from clean_room_agent.llm.transport import ChatRequest, RawAnswer, Refusal
+from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.llm.transports import server_errors
-from clean_room_agent.llm.transports.http import AnswerPieces, Count, read_piece, whole_characters
+from clean_room_agent.llm.transports.http import CollectedAnswer, Count, read_piece, whole_characters
 from clean_room_agent.llm.transports.server_errors import Target
 
 END = b"[DONE]"
@@ -96,7 +96,7 @@ class _Chunk(Struct, frozen=True, kw_only=True):
     completion_probabilities: list[_Token] | None = None
 
 
-class Collected:
+class Collected(CollectedAnswer):
     """An answer in progress."""
 
     def __init__(
@@ -107,25 +107,14 @@ class Collected:
         *,
         streaming: bool = True,
     ) -> None:
-        """`known` returns the models that the server has. Without streaming, the lines are those of one object."""
-        self._target = target
-        self._known = known
+        """Without streaming, the lines are those of one object."""
+        super().__init__(target, known, request)
         self._streaming = streaming
         self._lines: list[bytes] = []
         """Of one object that is not complete."""
         self._event = b""
         self._chunks = 0
-        self._pieces = AnswerPieces(request)
-        self.reason = ""
         self.done = False
-        self.usage = _Usage()
-        self.timings = _Timings()
-        self.refusal: Refusal | None = None
-
-    @property
-    def begun(self) -> bool:
-        """Whether a token has arrived."""
-        return self._pieces.begun
 
     @property
     def complete(self) -> bool:
@@ -165,12 +154,6 @@ class Collected:
         self._event = b""
         return self._add(chunk, held)
 
-    def refused(self, status: int, body: str) -> ModelError:
-        """The error that the server reports instead of an answer, or within one (status 200)."""
-        known = self._known() if status in {httpx.codes.NOT_FOUND, httpx.codes.BAD_REQUEST} else ()
-        error, self.refusal = server_errors.reported(self._target, status, body, known=known)
-        return error
-
     def end(self) -> ModelError | None:
         """The error for an answer that ended without a reason, or before anything came."""
         held = b"\n".join(self._lines)
@@ -186,30 +169,20 @@ class Collected:
         said = "its end marker came alone" if self.complete else "the stream ended before its end marker"
         return server_errors.broken_off(self._target, said, begun=self.begun)
 
-    def as_answer(self, body: str, error: ModelError | None) -> RawAnswer:
-        """Everything that arrived, with the error if there was one."""
-        return RawAnswer(
-            request_body=body,
-            text=self._pieces.text,
-            thinking=self._pieces.thinking,
-            finish=self._pieces.finish(self.reason),
-            prompt_tokens=self.usage.prompt_tokens,
-            completion_tokens=self.usage.completion_tokens,
-            cached_tokens=self.usage.prompt_tokens_details.cached_tokens
-            if self.usage.prompt_tokens_details
-            else self.timings.cache_n,
-            tokens=tuple(self._pieces.tokens),
-            error=error,
-            refusal=self.refusal,
-        )
-
     def _add(self, chunk: _Chunk, text: bytes) -> ModelError | None:
         self._chunks += 1
         alone = not chunk.choices and (chunk.message is not None or chunk.detail is not None)
         if chunk.error is not None or chunk.object == "error" or alone:
             return self.refused(httpx.codes.OK, text.decode("utf-8", "replace"))
-        self.usage = chunk.usage or self.usage
-        self.timings = chunk.timings or self.timings
+        if chunk.usage is not None:
+            self.prompt_tokens, self.completion_tokens = (
+                chunk.usage.prompt_tokens,
+                chunk.usage.completion_tokens,
+            )
+            if chunk.usage.prompt_tokens_details is not None:
+                self.cached_tokens = chunk.usage.prompt_tokens_details.cached_tokens
+        if chunk.timings is not None and self.cached_tokens is None:
+            self.cached_tokens = chunk.timings.cache_n
         for choice in (chunk.choices or ())[:1]:
             message = choice.delta or choice.message or _Message()
             thought = message.reasoning_content or message.reasoning
@@ -230,14 +203,7 @@ class Collected:
         if chunk.stop:
             self.done = True
             self.reason = "length" if chunk.stop_type == "limit" else "stop"
-            self.usage = _Usage(
-                prompt_tokens=chunk.tokens_evaluated, completion_tokens=chunk.tokens_predicted
-            )
-
-    def _foreign(self, text: bytes) -> ModelError:
-        return server_errors.not_the_protocol(
-            self._target, f"it sent {text[:200].decode('utf-8', 'replace')!r}"
-        )
+            self.prompt_tokens, self.completion_tokens = chunk.tokens_evaluated, chunk.tokens_predicted
 
 
 def _is_json(text: bytes) -> bool:

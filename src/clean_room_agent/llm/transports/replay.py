@@ -25,6 +25,7 @@ from clean_room_agent.llm.transport import (
     ChatRequest,
     Finish,
     ForwardingTransport,
+    NoServer,
     RawAnswer,
     Refusal,
     Transport,
@@ -108,13 +109,12 @@ class _Line(Struct, frozen=True, kw_only=True):
         )
 
 
-class ReplayTransport:
+class ReplayTransport(NoServer):
     """Answers as recorded, including errors. Of two calls with the same identity (in a resumed run), the later one
     counts.
     """
 
     provider = "replay"
-    live = False
 
     def __init__(self, calls: Iterable[ModelCall]) -> None:
         self._calls = {call.site.identity: call for call in calls if call.site.call_type != PROBE_NAME}
@@ -150,18 +150,6 @@ class ReplayTransport:
             model_digest=call.model.digest,
             replayed_from=call.id,
         )
-
-    def window(self, tag: str) -> int | None:  # noqa: ARG002 - Transport's signature
-        """None: a recording has no window."""
-        return None
-
-    def count(self, tag: str, system: str, prompt: str) -> int | None:  # noqa: ARG002 - Transport's signature
-        """None: a recording cannot count."""
-        return None
-
-    def digest(self, tag: str) -> str | None:  # noqa: ARG002 - Transport's signature
-        """None: there is no server."""
-        return None
 
     def _refusal(self, request: ChatRequest, error: ModelError | None) -> Refusal | None:
         """The figures of a refusal are not recorded. If the same was then asked again for a shorter answer, the refusal
