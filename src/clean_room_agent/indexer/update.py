@@ -3,9 +3,8 @@
 Modules that are needed only to parse files are imported late: most runs find nothing changed.
 """
 
-import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,6 @@ from clean_room_agent.indexer.scan import Scan, scan
 from clean_room_agent.safe_open import open_file
 
 if TYPE_CHECKING:
-    from clean_room_agent.db.curated.postings import SearchFile
     from clean_room_agent.indexer.extract import FileFacts
     from clean_room_agent.indexer.workers import Channel
     from clean_room_agent.indexer.write import Changes
@@ -78,7 +76,8 @@ def update_files(
     suspects = found.suspects
     if not (suspects or found.gone):
         return Outcome(scanned=len(found.present), changed=0, deleted=0, failures=[], left_out=found.left_out)
-    from clean_room_agent.indexer.extract import FileFacts  # noqa: PLC0415 - see the module's first lines
+    from clean_room_agent.db.curated import postings  # noqa: PLC0415 - see the module's first lines
+    from clean_room_agent.indexer.extract import FileFacts  # noqa: PLC0415
     from clean_room_agent.indexer.write import FileWriter  # noqa: PLC0415
 
     repo = files.get_repo(conn)
@@ -103,9 +102,8 @@ def update_files(
     changes = writer.changes
     if changes.written or changes.removed:
         writer.delete_removed()
-        with _search_tables(conn, changes.search, beside=jobs > 1 and not alone) as update_them:
-            _resolve_again(conn, root, changes, writer.ids)
-            update_them()
+        _resolve_again(conn, root, changes, writer.ids)
+        postings.replace_files(conn, changes.search)
     return Outcome(
         scanned=len(found.present),
         changed=len(changes.written),
@@ -125,31 +123,6 @@ def _resolve_again(conn: Connection, root: Path, changes: "Changes", ids: Mappin
     for file_id in sorted(affected(conn, root, changes, ids, world)):
         stored = names.get_names(conn, file_id)
         write_resolution(conn, file_id, None if stored is None else world.resolve(paths[file_id], stored))
-
-
-@contextlib.contextmanager
-def _search_tables(
-    conn: Connection, search: "Mapping[int, SearchFile | None]", *, beside: bool
-) -> Iterator[Callable[[], None]]:
-    """Provide a function that updates the search tables for these files, to be called at the end of the block; if
-    `beside`, another process makes the rows during the block.
-
-    That process is given what is stored, and opens nothing: SQLite's locks do not survive a fork.
-    """
-    from clean_room_agent.db.curated import postings  # noqa: PLC0415 - see the module's first lines
-    from clean_room_agent.indexer.workers import WorkerPool  # noqa: PLC0415
-
-    if not beside:
-        yield lambda: postings.replace_files(conn, search)
-        return
-    stored = postings.read_buckets(conn, search)
-
-    def work(channel: "Channel") -> None:
-        channel.send(postings.replacement_rows(stored, search))
-        channel.send(None)
-
-    with WorkerPool(1, tasks=0, body=work) as pool:
-        yield lambda: postings.put_rows(conn, next(pool.messages(None)))
 
 
 def _is_same(conn: Connection, root: Path, path: str) -> bool:

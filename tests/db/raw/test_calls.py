@@ -1,4 +1,5 @@
 import sqlite3
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -54,10 +55,10 @@ def test_the_factor_that_a_call_needed_is_what_the_server_counted_for_an_estimat
 def test_the_newest_measurement_of_this_very_prompt_counts(conn: sqlite3.Connection) -> None:
     calls.append_call(conn, call())
     row = sample(calls.AnswerBiasRow)
-    others = [
+    others: list[dict[str, Any]] = [
         {"key": replace(row.key, **{name: "other"})} for name in ("prompt_hash", "model_digest", "prompt")
     ]
-    for changes in ({"shares": (("yes", 0.1),)}, {"shares": (("yes", 0.2),)}, *others):
+    for changes in (*({"shares": (("yes", share),)} for share in (0.1, 0.2)), *others):
         calls.append_bias(conn, sample(calls.AnswerBiasRow, **changes))
     found = calls.newest_bias(conn, row.key)
     assert found is not None

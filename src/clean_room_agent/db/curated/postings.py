@@ -141,20 +141,8 @@ def insert_bucket(conn: sqlite3.Connection, bucket: int, files: Iterable[tuple[i
     put_rows(conn, SearchRows([], rows, [_bucket_row(bucket, packed)]))
 
 
-def read_buckets(conn: sqlite3.Connection, file_ids: Iterable[int]) -> dict[int, PackedBucket | None]:
-    """The buckets of these files as they are stored, by number; None for one that is empty."""
-    numbers = sorted({file_id // BUCKET for file_id in file_ids})
-    rows = ((number, conn.execute(ONE_BUCKET, (number,)).fetchone()) for number in numbers)
-    return {number: None if row is None else (row[0], row[1], row[2]) for number, row in rows}
-
-
-def replacement_rows(
-    stored: Mapping[int, PackedBucket | None], files: Mapping[int, SearchFile | None]
-) -> SearchRows:
-    """The rows that put these files into the search tables in place of what they were, or remove those given as None.
-
-    Needs no database, so that another process can make them. `stored`: what `read_buckets` found for the files.
-    """
+def replace_files(conn: sqlite3.Connection, files: Mapping[int, SearchFile | None]) -> None:
+    """Put these files into the search tables in place of what they were, or remove those given as None."""
     by_bucket: dict[int, list[int]] = {}
     for file_id in sorted(files):
         by_bucket.setdefault(file_id // BUCKET, []).append(file_id)
@@ -168,12 +156,13 @@ def replacement_rows(
             else:
                 rows.files.append(_file_row(file_id, file))
                 _pack(fresh, file_id % BUCKET, file.terms)
-        held = _without(unpacked(stored[bucket]), frozenset(one % BUCKET for one in file_ids))
+        stored = conn.execute(ONE_BUCKET, (bucket,)).fetchone()
+        held = _without(unpacked(stored), frozenset(one % BUCKET for one in file_ids))
         for term, entries in fresh.items():
             before = held.get(term)
             held[term] = entries if before is None else _merged(before, entries)
         rows.buckets.append(_bucket_row(bucket, held))
-    return rows
+    put_rows(conn, rows)
 
 
 def put_rows(conn: sqlite3.Connection, rows: SearchRows) -> None:
@@ -182,11 +171,6 @@ def put_rows(conn: sqlite3.Connection, rows: SearchRows) -> None:
     conn.executemany(PUT_FILE, rows.files)
     conn.executemany("DELETE FROM postings WHERE bucket = ?", [row[:1] for row in rows.buckets if not row[1]])
     conn.executemany(PUT_BUCKET, [row for row in rows.buckets if row[1]])
-
-
-def replace_files(conn: sqlite3.Connection, files: Mapping[int, SearchFile | None]) -> None:
-    """Replace these files in the search tables, or remove those given as None."""
-    put_rows(conn, replacement_rows(read_buckets(conn, files), files))
 
 
 def read_lengths(conn: sqlite3.Connection) -> FieldLengths:

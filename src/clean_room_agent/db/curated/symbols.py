@@ -286,7 +286,7 @@ def list_docstrings(conn: sqlite3.Connection, file_id: int) -> tuple[DocstringRo
 
 def list_rationale(conn: sqlite3.Connection, file_id: int) -> tuple[CommentRow, ...]:
     """The comments of a file that give a reason, by line."""
-    return tuple(CommentRow(*row[:6], bool(row[6])) for row in conn.execute(RATIONALE, (file_id,)))
+    return tuple(CommentRow(*row) for row in conn.execute(RATIONALE, (file_id,)))
 
 
 def insert_docstrings(conn: sqlite3.Connection, docstrings: Iterable[DocstringTuple]) -> None:

@@ -9,10 +9,6 @@ from clean_room_agent.db.rows import Connection, Table
 from clean_room_agent.json_values import to_json
 
 IndexStatus = Literal["complete", "partial", "failed"]
-INSERT = """
-INSERT INTO index_runs (repo_path, files_scanned, files_changed, files_deleted, symbols, commits, duration_ms, status,
-failures, timestamp) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
 OF_INDEX_RUN = "index_run:"
 """The prefix of an index run's id in an event that belongs to it instead of a task."""
 GENERATED = "generated"
@@ -38,28 +34,15 @@ class IndexRunRow(Struct, frozen=True, kw_only=True):
     timestamp: str
 
 
+INDEX_RUNS = Table("index_runs", IndexRunRow)
+
+
 def append_index_run(conn: Connection, row: IndexRunRow, generated: Sequence[tuple[str, str]] = ()) -> int:
     """Insert the run and return its id.
 
     `generated`: folders that were left out as generated, and what each is; stored as an event of the run.
     """
-    # Written out because `Table` imports an encoder, which takes longer than finding that nothing changed.
-    cursor = conn.execute(
-        INSERT,
-        (
-            row.repo_path,
-            row.files_scanned,
-            row.files_changed,
-            row.files_deleted,
-            row.symbols,
-            row.commits,
-            row.duration_ms,
-            row.status,
-            to_json(row.failures),
-            row.timestamp,
-        ),
-    )
-    run_id = cursor.lastrowid or 0
+    run_id = INDEX_RUNS.insert(conn, row)
     if generated:
         import json  # noqa: PLC0415 - few runs leave folders out; msgspec refuses names that are not UTF-8
 
