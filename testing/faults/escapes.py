@@ -1,11 +1,12 @@
-"""The escape suite of `cra check --sandbox`: attempts to get out of the sandbox, as root and as an ordinary user."""
+"""The escape suite: attempts to get out of the sandbox, as root and as an ordinary user."""
 
 import os
 import shutil
 from pathlib import Path
 
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, find_bubblewrap
-from clean_room_agent.sandbox.escapes import BECOME_NOBODY, try_escapes
+from clean_room_agent.sandbox.escapes import BECOME_NOBODY
+from testing.escapes.suite import try_escapes
 from testing.faults.figures import Effort, Figure
 
 LEAST = 45

@@ -57,7 +57,6 @@ OWN_NAMES = {
     # the sandbox and its attempts to get out, in folders of their own
     "sandbox/escapes.py": "a scene of its own",
     "sandbox/escape_attempts.py": "runs inside the sandbox, to get out",
-    "sandbox/escape_helpers.py": "runs inside the sandbox, to get out",
     # training
     "training/gold_edits.py": "a temporary folder, a name of its own",
     "training/shards.py": "its own files in the work folder that the user names",

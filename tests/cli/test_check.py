@@ -1,11 +1,9 @@
 """`cra check`: a line a subject, each failure with its remedy, and the exit code of the first."""
 
-import functools
 import json
 import os
 import re
 import shutil
-from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 from testing.runs.solving import Project
@@ -15,15 +13,12 @@ from testing.servers.ollama_server import OllamaServer
 from testing.servers.openai_server import Kind, OpenAiServer
 from tests.cli.conftest import Knowing
 
-from clean_room_agent.sandbox.bubblewrap import Bubblewrap
-from clean_room_agent.sandbox.escapes import BECOME_NOBODY, Attempt, try_escapes
+from clean_room_agent.sandbox.escapes import BECOME_NOBODY
 from clean_room_agent.workspace import Workspace
 
 __all__ = ["on_disk"]  # in the place of `tmp_path`
 
 NOWHERE = "http://127.0.0.1:1"
-ATTEMPTS = 110
-"""Ways out of the sandbox that are tried, at least."""
 
 
 def lines(out: str) -> dict[str, str]:
@@ -227,26 +222,13 @@ def test_the_sandbox_has_a_line_in_every_mode(till: Project) -> None:
         assert re.search(r"ok +sandbox: bubblewrap [\d.]+ works", till.cra("check").out)
 
 
-def test_check_sandbox_tries_to_get_out_and_counts(till: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_sandbox_tries_to_get_out_and_counts(till: Project) -> None:
     installed()
-    with ThreadPoolExecutor() as pool:  # each user's attempts wait for seconds: both at a time
-
-        @functools.cache
-        def begun(bubblewrap: Bubblewrap, *, as_nobody: bool) -> Future[tuple[Attempt, ...]]:
-            return pool.submit(try_escapes, bubblewrap, dict(os.environ), as_nobody=as_nobody)
-
-        def tried(bubblewrap: Bubblewrap, _: object, *, as_nobody: bool) -> tuple[Attempt, ...]:
-            both = [begun(bubblewrap, as_nobody=nobody) for nobody in (False, True)[: 1 + root]]
-            return both[as_nobody].result()
-
-        root = os.geteuid() == 0 and shutil.which(BECOME_NOBODY[0]) is not None
-        monkeypatch.setattr("clean_room_agent.app.self_check.try_escapes", tried)
-        told = till.cra("check", "--sandbox", "--json")
+    told = till.cra("check", "--sandbox", "--json")
     assert told.code == 0
-    lines = json.loads(told.out)["checks"]
-    counts = [re.fullmatch(r"blocked (\d+)/(\d+)", line["text"]) for line in lines[1:]]
-    assert len(counts) == 1 + root
-    assert all(found and found[1] == found[2] and int(found[2]) >= ATTEMPTS for found in counts), told.out
+    lines = [line["text"] for line in json.loads(told.out)["checks"][1:]]
+    root = os.geteuid() == 0 and shutil.which(BECOME_NOBODY[0]) is not None
+    assert lines == ["blocked 10/10"] * (1 + root)
 
 
 def test_the_tests_are_run_once_in_the_users_tree_and_timed(till: Project) -> None:

@@ -28,7 +28,7 @@ from clean_room_agent.workspace import Workspace
 @click.command()
 @options.repo_option
 @options.json_option
-@click.option("--sandbox", is_flag=True, help="Try to escape from the sandbox, in every known way.")
+@click.option("--sandbox", is_flag=True, help="Try to escape from the sandbox, in ten ways.")
 @click.option("--tests", is_flag=True, help="Run the tests once, as a run would before it changes anything.")
 @click.option("--record", is_flag=True, help="Check the record for damage and inconsistencies.")
 @click.option("--thorough", is_flag=True, help="With --record: also compare its indexes with its tables.")

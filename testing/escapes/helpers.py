@@ -1,4 +1,4 @@
-"""What attempts to escape from the sandbox do: the helpers of `escape_attempts.py`, sent into the sandbox before it."""
+"""What attempts to escape from the sandbox do: the helpers of `attempts.py`, sent into the sandbox before it."""
 
 import contextlib
 import ctypes
@@ -53,7 +53,7 @@ def refuse(why: str) -> NoReturn:
 
 
 def unseen(_: object) -> NoReturn:
-    """Report an attempt as done, as far as can be seen from inside; `escapes` checks the effect outside."""
+    """Report an attempt as done, as far as can be seen from inside; `suite` checks the effect outside."""
     refuse("looked for from outside")
 
 
