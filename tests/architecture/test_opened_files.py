@@ -18,7 +18,6 @@ OWN_NAMES = {
     "config.py": "config.toml, by its whole path",
     "app/clock.py": "what the kernel says of this process",
     "app/demo.py": "files of the package, and of the demo, in its own folder",
-    "cli/completing.py": "a file of the package",
     "cli/completion.py": "files of the package",
     "app/tests_check.py": "opens worktrees, no file",
     "orchestrator/setup.py": "opens worktrees, no file",

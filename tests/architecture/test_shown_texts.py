@@ -15,7 +15,6 @@ OWN = {
     "paging.py": "what the safe console made of it",
     "completion.py": "the program's own script",
     "completing.py": "each text is made safe; a word that would change is not offered",
-    "completion_table.py": "a file for developers, of the program's own texts",
     "start.py": "the version",
 }
 

@@ -60,15 +60,6 @@ def list_values(workspace: Workspace | None) -> tuple[ConfiguredValue, ...]:
     )
 
 
-def known_keys() -> tuple[tuple[str, str], ...]:
-    """Every key with a fixed name, in the order of the written file, with its description."""
-    return tuple(
-        (value.key, value.description)
-        for name, kind in TABLES.items()
-        for value in _values(name, kind, {}, {})
-    )
-
-
 def find_values(workspace: Workspace | None, key: str) -> tuple[ConfiguredValue, ...]:
     """The value of the key, or the values of the table, of that name.
 

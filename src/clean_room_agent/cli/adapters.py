@@ -19,7 +19,7 @@ BASE = "The base model's GGUF file, if the server needs one to build on."
 EXISTING_FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
 EXISTING_FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 FOLDER = click.Path(path_type=Path, file_okay=False)
-adapter_argument = click.argument("adapter", type=options.ADAPTER, metavar="ADAPTER")
+adapter_argument = click.argument("adapter", metavar="ADAPTER")
 dataset_option = click.option("--dataset", type=FOLDER, help=DATASET)
 base_option = click.option("--base-gguf", type=EXISTING_FILE, help=BASE)
 

@@ -26,7 +26,7 @@ def _part(_context: click.Context, _parameter: click.Parameter, value: str) -> t
 
 
 @click.command()
-@click.argument("repositories", type=options.FOLDER, nargs=-1, metavar="[REPO]...")
+@click.argument("repositories", nargs=-1, metavar="[REPO]...")
 @click.option("--manifest", type=options.FILE, help="A file that lists repositories with revisions.")
 @click.option(
     "-o", "--output", "target", type=options.OUTPUT_FOLDER, required=True,

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 from msgspec import Struct
 
 from clean_room_agent.cli.output import Display, fitted, visible
@@ -86,6 +87,16 @@ class LazyGroup(click.Group):
         """Write the table's own help lines, so that no command is imported for them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Offer the table's commands, likewise."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        return [
+            CompletionItem(name, help=entry.help)
+            for name, entry in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read `help COMMAND` as `COMMAND --help`."""

@@ -5,11 +5,12 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 from msgspec import structs
 
 from clean_room_agent.artifacts.names import NEWEST_RUN
@@ -23,13 +24,52 @@ MAX_INTEGER = (1 << 63) - 1
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
-class Known(click.ParamType[str]):
-    """Any text; the shell completes it from the names of this `kind` (see `completing.py`)."""
+class Completed(click.ParamType[str]):
+    """Any text, which the shell completes with the names that `find` yields, each with what it means."""
 
     name = "text"
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
+    def __init__(self, find: Callable[[click.Context, str], Iterable[tuple[str, str]]]) -> None:
+        self._find = find
+
+    def shell_complete(
+        self,
+        ctx: click.Context,
+        param: click.Parameter,  # noqa: ARG002 - click's signature
+        incomplete: str,
+    ) -> list[CompletionItem[str]]:
+        """Those of the names that begin with what is typed."""
+        found = self._find(ctx, incomplete)
+        return [CompletionItem(name, help=told) for name, told in found if name.startswith(incomplete)]
+
+
+def _find_runs(context: click.Context, word: str) -> Iterable[tuple[str, str]]:
+    from clean_room_agent.cli.completing import name_runs
+
+    return name_runs(context, word)
+
+
+def _find_stages(_context: click.Context, word: str) -> Iterable[tuple[str, str]]:
+    from clean_room_agent.retrieval.retriever import STAGES as KNOWN_STAGES
+
+    before = word[: word.rfind(",") + 1]
+    return [(before + name, "") for name in KNOWN_STAGES if name not in before.split(",")]
+
+
+def _find_prompts(_context: click.Context, _word: str) -> Iterable[tuple[str, str]]:
+    from clean_room_agent.app.prompts import PROMPTS
+
+    return sorted((prompt.name, "") for prompt in PROMPTS)
+
+
+def _find_stages_and_prompts(context: click.Context, word: str) -> Iterable[tuple[str, str]]:
+    return [*_find_stages(context, ""), *_find_prompts(context, word)]
+
+
+def _find_keys(_context: click.Context, _word: str) -> Iterable[tuple[str, str]]:
+    from clean_room_agent.app.config_values import list_values
+
+    return [(value.key, value.description) for value in list_values(None)]
 
 
 def number(least: int) -> click.IntRange:
@@ -37,15 +77,11 @@ def number(least: int) -> click.IntRange:
     return click.IntRange(min=least, max=MAX_INTEGER)
 
 
-RUN = Known("run")
-RUN_PLACE = Known("place")
-RUN_PATH = Known("path")
-STAGES = Known("stages")
-STAGE_OR_PROMPT = Known("stage")
-PROMPT = Known("prompt")
-CONFIG_KEY = Known("key")
-ADAPTER = Known("adapter")
-FOLDER = Known("folder")
+RUN = Completed(_find_runs)
+STAGES = Completed(_find_stages)
+STAGE_OR_PROMPT = Completed(_find_stages_and_prompts)
+PROMPT = Completed(_find_prompts)
+CONFIG_KEY = Completed(_find_keys)
 FILE = click.Path(path_type=Path, dir_okay=False)
 """A file that need not exist."""
 
@@ -87,7 +123,7 @@ def _remember_exact(context: click.Context, _parameter: click.Parameter, value: 
 
 
 def _ring_at_the_end(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
-    if wanted:
+    if wanted and not context.resilient_parsing:
         context.call_on_close(lambda: output.ring(f"cra {context.info_name}"))
 
 
@@ -131,7 +167,9 @@ class EventsFile(click.File):
     """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> IO[str]:
-        """Open it; a FIFO that nobody reads is refused rather than waited for."""
+        """Open it; a FIFO that nobody reads is refused rather than waited for. Completion opens nothing."""
+        if ctx is not None and ctx.resilient_parsing:
+            return sys.stdout
         if value in {"-", "/dev/stdout", "/dev/fd/1"}:
             return sys.stdout
         if value in {"/dev/stderr", "/dev/fd/2"}:
@@ -166,7 +204,7 @@ class TextFile(click.File):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> IO[str]:
         """Its text, read; a FIFO that may never answer is refused. Standard input is read later."""
-        if value == "-":
+        if value == "-" or (ctx is not None and ctx.resilient_parsing):
             return super().convert(value, param, ctx)
         return io.StringIO(read_given(Path(value)), newline=None)
 

@@ -31,14 +31,14 @@ Other passes have the names that `cra show RUN` prints.
 
 
 @click.command(help=HELP)
-@click.argument("where", type=options.RUN_PLACE, metavar="[RUN[/PLACE]]", default=NEWEST_RUN)
+@click.argument("where", type=options.RUN, metavar="[RUN[/PLACE]]", default=NEWEST_RUN)
 @options.repo_option
 @click.option("--prompt", is_flag=True, help="Each call's prompt.")
 @click.option("--response", is_flag=True, help="Each call's answer, and how it was parsed.")
 @click.option(
     "--why",
     "why",
-    type=options.RUN_PATH,
+    type=click.Path(),
     metavar="PATH[:LINE]|call:N[:LINE]",
     help="Why a file was shown, which call wrote a line of the result, or where a line of call N's prompt comes from.",
 )

@@ -26,9 +26,9 @@ def run() -> int:
         return 0
     shell = os.environ.get(COMPLETE)
     if shell is not None:
-        from clean_room_agent.cli.completing import tell_shell
+        from clean_room_agent.cli.completing import answer_shell
 
-        tell_shell(shell, sys.argv[1:])
+        answer_shell(shell, sys.argv[1:])
         return 0
     gc.disable()  # until the command is imported, too: nothing would be freed
     from clean_room_agent.cli.main import main as run_command

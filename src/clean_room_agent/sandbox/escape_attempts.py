@@ -9,34 +9,36 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Callable
+from typing import NoReturn
 
 FACTS = json.loads(sys.argv[1])
 HOME, AT = FACTS["home"], FACTS["at"]
 NEW_USER_NAMESPACE = 0x10000000
 
 
-def read(path):
+def read(path: str) -> str:
     with open(path) as file:
         return file.read()
 
 
-def write(path):
+def write(path: str) -> int:
     with open(path, "a") as file:
         return file.write("escaped")
 
 
-def write_and_lose(path):
+def write_and_lose(path: str) -> NoReturn:
     """Write into what should be an empty folder in memory: whether it was, is seen from outside."""
     write(path)
     raise PermissionError("looked for from outside")
 
 
-def unshare():
+def unshare() -> None:
     if ctypes.CDLL(None, use_errno=True).unshare(NEW_USER_NAMESPACE) != 0:
         raise PermissionError(os.strerror(ctypes.get_errno()))
 
 
-def leave_daemon():
+def leave_daemon() -> NoReturn:
     """Start a process of its own session that writes once this one has ended."""
     command = os.getpid()
     if os.fork() == 0:
@@ -52,7 +54,7 @@ def leave_daemon():
     raise PermissionError("looked for from outside")
 
 
-ATTEMPTS = {
+ATTEMPTS: dict[str, Callable[[], object]] = {
     "read an ssh key": lambda: read(HOME + "/.ssh/id_rsa"),
     "read the record": lambda: read(AT + "/.clean_room/raw.sqlite"),
     "read a secret variable": lambda: os.environ["CRA_SECRET"],

@@ -7,7 +7,6 @@ _cra() {
         if [[ -z $how ]]; then how=$line; else COMPREPLY+=("${line%%$'\t'*}"); fi
     done < <(_CRA_COMPLETE=bash command "$program" "${COMP_LINE:0:COMP_POINT}" "$COMP_WORDBREAKS" 2>/dev/null)
     case $how in
-        open) compopt -o nospace 2>/dev/null ;;
         files) compopt -o default 2>/dev/null ;;
         folders) compopt -o dirnames 2>/dev/null ;;
     esac

@@ -3,7 +3,7 @@
 # compadd escapes each word for the quote that is open.
 _cra() {
     local program=cra how='' line typed=$QIPREFIX$PREFIX
-    local -a names shown end
+    local -a names shown
     [[ $words[1] == /* ]] && program=$words[1]
     [[ -n $compstate[quote] ]] && typed+=${compstate[quote]#\$}
     while IFS= read -r line; do
@@ -12,9 +12,8 @@ _cra() {
         [[ $line == *$'\t'* ]] && shown+=("${line/$'\t'/  -- }") || shown+=("$line")
     done < <(_CRA_COMPLETE=zsh command $program "${(@Q)words[2,CURRENT-1]}" "${(Q)typed}" 2>/dev/null)
     [[ $how == (files|folders) && $PREFIX == --*=* ]] && compset -P 1 '*='
-    [[ $how == open ]] && end=(-S '')
     case $how in
-        words|open) compadd -V cra -l -d shown $end -a -- names ;;
+        words) compadd -V cra -l -d shown -a -- names ;;
         files) _files ;;
         folders) _files -/ ;;
     esac
