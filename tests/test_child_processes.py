@@ -1,6 +1,5 @@
 import errno
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,6 @@ from clean_room_agent.child_processes import (
     marked,
     not_started_command,
     outside_environment,
-    unwatched_command,
 )
 
 HOSTILE = {
@@ -87,13 +85,6 @@ def test_the_loader_hears_nothing(
     seen = {line.partition("=")[0] for line in done.stdout.decode().splitlines()}
     assert seen.isdisjoint(HOSTILE)
     assert b"cannot be preloaded" not in done.stderr
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_the_supervisor_has_no_environment(tmp_path: Path) -> None:
-    command = "tr '\\0' '\\n' < /proc/$PPID/environ"
-    done = proc.run(command, cwd=tmp_path, env={"PATH": "/usr/bin:/bin", "A": "b"}, timeout=PATIENCE)
-    assert b"A=b" not in done.stdout
 
 
 def test_output_within_the_bound_is_whole() -> None:
@@ -178,12 +169,3 @@ def test_a_program_that_failed_in_silence_is_quoted_with_nothing() -> None:
 
 def test_words_that_are_no_text_are_shown_all_the_same() -> None:
     assert failed_command(("a",), "ended with 1", 1, b"", b"\xff!").message == "a: ended with 1: \ufffd!"
-
-
-def test_a_python_that_does_not_start_is_named_beside_the_command() -> None:
-    error = unwatched_command(("make",), b"libpython3.11.so: cannot open shared object file")
-    assert error.message == (
-        f"cannot start make: the Python that watches over it ({sys.executable}) does not start: "
-        "libpython3.11.so: cannot open shared object file"
-    )
-    assert "LD_LIBRARY_PATH" in error.hint

@@ -1,5 +1,5 @@
-"""What child processes have in common: their environment outside the sandbox, with absolute paths only; their limits;
-their output, of which a bounded part is kept; and messages for the user about why one could not run or was killed.
+"""What child processes have in common: their environment outside the sandbox, with absolute paths only; their
+output, of which a bounded part is kept; and messages for the user about why one could not run or was killed.
 
 An empty or relative entry of PATH, and of the folders that the loader looks into (`/usr/local/cuda/lib64:` has one), is
 the folder in which a child runs: that of a repository, or one that code under test has filled.
@@ -8,10 +8,7 @@ the folder in which a child runs: that of a repository, or one that code under t
 import errno
 import functools
 import os
-import sys
 from collections.abc import Callable, Mapping
-
-from msgspec import Struct
 
 from clean_room_agent.errors import SYSTEM_FAULTS, CommandError
 
@@ -23,20 +20,6 @@ SLACK = 1 << 16
 """Bytes by which the tail may grow before it is trimmed."""
 SHOWN = 500
 """Characters of its last output in a message."""
-
-
-class Limits(Struct, frozen=True, kw_only=True):
-    """Limits for a command and everything that it starts, on Linux. 0: no limit."""
-
-    memory: int = 0
-    """Bytes held by all its processes together; measured several times a second."""
-    processes: int = 0
-    """Processes and threads at a time, those that ended and were not waited for included; watched all the time."""
-    file_size: int = 0
-    """Bytes of each file that is written."""
-
-
-NO_LIMITS = Limits()
 
 
 def outside_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -158,16 +141,6 @@ def failed_command(
         returncode=returncode,
         stdout=stdout,
         stderr=stderr,
-    )
-
-
-def unwatched_command(argv: tuple[str, ...], stderr: bytes) -> CommandError:
-    """The error for a supervisor whose Python does not start."""
-    words = stderr.decode("utf-8", "replace").strip()[-SHOWN:]
-    return CommandError(
-        f"cannot start {argv[0]}: the Python that watches over it ({sys.executable}) does not start: {words}",
-        hint="it is started without LD_LIBRARY_PATH and similar variables: use a Python that finds its libraries without them",
-        command=argv,
     )
 
 

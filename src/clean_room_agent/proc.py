@@ -4,31 +4,26 @@ import contextlib
 import os
 import selectors
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import IO, NamedTuple
 
 from msgspec import Struct
 
 from clean_room_agent.cancellation import raise_if_stopped
 from clean_room_agent.child_processes import (
-    NO_LIMITS,
     Capture,
-    Limits,
     Pieces,
     absolute_program,
     failed_command,
     not_started_command,
     outside_environment,
-    unwatched_command,
 )
 from clean_room_agent.errors import CommandError
-
-if TYPE_CHECKING:
-    import socket
 
 DEFAULT_BOUND = 1_000_000
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
@@ -53,7 +48,14 @@ class Completed(Struct, frozen=True, kw_only=True):
     stderr_cut: int
     duration_s: float
     exceeded: str = ""
-    """The limit ("memory" or "processes") for which it was killed with all its processes; "" for none."""
+    """The limit for which it was killed, as the watch called it; "" for none."""
+
+
+class Rlimits(NamedTuple):
+    """Limits of the kernel's for a command and all that it starts, on Linux. 0: no limit."""
+
+    file_bytes: int = 0
+    processes: int = 0
 
 
 def run(
@@ -66,7 +68,8 @@ def run(
     check: bool = True,
     bound: int = DEFAULT_BOUND,
     contain: bool = True,
-    limits: Limits = NO_LIMITS,
+    rlimits: Rlimits | None = None,
+    watch: Callable[[int], str] | None = None,
     keep: Sequence[int] = (),
     heard: Callable[[bytes], None] | None = None,
 ) -> Completed:
@@ -76,7 +79,8 @@ def run(
     the child gets what `outside_environment` leaves. A name without a slash is looked up on that PATH. Processes that
     still run when the command itself has ended have 0.2 s to finish writing, then they are killed. With `contain` False
     only the process group is killed: 12 ms cheaper, for programs that start no daemons; on systems other than Linux
-    this is always so. `limits` need `contain`. The command inherits the open files in `keep` under their numbers, in
+    this is always so. `rlimits` are for what is not contained. `watch` is called with the command's process, often, and ends it by
+    saying why. The command inherits the open files in `keep` under their numbers, in
     addition to the three streams. `heard` gets standard output as it arrives.
 
     Raises:
@@ -86,17 +90,21 @@ def run(
     started = time.monotonic()
     out, err = Capture(bound, heard), Capture(bound)
     stdin = subprocess.PIPE if input else subprocess.DEVNULL
-    child = _start(argv, cwd, env, stdin, keep, limits if contain else None)
+    child = _start(argv, cwd, env, stdin, keep, contain=contain, rlimits=rlimits)
     streams = _Streams(child, input, out.feed, err.feed)
+    late, exceeded = False, ""
     try:
-        late = any(_rounds(child, streams, None if timeout is None else started + timeout))
+        for late in _rounds(child, streams, None if timeout is None else started + timeout):
+            exceeded = "" if watch is None or late else watch(child.process.pid)
+            if exceeded:
+                break
     finally:
         returncode = child.end()
         streams.drain()
     if child.refusal is not None:
         raise not_started_command(argv, child.refusal)
     if not child.begun and returncode > 0 and not late:
-        raise unwatched_command(argv, err.data())
+        raise failed_command(argv, f"{sys.executable} does not start beside it", returncode, b"", err.data())
     if check and (late or returncode != 0):
         how = f"stopped after {timeout} s" if late else f"exit {returncode}"
         raise failed_command(argv, how, returncode, out.data(), err.data())
@@ -109,7 +117,7 @@ def run(
         stdout_cut=out.cut(),
         stderr_cut=err.cut(),
         duration_s=time.monotonic() - started,
-        exceeded=child.exceeded,
+        exceeded=exceeded,
     )
 
 
@@ -122,7 +130,7 @@ def stream(
     patience: float = 0.0,
     channel: tuple[int, int] | None = None,
     out: Callable[[bytes], None] | None = None,
-) -> Iterator[bytes]:
+) -> Generator[bytes, None, None]:
     """The output of the program, split at `separator`, as it arrives; an empty last piece is left out.
 
     With `channel`, a pipe (read end, write end), the pieces are what the program writes to the write end, which it inherits
@@ -133,7 +141,7 @@ def stream(
     """
     pieces, err = Pieces(separator), Capture(DEFAULT_BOUND)
     try:
-        child = _start(command, cwd, env, subprocess.DEVNULL, channel[1:] if channel else (), None)
+        child = _start(command, cwd, env, subprocess.DEVNULL, channel[1:] if channel else ())
     except CommandError:
         for end in channel or ():
             os.close(end)
@@ -160,84 +168,53 @@ def show_at_terminal(command: tuple[str, ...], text: bytes, env: Mapping[str, st
     subprocess.run(command, input=text, env=outside_environment(env), check=False)
 
 
-class _Child(Protocol):
-    """A started command. `end`, to be called once, kills what is left of it."""
+class _Child:
+    """A started command, which is killed with its process group, or by its supervisor with all its descendants
+    (supervisor.py has the protocol of `control`).
+    """
 
-    process: subprocess.Popen[bytes]
-    control: "socket.socket | None"
-
-    def ended(self) -> bool: ...
-    def end(self) -> int: ...
-    @property
-    def begun(self) -> bool: ...
-    @property
-    def refusal(self) -> int | None: ...
-    @property
-    def exceeded(self) -> str: ...
-
-
-class _Group:
-    """A command that is killed with its process group."""
-
-    begun = True
-    refusal = None  # what cannot be started has raised
-    exceeded = ""
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket | None) -> None:
         self.process = process
-        self.control: socket.socket | None = None
+        self.control = control
+        self._is_supervised = control is not None
+        self._told = b""
 
     def ended(self) -> bool:
+        """Whether the command itself has ended."""
+        if self._is_supervised:
+            self._listen()
+            return self.control is None or not {"exit", "errno"}.isdisjoint(self._words())
         if sys.platform != "linux" or self.process.returncode is not None:
             return self.process.poll() is not None
         # Looks without reaping: the group's number stays ours until the group is killed.
         return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def end(self) -> int:
-        _kill_group(self.process.pid)
-        return self.process.wait()
-
-
-class _Tree:
-    """A command under a supervisor, which kills all its descendants (supervisor.py has the protocol)."""
-
-    def __init__(self, process: subprocess.Popen[bytes], control: "socket.socket") -> None:
-        self.process = process
-        self.control: socket.socket | None = control
-        self.told = b""
-
-    def ended(self) -> bool:
-        self._listen()
-        return self.control is None or not {"exit", "errno"}.isdisjoint(self._words())
-
-    def end(self) -> int:
+        """Kill what is left of it, and return the command's exit code; to be called once."""
         if self.control is not None:
-            import socket  # noqa: PLC0415 - see `_start`
-
             with contextlib.suppress(OSError):
                 self.control.shutdown(socket.SHUT_WR)
             self.control.settimeout(KILL_WAIT_S)
             self._listen()
             self._hang_up()
-            _kill_group(self.process.pid)
-        lost = self.process.wait() or 1
+        _kill_group(self.process.pid)
+        code = self.process.wait()
         words = self._words()
-        if "exit" not in words and "start" in words:
+        if "exit" in words:
+            return os.waitstatus_to_exitcode(words["exit"])
+        if "start" in words:  # the supervisor died first
             _kill_group(words["start"])
-        return os.waitstatus_to_exitcode(words["exit"]) if "exit" in words else lost
+        return code or 1 if self._is_supervised else code
 
     @property
     def begun(self) -> bool:
-        """Whether the supervisor has reported anything, which it does before the command does anything."""
-        return bool(self._words())
+        """Whether the supervisor, if there is one, has reported anything, which it does before the command does anything."""
+        return not self._is_supervised or bool(self._words())
 
     @property
     def refusal(self) -> int | None:
+        """The error number for which the supervisor could not start the command."""
         return self._words().get("errno")
-
-    @property
-    def exceeded(self) -> str:
-        return next((word for word in ("memory", "processes") if word in self._words()), "")
 
     def _listen(self) -> None:
         while self.control is not None:
@@ -249,7 +226,7 @@ class _Tree:
                 chunk = b""
             if not chunk:
                 self._hang_up()
-            self.told += chunk
+            self._told += chunk
 
     def _hang_up(self) -> None:
         if self.control is not None:
@@ -257,7 +234,7 @@ class _Tree:
             self.control = None
 
     def _words(self) -> dict[str, int]:
-        lines = self.told[: self.told.rfind(b"\n") + 1].decode("ascii").splitlines()
+        lines = self._told[: self._told.rfind(b"\n") + 1].decode("ascii").splitlines()
         return {word: int(number) for word, _, number in (line.partition(" ") for line in lines)}
 
 
@@ -267,31 +244,29 @@ def _start(
     env: Mapping[str, str] | None,
     stdin: int,
     keep: Sequence[int],
-    limits: Limits | None,
+    *,
+    contain: bool = False,
+    rlimits: Rlimits | None = None,
 ) -> _Child:
-    """Start the command under a supervisor that enforces `limits`, or in its own process group if there are none."""
+    """Start the command: under a supervisor if it is to be contained, else in its own process group."""
     environment = outside_environment(os.environ if env is None else env)
     argv = (absolute_program(argv[0], environment), *argv[1:])
-    if limits is None or sys.platform != "linux":
-        return _Group(_open(argv, argv, cwd, environment, stdin, *keep))
-    import socket  # noqa: PLC0415 - most commands are git's, which has no limits
-
+    launcher = (sys.executable, "-I", "-S", str(SUPERVISOR))
+    if sys.platform != "linux" or not (contain or rlimits):
+        return _Child(_open(argv, argv, cwd, environment, stdin, *keep), None)
+    if rlimits:
+        program = (*launcher, "-", *map(str, rlimits), *argv)
+        return _Child(_open(program, argv, cwd, environment, stdin, *keep), None)
     ours, theirs = socket.socketpair()
     with theirs:
-        supervisor = (sys.executable, "-I", "-S", str(SUPERVISOR), str(theirs.fileno()))
+        program = (*launcher, str(theirs.fileno()), "0", "0", *argv)
         try:
-            process = _open(supervisor, argv, cwd, {}, stdin, theirs.fileno(), *keep)
+            process = _open(program, argv, cwd, environment, stdin, theirs.fileno(), *keep)
         except CommandError:
             ours.close()
             raise
-    bounds = (str(bound) for bound in (limits.memory, limits.processes, limits.file_size))
-    variables = (f"{name}={value}" for name, value in sorted(environment.items()))
-    fields = [*bounds, str(len(argv)), *argv, *variables]
-    body = b"\0".join(os.fsencode(field) for field in fields)
-    with contextlib.suppress(OSError):
-        ours.sendall(b"%d\n" % len(body) + body)
     ours.setblocking(False)
-    return _Tree(process, ours)
+    return _Child(process, ours)
 
 
 def _open(

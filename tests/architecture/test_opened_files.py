@@ -55,6 +55,7 @@ OWN_NAMES = {
     "git/worktree.py": "the worktree's .git file, which it may find swapped",
     # the sandbox and its attempts to get out, in folders of their own
     "sandbox/escapes.py": "a scene of its own",
+    "sandbox/limits.py": "/proc",
     "sandbox/escape_attempts.py": "runs inside the sandbox, to get out",
     # training
     "training/gold_edits.py": "a temporary folder, a name of its own",

@@ -6,9 +6,9 @@ from msgspec.structs import replace
 from testing.patience import PATIENCE
 from testing.sandboxes import installed
 
-from clean_room_agent.child_processes import Limits
 from clean_room_agent.errors import CommandError
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle, Sandbox, find_bubblewrap
+from clean_room_agent.sandbox.limits import Limits
 from clean_room_agent.sandbox.policy import Policy
 
 ENV = {"PATH": "/usr/bin:/bin"}

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import select
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -12,8 +13,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from clean_room_agent import proc
-from clean_room_agent.child_processes import NO_LIMITS, Limits, outside_environment
+from clean_room_agent.child_processes import outside_environment
 from clean_room_agent.errors import CommandError
+from clean_room_agent.sandbox.limits import NO_LIMITS, Limits, LimitWatch
 from clean_room_agent.sandbox.policy import NAME, Policy, arguments, variables
 from clean_room_agent.sandbox.seccomp import filter_program
 
@@ -21,6 +23,7 @@ FOLDERS = "/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin"
 """Used instead of the user's PATH, in which a repository may have put something."""
 LEAST = (0, 8)
 TRIAL_TIMEOUT_S = 60.0
+END_TIMEOUT_S = 15.0
 MIB = 1 << 20
 INSTALL = "install it: apt install bubblewrap, dnf install bubblewrap, or pacman -S bubblewrap"
 IN_A_CONTAINER = (
@@ -99,7 +102,6 @@ class Sandbox(Struct, frozen=True, kw_only=True):
         bound: int = proc.DEFAULT_BOUND,
         input: bytes = b"",  # noqa: A002 - as proc.run names it
         heard: Callable[[bytes], None] | None = None,
-        contain: bool = True,
     ) -> tuple[proc.Completed, bool]:
         """How bubblewrap ended, and whether it had started the command."""
         inner = ("/bin/sh", "-c", command) if isinstance(command, str) else command
@@ -128,12 +130,17 @@ class Sandbox(Struct, frozen=True, kw_only=True):
                 input=input,
                 check=False,
                 bound=bound,
-                limits=self.limits if contain else NO_LIMITS,
+                rlimits=proc.Rlimits(self.limits.file_size, self.limits.processes)
+                if self.limits != NO_LIMITS
+                else None,
+                watch=LimitWatch(self.limits),
                 keep=files,
                 heard=heard,
-                contain=contain,
+                contain=False,  # all that runs in its namespace ends with bubblewrap, whatever ends that
             )
-            return done, _was_started(status)
+            told = _status(status)
+            _wait_for_end(told.get("child-pid", 0))
+            return done, "exit-code" in told
 
     def _refuse_detours(self) -> None:
         """Refuse mounts through symbolic links in the tree, which an earlier command may have created.
@@ -158,8 +165,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
             CommandError: the trial was inconclusive: it was killed, took too long, or the system was short of
                 something.
         """
-        # It starts nothing that could outlive it, and a supervisor takes longer than all else here.
-        done, started = self._run(("/bin/true",), env=env, timeout=TRIAL_TIMEOUT_S, contain=False)
+        done, started = self._run(("/bin/true",), env=env, timeout=TRIAL_TIMEOUT_S)
         said = _last_words(done)
         if done.timed_out or done.returncode < 0 or SHORT.search(said):
             raise CommandError(
@@ -226,10 +232,28 @@ def _last_words(done: proc.Completed) -> str:
     return done.stderr.decode("utf-8", "replace").strip()[-500:]
 
 
-def _was_started(status: int) -> bool:
-    """Whether bubblewrap reported the id of the command's process and, unless it was killed, its exit code."""
-    told = os.pread(status, 1 << 16, 0).decode("ascii", "replace")
-    return any("exit-code" in json.loads(line) for line in told.splitlines() if line.strip().endswith("}"))
+def _status(handle: int) -> dict[str, int]:
+    """What bubblewrap reported: the number of the namespace's first process, and, unless it was killed, the command's exit
+    code.
+    """
+    told = os.pread(handle, 1 << 16, 0).decode("ascii", "replace")
+    found: dict[str, int] = {}
+    for line in told.splitlines():
+        if line.strip().endswith("}"):
+            found |= json.loads(line)
+    return found
+
+
+def _wait_for_end(pid: int) -> None:
+    """Wait until the first process of a namespace is gone, and with it all others: the kernel kills them a moment after
+    bubblewrap has ended.
+    """
+    with contextlib.suppress(OSError):  # it is gone
+        handle = os.pidfd_open(pid)
+        try:
+            select.select([handle], [], [], END_TIMEOUT_S)
+        finally:
+            os.close(handle)
 
 
 @contextlib.contextmanager

@@ -16,10 +16,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from clean_room_agent import proc
-from clean_room_agent.child_processes import Limits
 from clean_room_agent.errors import CommandError
 from clean_room_agent.folders import temporary_folder
 from clean_room_agent.sandbox.bubblewrap import MIB, Bubblewrap, Sandbox
+from clean_room_agent.sandbox.limits import Limits
 from clean_room_agent.sandbox.policy import GitFolder, Policy
 from clean_room_agent.sandbox.tool_mounts import is_system, tool_places
 
@@ -155,5 +155,5 @@ def _was_reached(listener: socket.socket) -> bool:
 def _victim(folder: Path, before: tuple[str, ...]) -> Iterator[int]:
     """The number of a process of the user's, outside of the sandbox, that waits."""
     waiting = proc.stream((*before, "/bin/sh", "-c", "echo $$; exec sleep 300"), cwd=folder, env=PLAIN)
-    with contextlib.closing(waiting):  # type: ignore[type-var]
+    with contextlib.closing(waiting):
         yield int(next(waiting))

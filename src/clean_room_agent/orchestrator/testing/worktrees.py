@@ -15,7 +15,6 @@ from msgspec import Struct
 from clean_room_agent.artifacts.names import counted
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.cancellation import Interrupts, stopped_by
-from clean_room_agent.child_processes import Limits
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.folders import remove_tree
 from clean_room_agent.git.repository import Repository
@@ -41,6 +40,7 @@ from clean_room_agent.orchestrator.testing.ignored_folders import (
 from clean_room_agent.orchestrator.testing.results import ChangingNames, TestRun
 from clean_room_agent.orchestrator.testing.test_commands import GUARD, test_environment
 from clean_room_agent.orchestrator.testing.test_runner import TestRunner, TestWorktree, finished
+from clean_room_agent.sandbox.limits import Limits
 
 if TYPE_CHECKING:  # only a run that has a sandbox pays for it
     from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle, Sandbox
