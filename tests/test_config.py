@@ -13,7 +13,7 @@ from clean_room_agent.config import (
     load_toml,
     read_toml,
     refuse_unknown_tables,
-    with_entry,
+    with_value,
 )
 from clean_room_agent.errors import ConfigError
 
@@ -134,33 +134,25 @@ implement = "b"
     [
         ("implement", "c", 'implement = "b"', 'implement = "c"'),
         ("implement", None, 'implement = "b"\n', ""),
-        ("refilter", 'q"\\', "\"refilter\" = 'x # y'  # kept", 'refilter = "q\\"\\\\"  # kept'),
-        ("scope_judgment", "é:1", "# another model\n", '# another model\nscope_judgment = "é:1"\n'),
+        ("refilter", 'q"\\', "\"refilter\" = 'x # y'  # kept", '"refilter" = "q\\"\\\\"  # kept'),
+        ("scope_judgment", "é:1", '# scope_judgment = "not this one"', 'scope_judgment = "é:1"'),
         ("absent", None, "", ""),
     ],
 )
 def test_one_entry_changes_and_nothing_else(key: str, value: str | None, old: str, new: str) -> None:
-    assert with_entry(ENTRIES, "models.overrides", key, value) == ENTRIES.replace(old, new, 1)
+    assert with_value(ENTRIES, ["models", "overrides"], key, value) == ENTRIES.replace(old, new, 1)
 
 
-def test_a_table_that_is_missing_is_added_at_the_end() -> None:
-    assert with_entry("[a]\nx = 1", "a.b", "k", "v") == '[a]\nx = 1\n\n[a.b]\nk = "v"\n'
-    assert with_entry("[a]\nx = 1", "a.b", "k", None) == "[a]\nx = 1"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '[models]\noverrides = { implement = "b" }\n',
-        '[models]\noverrides.implement = "b"\n',
-        '[models.overrides]\nimplement = """\nb"""\n',
-        '[models]\nnote = """\n[models.overrides]\nimplement = "b"\n"""\n[models.overrides]\nimplement = "b"\n',
-    ],
-)
-def test_what_no_single_line_can_change_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match="line by line") as caught:
-        with_entry(text, "models.overrides", "implement", "c")
-    assert 'implement = "c"' in caught.value.hint
+def test_a_table_that_is_not_there_is_added_and_inline_ones_are_changed() -> None:
+    assert load_toml(with_value("", ["models", "overrides"], "a", "b")) == {
+        "models": {"overrides": {"a": "b"}}
+    }
+    inline = 'models = { coding = "a" }  # mine\n'
+    assert with_value(inline, ["models"], "coding", "b") == 'models = { coding = "b" }  # mine\n'
+    text = '[models]\ncoding = "a"\n\n[edit]\n'
+    said = '[models]\ncoding = "a"\n\n[models.temperature]\ncoding = 0.5\n\n[edit]\n'
+    assert with_value(text, ["models", "temperature"], "coding", 0.5) == said
+    assert with_value("[edit]\n", ["solve"], "samples", 3) == "[edit]\n\n[solve]\nsamples = 3\n"
 
 
 @pytest.mark.parametrize(

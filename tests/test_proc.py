@@ -266,7 +266,7 @@ def test_a_stream_that_fails_says_so_after_its_last_piece(tmp_path: Path) -> Non
 def test_leaving_a_stream_early_kills_the_program(tmp_path: Path) -> None:
     pieces = proc.stream(("sh", "-c", "echo $$; yes"), cwd=tmp_path)
     pid = int(next(iter(pieces)))
-    pieces.close()  # type: ignore[attr-defined] # it is a generator
+    pieces.close()
     assert not is_alive(pid)
 
 
@@ -286,7 +286,7 @@ while True:
 def test_a_stream_that_is_left_with_patience_ends_as_by_ctrl_c(tmp_path: Path) -> None:
     pieces = proc.stream((sys.executable, "-c", PATIENT), cwd=tmp_path, patience=PATIENCE)
     assert next(iter(pieces)) == b"ready"
-    pieces.close()  # type: ignore[attr-defined] # it is a generator
+    pieces.close()
     assert (tmp_path / "ended").exists()
 
 
@@ -294,7 +294,7 @@ def test_patience_with_what_does_not_end_has_one(tmp_path: Path) -> None:
     script = "trap '' INT; echo $$; while :; do sleep 1; done"
     pieces = proc.stream(("sh", "-c", script), cwd=tmp_path, patience=0.2)
     pid = int(next(iter(pieces)))
-    pieces.close()  # type: ignore[attr-defined] # it is a generator
+    pieces.close()
     assert not is_alive(pid)
 
 

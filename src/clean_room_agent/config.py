@@ -2,11 +2,10 @@
 
 import difflib
 import functools
-import json
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -172,66 +171,73 @@ def _refuse_odd_numbers(value: Any, key: str) -> None:
         raise ValueError(f"the number at {key} is not finite")
 
 
-def with_entry(text: str, table: str, key: str, value: str | None) -> str:
-    """The TOML `text` with the string `value` at `key` of `table` ("a.b"); None removes the key.
-
-    One line changes, or is added or removed; everything else, comments included, stays byte for byte. The new text is
-    parsed to check that it changes exactly that.
+def with_value(text: str, tables: Sequence[str], name: str, value: Any) -> str:
+    """The TOML `text` with the key of the (nested) table set to the value, or without the key if that is None; all else stays
+    byte for byte.
+    A commented-out key (`# name = …`) is replaced in its place.
 
     Raises:
-        ConfigError: the table is written in a form that no single line can change.
+        ConfigError: the table is written in a form that cannot be changed in this way.
     """
-    edited = _edited(text.splitlines(keepends=True), table, key, value)
-    wanted = parse_toml(text)
-    section = wanted
-    for name in table.split("."):
-        section = section.setdefault(name, {})
-    section.pop(key, None)
-    if value is not None:
-        section[key] = value
+    import tomlkit  # noqa: PLC0415 - most commands only read
+
     try:
-        found = load_toml(edited)
-    except ValueError:
-        found = {}
-    if _without_empty(found) != _without_empty(wanted):
-        line = f"take {key} out" if value is None else f"set {key} = {json.dumps(value)}"
+        document: Any = tomlkit.parse(text)
+        wanted = parse_toml(text)
+        at, plain = document, wanted
+        is_new = False
+        for table in tables:
+            if table not in at:
+                at[table], is_new = tomlkit.table(), True
+            at, plain = at[table], plain.setdefault(table, {})
+        after: str | None
+        if value is None:
+            if name not in at:
+                return text
+            del at[name], plain[name]
+            after = document.as_string()
+        else:
+            was_there = name in at
+            plain[name] = value
+            line = tomlkit.item(value).as_string()
+            after = None if was_there else _over_comment(text, ".".join(tables), name, line)
+            if after is None:
+                at[name] = value
+                if is_new:
+                    at.add(tomlkit.nl())
+                after = document.as_string().rstrip("\n") + "\n" if is_new else document.as_string()
+        assert after is not None
+        after.encode()
+        found = parse_toml(after)
+    except (tomlkit.exceptions.TOMLKitError, ValueError, TypeError, AttributeError) as exc:
         raise ConfigError(
-            f"[{table}] cannot be changed line by line as it is written",
-            hint=f"{line} by hand, or write [{table}] as a table of its own",
+            f"{'.'.join(tables)}.{name} cannot be changed: {exc}", hint="edit the file"
+        ) from exc
+    if found != wanted:
+        raise ConfigError(
+            f"[{'.'.join(tables)}] cannot be changed as it is written", hint="edit the file by hand"
         )
-    return edited
+    return after
 
 
-def _edited(lines: list[str], table: str, key: str, value: str | None) -> str:
-    entry = f"{key} = {json.dumps(value, ensure_ascii=False)}"
-    header = re.compile(rf"\s*\[\s*{re.escape(table)}\s*\]\s*(#.*)?$")
-    begin = next((place + 1 for place, line in enumerate(lines) if header.match(line)), None)
-    if begin is None:
-        ends = "" if not lines or lines[-1].endswith("\n") else "\n"
-        return "".join(lines) + ("" if value is None else f"{ends}\n[{table}]\n{entry}\n")
-    end = next(
-        (place for place in range(begin, len(lines)) if lines[place].lstrip().startswith("[")), len(lines)
-    )
-    own = re.compile(
-        rf"""\s*(?:{re.escape(key)}|"{re.escape(key)}"|'{re.escape(key)}')\s*=[^#"']*(?:"[^"]*"|'[^']*')"""
-    )
-    place = next((place for place in range(begin, end) if own.match(lines[place])), None)
-    if place is None:
-        lines[begin - 1] += "" if lines[begin - 1].endswith("\n") else "\n"
-        added = [] if value is None else [f"{entry}\n"]
-        return "".join([*lines[:begin], *added, *lines[begin:]])
-    old = own.match(lines[place])
-    assert old is not None
-    changed = [] if value is None else [entry + lines[place][old.end() :]]
-    return "".join([*lines[:place], *changed, *lines[place + 1 :]])
-
-
-def _without_empty(value: Any) -> Any:
-    """The value without empty tables, since an absent table means the same."""
-    if not isinstance(value, dict):
-        return value
-    kept = {name: _without_empty(each) for name, each in value.items()}
-    return {name: each for name, each in kept.items() if each != {}}
+def _over_comment(text: str, table: str, name: str, value: str) -> str | None:
+    """The text with the commented-out key of the table set to a value; None if there is no such comment."""
+    lines = re.findall(r"[^\n]*\n|[^\n]+", text)
+    header = re.compile(rf"\s*\[\s*{re.escape(table)}\s*\]")
+    own = re.compile(rf"#\s*{re.escape(name)}\s*=[^#\r\n]*")
+    inside = False
+    for place, line in enumerate(lines):
+        if line.lstrip().startswith("["):
+            inside = header.match(line) is not None
+        elif inside and (match := own.match(line)):
+            rest = line[match.end() :]
+            entry = f"{name} = {value}"
+            width = 43 if rest.startswith("#") else len(match[0])
+            lines[place] = (
+                f"{entry:<{width}}{' ' * rest.startswith('#')}{rest}" if rest.strip() else entry + rest
+            )
+            return "".join(lines)
+    return None
 
 
 def load_slice(data: Mapping[str, Any], table: str, kind: type[SliceT], *, source: str) -> SliceT:

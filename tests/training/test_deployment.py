@@ -24,7 +24,7 @@ from clean_room_agent.db.raw.training import (
 )
 from clean_room_agent.errors import ConfigError, UsageError
 from clean_room_agent.training import deployment
-from clean_room_agent.training.deployment import Deployer, previous_tag
+from clean_room_agent.training.deployment import Deployer, previous_tag, previous_tags
 from clean_room_agent.workspace import Workspace
 
 NOW = "2026-01-02T03:04:05Z"
@@ -117,9 +117,7 @@ def test_an_adapter_is_in_force_everywhere_and_the_rest_of_the_file_is_as_it_was
 ) -> None:
     changed = deployer.deploy(trained(record, "m:v1"), evaluation_id=None, reason="a try")
     assert (changed.tag, changed.replaced) == ("m:v1", "")
-    assert workspace.config.read_text() == CONFIG.replace(
-        'implement = "other"', 'scope_judgment = "m:v1"\nimplement = "other"'
-    )
+    assert workspace.config.read_text() == CONFIG.replace("# kept\n", '# kept\nscope_judgment = "m:v1"\n')
     assert (deployed(record), active(workspace)) == (["m:v1"], "m:v1")
     (row,) = record.write(list_deployments, SCOPE)
     assert (row.action, row.tag, row.reason) == ("deploy", "m:v1", "a try")

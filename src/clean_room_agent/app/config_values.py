@@ -1,7 +1,6 @@
 """Reads every configured value with its source, and changes one in its file without touching comments."""
 
 import contextlib
-import re
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from pathlib import Path
@@ -17,7 +16,16 @@ from clean_room_agent.app.settings import (
     read_user_config,
     user_config_file,
 )
-from clean_room_agent.config import WRONG, ConfigSlice, keys_of, laid_over, load_toml, parse_toml, read_toml
+from clean_room_agent.config import (
+    WRONG,
+    ConfigSlice,
+    keys_of,
+    laid_over,
+    load_toml,
+    parse_toml,
+    read_toml,
+    with_value,
+)
 from clean_room_agent.errors import ConfigError, UsageError
 from clean_room_agent.file_contents import atomic_write, decode
 from clean_room_agent.workspace import Workspace, hold, private_folder
@@ -196,7 +204,7 @@ def _change(workspace: Workspace | None, key: str, value: Any) -> Path:
             raise UsageError(
                 f"{path} does not set {key}", hint="`cra config` shows where each value comes from"
             )
-        after = edited(file.text, tables, name, value)
+        after = with_value(file.text, tables, name, value)
         check_tables(laid_over(below, parse_toml(after)), source=key)
         atomic_write(path, file.encode(after), private=True)
     return path
@@ -235,71 +243,6 @@ def _unknown(key: str, known: tuple[ConfiguredValue, ...]) -> UsageError:
     near = ends or difflib.get_close_matches(key, names, n=1)
     meant = f"; did you mean {' or '.join(near)}?" if near else ""
     return UsageError(f"there is no key {key!r}{meant}", hint="`cra config` lists every key")
-
-
-def edited(text: str, tables: list[str], name: str, value: Any) -> str:
-    """The TOML `text` with the key set to the value, or without the key if that is None; all else stays byte for byte.
-    A commented-out key (`# name = …`) is replaced in its place.
-
-    Raises:
-        ConfigError: the table is written in a form that cannot be changed in this way.
-    """
-    import tomlkit
-
-    try:
-        document: Any = tomlkit.parse(text)
-        wanted = parse_toml(text)
-        at, plain = document, wanted
-        is_new = False
-        for table in tables:
-            if table not in at:
-                at[table], is_new = tomlkit.table(), True
-            at, plain = at[table], plain.setdefault(table, {})
-        after: str | None
-        if value is None:
-            del at[name], plain[name]
-            after = document.as_string()
-        else:
-            was_there = name in at
-            plain[name] = value
-            line = tomlkit.item(value).as_string()
-            after = None if was_there else _over_comment(text, ".".join(tables), name, line)
-            if after is None:
-                at[name] = value
-                if is_new:
-                    at.add(tomlkit.nl())
-                after = document.as_string().rstrip("\n") + "\n" if is_new else document.as_string()
-        assert after is not None
-        after.encode()
-        found = parse_toml(after)
-    except (tomlkit.exceptions.TOMLKitError, ValueError, TypeError, AttributeError) as exc:
-        raise ConfigError(
-            f"{'.'.join(tables)}.{name} cannot be changed: {exc}", hint="edit the file"
-        ) from exc
-    if found != wanted:
-        raise ConfigError(
-            f"[{'.'.join(tables)}] cannot be changed as it is written", hint="edit the file by hand"
-        )
-    return after
-
-
-def _over_comment(text: str, table: str, name: str, value: str) -> str | None:
-    """The text with the commented-out key of the table set to a value; None if there is no such comment."""
-    lines = re.findall(r"[^\n]*\n|[^\n]+", text)
-    header = re.compile(rf"\s*\[\s*{re.escape(table)}\s*\]")
-    own = re.compile(rf"#\s*{re.escape(name)}\s*=[^#\r\n]*")
-    inside = False
-    for place, line in enumerate(lines):
-        if line.lstrip().startswith("["):
-            inside = header.match(line) is not None
-        elif inside and (match := own.match(line)):
-            rest = line[match.end() :]
-            entry = f"{name} = {value}"
-            lines[place] = (
-                f"{entry:<{len(match[0])}}{rest}" if not rest.startswith("#") else f"{entry:<43} {rest}"
-            )
-            return "".join(lines)
-    return None
 
 
 def workspace_or_none(repo: Path) -> Workspace | None:

@@ -13,6 +13,7 @@ from msgspec import Meta, Struct, structs
 from clean_room_agent.config import (
     UNREADABLE,
     ConfigSlice,
+    SliceT,
     check_slice,
     keys_of,
     laid_over,
@@ -85,6 +86,10 @@ class Overrides(Struct, frozen=True, kw_only=True):
     samples: int | None = None
 
 
+def _table(name: str, kind: type[SliceT]) -> "cached_property[SliceT]":
+    return cached_property(lambda settings: load_slice(settings.data, name, kind, source=settings.source))
+
+
 class Settings(Struct, frozen=True, kw_only=True, dict=True):
     """Every table, typed, read when a command first needs it."""
 
@@ -118,80 +123,21 @@ class Settings(Struct, frozen=True, kw_only=True, dict=True):
             )
         return load_slice(self.data, table, kind, source=self.source)
 
-    @cached_property
-    def models(self) -> ModelsConfig:
-        """[models]."""
-        return load_slice(self.data, "models", ModelsConfig, source=self.source)
-
-    @cached_property
-    def budget(self) -> BudgetConfig:
-        """[budget]."""
-        return load_slice(self.data, "budget", BudgetConfig, source=self.source)
-
-    @cached_property
-    def stages(self) -> StagesConfig:
-        """[stages]."""
-        return load_slice(self.data, "stages", StagesConfig, source=self.source)
-
-    @cached_property
-    def judgments(self) -> JudgmentsConfig:
-        """[judgments]."""
-        return load_slice(self.data, "judgments", JudgmentsConfig, source=self.source)
-
-    @cached_property
-    def conventions(self) -> ConventionsConfig:
-        """[conventions]."""
-        return load_slice(self.data, "conventions", ConventionsConfig, source=self.source)
-
-    @cached_property
-    def solve(self) -> SolveConfig:
-        """[solve]."""
-        return load_slice(self.data, "solve", SolveConfig, source=self.source)
-
-    @cached_property
-    def testing(self) -> TestingConfig:
-        """[testing]."""
-        return load_slice(self.data, "testing", TestingConfig, source=self.source)
-
-    @cached_property
-    def evidence(self) -> EvidenceConfig:
-        """[evidence]."""
-        return load_slice(self.data, "evidence", EvidenceConfig, source=self.source)
-
-    @cached_property
-    def orchestrator(self) -> OrchestratorConfig:
-        """[orchestrator]."""
-        return load_slice(self.data, "orchestrator", OrchestratorConfig, source=self.source)
-
-    @cached_property
-    def recovery(self) -> RecoveryConfig:
-        """[recovery]."""
-        return load_slice(self.data, "recovery", RecoveryConfig, source=self.source)
-
-    @cached_property
-    def edit(self) -> EditConfig:
-        """[edit]."""
-        return load_slice(self.data, "edit", EditConfig, source=self.source)
-
-    @cached_property
-    def worktree(self) -> WorktreeConfig:
-        """[worktree]."""
-        return load_slice(self.data, "worktree", WorktreeConfig, source=self.source)
-
-    @cached_property
-    def sandbox(self) -> SandboxConfig:
-        """[sandbox]."""
-        return load_slice(self.data, "sandbox", SandboxConfig, source=self.source)
-
-    @cached_property
-    def index(self) -> IndexConfig:
-        """[index]."""
-        return load_slice(self.data, "index", IndexConfig, source=self.source)
-
-    @cached_property
-    def enrichment(self) -> EnrichmentConfig:
-        """[enrichment]."""
-        return load_slice(self.data, "enrichment", EnrichmentConfig, source=self.source)
+    models = _table("models", ModelsConfig)
+    budget = _table("budget", BudgetConfig)
+    stages = _table("stages", StagesConfig)
+    judgments = _table("judgments", JudgmentsConfig)
+    conventions = _table("conventions", ConventionsConfig)
+    solve = _table("solve", SolveConfig)
+    testing = _table("testing", TestingConfig)
+    evidence = _table("evidence", EvidenceConfig)
+    orchestrator = _table("orchestrator", OrchestratorConfig)
+    recovery = _table("recovery", RecoveryConfig)
+    edit = _table("edit", EditConfig)
+    worktree = _table("worktree", WorktreeConfig)
+    sandbox = _table("sandbox", SandboxConfig)
+    index = _table("index", IndexConfig)
+    enrichment = _table("enrichment", EnrichmentConfig)
 
 
 def load_settings(

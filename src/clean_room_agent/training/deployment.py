@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from clean_room_agent.artifacts.context import Role
-from clean_room_agent.config import read_toml, with_entry
+from clean_room_agent.config import read_toml, with_value
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.curated.metadata import AdapterRow as ActiveAdapter
 from clean_room_agent.db.curated.metadata import set_active_adapters
@@ -132,7 +132,7 @@ class Deployer(Struct, frozen=True, kw_only=True):
         path = self.workspace.config
         content = path.read_bytes()
         file = decode(content, max_bytes=len(content))
-        text = with_entry(file.text, TABLE, row.stage_name, row.tag or None)
+        text = with_value(file.text, TABLE.split("."), row.stage_name, row.tag or None)
         self.record.write(ADAPTER_DEPLOYMENTS.insert, row)
         atomic_write(path, file.encode(text), private=True)
         self.tell_who_is_in_force()
