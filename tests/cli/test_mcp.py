@@ -251,72 +251,18 @@ def test_a_server_of_its_own_answers_and_no_command_outlives_its_client(till: Pr
     assert status(till) is RunStatus.INTERRUPTED
 
 
-UNREADABLE = (
-    (
-        '{"jsonrpc": "2.0", "id": 10, "method": "tools/call", "params": {"name": "why", "arguments": {"path": "\\ud800"}}}',
-        10,
-    ),
-    ('{"jsonrpc": "2.0", "id": "x", "method": "\\udc80"}', "x"),
-    ('{"jsonrpc": "2.0", "id": 11, "method": "tools/call", "params": 3}', 11),
-    ('{"jsonrpc": "2.0", "id": 12, "method": "x", "params": {"line": ' + "9" * 5000 + "}}", 12),
-    ('{"jsonrpc": "1.0", "id": 13, "method": "tools/list"}', 13),
-    ('{"jsonrpc": "2.0", "id": 14}', 14),
-    ('{"jsonrpc": "2.0", "id": "\\ud800", "method": "tools/list"}', None),
-    ('{"jsonrpc": "2.0", "id": 1.5, "method": "tools/list"}', None),
-    ('{"jsonrpc": "2.0", "id": null, "method": "tools/list"}', None),
-    ('{"jsonrpc": "2.0", "id": true, "method": "tools/list"}', None),
-    ('{"jsonrpc": "2.0", "id": 15, "method": "x", "params": {"a": ' + "[" * 100_000, None),
-    ("[]", None),
-    ("null", None),
-    ("hello", None),
-    ("\0", None),
-)
-
-
-@pytest.mark.parametrize(("line", "number"), UNREADABLE, ids=lambda value: str(value)[:60])
-def test_a_line_that_is_no_request_is_answered(line: str, number: object) -> None:
-    from clean_room_agent.cli.mcp_server import refusal  # noqa: PLC0415
-
-    error = refusal(line)
-    assert error is not None
-    assert error.id == number
-    error.model_dump_json()
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        '{"jsonrpc": "2.0", "method": "notifications/initialized"}',
-        '{"jsonrpc": "2.0", "method": "notifications/progress", "params": {"id": 3}}',
-        '{"jsonrpc": "2.0", "id": 0, "method": "tools/list"}',
-        '{"jsonrpc": "2.0", "id": 4, "result": {}}',
-    ],
-)
-def test_a_message_is_left_to_the_package(line: str) -> None:
-    from clean_room_agent.cli.mcp_server import refusal  # noqa: PLC0415
-
-    assert refusal(line) is None
-
-
 def test_the_server_answers_on_after_lines_that_are_no_requests(till: Project) -> None:
-    asked = [line.encode() for line, _ in UNREADABLE]
-    asked.append(b" " * 17_000_000 + b"{}")
-    asked.append(b'\xef\xbb\xbf{"jsonrpc": "2.0",\r "id": 99, "method": "tools/list"}\r')
     with subprocess.Popen(
         (*COMMAND, str(till.top)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=till.environment()
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(lines_of_a_plan("").partition(b'{"jsonrpc": "2.0", "id": 2')[0])
-        process.stdin.write(b"\n".join(asked) + b"\n\n")
+        process.stdin.write(b'hello\n[]\n\xff\n{"jsonrpc": "2.0", "id": 99, "method": "tools/list"}\n')
         process.stdin.flush()
-        said = [json.loads(process.stdout.readline()) for _ in range(len(asked) + 1)]
+        said = [json.loads(process.stdout.readline()) for _ in range(2)]
         process.stdin.close()
         assert process.wait(PATIENCE) == 0
-    assert [answer["id"] for answer in said if "error" in answer] == [
-        *(number for _, number in UNREADABLE),
-        None,
-    ]
     assert {answer["id"] for answer in said if "result" in answer} == {1, 99}
 
 

@@ -1,13 +1,10 @@
 """The MCP server of `cra mcp`: lists and calls tools over standard input and output."""
 
-import json
 import os
 import signal
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import TextIO
 
 import anyio
 import mcp_types as types
@@ -15,16 +12,12 @@ from anyio import from_thread, to_thread
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
-from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from clean_room_agent.app.mcp_tools import TOOLS, Arguments, Outcome, readable, run_command
 from clean_room_agent.errors import CommandError
 from clean_room_agent.json_values import change_texts
 
-MAX_REQUEST = 16_000_000
-"""Characters of a line from the client."""
-MAX_DIGITS = 1000
 HEARTBEAT = 10.0
 """Seconds between progress notes on a call without other news: clients give up on calls that are silent for long."""
 ASKED_TO_END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -40,67 +33,18 @@ async def serve(repo: Path, version: str) -> None:
     calls = Calls(repo)
     server = make_server(calls, version)
 
-    async def refuse(error: types.JSONRPCError) -> None:
-        await writing.send(SessionMessage(error))
-
     # Only `\n` ends a line: any other line break may stand within a request.
     client = os.fdopen(0, encoding="utf-8", errors="replace", newline="\n", closefd=False)
     try:
         async with (
             anyio.create_task_group() as group,
-            stdio_server(stdin=Requests(client, refuse)) as (reading, writing),
+            stdio_server(stdin=anyio.wrap_file(client)) as (reading, writing),
         ):
             group.start_soon(_end_when_asked, calls)
             await server.run(reading, writing, server.create_initialization_options())
             group.cancel_scope.cancel()
     except* BrokenPipeError:
         pass  # so has who read our answers
-
-
-class Requests(anyio.AsyncFile[str]):
-    """The client's lines. One that is no message is answered here: the package would ignore it, and the client would wait."""
-
-    def __init__(self, lines: TextIO, refuse: Callable[[types.JSONRPCError], Awaitable[None]]) -> None:
-        super().__init__(lines)
-        self._refuse = refuse
-
-    async def __aiter__(self) -> AsyncIterator[str]:
-        """Those that are messages."""
-        while line := await to_thread.run_sync(self.wrapped.readline, MAX_REQUEST):
-            whole = line.endswith("\n") or len(line) < MAX_REQUEST
-            while not whole:
-                whole = (await to_thread.run_sync(self.wrapped.readline, MAX_REQUEST))[-1:] in {"", "\n"}
-                line = ""
-            text = line.strip(" \t\r\n\ufeff")
-            if line and not text:
-                continue
-            error = refusal(text)
-            if error is None:
-                yield text
-            else:
-                await self._refuse(error)
-
-
-def refusal(line: str) -> types.JSONRPCError | None:
-    """The answer to a line that is no message; None for a message."""
-    code, wrong, number = types.INVALID_REQUEST, "an id is a string or an integer", None
-    try:
-        message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-        if not isinstance(message, types.JSONRPCNotification) or '"id"' not in line:
-            return None
-    except ValidationError as exc:
-        message, wrong = None, exc.errors()[0]["msg"]
-    try:
-        found = json.loads(line, parse_int=lambda digits: int(digits) if len(digits) < MAX_DIGITS else 0)
-    except (ValueError, RecursionError):
-        found, code = None, types.PARSE_ERROR
-    if isinstance(found, dict):
-        if message is not None and "id" not in found:
-            return None
-        number = found.get("id")
-    if type(number) not in {int, str} or readable(str(number)) != str(number):
-        number = None
-    return types.JSONRPCError(jsonrpc="2.0", id=number, error=types.ErrorData(code=code, message=wrong))
 
 
 def make_server(calls: "Calls", version: str) -> Server[dict[str, object]]:
