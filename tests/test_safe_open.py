@@ -10,8 +10,6 @@ import pytest
 
 from clean_room_agent import safe_open
 
-Opening = Callable[[int, str, int], int]
-
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
@@ -38,16 +36,15 @@ OUT = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("opening", [safe_open.open_by_kernel, safe_open.open_by_names])
-def test_a_file_beneath_is_opened_and_nothing_else(tree: Path, opening: Opening) -> None:
+def test_a_file_beneath_is_opened_and_nothing_else(tree: Path) -> None:
     top = os.open(tree, os.O_RDONLY)
     try:
-        handle = opening(top, "a/b/file", safe_open.READ)
+        handle = safe_open.open_beneath(top, "a/b/file", safe_open.READ)
         assert os.read(handle, 100) == b"inside"
         os.close(handle)
         for path in OUT:
             with pytest.raises(OSError, match=r".") as caught:
-                opening(top, path, safe_open.READ)
+                safe_open.open_beneath(top, path, safe_open.READ)
             assert caught.value.errno not in {0, None, errno.EBADF}
     finally:
         os.close(top)
@@ -137,13 +134,6 @@ def test_a_held_folder_stays_the_same_one_when_its_name_is_given_to_another(
         (folder / "new").write_text("x")
     assert (tree / "moved/b/new").exists()
     assert [path.name for path in (tmp_path / "outside").iterdir()] == ["secret"]
-
-
-def test_a_kernel_without_the_call_is_answered_by_names(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(safe_open, "SYS_OPENAT2", 100_000)
-    assert safe_open.read_bytes(tree, "a/b/file") == b"inside"
-    with pytest.raises(OSError):  # noqa: PT011
-        safe_open.read_bytes(tree, "to_outside/secret")
 
 
 def test_a_folder_is_empty_only_where_nothing_is_in_it_and_no_link_leads_there(tmp_path: Path) -> None:

@@ -1,17 +1,15 @@
 """Opens untrusted relative paths below a folder: never through a link, never outside, even if something is swapped
 meanwhile. And files by a path that a user named: never waiting for what is no file.
 
-A path is looked up once, from an open handle of the folder, by the kernel (`openat2`) or, if that is not available, one
-name after the other; the checks are made on the opened file. Links, folders, FIFOs, sockets and devices are not read.
+A path is looked up once, from an open handle of the folder, one name after the other; the checks are made on the opened file. Links, folders, FIFOs, sockets and devices are not read.
 """
 
 import contextlib
 import errno
-import functools
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
 
@@ -19,13 +17,6 @@ READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
 """Without waiting for a FIFO's other end, and without making a terminal the controlling one."""
 FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | (os.O_PATH if sys.platform == "linux" else 0)
 SYNCABLE = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-SYS_OPENAT2 = 437
-RESOLVE = 0x08 | 0x04 | 0x02
-"""Beneath, no symbolic links, no magic links."""
-NOT_HERE = frozenset({errno.ENOSYS, errno.EPERM, errno.E2BIG, errno.EINVAL, errno.EAGAIN})
-"""Errors that mean that the kernel, or a filter of system calls, does not support the call, or that it was disturbed
-too often.
-"""
 OPEN_ALREADY = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 """Names of what this process was given open: by `<(command)` in a shell, for one."""
 KINDS = {
@@ -49,7 +40,7 @@ def open_file(root: Path, path: str) -> BufferedReader:
         OSError: there is none, it is something else, or the way to it is a link or leads outside `root`.
     """
     with _handle(root) as top:
-        handle = _open(top, path, READ)
+        handle = open_beneath(top, path, READ)
     mode = os.fstat(handle).st_mode
     if not stat.S_ISREG(mode):
         os.close(handle)
@@ -112,7 +103,7 @@ def is_file(root: Path, path: str) -> bool:
 def is_empty_folder(root: Path, path: str) -> bool:
     """Whether there is an empty folder at the path below `root`, without a link on the way."""
     with contextlib.suppress(OSError), _handle(root) as top:
-        handle = _open(top, path, SYNCABLE)
+        handle = open_beneath(top, path, SYNCABLE)
         try:
             with os.scandir(handle) as entries:
                 return next(entries, None) is None
@@ -170,7 +161,9 @@ def open_parent(root: Path, path: str) -> Iterator[tuple[int, str]]:
     """
     *folders, name = _names(path)
     with _handle(root) as top:
-        folder = _open(top, "/".join(folders), SYNCABLE) if folders else os.open(".", SYNCABLE, dir_fd=top)
+        folder = (
+            open_beneath(top, "/".join(folders), SYNCABLE) if folders else os.open(".", SYNCABLE, dir_fd=top)
+        )
     try:
         yield folder, name
     finally:
@@ -191,17 +184,8 @@ def hold_parent(root: Path, path: str) -> Iterator[Path]:
         yield Path(f"/proc/{os.getpid()}/fd/{folder}")
 
 
-def open_by_kernel(top: int, path: str, flags: int) -> int:
-    """Open `path` below the open folder `top` with a single system call.
-
-    Raises:
-        OSError: as `open_by_names`; with an error number of `NOT_HERE`, the call itself may be unsupported.
-    """
-    return _openat2()(top, os.fsencode("/".join(_names(path))), flags)
-
-
-def open_by_names(top: int, path: str, flags: int) -> int:
-    """The same, folder by folder.
+def open_beneath(top: int, path: str, flags: int) -> int:
+    """Open `path` below the open folder `top`, folder by folder.
 
     Raises:
         OSError: there is nothing, a link is at the path or on the way, or the path leads outside.
@@ -212,16 +196,6 @@ def open_by_names(top: int, path: str, flags: int) -> int:
             top = os.open(folder, FOLDER, dir_fd=top)
             stack.callback(os.close, top)
         return os.open(name, flags | os.O_NOFOLLOW, dir_fd=top)
-
-
-def _open(top: int, path: str, flags: int) -> int:
-    if sys.platform == "linux" and "/" in path:  # a single name needs no protection on the way to it
-        try:
-            return open_by_kernel(top, path, flags)
-        except OSError as exc:
-            if exc.errno not in NOT_HERE:
-                raise
-    return open_by_names(top, path, flags)
 
 
 def _names(path: str) -> list[str]:
@@ -260,7 +234,7 @@ def _parent(root: Path, path: str, *, make: bool = False) -> Iterator[tuple[int,
                 top = os.open(folder, FOLDER, dir_fd=top)
                 stack.callback(os.close, top)
         elif folders:
-            top = _open(top, "/".join(folders), FOLDER)
+            top = open_beneath(top, "/".join(folders), FOLDER)
             stack.callback(os.close, top)
         yield top, name
 
@@ -281,25 +255,3 @@ def _new_file(folder: int, name: str, mode: int) -> Iterator[int]:
         raise
     finally:
         os.close(handle)
-
-
-@functools.cache
-def _openat2() -> Callable[[int, bytes, int], int]:
-    import ctypes  # noqa: PLC0415 - a command that reads no file must not pay for it
-
-    class How(ctypes.Structure):
-        _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
-
-    system_call = ctypes.CDLL(None, use_errno=True).syscall
-    system_call.restype = ctypes.c_long
-
-    def call(top: int, path: bytes, flags: int) -> int:
-        how = How(flags, 0, RESOLVE)
-        size = ctypes.c_size_t(ctypes.sizeof(how))
-        result = system_call(ctypes.c_long(SYS_OPENAT2), ctypes.c_int(top), path, ctypes.byref(how), size)
-        if result < 0:
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number), os.fsdecode(path))
-        return int(result)
-
-    return call

@@ -9,7 +9,7 @@ import pytest
 from testing.repositories import make_repository
 
 from clean_room_agent.app.batch_tasks import BatchJob, read_jobs
-from clean_room_agent.app.new_config import write_config
+from clean_room_agent.app.config_file import write_config
 from clean_room_agent.app.settings import Overrides
 from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence
 from clean_room_agent.errors import UsageError

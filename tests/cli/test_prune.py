@@ -15,11 +15,33 @@ from testing.repositories import copy_repository, git
 from testing.runs.solving import Project, Script, make_project, serving
 from testing.servers.ollama_script import Answer, ChatCall
 
-from clean_room_agent.app import prune_removal
+from clean_room_agent.app import pruning
+from clean_room_agent.app.pruning import KindSize, Piece, Plan
+from clean_room_agent.cli.prune import as_object, verdict
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.folders import FRESH
 from clean_room_agent.workspace import Workspace, hold
+
+EMPTY = Plan(runs=(), others=(), sizes=(), notes=())
+SOME = Plan(
+    runs=(),
+    others=(Piece(kind="temporary", name="/tmp/cra-1", size=2048),),
+    sizes=(KindSize(kind="temporary", takes=4096, goes=2048, count=1),),
+    notes=(),
+)
+
+
+def test_nothing_is_deleted_without_yes() -> None:
+    assert verdict(EMPTY, done=False).startswith("nothing to delete")
+    assert verdict(SOME, done=False).startswith("nothing was deleted; 2")
+    assert verdict(SOME, done=False).endswith("would be deleted with --yes")
+    assert verdict(SOME, done=True).endswith(" deleted")
+
+
+def test_the_object_says_whether_it_was_done() -> None:
+    told = as_object(SOME, ("kept one",), done=False)
+    assert (told["done"], told["bytes"], told["notes"]) == (False, 2048, ("kept one",))
 
 
 @pytest.fixture(autouse=True)
@@ -144,7 +166,7 @@ def test_killed_at_any_step_the_record_tells_the_run_whole_or_not_at_all(
     till: Project, solved: str, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(prune_removal, step, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+        patched.setattr(pruning, step, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
         with Forked(till, "prune", "--older-than", "0d", "--yes") as done:
             _, err = done.communicate()
     assert done.returncode == -signal.SIGKILL, err

@@ -9,6 +9,8 @@ import tomli_w
 
 from clean_room_agent.app.settings import TABLES
 from clean_room_agent.config import ConfigSlice, Key, keys_of
+from clean_room_agent.file_contents import atomic_write
+from clean_room_agent.workspace import Workspace
 
 COMMENT_WIDTH = 100
 COMMENT_COLUMN = 44
@@ -115,3 +117,13 @@ def _entry(key: Key, values: Mapping[str, Any], below: Mapping[str, Any]) -> str
 
 def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple | frozenset) else value
+
+
+def write_config(
+    workspace: Workspace,
+    values: dict[str, dict[str, Any]],
+    below: Mapping[str, Mapping[str, Any]] = NOTHING,
+) -> None:
+    """Write the configuration atomically; values that the user-wide one (`below`) has are written as comments."""
+    workspace.create()
+    atomic_write(workspace.config, render_config(values, below), private=True)

@@ -164,7 +164,7 @@ def local_checks(path: Path) -> Iterator[Line]:
         return
     known = settings
     yield _attempt("test command", lambda: _test_command(known, workspace))
-    yield _sandbox(known.sandbox.mode)
+    yield sandbox_line(known.sandbox.mode)
     yield _attempt("local only", lambda: _local(known))
 
 
@@ -209,7 +209,8 @@ def try_sandbox() -> Iterator[Line]:
         yield _attempt("escapes as an ordinary user", lambda: escapes(as_nobody=True))
 
 
-def _sandbox(mode: SandboxMode) -> Line:
+def sandbox_line(mode: SandboxMode) -> Line:
+    """Whether tests can be isolated in this mode."""
     if mode == "none":
         return Line(name="sandbox", ok=True, text=NO_SANDBOX)
     found = working_bubblewrap()

@@ -5,9 +5,54 @@ from pathlib import Path
 import click
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.discard import discard_run
+from clean_room_agent.app.clock import utc_now
+from clean_room_agent.app.leftovers import task_lock
 from clean_room_agent.artifacts.names import short_id
+from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.cli import options, output
+from clean_room_agent.db.connection import remove_database
+from clean_room_agent.db.raw import runs
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.raw.runs import find_task, get_orchestrator_run
+from clean_room_agent.db.session import Session
+from clean_room_agent.git.branches import branch_tip, delete_branch
+from clean_room_agent.git.refs import delete_ref, list_refs
+from clean_room_agent.git.repository import open_repository
+from clean_room_agent.workspace import Workspace
+
+
+def discard_run(workspace: Workspace, run: str) -> tuple[str, list[str]]:
+    """Delete the refs of `run`, its session and its index; returns the run's id and the deleted refs.
+
+    Raises:
+        UsageError: there is no such run, it is in progress, or a worktree uses its branch, or that has commits of the user's own.
+    """
+    with Record.open(workspace.repo, clock=utc_now) as record:
+        task_id = record.write(find_task, run)
+        with task_lock(workspace, task_id):
+            gone = _discard(workspace, record, task_id)
+    return task_id, gone
+
+
+def _discard(workspace: Workspace, record: Record, task_id: str) -> list[str]:
+    """Delete what the run has, its branch first: that may be refused. Returns the deleted refs."""
+    row = record.write(get_orchestrator_run, task_id)
+    repository = open_repository(workspace.repo)
+    gone: list[str] = []
+    if row is not None and row.branch and branch_tip(repository, row.branch):
+        delete_branch(repository, row.branch, row.result_commit)
+        gone.append(f"refs/heads/{row.branch}")
+    for ref in list_refs(repository, f"refs/cra/{task_id}/"):
+        delete_ref(repository, ref)
+        gone.append(ref)
+    if workspace.session(task_id).exists():
+        Session.open(workspace.repo, task_id, clock=utc_now).archive(record)
+    remove_database(workspace.run_copy(task_id))
+    event = runs.EventRow(
+        task_id=task_id, kind=EventKind.DISCARDED, detail="\n".join(gone), timestamp=record.now()
+    )
+    record.write(runs.append_event, event)
+    return gone
 
 
 @click.command()

@@ -1,22 +1,291 @@
 """`cra init`: find the model server and the tests, and write a commented configuration with what the repository needs."""
 
+import os
+import re
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import click
+from msgspec import Struct
 
+from clean_room_agent import safe_open
 from clean_room_agent.app import discovery, wiring
-from clean_room_agent.app.config_file import render_whole_config
-from clean_room_agent.app.new_config import gather, given_values, offer_ignored, trust_workspace, write_config
-from clean_room_agent.app.settings import read_user_config, user_config_file
+from clean_room_agent.app.config_file import render_whole_config, write_config
+from clean_room_agent.app.repository_tests import find_test_commands
+from clean_room_agent.app.self_check import sandbox_line
+from clean_room_agent.app.settings import Overrides, load_settings, read_user_config, user_config_file
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.views.init import TerminalAnswers, try_tests
-from clean_room_agent.errors import UsageError
-from clean_room_agent.git.repository import find_top
-from clean_room_agent.llm.config import Provider
+from clean_room_agent.errors import ConfigError, GitError, ModelError, UsageError
+from clean_room_agent.file_contents import atomic_write
+from clean_room_agent.git.repository import find_top, list_files
+from clean_room_agent.git.worktree import INCLUDE_FILE
+from clean_room_agent.llm.config import CLOUD, Provider, is_cloud_tag
 from clean_room_agent.orchestrator.config import SandboxMode
+from clean_room_agent.orchestrator.testing.missing_modules import ignored_imports, include_remedy
+from clean_room_agent.trust import trust
 from clean_room_agent.workspace import Workspace
+
+NO_TESTS = """\
+no tests were found here, and without any nothing shows that a task is done; --test-command may name
+- the tests, if they have unusual names
+- any command that fails where something is wrong: a build, a type checker, a script
+- python3 -m pytest -q, once there is a first test in tests/test_first.py; until then, with accept = "untested" in [testing]"""
+PATTERN_SIGNS = re.compile(r"[\\*?\[\]]| \Z")
+"""What has a meaning in a pattern of .gitignore."""
+RESERVE = 4
+"""A quarter of the window is kept for task, framing and answer."""
+
+
+class Given(Struct, frozen=True, kw_only=True):
+    """Values from flags; None for a flag that was not given."""
+
+    server: discovery.Wanted
+    coding: str | None
+    reasoning: str | None
+    test_command: str | None
+    context_window: int | None
+    reserved_tokens: int | None
+    sandbox: SandboxMode | None
+
+
+class Answers:
+    """Values from flags, from discovery, or from the person at the terminal; never invented."""
+
+    def __init__(self, *, accept: bool, ask: bool) -> None:
+        self._accept = accept
+        self._ask = ask
+        self.missing: list[str] = []
+        self.found_more = False
+        """Whether something that is missing was found, and only lacks consent."""
+
+    def settle(self, flag: str, what: str, given: Any, found: Any, choices: Sequence[str] = ()) -> Any:
+        """The value to use; of numbered `choices`, the person may give the number."""
+        if given is not None:
+            return given
+        if self._ask and choices:
+            return self._chosen(what, found, choices)
+        if self._ask:
+            return click.prompt(what, default=found, type=type(found) if found is not None else str, err=True)
+        if self._accept and found is not None:
+            output.aside(f"{what}: {found}")
+            return found
+        self.found_more = self.found_more or found is not None
+        self.missing.append(f"{flag} ({what}" + (f"; found: {found})" if found is not None else ")"))
+        return None
+
+    def _chosen(self, what: str, found: str | None, choices: Sequence[str]) -> str:
+        said = str(click.prompt(f"{what} (name or number)", default=found, err=True)).strip()
+        if said.isdecimal() and 1 <= int(said) <= len(choices):
+            return choices[int(said) - 1]
+        if said not in choices and f"{said}:latest" not in choices:
+            output.aside(f"the server does not list {said}; `cra check` says whether it has it")
+        return said
+
+    @property
+    def asks(self) -> bool:
+        """Whether a person can be asked at the terminal."""
+        return self._ask
+
+    def tell(self, text: str) -> None:
+        """Print a line for the user."""
+        output.aside(text)
+
+    def agrees(self, what: str) -> bool:
+        """Whether the user consents, now or by --yes."""
+        return self._accept or (self._ask and click.confirm(what, err=True))
+
+
+def given_values(
+    below: Mapping[str, Mapping[str, Any]],
+    *,
+    base_url: str | None,
+    provider: Provider | None,
+    api_key_env: str | None,
+    coding: str | None,
+    reasoning: str | None,
+    test_command: str | None,
+    context_window: int | None,
+    reserved_tokens: int | None,
+    sandbox: SandboxMode | None,
+) -> Given:
+    """The values of flags, which override those of the user's own configuration, `below`."""
+    models, budget = below.get("models", {}), below.get("budget", {})
+    base_url = base_url or models.get("base_url")
+    return Given(
+        server=discovery.Wanted(
+            base_url=discovery.with_scheme(base_url) if base_url else None,
+            provider=provider or models.get("provider"),
+            api_key_env=api_key_env or models.get("api_key_env"),
+            ollama_host=os.environ.get("OLLAMA_HOST", ""),
+        ),
+        coding=coding or models.get("coding"),
+        reasoning=reasoning or models.get("reasoning"),
+        test_command=test_command or below.get("testing", {}).get("test_command"),
+        context_window=context_window or budget.get("context_window"),
+        reserved_tokens=budget.get("reserved_tokens") if reserved_tokens is None else reserved_tokens,
+        sandbox=sandbox or below.get("sandbox", {}).get("mode"),
+    )
+
+
+def trust_workspace(workspace: Workspace) -> None:
+    """Trust the existing `.clean_room` folder, whoever made it.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if not workspace.folder.exists():
+        raise UsageError(f"there is no {workspace.folder}", hint="`cra init` creates it")
+    trust(workspace.folder)
+    workspace.create()
+
+
+def gather(workspace: Workspace, given: Given, answers: Answers) -> dict[str, dict[str, Any]]:
+    """Every required value by table.
+
+    Raises:
+        UsageError: something was neither given nor discovered; the message names all of it with its flags.
+        ModelNotFound: the server lacks a model that was given.
+    """
+    server: discovery.FoundServer | None = None
+    try:
+        server = discovery.find_server(given.server)
+    except ModelError as error:
+        answers.tell(error.message)
+    else:
+        _tell_server(server, answers)
+    listed = [model.tag for model in server.models] if server else []
+    suggested = discovery.suggest_models(server.models) if server else None
+    coding = answers.settle(
+        "--coding", "coding model", given.coding, suggested[0] if suggested else None, listed
+    )
+    reasoning = answers.settle(
+        "--reasoning", "reasoning model", given.reasoning, suggested[1] if suggested else None, listed
+    )
+    tags = tuple(tag for tag in (coding, reasoning) if tag)
+    for tag in (coding, reasoning):
+        _refuse_forwarded(tag or "", server)
+        if server and tag and tag in {given.coding, given.reasoning}:
+            discovery.require_model(server, tag)
+    found_window = discovery.find_window(server, tags) if server and tags else None
+    window = answers.settle("--context-window", "window in tokens", given.context_window, found_window)
+    reserved = given.reserved_tokens if given.reserved_tokens is not None else (window or 0) // RESERVE
+    tests = answers.settle(
+        "--test-command", "test command", given.test_command, _find_tests(workspace, given, answers)
+    )
+    if answers.missing:
+        remedy = "give" if server else "start the model server, or name it with --base-url, or give"
+        accept = ", or accept what was found with --yes" if answers.found_more else ""
+        raise UsageError(
+            "not given: " + ", ".join(answers.missing), hint=f"{remedy} these values as flags{accept}"
+        )
+    return {
+        "models": {
+            **(server.models_table if server else _unseen(given.server)),
+            "coding": coding,
+            "reasoning": reasoning,
+        },
+        "budget": {"context_window": window, "reserved_tokens": reserved},
+        "solve": {"max_attempts": 3, "max_refinement_loops": 2},
+        "testing": {"test_command": tests},
+        "sandbox": {"mode": _sandbox(given.sandbox, answers)},
+    }
+
+
+def _find_tests(workspace: Workspace, given: Given, answers: Answers) -> str | None:
+    """The command that the repository's files show; what else they show, or that they show none, is printed."""
+    if given.test_command is not None:
+        return None
+    found = find_test_commands(workspace.repo, list_files(workspace.repo))
+    if not found:
+        answers.tell(NO_TESTS)
+        return None
+    first, *others = found
+    if others:
+        more = ", ".join(others)
+        answers.tell(f"also found: {more} (--test-command takes another, or several joined by &&)")
+    return first
+
+
+def _tell_server(server: discovery.FoundServer, answers: Answers) -> None:
+    """Print the server's address and its models: on one line, or as a list to choose from."""
+    where = f"model server {server.base_url}, {server.version}"
+    if not answers.asks or not server.models:
+        answers.tell(f"{where}; models: {', '.join(model.tag for model in server.models) or 'none'}")
+        return
+    answers.tell(f"{where}; its models:")
+    width = max(len(model.tag) for model in server.models)
+    for number, model in enumerate(server.models, start=1):
+        size = f"{model.size_bytes / 1e9:.1f} GB" if model.size_bytes else ""
+        away = f"forwarded to {model.forwards_to}" if model.forwards_to else ""
+        answers.tell(f"{number:>3}  {model.tag:<{width}}  {size or away}".rstrip())
+
+
+def _refuse_forwarded(tag: str, server: discovery.FoundServer | None) -> None:
+    """Check that the server runs the model itself, as far as it says."""
+    listed = {model.tag: model.forwards_to for model in server.models} if server else {}
+    host = listed.get(tag) or listed.get(f"{tag}:latest") or (CLOUD if is_cloud_tag(tag) else "")
+    if host:
+        raise UsageError(
+            f"{tag}: prompts for this model are forwarded to {host}, and prompts hold your code",
+            hint="choose a model that runs on this machine; for this one, write the configuration by hand "
+            "(`cra init --print` shows it), with allow_remote = true in [models]",
+        )
+
+
+def _sandbox(given: SandboxMode | None, answers: Answers) -> SandboxMode:
+    """The given mode; else "bwrap" if bubblewrap works; else "none" if the user agrees; else "auto", which decides at
+    each run.
+    """
+    if given is not None:
+        return given
+    found = sandbox_line("bwrap")
+    if found.ok:
+        answers.tell(f"sandbox: {found.text}")
+        return "bwrap"
+    answers.tell(f"no sandbox for the tests: {found.text}; {found.remedy}")
+    return "none" if answers.agrees("run them with your privileges, with a warning each time") else "auto"
+
+
+def _unseen(wanted: discovery.Wanted) -> dict[str, Any]:
+    """The `[models]` table for a server that did not answer."""
+    provider = wanted.provider or "ollama"
+    usual = next(url for known, url in discovery.USUAL_PLACES if known == provider)
+    table = {"provider": provider, "base_url": wanted.base_url or usual}
+    return table | ({"api_key_env": wanted.api_key_env} if wanted.api_key_env else {})
+
+
+def offer_ignored(workspace: Workspace, answers: Answers) -> None:
+    """Name the ignored files that code imports, which tests lack; a person at the terminal may have them written into
+    `.worktreeinclude`.
+    """
+    needed = ignored_imports(workspace.repo)
+    if not needed:
+        return
+    file = workspace.repo / INCLUDE_FILE
+    named = f"name {', '.join(needed)} in {INCLUDE_FILE}: git ignores them, code here imports them, and tests would lack them"
+    if not answers.asks or file.is_symlink() or not answers.agrees(named):
+        answers.tell(include_remedy(needed))
+        return
+    old = safe_open.read_bytes(workspace.repo, INCLUDE_FILE) if file.exists() else b""
+    lines = "".join("/" + PATTERN_SIGNS.sub(r"\\\g<0>", path) + "\n" for path in needed)
+    begin = old if not old or old.endswith(b"\n") else old + b"\n"
+    atomic_write(file, begin + os.fsencode(lines))
+    answers.tell(f"{file}: {len(needed)} added")
+
+
+def try_tests(workspace: Workspace) -> None:
+    """Run the tests once and print their results and times. A failure is reported; the configuration stays."""
+    from clean_room_agent.app.tests_check import check_tests
+
+    try:
+        for found in check_tests(workspace, load_settings(workspace.config, Overrides())):
+            output.aside(f"{'ok  ' if found.ok else 'FAIL'} {found.name}: {found.text}")
+            if not found.ok and found.remedy:
+                output.aside(f"       -> {found.remedy}")
+    except (ConfigError, GitError) as error:
+        output.aside(f"FAIL tests: {error.message}" + (f"\n       -> {error.hint}" if error.hint else ""))
 
 
 @click.command()

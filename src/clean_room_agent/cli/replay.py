@@ -1,27 +1,215 @@
 """`cra replay`: repeat a run with its recorded answers; the same bytes, or the first difference."""
 
 import contextlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
+from pydantic import BaseModel
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.replay import Recording, export_calls, read_recording, replay_from, replay_same
+from clean_room_agent.app.replay import (
+    Exported,
+    Recording,
+    export_calls,
+    read_recording,
+    replay_from,
+    replay_same,
+)
 from clean_room_agent.app.settings import Overrides, load_settings
-from clean_room_agent.app.what_if import ask_other
+from clean_room_agent.app.what_if import Side, WhatIf, ask_other, plain_answer
+from clean_room_agent.artifacts.names import counted, short_id
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.output import current_display
-from clean_room_agent.cli.views.replay import (
-    mismatch_object,
-    tell_comparison,
-    tell_export,
-    tell_from,
-    tell_same,
-)
 from clean_room_agent.cli.watching import watching
+from clean_room_agent.db.raw.runs import OrchestratorRunRow
 from clean_room_agent.errors import ReplayMismatch, UsageError
+from clean_room_agent.llm.answers import BadAnswer, Choice
 from clean_room_agent.orchestrator.events import Observer
+from clean_room_agent.report.summary import RunSummary
 from clean_room_agent.workspace import Workspace
+
+SHOWN_CHARS = 120
+
+
+def mismatch_object(row: OrchestratorRunRow, mismatch: ReplayMismatch) -> dict[str, Any]:
+    """Where the replay differs, as `--json` answers it."""
+    difference = {
+        "message": mismatch.message,
+        "call": mismatch.call,
+        "part": mismatch.part,
+        "line": mismatch.line,
+        "recorded": mismatch.recorded,
+        "now": mismatch.now,
+    }
+    return {"replay_of": row.task_id, "same": False, "difference": difference}
+
+
+def tell_same(row: OrchestratorRunRow, summary: RunSummary, diff: str, *, as_json: bool) -> None:
+    """Print that the result is the same."""
+    result = summary.result
+    if as_json:
+        answer = {"task_id": result.task_id, "replay_of": row.task_id, "same": True, "calls": summary.calls}
+        output.answer_json(answer)
+        return
+    output.answer(
+        f"the same: {counted(summary.calls, 'call')} answered from the record, {result.status.value}, "
+        f"{len(diff.encode())} bytes of diff"
+    )
+
+
+def tell_from(row: OrchestratorRunRow, name: str, summary: RunSummary, before: str, *, as_json: bool) -> None:
+    """Print the result of the run from the pass `name` on, next to the recorded result."""
+    result = summary.result
+    same = result.cumulative_diff == before
+    if as_json:
+        output.answer_json(
+            {
+                "task_id": result.task_id,
+                "replay_of": row.task_id,
+                "from": name,
+                "status": {"then": row.status.value, "now": result.status.value},
+                "same_diff": same,
+                "calls": summary.calls,
+                "diff": {"then": before, "now": result.cumulative_diff},
+            }
+        )
+        return
+    output.answer(
+        f"from {name} on with the configured models: {result.status.value} (then: {row.status.value}), "
+        f"{'the same diff' if same else 'another diff'}\nlook into it: cra show {short_id(result.task_id)} --diff"
+    )
+
+
+def tell_export(exported: Exported, target: Path, *, as_json: bool) -> None:
+    """Print where the answers are, and whether they still replay."""
+    if exported.altered:
+        output.aside(
+            "answers that held secrets were redacted, so the file may not replay; --exact keeps them"
+        )
+    if as_json:
+        output.answer_json({"task_id": exported.task_id, "calls": exported.calls, "file": str(target)})
+    else:
+        output.answer(
+            f"wrote {counted(exported.calls, 'call')} to {target}; it holds prompts, and so your code"
+        )
+
+
+def tell_comparison(found: WhatIf, *, as_json: bool) -> None:
+    """Print the answers of another model next to the recorded ones."""
+    if as_json:
+        output.answer_json(comparison_object(found))
+    else:
+        output.answer(render_comparison(found))
+
+
+def comparison_object(found: WhatIf) -> dict[str, Any]:
+    """The comparison as `--json` answers it."""
+    return {
+        "replay_of": found.replay_of,
+        "task_id": found.task_id,
+        "stage": found.stage,
+        "model": found.model,
+        "recorded_models": found.recorded,
+        "agree": sum(each.agree for each in found.compared),
+        "differ": sum(not each.agree for each in found.compared),
+        "then": _totals([each.then for each in found.compared]),
+        "now": _totals([each.now for each in found.compared]),
+        "questions": [
+            {
+                "pass": each.pass_id,
+                "prompt": each.prompt,
+                "item": each.item,
+                "call_id": each.call_id,
+                "decides": each.decides,
+                "agree": each.agree,
+                "then": _side(each.then),
+                "now": _side(each.now),
+            }
+            for each in found.compared
+        ],
+    }
+
+
+def render_comparison(found: WhatIf) -> str:
+    """The comparison for a person: a line per question, differences in full, and sums at the end."""
+    lines = [f"{found.stage}: asked again of {found.model}; recorded with {', '.join(found.recorded)}", ""]
+    for each in found.compared:
+        where = " ".join(part for part in (each.pass_id or "(task)", each.prompt, each.item) if part)
+        if each.agree:
+            lines.append(f"agree   {where}: {_shown(each.now.answer)}")
+            continue
+        lines.append(f"DIFFER  {where}")
+        lines += [
+            f"          then {then}\n          now  {now}"
+            for then, now in _parts(each.then.answer, each.now.answer, each.options)
+        ]
+        if each.decides:
+            lines.append(f"          it decided about {', '.join(each.decides)}")
+    then, now = (
+        _totals(sides) for sides in zip(*((each.then, each.now) for each in found.compared), strict=True)
+    )
+    agreed = sum(each.agree for each in found.compared)
+    lines += ["", f"{agreed} of {len(found.compared)} agree"]
+    lines += [
+        f"{name}: {figures['prompt_tokens']:,} + {figures['completion_tokens']:,} tokens, {figures['latency_ms']:,} ms, "
+        f"{figures['unreadable']} unreadable"
+        for name, figures in (("then", then), ("now ", now))
+    ]
+    return "\n".join(lines)
+
+
+def _shown(answer: Any) -> str:
+    if isinstance(answer, Choice):
+        return answer.word if answer.confidence is None else f"{answer.word} ({answer.confidence:.2f})"
+    if isinstance(answer, BadAnswer):
+        return f"unreadable: {answer.fault}"
+    return _short(plain_answer(answer))
+
+
+def _parts(then: Any, now: Any, options: Mapping[int, str]) -> Iterator[tuple[str, str]]:
+    """The differences of two answers: field by field if both have fields, with the names of numbered options."""
+    old, new = plain_answer(then), plain_answer(now)
+    if isinstance(then, BaseModel) and isinstance(now, BaseModel):
+        for name in sorted(old.keys() | new.keys()):
+            if old.get(name) != new.get(name):
+                yield f"{name}: {_named(old.get(name), options)}", f"{name}: {_named(new.get(name), options)}"
+    else:
+        yield _shown(then), _shown(now)
+
+
+def _named(value: Any, options: Mapping[int, str]) -> str:
+    if options and isinstance(value, list) and all(isinstance(number, int) for number in value):
+        return ", ".join(options.get(number, f"{number} (no option)").strip() for number in value) or "none"
+    return _short(value)
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}… ({len(text)} characters)"
+
+
+def _totals(sides: Sequence[Side]) -> dict[str, int]:
+    return {
+        "prompt_tokens": sum(side.prompt_tokens or 0 for side in sides),
+        "completion_tokens": sum(side.completion_tokens or 0 for side in sides),
+        "latency_ms": sum(side.latency_ms for side in sides),
+        "unreadable": sum(isinstance(side.answer, BadAnswer) for side in sides),
+    }
+
+
+def _side(side: Side) -> dict[str, Any]:
+    readable = not isinstance(side.answer, BadAnswer)
+    return {
+        "answer": plain_answer(side.answer) if readable else None,
+        "unreadable": "" if readable else side.answer.fault,
+        "prompt_tokens": side.prompt_tokens,
+        "completion_tokens": side.completion_tokens,
+        "latency_ms": side.latency_ms,
+    }
+
 
 HELP = """Repeat RUN with its recorded answers, without a model server. No branch is made. RUN is the newest run by default; @~1 is
 the one before.

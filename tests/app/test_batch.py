@@ -7,8 +7,8 @@ import pytest
 from testing.client.model_client import NOW
 from testing.repositories import make_repository
 
+from clean_room_agent.app.batch import solve_job
 from clean_room_agent.app.batch_tasks import BatchJob
-from clean_room_agent.app.batch_worker import solve_job
 from clean_room_agent.app.settings import Overrides
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.raw.record import Record

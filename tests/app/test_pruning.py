@@ -7,8 +7,7 @@ from testing.repositories import commit_change, git, make_repository
 from tests.db.raw.samples import TASK, run
 
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.prune_removal import carry_out
-from clean_room_agent.app.pruning import Piece, Plan, PrunedRun, Site
+from clean_room_agent.app.pruning import Piece, Plan, PrunedRun, Site, carry_out
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import append_orchestrator_run
 from clean_room_agent.git.repository import open_repository
