@@ -35,24 +35,6 @@ def test_the_version_is_told_without_an_import_of_the_command_line(flag: str) ->
     assert "click" not in done.stderr
 
 
-@pytest.mark.parametrize(("words", "code", "stream"), [(["help", "solve"], 0, "out"), (["sovle"], 2, "err")])
-def test_the_end_of_the_process_loses_no_output_and_no_exit_function(
-    tmp_path: Path, words: list[str], code: int, stream: str
-) -> None:
-    program = (
-        "import atexit, pathlib, sys; from clean_room_agent.cli.start import main;"
-        "atexit.register(pathlib.Path('left').write_text, 'yes');"
-        f"sys.argv[1:] = {words!r}; main()"
-    )
-    with (tmp_path / "out").open("w") as out, (tmp_path / "err").open("w") as err:
-        done = subprocess.run(
-            [sys.executable, "-c", program], cwd=tmp_path, stdout=out, stderr=err, check=False
-        )
-    assert done.returncode == code
-    assert (tmp_path / stream).read_text().endswith("\n")
-    assert (tmp_path / "left").read_text() == "yes"
-
-
 def test_the_version_costs_hardly_more_than_python_itself() -> None:
     cra = str(Path(sys.executable).with_name("cra"))
     told = processor_seconds([cra, "--version"])

@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from types import ModuleType
 from typing import Any
 
 import click
@@ -78,8 +77,8 @@ class LazyGroup(click.Group):
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
-        module = _import_quickly(f"clean_room_agent.cli.{entry.module}")
-        command = module.command
+        command = importlib.import_module(f"clean_room_agent.cli.{entry.module}").command
+        gc.enable()  # `start` has switched it off
         assert isinstance(command, click.Command)
         return command
 
@@ -135,16 +134,6 @@ def cra() -> None:
     Give it a task in words and a git repository; it gives you a branch whose tests pass,
     with a complete record. Begin with `cra demo`, or with `cra init` in a repository.
     """
-
-
-def _import_quickly(name: str) -> ModuleType:
-    """Import a module with the garbage collector off: nothing would be freed, and it takes a sixth of the time."""
-    gc.disable()
-    try:
-        return importlib.import_module(name)
-    finally:
-        gc.freeze()  # what was imported stays: the next collection would only look through it
-        gc.enable()
 
 
 def main(args: Sequence[str] | None = None) -> int:

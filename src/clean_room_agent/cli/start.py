@@ -16,7 +16,13 @@ COMPLETE = "_CRA_COMPLETE"
 def main() -> None:
     """Run the command line of this process; it ends with a documented exit code."""
     open_streams()
-    _leave(run())
+    code = run()
+    lost = failure_of(sys.stdout)
+    if lost is not None:
+        # The work may be done, but not what was asked for: an answer.
+        sys.stderr.write(f"error: cannot write to standard output: {lost.strerror}\n")
+        code = code or 1
+    sys.exit(code)
 
 
 def run() -> int:
@@ -30,28 +36,7 @@ def run() -> int:
 
         answer_shell(shell, sys.argv[1:])
         return 0
-    gc.disable()  # until the command is imported, too: nothing would be freed
+    gc.disable()  # until the command is imported: nothing would be freed, and it takes a sixth of the time
     from clean_room_agent.cli.main import main as run_command
 
     return run_command()
-
-
-def _leave(code: int) -> None:
-    """End the process, at once unless a thread is left: freeing what it holds object by object would take Python 10 ms.
-
-    A command whose answer could not be written has failed, even if its work is done.
-    """
-    import threading
-
-    lost = failure_of(sys.stdout)
-    if lost is not None:
-        sys.stderr.write(f"error: cannot write to standard output: {lost.strerror}\n")
-        code = code or 1
-    if threading.active_count() > 1:
-        sys.exit(code)
-    import atexit
-
-    atexit._run_exitfuncs()  # noqa: SLF001 - what Python runs itself
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
