@@ -1,4 +1,3 @@
-import errno
 import os
 from pathlib import Path
 
@@ -9,15 +8,11 @@ from testing.patience import PATIENCE
 
 from clean_room_agent import proc
 from clean_room_agent.child_processes import (
-    SHOWN,
     SLACK,
     Capture,
     Pieces,
     absolute_entries,
     absolute_program,
-    failed_command,
-    marked,
-    not_started_command,
     outside_environment,
 )
 
@@ -123,11 +118,6 @@ def test_chunks_are_heard_as_they_come() -> None:
     assert heard == [b"abc", b"def"]
 
 
-def test_a_line_says_what_was_left_out() -> None:
-    assert marked(b"whole", 0) == b"whole"
-    assert marked(b"heta", 12) == b"he\n[... 12 bytes left out ...]\nta"
-
-
 @given(chunks=CHUNKS)
 def test_pieces_are_those_of_the_whole_stream(chunks: list[bytes]) -> None:
     pieces, whole, taken = Pieces(b"\0"), b"".join(chunks), []
@@ -144,28 +134,3 @@ def test_a_piece_without_an_end_is_taken_last(stream: bytes, open_: list[bytes])
     pieces.feed(stream)
     assert pieces.take() == [b"a"]
     assert pieces.rest() == open_
-
-
-def test_a_program_that_is_missing_is_named_with_its_remedy() -> None:
-    error = not_started_command(("ctags", "-R"), errno.ENOENT)
-    assert error.message == "cannot start ctags: No such file or directory"
-    assert error.hint == "install ctags, or put it on PATH"
-    assert (error.command, error.returncode) == (("ctags", "-R"), None)
-
-
-def test_a_failure_has_the_program_s_last_words_and_all_that_it_said() -> None:
-    error = failed_command(
-        ("git", "fetch"), "ended with 128", 128, b"out", b"x" * SHOWN + b"fatal: no remote\n"
-    )
-    assert error.message.startswith("git fetch: ended with 128: xxx")
-    assert error.message.endswith("fatal: no remote")
-    assert len(error.message) == len("git fetch: ended with 128: ") + SHOWN
-    assert (error.returncode, error.stdout, len(error.stderr)) == (128, b"out", SHOWN + 17)
-
-
-def test_a_program_that_failed_in_silence_is_quoted_with_nothing() -> None:
-    assert failed_command(("false",), "ended with 1", 1, b"", b" \n").message == "false: ended with 1"
-
-
-def test_words_that_are_no_text_are_shown_all_the_same() -> None:
-    assert failed_command(("a",), "ended with 1", 1, b"", b"\xff!").message == "a: ended with 1: \ufffd!"

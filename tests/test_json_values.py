@@ -1,7 +1,6 @@
 import json
 from collections.abc import Mapping
 from enum import Enum
-from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import pytest
@@ -93,18 +92,6 @@ def test_what_is_none_is_refused_with_its_place(plain: Any, said: str) -> None:
         from_plain(plain, Whole)
     with pytest.raises(ValueError, match=said):
         from_json(json.dumps(plain), Whole)
-
-
-def test_a_text_that_is_no_json_is_refused() -> None:
-    with pytest.raises(ValueError, match="malformed"):
-        from_json("{,", Whole)
-
-
-def test_what_has_no_form_in_json_is_not_guessed() -> None:
-    with pytest.raises(NotImplementedError):
-        to_plain([object()])
-    with pytest.raises(NotImplementedError):
-        from_plain("a", Path)
 
 
 class Kind(Enum):

@@ -24,10 +24,6 @@ FILES = {
     "made/in/it.py": NewFile(data=b"new\n", executable=True),
     "link": NewFile(data=b"a.py", link=True),
     "tool": NewFile(data=b"tool\n", executable=True),
-    "was_file": None,
-    "was_file/in/it.py": NewFile(data=b"in\n"),
-    "was_folder": NewFile(data=b"file\n"),
-    "was_folder/in/it.py": None,
 }
 
 
@@ -41,8 +37,8 @@ class Tree:
     def __init__(self, folder: Path) -> None:
         self.top, self.journal = folder / "top", folder / "journal"
         self.journal.mkdir(parents=True)
-        files = {"a.py": "a\n", "gone/in.py": "gone\n", "tool": "tool\n", "was_file": "f\n"}
-        write(self.top, {**files, "was_folder/in/it.py": "it\n", "mine.py": "mine\n"})
+        files = {"a.py": "a\n", "gone/in.py": "gone\n", "tool": "tool\n"}
+        write(self.top, {**files, "mine.py": "mine\n"})
         (self.top / "link").symlink_to("mine.py")
         (self.top / "a.py").chmod(0o640)
         self.before = tree_of(self.top)
@@ -68,8 +64,6 @@ AFTER = {
     "made/in/it.py": (0o755, b"new\n"),
     "link": (0, b"a.py"),
     "tool": (0o755, b"tool\n"),
-    "was_file/in/it.py": (0o644, b"in\n"),
-    "was_folder": (0o644, b"file\n"),
     "mine.py": (0o644, b"mine\n"),
 }
 
@@ -109,7 +103,7 @@ def calls_of(folder: Path) -> list[str]:
 def test_everything_is_replaced_and_nothing_else(tree: Tree) -> None:
     tree.update()
     assert tree.outcome() == "new"
-    assert sorted(path.name for path in tree.top.iterdir() if path.is_dir()) == ["made", "was_file"]
+    assert sorted(path.name for path in tree.top.iterdir() if path.is_dir()) == ["made"]
     assert list(tree.journal.iterdir()) == []
 
 

@@ -55,7 +55,7 @@ class NewFile(Struct, frozen=True, kw_only=True):
 
 
 def state_of(top: Path, path: str) -> str:
-    """What is at the path: "" for nothing; else its kind, and a hash of the content, the target or everything below it.
+    """What is at the path: "" for nothing; else its kind, and for a file or link a hash of the content or target.
 
     Raises:
         OSError: it cannot be read, or the way to it is a link.
@@ -77,39 +77,12 @@ def entry_state(folder: int, name: str) -> str:
         target = os.fsencode(os.readlink(name, dir_fd=folder))
         return f"link:{hashlib.sha256(target).hexdigest()}"
     if stat.S_ISDIR(about.st_mode):
-        digest = hashlib.sha256()
-        for path, state in sorted(_walk(folder, name)):
-            digest.update(os.fsencode(path) + b"\0" + state.encode() + b"\0")
-        return f"folder:{digest.hexdigest()}"
+        return "folder:"
     if not stat.S_ISREG(about.st_mode):
         return f"other:{stat.S_IFMT(about.st_mode):o}"
     handle = os.open(name, safe_open.READ, dir_fd=folder)
     with os.fdopen(handle, "rb") as file:
         return f"file:{hashlib.file_digest(file, 'sha256').hexdigest()}"
-
-
-def _walk(folder: int, name: str) -> Iterator[tuple[str, str]]:
-    """What is below a folder apart from folders, relative to it, with its state."""
-
-    def fail(error: OSError) -> None:
-        raise error
-
-    for at, folders, files, handle in os.fwalk(name, dir_fd=folder, onerror=fail):
-        above = at[len(name) :].lstrip("/")
-        for inner in (*files, *folders):
-            path = f"{above}/{inner}" if above else inner
-            if inner in files or stat.S_ISLNK(os.stat(inner, dir_fd=handle, follow_symlinks=False).st_mode):
-                yield path, entry_state(handle, inner)
-
-
-def list_below(top: Path, path: str) -> tuple[str, ...]:
-    """The files and links in the folder at the path, and below it, relative to `top`.
-
-    Raises:
-        OSError: it cannot be read, or the way to it is a link.
-    """
-    with safe_open.open_parent(top, path) as (folder, name):
-        return tuple(f"{path}/{inner}" for inner, _ in _walk(folder, name))
 
 
 def state_of_new(file: NewFile) -> str:

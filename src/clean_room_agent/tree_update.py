@@ -12,7 +12,6 @@ need no space.
     (on an error)           the mark becomes that of an undoing, and every `.old` the file again
     removal                 of each `.old`, of the journal, of the mark
 
-A path that changes between a file and a folder needs two renames: between them it is `.old`, and nothing is in its place.
 Contents are compared before each step, and those of every `.old` after the last one: what the user has changed meanwhile
 is never replaced. What he has brought to its new state himself counts as done, and without a mark nothing is touched but
 the temporary names.
@@ -20,7 +19,6 @@ the temporary names.
 
 import contextlib
 import errno
-import hashlib
 import json
 import os
 import stat
@@ -68,11 +66,6 @@ class Unit(Struct, frozen=True, kw_only=True):
     number: int
     old: str
     new: str
-
-    @property
-    def moves(self) -> bool:
-        """Whether it changes from or to a folder."""
-        return "folder:" in (self.old[:7], self.new[:7])
 
     def state(self, folder: int, name: str) -> str:
         """The state of `name`, as it is compared with `old` and `new`: if only the mode changes, with the mode."""
@@ -191,41 +184,17 @@ def complete_update(top: Path, folder: Path) -> str:
 
 
 def _units(files: Mapping[str, NewFile | None], seen: Mapping[str, str]) -> tuple[Unit, ...]:
-    """The units, removals first; what is below a path that changes from or to a folder belongs to its unit."""
-    found: dict[str, tuple[str, str]] = {}
-    within: set[str] = set()
-    folders = {folder for path in files for folder in folders_of(path)}
-    for path, new in files.items():
-        below = (
-            {inner: file for inner, file in files.items() if inner.startswith(f"{path}/")}
-            if path in folders
-            else {}
-        )
-        becomes_folder = new is None and any(below.values())
-        if becomes_folder or seen[path].startswith("folder:"):
-            within.update(below)
-        state = (
-            _state_of_folder(path, below) if becomes_folder else ABSENT if new is None else state_of_new(new)
-        )
-        found[path] = (seen[path], state)
-        if seen[path] == state and new is not None:
-            found[path] = (
-                state + EXECUTABLE[not new.executable],
-                state + EXECUTABLE[bool(new.executable)],
-            )
-    units = [(path, *states) for path, states in found.items() if path not in within]
+    """The units, removals first."""
+    found = []
+    for path, file in files.items():
+        old, new = seen[path], ABSENT if file is None else state_of_new(file)
+        if old == new and file is not None:  # its mode changes
+            old, new = old + EXECUTABLE[not file.executable], new + EXECUTABLE[bool(file.executable)]
+        found.append((new != ABSENT, path, old, new))
     return tuple(
         Unit(path=path, number=number, old=old, new=new)
-        for number, (path, old, new) in enumerate(sorted(units, key=lambda unit: (unit[2] != ABSENT, unit)))
+        for number, (_, path, old, new) in enumerate(sorted(found))
     )
-
-
-def _state_of_folder(path: str, files: Mapping[str, NewFile | None]) -> str:
-    digest = hashlib.sha256()
-    for inner, file in sorted(files.items()):
-        if file is not None:
-            digest.update(os.fsencode(inner[len(path) + 1 :]) + b"\0" + state_of_new(file).encode() + b"\0")
-    return f"folder:{digest.hexdigest()}"
 
 
 def _missing_folders(top: Path, units: tuple[Unit, ...]) -> tuple[str, ...]:
@@ -249,11 +218,9 @@ def _prepare(
         with _at(top, unit) as (folder, name):
             if unit.state(folder, name) != unit.old:
                 raise _ChangedError(unit.path)
-            if unit.new.startswith("folder:"):
-                _fill(top, _beside(unit.path, new), unit.path, files, folders)
-            elif (file := files[unit.path]) is not None:
+            if (file := files[unit.path]) is not None:
                 write_file(folder, new, file, like=name if unit.old.startswith("file:") else None)
-            if unit.old and not unit.moves:
+            if unit.old:
                 name_twice(folder, name, old)
                 if unit.state(folder, old) != unit.old:
                     raise _ChangedError(unit.path)
@@ -282,29 +249,6 @@ def _sync_folders(top: Path, journal: Journal) -> None:
                 raise
 
 
-def _beside(path: str, name: str) -> str:
-    return f"{path.rpartition('/')[0]}/{name}".removeprefix("/")
-
-
-def _fill(
-    top: Path,
-    place: str,
-    path: str,
-    files: Mapping[str, NewFile | None],
-    attributes: Mapping[str, Attributes],
-) -> None:
-    """Create the folder `place` with the files that are to be below `path`."""
-    inner = {place + each[len(path) :]: file for each, file in files.items() if each.startswith(f"{path}/")}
-    new = {each: file for each, file in inner.items() if file is not None}
-    folders = sorted({at for each in new for at in folders_of(each) if f"{at}/".startswith(f"{place}/")})
-    for at in folders:
-        _make_folder(top, at, attributes.get(path + at[len(place) :]))
-    for each, file in new.items():
-        with safe_open.open_parent(top, each) as (folder, name):
-            write_file(folder, name, file, like=None)
-            sync_handle(folder)
-
-
 def _make_folder(top: Path, path: str, attributes: Attributes | None) -> None:
     with safe_open.open_parent(top, path) as (folder, name):
         os.mkdir(name, 0o777 if attributes is None else 0o700, dir_fd=folder)
@@ -327,7 +271,7 @@ def _go_forward(top: Path, journal: Journal) -> None:
     for unit in journal.units:
         try:
             with _at(top, unit) as (folder, name):
-                _replace(folder, name, unit, *journal.names(unit))
+                _replace(folder, name, unit, journal.names(unit)[1])
         except OSError as error:
             if unit.new or error.errno not in GONE:
                 raise  # else the user removed it with its folder
@@ -339,8 +283,6 @@ def _go_forward(top: Path, journal: Journal) -> None:
 
 def _was_written_to(top: Path, journal: Journal, unit: Unit) -> bool:
     """Whether the old file was written to since it was compared, by a program that had it open."""
-    if unit.old.startswith("folder:"):
-        return False  # a killed process may have removed a part of it
     old, _ = journal.names(unit)
     try:
         with _at(top, unit) as (folder, _):
@@ -351,7 +293,7 @@ def _was_written_to(top: Path, journal: Journal, unit: Unit) -> bool:
         return False
 
 
-def _replace(folder: int, name: str, unit: Unit, old: str, new: str) -> None:
+def _replace(folder: int, name: str, unit: Unit, new: str) -> None:
     present = unit.state(folder, name)
     if unit.new == ABSENT:
         if present == unit.old:
@@ -361,30 +303,22 @@ def _replace(folder: int, name: str, unit: Unit, old: str, new: str) -> None:
         return
     if not exists_in(folder, new) or present == unit.new:
         return
-    if unit.moves and present == unit.old:
-        os.rename(name, old, src_dir_fd=folder, dst_dir_fd=folder)
-        present = unit.state(folder, name)
-        if unit.state(folder, old) != unit.old:
-            raise _ChangedError(unit.path)
-    if present != (ABSENT if unit.moves else unit.old):
+    if present != unit.old:
         raise _ChangedError(unit.path)
     os.rename(new, name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
 def _can_go(top: Path, journal: Journal, unit: Unit) -> bool:
     """Whether the unit is already what it should become, or still can be. What the user did with it then is theirs."""
-    old, new = journal.names(unit)
+    _, new = journal.names(unit)
     try:
         with _at(top, unit) as (folder, name):
             present = unit.state(folder, name)
             if unit.new == ABSENT:
                 return present in (ABSENT, unit.old)
             if not exists_in(folder, new):
-                return present not in (unit.old, ABSENT if unit.moves else unit.old)
-            if present == unit.new:
-                return True
-            half = unit.moves and present == ABSENT and exists_in(folder, old)
-            return (half or present == unit.old) and unit.state(folder, new) == unit.new
+                return present != unit.old
+            return present == unit.new or (present == unit.old and unit.state(folder, new) == unit.new)
     except OSError as error:
         if error.errno not in GONE:
             raise
@@ -433,25 +367,17 @@ def _restore(folder: int, name: str, unit: Unit, old: str, new: str) -> str | No
         remove_at(folder, new)
         return None
     if exists_in(folder, new):  # it has not become this yet, or no longer is
-        if unit.moves and has_old:
-            if present != ABSENT:
-                remove_at(folder, new)
-                return f"{unit.path} (what it was is beside it, as {old})"
-            os.rename(old, name, src_dir_fd=folder, dst_dir_fd=folder)
         remove_at(folder, old)
         remove_at(folder, new)
-        return "" if unit.moves and has_old else unit.path
+        return unit.path
     if present != unit.new:
         return f"{unit.path} (what it was is beside it, as {old})" if has_old else unit.path
     if unit.old and not has_old:
         return f"{unit.path} (what it was is no longer beside it)"
-    if unit.moves:
-        os.rename(name, new, src_dir_fd=folder, dst_dir_fd=folder)
     if has_old:
         os.rename(old, name, src_dir_fd=folder, dst_dir_fd=folder)
-    elif not unit.moves:
+    else:
         os.unlink(name, dir_fd=folder)
-    remove_at(folder, new)
     return ""
 
 

@@ -1,6 +1,6 @@
 """`cra apply` and `--undo` under `kill -9`, on a full disk and in power cuts: all files are new, or all as before.
 
-The change has every kind: contents, modes, links, new and emptied folders, a file that becomes a folder and the reverse, a
+The change has every kind: contents, modes, links, new and emptied folders, a
 name of 255 bytes. It is applied and undone in turn; after each fault, some command is run, which must complete or undo
 what was left, and the next `apply` and `--undo` must go through.
 
@@ -61,9 +61,6 @@ BASE: dict[str, str | bytes] = {
     "tool.sh": "#!/bin/sh\n",
     "gone.py": "gone\n",
     "pkg/inner/only.py": "only\n",
-    "file_then_folder": "file\n",
-    "folder_then_file/a.py": "a\n",
-    "folder_then_file/b/c.py": "c\n",
     "bin.dat": b"\0\1" * 50_000,
     LONG: "long\n",
     "Readme": "read\n",
@@ -75,11 +72,6 @@ CHANGES: dict[str, FileChange | None] = {
     "tool.sh": FileChange(data=b"#!/bin/sh\n", mode=EXECUTABLE),
     "gone.py": None,
     "pkg/inner/only.py": None,
-    "file_then_folder": None,
-    "file_then_folder/in/it.py": FileChange(data=b"in\n", mode=FILE),
-    "folder_then_file/a.py": None,
-    "folder_then_file/b/c.py": None,
-    "folder_then_file": FileChange(data=b"now a file\n", mode=FILE),
     "bin.dat": FileChange(data=b"\0\2" * 60_000, mode=FILE),
     LONG: FileChange(data=b"longer\n", mode=FILE),
     "Readme": None,

@@ -10,7 +10,7 @@ import pytest
 from clean_room_agent.app.config_file import render_config, render_whole_config
 from clean_room_agent.app.settings import TABLES, Overrides, Settings, load_settings
 from clean_room_agent.config import ConfigSlice, keys_of, load_slice
-from clean_room_agent.errors import ConfigError, UsageError
+from clean_room_agent.errors import ConfigError
 
 VALUES: dict[str, dict[str, Any]] = {
     "models": {"base_url": "http://127.0.0.1:11434", "coding": "coder:3b", "reasoning": "thinker:4b"},
@@ -111,36 +111,6 @@ def test_a_default_is_written_where_the_user_s_own_file_has_another_value() -> N
     assert '# coding = "coder:3b"' in text
 
 
-def test_an_unknown_key_names_the_one_that_was_meant(written: Path) -> None:
-    written.write_text(written.read_text().replace("\n[models]", "\n[models]\nparalel = 2"))
-    with pytest.raises(ConfigError) as caught:
-        load(written)
-    assert "[models] paralel: unknown key (did you mean 'parallel'?)" in caught.value.message
-    assert str(written) in caught.value.message
-
-
-def test_an_unknown_table_names_the_one_that_was_meant(written: Path) -> None:
-    written.write_text(written.read_text() + "\n[testng]\n")
-    with pytest.raises(ConfigError, match=r"unknown table \[testng\] \(did you mean 'testing'\?\)"):
-        load(written)
-
-
-def test_a_flag_goes_before_the_file(written: Path) -> None:
-    settings = load(
-        written,
-        context_window=9_000,
-        reserved_tokens=1_000,
-        stages="scope",
-        max_attempts=7,
-        max_refinement_loops=0,
-        samples=4,
-    )
-    assert (settings.budget.context_window, settings.budget.reserved_tokens) == (9_000, 1_000)
-    assert settings.stages.names() == ("scope",)
-    assert (settings.solve.max_attempts, settings.solve.max_refinement_loops) == (7, 0)
-    assert settings.solve.samples == 4
-
-
 def test_a_flag_speaks_for_the_models_that_have_a_window_of_their_own(written: Path) -> None:
     written.write_text(
         written.read_text() + "\n[budget.coding]\ncontext_window = 4096\nreserved_tokens = 1024\n"
@@ -149,35 +119,6 @@ def test_a_flag_speaks_for_the_models_that_have_a_window_of_their_own(written: P
     assert load(written, context_window=9_000).budget.coding is None
 
 
-def test_a_budget_file_takes_the_place_of_both_flags(written: Path, tmp_path: Path) -> None:
-    given = tmp_path / "budget.toml"
-    given.write_text("context_window = 5000\nreserved_tokens = 1000\n")
-    assert load(written, budget_config=given).budget.context_window == 5_000
-
-
-@pytest.mark.parametrize("flag", ["context_window", "reserved_tokens"])
-def test_a_budget_file_excludes_the_two_flags(written: Path, tmp_path: Path, flag: str) -> None:
-    given = tmp_path / "budget.toml"
-    given.write_text("context_window = 5000\nreserved_tokens = 1000\n")
-    with pytest.raises(UsageError, match="--budget-config excludes"):
-        load(written, budget_config=given, **{flag: 500})
-
-
 def test_a_reserve_as_large_as_the_window_is_refused(written: Path) -> None:
     with pytest.raises(ConfigError, match="leaves nothing"):
         load(written, context_window=1_000, reserved_tokens=1_000)
-
-
-def test_a_required_value_that_is_nowhere_is_named_with_both_ways_to_give_it(tmp_path: Path) -> None:
-    settings = load_settings(tmp_path / "none.toml", Overrides(), optional=True)
-    with pytest.raises(ConfigError) as caught:
-        settings.require("budget")
-    assert "context_window and reserved_tokens are required" in caught.value.message
-    assert "--context-window and --reserved-tokens" in caught.value.hint
-    assert "[budget]" in caught.value.hint
-
-
-def test_a_missing_file_leads_to_init(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError) as caught:
-        load(tmp_path / "none.toml")
-    assert "cra init" in caught.value.hint

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from testing.repositories import make_repository
 
-from clean_room_agent.app.self_check import Line, as_object, local_checks
+from clean_room_agent.app.self_check import Finding, as_object, local_checks
 
 
 def test_a_line_says_its_remedy_only_where_it_fails() -> None:
-    told = as_object(Line(name="git", ok=True, text="git 2.40", remedy="update it"))
+    told = as_object(Finding(name="git", ok=True, text="git 2.40", remedy="update it"))
     assert (told["name"], told["ok"], told["text"]) == ("git", True, "git 2.40")
-    failed = as_object(Line(name="git", ok=False, text="git 1.0", remedy="update it"))
+    failed = as_object(Finding(name="git", ok=False, text="git 1.0", remedy="update it"))
     assert failed["remedy"] == "update it"
 
 

@@ -10,7 +10,7 @@ from testing.runs.solving import Project
 from testing.sandboxes import installed, on_disk
 from testing.servers.ollama_script import Answer
 from testing.servers.ollama_server import OllamaServer
-from testing.servers.openai_server import Kind, OpenAiServer
+from testing.servers.openai_server import OpenAiServer
 from tests.cli.conftest import Knowing
 
 from clean_room_agent.sandbox.escapes import BECOME_NOBODY
@@ -145,31 +145,11 @@ def test_a_test_command_with_an_apostrophe_is_read_as_the_shell_does(
     assert said in told.out
 
 
-def test_the_index_tells_its_age(till: Project) -> None:
-    till.configure(NOWHERE)
-    till.cra("index")
-    told = till.cra("check")
-    assert "index: 5 files, indexed 20" in told.out
-
-
 def test_outside_a_repository_it_ends_there(till: Project) -> None:
     told = till.cra("check", within=till.home)
     assert told.code == 2
     assert lines(told.out)["repository"] == "FAIL"
     assert "configuration" not in lines(told.out)
-
-
-@pytest.mark.parametrize("kind", ["vllm", "llama-server", "lm-studio", "llama-cpp-python"])
-def test_a_server_of_openais_api_is_checked_alike(kind: Kind, till: Project, answers: Knowing) -> None:
-    with OpenAiServer(answers, kind=kind, window=16_384) as server:
-        till.configure(
-            server.base_url, models={"provider": "openai", "streaming": kind != "llama-cpp-python"}
-        )
-        told = till.cra("check")
-    assert told.code == 0, told.out
-    assert "a prompt beyond the window is refused, not truncated" in told.out
-    assert "verdicts: yes and no are read with a confidence" in told.out
-    assert ("served with a window of 16,384 tokens" in told.out) == (kind != "llama-cpp-python")
 
 
 def test_a_server_whose_window_is_smaller_than_configured_is_told_with_its_own(

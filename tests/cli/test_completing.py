@@ -64,7 +64,7 @@ def add_runs(project: Project, count: int, task: str = "Mend the {} thing") -> N
 def test_commands_with_their_help() -> None:
     assert offered("re") == ["retrieve", "report", "replay"]
     assert offered("") == list(COMMANDS)
-    assert find_completions(["runs"])[1] == [("runs", COMMANDS["runs"].help)]
+    assert find_completions(["runs"])[1] == [("runs", COMMANDS["runs"])]
     assert offered("help", "ap") == ["apply"]
     assert set(offered("adapters", "")) == {"deploy", "evaluate", "list", "retire"}
     assert offered("nonsense", "") == []

@@ -124,20 +124,6 @@ def test_the_next_demo_removes_what_earlier_ones_left_unless_somebody_is_there(
     assert (home / "my-cra-demo-12345678").is_dir()
 
 
-@pytest.mark.parametrize(
-    "words",
-    [("check",), ("solve", "x"), ("plan", "x"), ("retrieve", "x"), ("enrich",), ("models",)],
-    ids=lambda words: words[0],
-)
-def test_what_would_ask_the_recording_says_what_it_can_do(
-    demo: Path, words: tuple[str, ...], capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert cra([*words, "--repo", str(demo)]) == 2
-    said = "".join(capfd.readouterr())
-    assert "the recording of `cra demo`" in said
-    assert "cra init --force" in said
-
-
 def test_all_that_needs_no_model_works_in_the_demo(demo: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert cra(["replay", "--repo", str(demo)]) == 0
     assert "the same" in capfd.readouterr().out

@@ -10,13 +10,13 @@ from rich.text import Text
 
 from clean_room_agent.cli.output import Display, visible
 from clean_room_agent.cli.safe_console import (
-    RedactedView,
-    SanitizedView,
+    ChangedView,
     answers_console,
     progress_console,
     safe_console,
     sanitized,
 )
+from clean_room_agent.json_values import change_texts
 from clean_room_agent.orchestrator.events import Event, PassProgress
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -34,7 +34,9 @@ class Seen:
 
 def test_an_event_for_a_terminal_has_neither_secrets_nor_control_characters() -> None:
     seen = Seen()
-    SanitizedView(seen, Display({})).notice(PassProgress(doing=f"\x1b[2J {TOKEN}"))
+    ChangedView(seen, lambda event: change_texts(event, Display({}).safe)).notice(
+        PassProgress(doing=f"\x1b[2J {TOKEN}")
+    )
     (event,) = seen.events
     assert isinstance(event, PassProgress)
     assert event.doing.startswith("\\x1b[2J [secret:")
@@ -43,7 +45,7 @@ def test_an_event_for_a_terminal_has_neither_secrets_nor_control_characters() ->
 
 def test_an_event_for_a_program_keeps_its_characters() -> None:
     seen = Seen()
-    RedactedView(seen, Display({})).notice(PassProgress(doing=f"\x1b[2J {TOKEN}"))
+    ChangedView(seen, Display({}).redacted).notice(PassProgress(doing=f"\x1b[2J {TOKEN}"))
     (event,) = seen.events
     assert isinstance(event, PassProgress)
     assert event.doing.startswith("\x1b[2J [secret:")

@@ -56,18 +56,3 @@ def test_everything_goes_and_nothing_else(tmp_path: Path) -> None:
     assert sorted(os.listdir(state)) == ["other"]  # noqa: PTH208
     assert os.listdir(config) == []  # noqa: PTH208
     assert git(project.top, "worktree", "list").count("\n") == 0
-
-
-def test_the_table_names_every_place() -> None:
-    section = SECTION.search(README.read_text(encoding="utf-8"))
-    assert section is not None
-    for place in (
-        ".clean_room/",
-        "`cra/*`",
-        "refs/cra/",
-        "~/.cache/cra",
-        "~/.local/state/cra",
-        "~/.config/clean-room-agent",
-        "`cra-*`",
-    ):
-        assert place in section["text"]

@@ -41,6 +41,8 @@ class Finding(Struct, frozen=True, kw_only=True):
     text: str
     ok: bool = True
     remedy: str = ""
+    exit_code: int = 2
+    """The exit code of `cra check` if this is the first fault."""
 
 
 def check_record(workspace: Workspace, *, thorough: bool = False) -> Iterator[Finding]:

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Annotated
 
 from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import BaseModel
 
 from clean_room_agent import proc
 from clean_room_agent.app import wiring
 from clean_room_agent.app.model_server import model_on, open_server
+from clean_room_agent.app.record_check import Finding, check_record
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.artifacts.model_calls import CallWatcher, unwatched
@@ -87,37 +89,23 @@ PROBED: tuple[Role, ...] = ("classifier", "reasoning", "coding")
 """Roles in this order; if they share a model, the last is named."""
 
 
-class Line(Struct, frozen=True, kw_only=True):
-    """One check's result."""
-
-    name: str
-    ok: bool
-    text: str
-    remedy: str = ""
-    exit_code: int = 2
-    """The exit code of `cra check` if this is the first line that is not ok."""
-
-
-def suite_checks(repo: Path) -> Iterator[Line]:
+def suite_checks(repo: Path) -> Iterator[Finding]:
     """Lines on the configured tests, run once."""
     from clean_room_agent.app.tests_check import check_tests
 
     workspace = wiring.workspace_of(repo)
     settings = load_settings(workspace.config, Overrides())
     settings.require("testing")
-    for found in check_tests(workspace, settings):
-        yield Line(name=found.name, ok=found.ok, text=found.text, remedy=found.remedy)
+    yield from check_tests(workspace, settings)
 
 
-def record_checks(repo: Path, *, thorough: bool) -> Iterator[Line]:
+def record_checks(repo: Path, *, thorough: bool) -> Iterator[Finding]:
     """Lines on the record: whether it is undamaged, private and consistent."""
-    from clean_room_agent.app.record_check import check_record
-
     for found in check_record(wiring.workspace_of(repo), thorough=thorough):
-        yield Line(name=found.name, ok=found.ok, text=found.text, remedy=found.remedy, exit_code=1)
+        yield replace(found, exit_code=1)
 
 
-def as_object(line: Line) -> dict[str, object]:
+def as_object(line: Finding) -> dict[str, object]:
     """A line as `--json` answers it."""
     return {
         "name": line.name,
@@ -127,7 +115,7 @@ def as_object(line: Line) -> dict[str, object]:
     }
 
 
-def run_checks(path: Path, watch: CallWatcher = unwatched) -> Iterator[Line]:
+def run_checks(path: Path, watch: CallWatcher = unwatched) -> Iterator[Finding]:
     """The lines, in the order in which a run would need their subjects; checks that depend on a failed one are left
     out. `watch` is told of calls to models.
     """
@@ -140,7 +128,7 @@ def run_checks(path: Path, watch: CallWatcher = unwatched) -> Iterator[Line]:
     yield from _models(workspace, settings, watch)
 
 
-def local_checks(path: Path) -> Iterator[Line]:
+def local_checks(path: Path) -> Iterator[Finding]:
     """The lines that need no model server."""
     yield _platform()
     yield _attempt("git", _git)
@@ -182,14 +170,14 @@ def _disk(workspace: Workspace) -> str:
     return "files and folders can be synced"
 
 
-def try_sandbox() -> Iterator[Line]:
+def try_sandbox() -> Iterator[Finding]:
     """A line on bubblewrap, and one for each kind of user with the number of blocked escape attempts."""
     environment = dict(os.environ)
     found = working_bubblewrap()
     if isinstance(found, Obstacle):
-        yield Line(name="sandbox", ok=False, text=found.reason, remedy=found.remedy)
+        yield Finding(name="sandbox", ok=False, text=found.reason, remedy=found.remedy)
         return
-    yield Line(name="sandbox", ok=True, text=f"bubblewrap {found.version} works")
+    yield Finding(name="sandbox", ok=True, text=f"bubblewrap {found.version} works")
     bubblewrap: Bubblewrap = found
 
     def escapes(*, as_nobody: bool) -> str:
@@ -209,16 +197,16 @@ def try_sandbox() -> Iterator[Line]:
         yield _attempt("escapes as an ordinary user", lambda: escapes(as_nobody=True))
 
 
-def sandbox_line(mode: SandboxMode) -> Line:
+def sandbox_line(mode: SandboxMode) -> Finding:
     """Whether tests can be isolated in this mode."""
     if mode == "none":
-        return Line(name="sandbox", ok=True, text=NO_SANDBOX)
+        return Finding(name="sandbox", ok=True, text=NO_SANDBOX)
     found = working_bubblewrap()
     if isinstance(found, Bubblewrap):
-        return Line(name="sandbox", ok=True, text=f"bubblewrap {found.version} works")
+        return Finding(name="sandbox", ok=True, text=f"bubblewrap {found.version} works")
     if mode == "auto":
-        return Line(name="sandbox", ok=True, text=f"{NO_SANDBOX} ({found.reason}; {found.remedy})")
-    return Line(name="sandbox", ok=False, text=found.reason, remedy=found.remedy)
+        return Finding(name="sandbox", ok=True, text=f"{NO_SANDBOX} ({found.reason}; {found.remedy})")
+    return Finding(name="sandbox", ok=False, text=found.reason, remedy=found.remedy)
 
 
 def _structured(services: wiring.Services, task_id: str) -> str:
@@ -250,9 +238,9 @@ def _verdicts(services: wiring.Services, task_id: str) -> str:
     return f"yes and no are read with a confidence ({reply.value.confidence:.2f} here)"
 
 
-def _platform() -> Line:
+def _platform() -> Finding:
     system = platform.system()
-    return Line(
+    return Finding(
         name="platform",
         ok=system in {"Linux", "Darwin"},
         text=f"{system} {platform.machine()}, Python {platform.python_version()}",
@@ -260,11 +248,11 @@ def _platform() -> Line:
     )
 
 
-def _attempt(name: str, work: Callable[[], str]) -> Line:
+def _attempt(name: str, work: Callable[[], str]) -> Finding:
     try:
-        return Line(name=name, ok=True, text=work())
+        return Finding(name=name, ok=True, text=work())
     except CraError as error:
-        return Line(name=name, ok=False, text=error.message, remedy=error.hint, exit_code=error.exit_code)
+        return Finding(name=name, ok=False, text=error.message, remedy=error.hint, exit_code=error.exit_code)
 
 
 def _git() -> str:
@@ -328,7 +316,7 @@ def _local(settings: Settings) -> str:
     return f"yes: {places} is this machine"
 
 
-def _models(workspace: Workspace, settings: Settings, watch: CallWatcher) -> Iterator[Line]:
+def _models(workspace: Workspace, settings: Settings, watch: CallWatcher) -> Iterator[Finding]:
     there = True
     for one in settings.models.each_server():
         line = _attempt("model server", lambda one=one: f"{one.base_url}, {open_server(one).version()}")  # type: ignore[misc]

@@ -236,15 +236,8 @@ def _lay_over(data: dict[str, Any], overrides: Overrides) -> None:
         given = read_toml(overrides.budget_config)
         load_slice({"budget": given}, "budget", BudgetConfig, source=str(overrides.budget_config))
         data["budget"] = given
-    flags: dict[tuple[str, str], object] = {
-        ("budget", "context_window"): window,
-        ("budget", "reserved_tokens"): reserved,
-        ("stages", "default"): overrides.stages,
-        ("solve", "max_attempts"): overrides.max_attempts,
-        ("solve", "max_refinement_loops"): overrides.max_refinement_loops,
-        ("solve", "samples"): overrides.samples,
-    }
-    for (table, key), value in flags.items():
+    for table, key in FLAGS:
+        value = overrides.stages if table == "stages" else getattr(overrides, key)
         if value is not None:
             section = data.setdefault(table, {})
             section[key] = value

@@ -8,8 +8,8 @@ import click
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.leftovers import reap
+from clean_room_agent.app.record_check import Finding
 from clean_room_agent.app.self_check import (
-    Line,
     as_object,
     record_checks,
     run_checks,
@@ -57,7 +57,7 @@ def command(
     return code
 
 
-def _asked_for(repo: Path, *, sandbox: bool, tests: bool, record: bool, thorough: bool) -> Iterator[Line]:
+def _asked_for(repo: Path, *, sandbox: bool, tests: bool, record: bool, thorough: bool) -> Iterator[Finding]:
     if sandbox:
         return try_sandbox()
     if tests:

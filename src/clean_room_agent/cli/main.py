@@ -16,53 +16,36 @@ from clean_room_agent.cli.output import Display, fitted, visible
 from clean_room_agent.errors import CraError, remedy_for, system_fault
 from clean_room_agent.version import VERSION
 
-
-class CommandEntry(Struct, frozen=True, kw_only=True):
-    """The module of a command, and the line that `cra --help` shows for it."""
-
-    module: str
-    help: str
-
-
-COMMANDS: dict[str, CommandEntry] = {
-    "init": CommandEntry(module="init", help="Find the model server and the tests; write the configuration."),
-    "check": CommandEntry(module="check", help="Check that everything works; every problem has a remedy."),
-    "config": CommandEntry(
-        module="config", help="Show, get and set configured values, and where each comes from."
-    ),
-    "models": CommandEntry(module="models", help="Show the models on the server, and which one does what."),
-    "index": CommandEntry(module="index", help="Build or refresh the index of the repository."),
-    "enrich": CommandEntry(module="enrich", help="Have a model describe each file that changed."),
-    "retrieve": CommandEntry(module="retrieve", help="Show the context for a task."),
-    "plan": CommandEntry(module="plan", help="Write a plan for a task, to review and edit."),
-    "solve": CommandEntry(module="solve", help="Solve a task: a branch whose tests pass, with its record."),
-    "batch": CommandEntry(
-        module="batch", help="Solve many tasks, several at a time; run again, it continues."
-    ),
-    "apply": CommandEntry(module="apply", help="Apply a run's result to the working tree."),
-    "discard": CommandEntry(module="discard", help="Delete a run's branch and what git keeps of it."),
-    "runs": CommandEntry(module="runs", help="List the runs of this repository."),
-    "show": CommandEntry(module="show", help="Look into a run: prompts, decisions, diffs, tests."),
-    "report": CommandEntry(module="report", help="Write a run as one self-contained HTML page."),
-    "replay": CommandEntry(module="replay", help="Repeat a run with its recorded answers, without a server."),
-    "prune": CommandEntry(module="prune", help="Show what uses disk space, and delete what can go."),
-    "stats": CommandEntry(
-        module="stats", help="Show what calls cost, how right they were, and where tasks were lost."
-    ),
-    "train-plan": CommandEntry(module="train_plan", help="Plan the adapter that would help most."),
-    "curate-data": CommandEntry(
-        module="curate_data", help="Make a dataset for a training plan from the record."
-    ),
-    "bootstrap": CommandEntry(module="bootstrap", help="Make training pairs from commit histories."),
-    "train": CommandEntry(module="train", help="Train an adapter on a dataset, with TRL."),
-    "adapters": CommandEntry(module="adapters", help="Evaluate, deploy, list and retire trained adapters."),
-    "mcp": CommandEntry(module="mcp", help="Serve an editor or another agent (Model Context Protocol)."),
-    "demo": CommandEntry(module="demo", help="Take a tour: a sample project with a real bug, solved."),
-    "bug-report": CommandEntry(
-        module="bug_report", help="Collect what a maintainer needs in a file; sends nothing."
-    ),
-    "completion": CommandEntry(module="completion", help="Print or install the shell's completion script."),
+COMMANDS: dict[str, str] = {
+    "init": "Find the model server and the tests; write the configuration.",
+    "check": "Check that everything works; every problem has a remedy.",
+    "config": "Show, get and set configured values, and where each comes from.",
+    "models": "Show the models on the server, and which one does what.",
+    "index": "Build or refresh the index of the repository.",
+    "enrich": "Have a model describe each file that changed.",
+    "retrieve": "Show the context for a task.",
+    "plan": "Write a plan for a task, to review and edit.",
+    "solve": "Solve a task: a branch whose tests pass, with its record.",
+    "batch": "Solve many tasks, several at a time; run again, it continues.",
+    "apply": "Apply a run's result to the working tree.",
+    "discard": "Delete a run's branch and what git keeps of it.",
+    "runs": "List the runs of this repository.",
+    "show": "Look into a run: prompts, decisions, diffs, tests.",
+    "report": "Write a run as one self-contained HTML page.",
+    "replay": "Repeat a run with its recorded answers, without a server.",
+    "prune": "Show what uses disk space, and delete what can go.",
+    "stats": "Show what calls cost, how right they were, and where tasks were lost.",
+    "train-plan": "Plan the adapter that would help most.",
+    "curate-data": "Make a dataset for a training plan from the record.",
+    "bootstrap": "Make training pairs from commit histories.",
+    "train": "Train an adapter on a dataset, with TRL.",
+    "adapters": "Evaluate, deploy, list and retire trained adapters.",
+    "mcp": "Serve an editor or another agent (Model Context Protocol).",
+    "demo": "Take a tour: a sample project with a real bug, solved.",
+    "bug-report": "Collect what a maintainer needs in a file; sends nothing.",
+    "completion": "Print or install the shell's completion script.",
 }
+"""The line that `cra --help` shows for each command; its module has the same name."""
 
 
 class LazyGroup(click.Group):
@@ -74,10 +57,10 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """The named command, imported now; None if there is no such command."""
-        entry = COMMANDS.get(cmd_name)
-        if entry is None:
+        if cmd_name not in COMMANDS:
             return None
-        command = importlib.import_module(f"clean_room_agent.cli.{entry.module}").command
+        module = cmd_name.replace("-", "_")
+        command = importlib.import_module(f"clean_room_agent.cli.{module}").command
         gc.enable()  # `start` has switched it off
         assert isinstance(command, click.Command)
         return command
@@ -85,16 +68,14 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the table's own help lines, so that no command is imported for them."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+            formatter.write_dl(list(COMMANDS.items()))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
         """Offer the table's commands, likewise."""
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
         return [
-            CompletionItem(name, help=entry.help)
-            for name, entry in COMMANDS.items()
-            if name.startswith(incomplete)
+            CompletionItem(name, help=told) for name, told in COMMANDS.items() if name.startswith(incomplete)
         ]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -19,7 +19,6 @@ from clean_room_agent.tree_entries import (
     NewFile,
     attributes_of,
     folders_of,
-    list_below,
     state_of,
 )
 from clean_room_agent.tree_update import update_tree
@@ -99,12 +98,15 @@ def _bring(
     submodules = [entry.path for entry in changed if GITLINK in _modes(before, after, entry.path)]
     if submodules:
         raise words.refusal("submodules change", submodules, "update them yourself: git submodule update")
+    paths = {entry.path for entry in changed}
+    turned = paths & {folder for path in paths for folder in folders_of(path)}
+    if turned:
+        raise words.refusal("files become folders, or folders files", turned, "move them yourself")
     seen = {entry.path: _seen(repo.top, entry.path) for entry in changed}
     wanted = _wanted(repo, before, after, changed, attributes)
     todo = [entry for entry in changed if not _stands(repo.top, entry.path, seen, wanted)]
-    gone = {entry.path for entry in changed if entry.status == "D"}
     existing = tuple(entry.path for entry in todo if entry.status != "A")
-    in_the_way = (entry.path for entry in todo if entry.status == "A" and _taken(repo.top, entry.path, gone))
+    in_the_way = (entry.path for entry in todo if entry.status == "A" and _taken(repo.top, entry.path))
     moved_on = {*_differing(repo, old, existing), *in_the_way}
     if moved_on:
         raise words.refusal(f"changed here since {words.since}", moved_on, "put these files back")
@@ -226,18 +228,12 @@ def _plain(data: bytes) -> bytes:
     return data.replace(b"\r\n", b"\n")
 
 
-def _taken(top: Path, path: str, gone: set[str]) -> bool:
-    """Whether something is in the way of a file to be created, or of one of its folders, that the change does not remove."""
-    above = [str(parent) for parent in Path(path).parents if str(parent) != "."]
-    if any(
-        os.path.lexists(top / name) and (not (top / name).is_dir() or (top / name).is_symlink())
-        for name in above
-        if name not in gone
-    ):
+def _taken(top: Path, path: str) -> bool:
+    """Whether something is in the place of a file to be created, or of one of its folders."""
+    above = (top / folder for folder in folders_of(path))
+    if any(os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir()) for folder in above):
         return True
-    kind = _seen(top, path).partition(":")[0]
-    below = {*list_below(top, path)} if kind == "folder" else set()
-    return kind != "" and not (below and below <= gone)
+    return _seen(top, path) != ""
 
 
 def _has_other_names(repo: Repository, path: str) -> bool:
