@@ -82,6 +82,14 @@ def read_bytes(root: Path, path: str, *, max_bytes: int | None = None) -> bytes:
         return file.read() if max_bytes is None else file.read(max_bytes)
 
 
+def read_or_none(root: Path, path: str) -> bytes | None:
+    """The file's bytes; None if there is no such regular file below real folders that can be read."""
+    try:
+        return read_bytes(root, path)
+    except OSError:
+        return None
+
+
 def status(root: Path, path: str) -> os.stat_result:
     """The status of `path`, without following a link.
 

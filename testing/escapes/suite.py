@@ -8,10 +8,9 @@ import os
 import shutil
 import socket
 import stat
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -19,10 +18,10 @@ from msgspec import Struct
 from clean_room_agent import proc
 from clean_room_agent.errors import CommandError
 from clean_room_agent.sandbox.bubblewrap import MIB, Bubblewrap, Sandbox
-from clean_room_agent.sandbox.escapes import BECOME_NOBODY, NOBODY, Attempt
+from clean_room_agent.sandbox.escapes import BECOME_NOBODY, NOBODY, Attempt, find_python
 from clean_room_agent.sandbox.limits import Limits
 from clean_room_agent.sandbox.policy import GitFolder, Policy
-from clean_room_agent.sandbox.tool_mounts import is_system, tool_places
+from clean_room_agent.sandbox.tool_mounts import tool_places
 
 SCRIPTS = tuple(Path(__file__).with_name(name) for name in ("helpers.py", "attempts.py"))
 """The program that tries to escape, in the order in which its parts are joined."""
@@ -239,25 +238,10 @@ def _scene(environment: Mapping[str, str], before: tuple[str, ...]) -> Iterator[
             for path in (folder, *folder.rglob("*")):
                 os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
         waiting = (*before, "/bin/sh", "-c", "echo $$; exec sleep 300")
-        victims: Iterator[bytes] = proc.stream(
-            waiting, cwd=folder, env={"PATH": "/usr/bin:/bin", "CRA_SECRET": SECRET}
-        )
-        stack.callback(_close, victims)
-        python = _python(environment)
+        victims = proc.stream(waiting, cwd=folder, env={"PATH": "/usr/bin:/bin", "CRA_SECRET": SECRET})
+        stack.callback(victims.close)
+        python = find_python(environment)
         yield Scene(folder=folder, python=python, listeners=listeners, victim=int(next(victims)))
-
-
-def _close(pieces: Iterator[bytes]) -> None:
-    """Kill the program that produces the pieces."""
-    if isinstance(pieces, Generator):
-        pieces.close()
-
-
-def _python(environment: Mapping[str, str]) -> str:
-    """An interpreter that every user can run, if there is one."""
-    system = shutil.which("python3", path="/usr/bin:/bin")
-    known = system if system is not None and is_system(Path(system)) else None
-    return known or shutil.which("python3", path=environment.get("PATH")) or sys.executable
 
 
 def _fill(folder: Path) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from testing.repositories import make_repository
 
-from clean_room_agent.app.self_check import Finding, as_object, local_checks
+from clean_room_agent.app.record_check import Finding
+from clean_room_agent.app.self_check import as_object, local_checks
 
 
 def test_a_line_says_its_remedy_only_where_it_fails() -> None:

@@ -155,7 +155,7 @@ def test_a_missing_extra_is_named_with_how_to_install_it(
         "bootstrap", str(history), "-o", str(home.home / "data"), "--engine", "ray"
     )
     assert (code, out) == (2, "")
-    assert "the Python package ray is not installed" in err
+    assert "not installed: ray" in err
     assert "pip install 'clean-room-agent[data,cluster]'" in err
 
 

@@ -53,6 +53,8 @@ class Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid")
     word: ClassVar[str]
     """The command of `cra`."""
+    operand: ClassVar[str] = "task"
+    """The only argument that is not a flag."""
     reports: ClassVar[bool] = False
     """Whether the command reports events."""
 
@@ -60,15 +62,11 @@ class Arguments(BaseModel):
         """The arguments of the command, without `--repo` and `--`; values are joined to their flags by `=`."""
         yield "--json"
 
-    def operand(self) -> str:
-        """The only argument that is not a flag; "" for none."""
-        return ""
-
     def command(self, repo: Path, events: int | None = None) -> tuple[str, ...]:
         """The command line, in which no text of the client can be taken for a flag; with the open file that its events go
         to: on its output, text of the repository could look like one.
         """
-        operand = self.operand()
+        operand = getattr(self, self.operand) or ""
         told = () if events is None else (f"--events=/dev/fd/{events}",)
         flags = (*told, *self.flags())
         return (*PROGRAM, self.word, f"--repo={repo}", *flags, "--", *((operand,) if operand else ()))
@@ -86,10 +84,6 @@ class RetrieveArguments(Arguments):
         yield "--format=markdown"
         if not self.use_model:
             yield "--no-model"
-
-    def operand(self) -> str:
-        """The task."""
-        return self.task
 
 
 class JudgedArguments(Arguments):
@@ -118,10 +112,6 @@ class PlanArguments(JudgedArguments):
     word = "plan"
     reports = True
     task: Text = Field(description="What to do, in words.")
-
-    def operand(self) -> str:
-        """The task."""
-        return self.task
 
 
 class SolveArguments(JudgedArguments):
@@ -155,15 +145,11 @@ class SolveArguments(JudgedArguments):
         if self.apply:
             yield "--apply"
 
-    def operand(self) -> str:
-        """The task."""
-        return self.task or ""
-
 
 class WhyArguments(Arguments):
     """`cra show --why`."""
 
-    word = "show"
+    word, operand = "show", "run"
     path: Text = Field(description="A file of the repository, relative to its top.")
     line: int | None = Field(
         default=None, ge=1, description="A line of the result, from 1: which call wrote it?"
@@ -176,10 +162,6 @@ class WhyArguments(Arguments):
     def flags(self) -> Iterator[str]:
         """Name the file and line in question."""
         yield from ("--json", f"--why={self.path}" + ("" if self.line is None else f":{self.line}"))
-
-    def operand(self) -> str:
-        """The run."""
-        return self.run
 
 
 class Tool(Struct, frozen=True, kw_only=True):

@@ -26,15 +26,6 @@ def require_extras(*names: str) -> None:
         ]
         if missing:
             raise UsageError(
-                f"this needs the extra `{name}` ({_packages(missing)} not installed)",
+                f"this needs the extra `{name}`: not installed: {', '.join(missing)}",
                 hint=f"pip install 'clean-room-agent[{','.join(names)}]'",
             )
-
-
-def _packages(names: list[str]) -> str:
-    """The subject of a sentence about Python packages."""
-    return (
-        f"the Python package {names[0]} is"
-        if len(names) == 1
-        else f"the Python packages {', '.join(names)} are"
-    )

@@ -166,7 +166,7 @@ def _wanted(
 
 def _with_own_line_ends(repo: Repository, path: str, earlier: TreeEntry, data: bytes) -> bytes:
     """`data` with the line ends of the user's file, if git would have checked that out with those of `data`."""
-    own, usual = _line_ends(_read(repo.top, path)), _line_ends(data)
+    own, usual = _line_ends(safe_open.read_or_none(repo.top, path)), _line_ends(data)
     if not own or not usual or own == usual:
         return data
     then = _line_ends(_checked_out(repo, {path: earlier})[path])
@@ -203,14 +203,6 @@ def _line_ends(data: bytes | None) -> str:
     return "" if windows not in (0, every) or not every else "\r\n" if windows else "\n"
 
 
-def _read(top: Path, path: str) -> bytes | None:
-    """The file's bytes; None if there is no such file that can be read."""
-    try:
-        return safe_open.read_bytes(top, path)
-    except OSError:
-        return None
-
-
 def _stands(top: Path, path: str, seen: Mapping[str, str], wanted: Mapping[str, NewFile | None]) -> bool:
     """Whether the path is already what it is to become, apart from line ends."""
     new, kind = wanted[path], seen[path].partition(":")[0]
@@ -218,7 +210,7 @@ def _stands(top: Path, path: str, seen: Mapping[str, str], wanted: Mapping[str, 
         return kind in ("", "folder")
     if new.link:
         return kind == "link" and os.fsencode((top / path).readlink()) == new.data
-    present = _read(top, path)
+    present = safe_open.read_or_none(top, path)
     if kind != "file" or present is None or _plain(present) != _plain(new.data):
         return False
     return new.executable in (None, bool(safe_open.status(top, path).st_mode & stat.S_IXUSR))

@@ -18,7 +18,7 @@ from clean_room_agent.git.command import fields, git, joined, named_programs, na
 from clean_room_agent.git.generated import Generated, split_generated
 from clean_room_agent.git.refs import sync_commit, write_ref
 from clean_room_agent.git.repository import Repository, author_of
-from clean_room_agent.safe_open import is_file, read_bytes
+from clean_room_agent.safe_open import is_file, read_or_none
 
 FILE = "100644"
 EXECUTABLE = "100755"
@@ -149,13 +149,16 @@ def commit_files(
         if refused:
             raise GitError(f"git does not accept these names: {', '.join(refused)}")
         tree = one_line(repo.git("write-tree", pins=pins))
-    pins = dict(identity(author or author_of(repo), date))
-    body = message.encode("utf-8", "replace")
-    return one_line(
-        repo.git(
-            "commit-tree", require_hex(tree), "-p", require_hex(parent), "-F", "-", pins=pins, input=body
-        )
+    return _commit_tree(
+        repo, tree, parent, message.encode("utf-8", "replace"), author or author_of(repo), date
     )
+
+
+def _commit_tree(
+    repo: Repository, tree: str, parent: str, message: bytes, author: tuple[str, str], date: str | None
+) -> str:
+    arguments = (require_hex(tree), "-p", require_hex(parent), "-F", "-")
+    return one_line(repo.git("commit-tree", *arguments, pins=identity(author, date), input=message))
 
 
 def _refuse_bad_path(path: str) -> None:
@@ -267,19 +270,7 @@ def _commit(repo: Repository, tree: str) -> str:
     if tree == one_line(repo.git("rev-parse", "--verify", "--end-of-options", f"{repo.head}^{{tree}}")):
         return repo.head
     date = one_line(repo.git("show", "-s", "--format=%ct +0000", "--end-of-options", repo.head))
-    pins = identity(author_of(repo), date)
-    return one_line(
-        repo.git(
-            "commit-tree",
-            require_hex(tree),
-            "-p",
-            require_hex(repo.head),
-            "-F",
-            "-",
-            pins=pins,
-            input=SNAPSHOT_MESSAGE,
-        )
-    )
+    return _commit_tree(repo, tree, repo.head, SNAPSHOT_MESSAGE, author_of(repo), date)
 
 
 def _take_tracked(repo: Repository, pins: Mapping[str, str], submodules: tuple[str, ...]) -> _Taken:
@@ -452,16 +443,8 @@ def _reshaped(repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...])
         repo.git(
             "checkout-index", "-q", "-z", "--stdin", f"--prefix={folder}/", pins=pins, input=joined(files)
         )
-        differs = (path for path in files if _read(folder, path) != _read(repo.top, path))
+        differs = (path for path in files if read_or_none(folder, path) != read_or_none(repo.top, path))
         return tuple(sorted(differs))
-
-
-def _read(top: Path, path: str) -> bytes | None:
-    """The file's bytes; None if it is no longer a regular file below real folders."""
-    try:
-        return read_bytes(top, path)
-    except OSError:
-        return None
 
 
 def _stands(top: Path, path: str) -> bool:

@@ -68,7 +68,7 @@ def try_escapes(
         if as_nobody:
             for path in (folder, *folder.rglob("*")):
                 os.chown(path, NOBODY, NOBODY)
-        python = _python(known)
+        python = find_python(known)
         sandbox = Sandbox(
             bubblewrap=bubblewrap,
             policy=_policy(folder, tool_places(known, (python,))),
@@ -130,7 +130,7 @@ def _contents(folder: Path) -> dict[str, str]:
     return {name: (folder / name).read_text(encoding="utf-8", errors="replace") for name in FILES}
 
 
-def _python(environment: Mapping[str, str]) -> str:
+def find_python(environment: Mapping[str, str]) -> str:
     """An interpreter that every user can run, if there is one."""
     system = shutil.which("python3", path=PLAIN["PATH"])
     known = system if system is not None and is_system(Path(system)) else None
