@@ -39,7 +39,7 @@ def given(below: dict[str, Any], **flags: Any) -> Given:
         "base_url", "provider", "api_key_env", "coding", "reasoning", "test_command", "context_window",
         "reserved_tokens", "sandbox",
     )  # fmt: skip
-    return given_values(below, **{**dict.fromkeys(names), **flags})
+    return given_values(below, {**dict.fromkeys(names), **flags})
 
 
 def test_a_flag_goes_before_the_user_s_file() -> None:

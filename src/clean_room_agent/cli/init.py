@@ -21,7 +21,7 @@ from clean_room_agent.errors import ConfigError, GitError, ModelError, UsageErro
 from clean_room_agent.file_contents import atomic_write
 from clean_room_agent.git.repository import find_top, list_files
 from clean_room_agent.git.worktree import INCLUDE_FILE
-from clean_room_agent.llm.config import CLOUD, Provider, is_cloud_tag
+from clean_room_agent.llm.config import CLOUD, is_cloud_tag
 from clean_room_agent.orchestrator.config import SandboxMode
 from clean_room_agent.orchestrator.testing.missing_modules import ignored_imports, include_remedy
 from clean_room_agent.trust import trust
@@ -97,35 +97,25 @@ class Answers:
         return self._accept or (self._ask and click.confirm(what, err=True))
 
 
-def given_values(
-    below: Mapping[str, Mapping[str, Any]],
-    *,
-    base_url: str | None,
-    provider: Provider | None,
-    api_key_env: str | None,
-    coding: str | None,
-    reasoning: str | None,
-    test_command: str | None,
-    context_window: int | None,
-    reserved_tokens: int | None,
-    sandbox: SandboxMode | None,
-) -> Given:
-    """The values of flags, which override those of the user's own configuration, `below`."""
+def given_values(below: Mapping[str, Mapping[str, Any]], flags: Mapping[str, Any]) -> Given:
+    """The values of flags (None for those that were not given), which override those of the user's own configuration, `below`."""
     models, budget = below.get("models", {}), below.get("budget", {})
-    base_url = base_url or models.get("base_url")
+    base_url = flags["base_url"] or models.get("base_url")
     return Given(
         server=discovery.Wanted(
             base_url=discovery.with_scheme(base_url) if base_url else None,
-            provider=provider or models.get("provider"),
-            api_key_env=api_key_env or models.get("api_key_env"),
+            provider=flags["provider"] or models.get("provider"),
+            api_key_env=flags["api_key_env"] or models.get("api_key_env"),
             ollama_host=os.environ.get("OLLAMA_HOST", ""),
         ),
-        coding=coding or models.get("coding"),
-        reasoning=reasoning or models.get("reasoning"),
-        test_command=test_command or below.get("testing", {}).get("test_command"),
-        context_window=context_window or budget.get("context_window"),
-        reserved_tokens=budget.get("reserved_tokens") if reserved_tokens is None else reserved_tokens,
-        sandbox=sandbox or below.get("sandbox", {}).get("mode"),
+        coding=flags["coding"] or models.get("coding"),
+        reasoning=flags["reasoning"] or models.get("reasoning"),
+        test_command=flags["test_command"] or below.get("testing", {}).get("test_command"),
+        context_window=flags["context_window"] or budget.get("context_window"),
+        reserved_tokens=budget.get("reserved_tokens")
+        if flags["reserved_tokens"] is None
+        else flags["reserved_tokens"],
+        sandbox=flags["sandbox"] or below.get("sandbox", {}).get("mode"),
     )
 
 
@@ -329,19 +319,11 @@ def try_tests(workspace: Workspace) -> None:
 def command(
     path: Path | None,
     repo: Path,
-    base_url: str | None,
-    provider: Provider | None,
-    api_key_env: str | None,
-    coding: str | None,
-    reasoning: str | None,
-    test_command: str | None,
-    context_window: int | None,
-    reserved_tokens: int | None,
-    sandbox: SandboxMode | None,
     yes: bool,
     force: bool,
     trust: bool,
     print_only: bool,
+    **flags: Any,
 ) -> int:
     """Write .clean_room/config.toml for REPO (the current folder by default)."""
     if print_only:
@@ -353,19 +335,8 @@ def command(
     if workspace.config.exists() and not force:
         raise UsageError(f"{workspace.config} already exists", hint="edit it, or replace it with --force")
     below = read_user_config()
-    given = given_values(
-        below,
-        base_url=base_url,
-        provider=provider,
-        api_key_env=api_key_env,
-        coding=coding,
-        reasoning=reasoning,
-        test_command=test_command,
-        context_window=context_window,
-        reserved_tokens=reserved_tokens,
-        sandbox=sandbox,
-    )
-    answers = TerminalAnswers(accept=yes, ask=not yes and sys.stdin.isatty())
+    given = given_values(below, flags)
+    answers = Answers(accept=yes, ask=not yes and sys.stdin.isatty())
     values = gather(workspace, given, answers)
     write_config(workspace, values, below)
     output.answer(f"wrote {workspace.config}")
