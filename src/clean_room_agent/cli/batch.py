@@ -2,33 +2,28 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from rich.table import Table
+from rich.text import Text
 
+from clean_room_agent.app.batch import INTERRUPTED, JobOutcome, run_jobs
+from clean_room_agent.app.batch_tasks import BatchJob, read_jobs
 from clean_room_agent.app.package_extras import ENGINES, require_extras
 from clean_room_agent.app.settings import Overrides
 from clean_room_agent.artifacts.names import counted, first_line, short_id
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.safe_console import answers_console, sanitized
+from clean_room_agent.orchestrator.events import Event, PassStarted
+from clean_room_agent.report.live import permanent_lines
 from clean_room_agent.report.runs import COLOURS
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from clean_room_agent.app.batch import JobOutcome
-    from clean_room_agent.app.batch_tasks import BatchJob
-    from clean_room_agent.orchestrator.events import Event
-
-
-INTERRUPTED = 130
-
 
 GRAVEST = (2, 3, 1, 4, 5)
 """Exit codes of runs, the most serious first, which becomes the batch's."""
 
 
-def exit_code(batch: "Sequence[BatchJob]", outcomes: "Sequence[JobOutcome]") -> int:
+def exit_code(batch: Sequence[BatchJob], outcomes: Sequence[JobOutcome]) -> int:
     """130 if the batch was interrupted, otherwise the most serious of its tasks."""
     codes = {outcome.exit_code for outcome in outcomes}
     if INTERRUPTED in codes or len(outcomes) < len(batch):
@@ -36,7 +31,7 @@ def exit_code(batch: "Sequence[BatchJob]", outcomes: "Sequence[JobOutcome]") -> 
     return next((code for code in GRAVEST if code in codes), 0)
 
 
-def as_object(outcome: "JobOutcome") -> dict[str, Any]:
+def as_object(outcome: JobOutcome) -> dict[str, Any]:
     """One task's outcome as `--json` answers it."""
     told: dict[str, Any] = {
         "id": outcome.job.name,
@@ -51,7 +46,7 @@ def as_object(outcome: "JobOutcome") -> dict[str, Any]:
     return {**told, "error": outcome.error, "hint": outcome.hint} if outcome.error else told
 
 
-def summary(batch: "Sequence[BatchJob]", outcomes: "Sequence[JobOutcome]", code: int) -> dict[str, Any]:
+def summary(batch: Sequence[BatchJob], outcomes: Sequence[JobOutcome], code: int) -> dict[str, Any]:
     """All outcomes in numbers."""
 
     def total(key: str) -> float:
@@ -71,11 +66,8 @@ def summary(batch: "Sequence[BatchJob]", outcomes: "Sequence[JobOutcome]", code:
     }
 
 
-def progress(job: "BatchJob", event: "Event | None") -> list[str]:
+def progress(job: BatchJob, event: Event | None) -> list[str]:
     """What is printed of an event of the job; None: it has begun."""
-    from clean_room_agent.orchestrator.events import PassStarted
-    from clean_room_agent.report.live import permanent_lines
-
     if event is None:
         return [f"{short_id(job.task_id)}  {first_line(job.task)}"]
     if isinstance(event, PassStarted):
@@ -83,7 +75,7 @@ def progress(job: "BatchJob", event: "Event | None") -> list[str]:
     return [text.plain for text in permanent_lines(event)]
 
 
-def line(outcome: "JobOutcome") -> str:
+def line(outcome: JobOutcome) -> str:
     """An outcome in one line."""
     told = outcome.error or outcome.detail.get("reason", "") or outcome.detail.get("branch", "")
     before = " (from an earlier start)" if outcome.how == "known" else ""
@@ -91,11 +83,8 @@ def line(outcome: "JobOutcome") -> str:
     return f"{outcome.job.name}: {status}{before}" + (f": {first_line(told)}" if told else "")
 
 
-def table(outcomes: "Sequence[JobOutcome]") -> "Table":
+def table(outcomes: Sequence[JobOutcome]) -> Table:
     """A table of all outcomes, in the order of the file."""
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for column in ("id", "run", "status"):
         table.add_column(column, overflow="fold")
@@ -188,9 +177,6 @@ def command(
     as_json: bool,
 ) -> int:
     """The command."""
-    from clean_room_agent.app.batch import run_jobs
-    from clean_room_agent.app.batch_tasks import read_jobs
-
     if engine == "ray":
         require_extras("cluster")
     batch = read_jobs(tasks, repo=repo, batch=name or tasks.stem, overrides=overrides, retry=retry)
@@ -210,7 +196,7 @@ def command(
     return code
 
 
-def _tell_event(job: "BatchJob", event: "Event | None") -> None:
+def _tell_event(job: BatchJob, event: Event | None) -> None:
     """Print that the job has begun, if there is no `event`, or what that says."""
     for text in progress(job, event):
         output.aside(f"{job.name}: {text}")

@@ -11,7 +11,6 @@ from pydantic import BaseModel
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.replay import (
-    Exported,
     Recording,
     export_calls,
     read_recording,
@@ -47,19 +46,6 @@ def mismatch_object(row: OrchestratorRunRow, mismatch: ReplayMismatch) -> dict[s
     return {"replay_of": row.task_id, "same": False, "difference": difference}
 
 
-def tell_same(row: OrchestratorRunRow, summary: RunSummary, diff: str, *, as_json: bool) -> None:
-    """Print that the result is the same."""
-    result = summary.result
-    if as_json:
-        answer = {"task_id": result.task_id, "replay_of": row.task_id, "same": True, "calls": summary.calls}
-        output.answer_json(answer)
-        return
-    output.answer(
-        f"the same: {counted(summary.calls, 'call')} answered from the record, {result.status.value}, "
-        f"{len(diff.encode())} bytes of diff"
-    )
-
-
 def tell_from(row: OrchestratorRunRow, name: str, summary: RunSummary, before: str, *, as_json: bool) -> None:
     """Print the result of the run from the pass `name` on, next to the recorded result."""
     result = summary.result
@@ -81,28 +67,6 @@ def tell_from(row: OrchestratorRunRow, name: str, summary: RunSummary, before: s
         f"from {name} on with the configured models: {result.status.value} (then: {row.status.value}), "
         f"{'the same diff' if same else 'another diff'}\nlook into it: cra show {short_id(result.task_id)} --diff"
     )
-
-
-def tell_export(exported: Exported, target: Path, *, as_json: bool) -> None:
-    """Print where the answers are, and whether they still replay."""
-    if exported.altered:
-        output.aside(
-            "answers that held secrets were redacted, so the file may not replay; --exact keeps them"
-        )
-    if as_json:
-        output.answer_json({"task_id": exported.task_id, "calls": exported.calls, "file": str(target)})
-    else:
-        output.answer(
-            f"wrote {counted(exported.calls, 'call')} to {target}; it holds prompts, and so your code"
-        )
-
-
-def tell_comparison(found: WhatIf, *, as_json: bool) -> None:
-    """Print the answers of another model next to the recorded ones."""
-    if as_json:
-        output.answer_json(comparison_object(found))
-    else:
-        output.answer(render_comparison(found))
 
 
 def comparison_object(found: WhatIf) -> dict[str, Any]:
@@ -277,12 +241,21 @@ def command(
 
 def _same(workspace: Workspace, found: Recording, observer: Observer, *, as_json: bool) -> int:
     try:
-        summary, before = replay_same(workspace, found, observer)
+        summary, diff = replay_same(workspace, found, observer)
     except ReplayMismatch as mismatch:
         if as_json:
             output.answer_json(mismatch_object(found.row, mismatch))
         raise
-    tell_same(found.row, summary, before, as_json=as_json)
+    result = summary.result
+    if as_json:
+        output.answer_json(
+            {"task_id": result.task_id, "replay_of": found.row.task_id, "same": True, "calls": summary.calls}
+        )
+    else:
+        output.answer(
+            f"the same: {counted(summary.calls, 'call')} answered from the record, {result.status.value}, "
+            f"{len(diff.encode())} bytes of diff"
+        )
     return 0
 
 
@@ -290,11 +263,23 @@ def _what_if(workspace: Workspace, run: str, stage: str, model: str, *, as_json:
     settings = load_settings(workspace.config, Overrides())
     with contextlib.closing(output.ProgressBar(f"asking {model}")) as bar:
         found = ask_other(workspace, settings, stage=stage, model=model, run=run, progress=bar.show)
-    tell_comparison(found, as_json=as_json)
+    if as_json:
+        output.answer_json(comparison_object(found))
+    else:
+        output.answer(render_comparison(found))
     return 0
 
 
 def _export(workspace: Workspace, run: str, target: Path, *, as_json: bool) -> int:
     exported = export_calls(workspace, run, target, current_display().redacted)
-    tell_export(exported, target, as_json=as_json)
+    if exported.altered:
+        output.aside(
+            "answers that held secrets were redacted, so the file may not replay; --exact keeps them"
+        )
+    if as_json:
+        output.answer_json({"task_id": exported.task_id, "calls": exported.calls, "file": str(target)})
+    else:
+        output.answer(
+            f"wrote {counted(exported.calls, 'call')} to {target}; it holds prompts, and so your code"
+        )
     return 0
