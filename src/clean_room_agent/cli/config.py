@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.padding import Padding
+from rich.text import Text
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.config_values import (
@@ -51,8 +53,6 @@ def show(
     if as_json:
         output.answer_json(as_object(values))
         return 0
-    from rich.padding import Padding
-    from rich.text import Text
 
     with paged() as console:
         if sources:

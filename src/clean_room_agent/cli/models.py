@@ -1,9 +1,11 @@
 """`cra models`: show the models on the server, and which one does what."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.model_jobs import ModelsView, look_at_models
@@ -11,9 +13,6 @@ from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.safe_console import answers_console, sanitized
 from clean_room_agent.report.byte_sizes import size_text
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 HELP = """Show the models on the configured server, and which one does what.
 
@@ -41,9 +40,7 @@ def command(repo: Path, as_json: bool) -> int:
     return view.exit_code
 
 
-def _render(view: ModelsView) -> "list[RenderableType]":
-    from rich.table import Table
-    from rich.text import Text
+def _render(view: ModelsView) -> list[RenderableType]:
 
     where = f"{view.base_url} ({view.provider})" + (f", {view.version}" if view.version else "")
     parts: list[RenderableType] = [Text(where)]

@@ -3,9 +3,12 @@
 import re
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
@@ -25,10 +28,6 @@ from clean_room_agent.cli.safe_console import answers_console, sanitized
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.report.byte_sizes import size_text
 from clean_room_agent.report.runs import COLOURS, age
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
 
 SHOWN_RUNS = 20
 
@@ -54,11 +53,8 @@ def as_object(plan: Plan, notes: tuple[str, ...], *, done: bool) -> dict[str, An
     }
 
 
-def render(plan: Plan, *, done: bool) -> "list[RenderableType]":
+def render(plan: Plan, *, done: bool) -> list[RenderableType]:
     """What uses space, by kind and by run."""
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     table.add_column("what", no_wrap=True)
     table.add_column("size", justify="right", no_wrap=True)
