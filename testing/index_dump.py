@@ -10,7 +10,7 @@ from clean_room_agent.db.rows import Connection
 from clean_room_agent.indexer.build import IndexSummary, index_repository
 from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.indexer.extract import prepare
-from clean_room_agent.indexer.languages.registry import READERS
+from clean_room_agent.languages.registry import BY_GRAMMAR
 
 Rows = list[tuple[object, ...]]
 SYMBOL = "(SELECT s.qualified_name || ':' || s.place FROM symbols s WHERE s.id = {})"
@@ -82,7 +82,7 @@ def index(
     config: IndexConfig | None = None,
 ) -> IndexSummary:
     """The summary of an index run."""
-    prepare(READERS)  # once for all processes that index runs fork
+    prepare(BY_GRAMMAR)  # once for all processes that index runs fork
     return index_repository(
         top,
         config=config or IndexConfig(),

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
 
-from clean_room_agent.indexer.nesting import Nested
 from clean_room_agent.indexer.references.resolve import Resolved
+from clean_room_agent.languages.nesting import Nested
 
 Name = tuple[str, str]
 """A symbol by path and qualified name: several definitions of one name count as one."""

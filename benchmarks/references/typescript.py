@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from testing.references.ecmascript_world import EcmaScriptWorld
+from testing.references.reference_world import ReferenceWorld
 
 from benchmarks.references.__main__ import HEAD, differences, pairs, row
 from benchmarks.references.compare import Answer, compare
@@ -80,7 +80,7 @@ def _tracked(root: Path) -> list[str]:
     return [path for path in sorted(filter(None, listed.stdout.split("\0"))) if (root / path).is_file()]
 
 
-def read_world(root: Path) -> EcmaScriptWorld:
+def read_world(root: Path) -> ReferenceWorld:
     """The tracked files of the repository that can be decoded and are not too large to parse."""
     paths = _tracked(root)
     sources: dict[str, str] = {}
@@ -97,7 +97,7 @@ def read_world(root: Path) -> EcmaScriptWorld:
             others[path] = text
         elif len(text) <= syntax.MAX_PARSED_BYTES:
             sources[path] = text
-    return EcmaScriptWorld(sources, others, paths)
+    return ReferenceWorld(sources, others, paths)
 
 
 def ask_service(modules: Path, root: Path, config: str, output: Path) -> list[tuple[str, list[Answer]]]:

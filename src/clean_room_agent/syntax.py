@@ -1,22 +1,11 @@
-"""tree-sitter parsers by language; no other module loads grammars."""
+"""Syntax trees, and what is asked of them in any language."""
 
 from functools import cache
-from pathlib import PurePosixPath
 
 from tree_sitter import Language, Node, Parser, Tree
 
-SUFFIXES = {
-    ".py": "python",
-    ".pyi": "python",
-    ".js": "javascript",
-    ".jsx": "javascript",
-    ".mjs": "javascript",
-    ".cjs": "javascript",
-    ".ts": "typescript",
-    ".mts": "typescript",
-    ".cts": "typescript",
-    ".tsx": "tsx",
-}
+from clean_room_agent.languages.registry import BY_GRAMMAR, language_and_grammar
+
 MAX_PARSED_BYTES = 1_000_000
 """A tree takes up to 140 times its source in memory, so larger files are only indexed as text."""
 FREE_STEPS = 1_000
@@ -45,24 +34,15 @@ STRINGS = frozenset({"string", "concatenated_string", "template_string", "commen
 
 
 def grammar_of(path: str) -> str | None:
-    """The grammar for a path by its suffix: python, javascript, typescript, tsx; None if there is none."""
-    return SUFFIXES.get(PurePosixPath(path).suffix.lower())
+    """The grammar for a path by its suffix (python, javascript, typescript, tsx, ...); None if it is not parsed."""
+    found = language_and_grammar(path)
+    return None if found is None else found[1]
 
 
 @cache
 def language(grammar: str) -> Language:
     """The loaded grammar."""
-    if grammar == "python":
-        import tree_sitter_python as module  # noqa: PLC0415 - a grammar is loaded when a file needs it
-
-        return Language(module.language())
-    if grammar == "javascript":
-        import tree_sitter_javascript as module_js  # noqa: PLC0415
-
-        return Language(module_js.language())
-    import tree_sitter_typescript as module_ts  # noqa: PLC0415
-
-    return Language(module_ts.language_tsx() if grammar == "tsx" else module_ts.language_typescript())
+    return Language(BY_GRAMMAR[grammar].load(grammar))
 
 
 class ParseGivenUp(ValueError):

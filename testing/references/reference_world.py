@@ -1,21 +1,34 @@
-"""A repository in memory, as the resolver of references sees it."""
+"""A repository of one language in memory, as the resolver of references sees it."""
 
-from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-from clean_room_agent.indexer.imports.python import ModuleRef
-from clean_room_agent.indexer.nesting import Nested
-from clean_room_agent.indexer.references.interface import FileNames, Interface, parse_interface
+from clean_room_agent import syntax
+from clean_room_agent.indexer.extract import read_source
 from clean_room_agent.indexer.references.resolve import Resolved, resolve_file
+from clean_room_agent.languages.base import ModuleRef
+from clean_room_agent.languages.interface import FileNames, Interface, parse_interface
+from clean_room_agent.languages.nesting import Nested
+from clean_room_agent.languages.registry import language_at
 
 CALLABLE = frozenset({"function", "method", "class"})
 
 
-class ReferenceWorld(ABC):
-    """Files of one language, from their symbols and names."""
+def read_file(path: str, text: str) -> tuple[Nested, FileNames]:
+    """The file's symbols and names."""
+    source, grammar = text.encode(), syntax.grammar_of(path)
+    assert grammar is not None
+    _, nested, names = read_source(syntax.parse(source, grammar).root_node, source, grammar)
+    return nested, names
 
-    def __init__(self, files: Mapping[str, tuple[Nested, FileNames]]) -> None:
+
+class ReferenceWorld:
+    """All files of a repository, from their sources; `others` are the texts of all that is no source."""
+
+    def __init__(
+        self, sources: Mapping[str, str], others: Mapping[str, str] | None = None, paths: Collection[str] = ()
+    ) -> None:
+        files = {path: read_file(path, sources[path]) for path in sorted(sources)}
         self.nested = {path: nested for path, (nested, _) in files.items()}
         self.names = {path: names for path, (_, names) in files.items()}
         self._interfaces: dict[str, Interface] = {}
@@ -24,14 +37,18 @@ class ReferenceWorld(ABC):
             for place, kind in enumerate(nested.kinds):
                 if kind in CALLABLE:
                     self._named[nested.definitions[place].name].append((path, place))
+        language = language_at(next(iter(sources)))
+        assert language is not None
+        texts = others or {}
+        self._modules = language.modules({*sources, *texts, *paths}, texts.get)
 
-    @abstractmethod
     def find(self, source: str, target: str) -> ModuleRef | None:
         """As the real one."""
+        return self._modules.find(source, target)
 
-    @abstractmethod
     def child(self, ref: ModuleRef, name: str) -> ModuleRef | None:
         """As the real one."""
+        return self._modules.child(ref, name)
 
     def interface(self, path: str) -> Interface | None:
         """As the real one."""

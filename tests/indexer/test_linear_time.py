@@ -6,7 +6,7 @@ import pytest
 from testing.growth import QUADRATIC, growth
 
 from clean_room_agent.indexer.extract import FileFacts, extract
-from clean_room_agent.indexer.languages.comments import classify
+from clean_room_agent.languages.comments import classify
 
 UNITS = (
     *(

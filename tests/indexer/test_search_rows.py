@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clean_room_agent.db.curated.postings import SearchFile
-from clean_room_agent.indexer.languages.parsed import Definition
-from clean_room_agent.indexer.nesting import nest
 from clean_room_agent.indexer.search_rows import read_search_file
 from clean_room_agent.indexer.terms import count_terms
+from clean_room_agent.languages.nesting import nest
+from clean_room_agent.languages.parsed import Definition
 
 SOURCE = b"""import os
 class Cart:

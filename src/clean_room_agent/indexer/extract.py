@@ -13,17 +13,16 @@ from clean_room_agent import file_contents, syntax
 from clean_room_agent.db.curated.files import NOT_PARSED, NewFile, SkippedStamp
 from clean_room_agent.db.curated.names import StoredNames
 from clean_room_agent.db.curated.postings import SearchFile
-from clean_room_agent.indexer.docstrings import read_docstring
 from clean_room_agent.indexer.index_run import Failed
-from clean_room_agent.indexer.languages.comments import classify
-from clean_room_agent.indexer.languages.parsed import Comment, Parsed, RawImport
-from clean_room_agent.indexer.languages.registry import READERS, language_of
-from clean_room_agent.indexer.nesting import Nested, nest
-from clean_room_agent.indexer.references import reading
-from clean_room_agent.indexer.references.ecmascript import reading as ecmascript
 from clean_room_agent.indexer.search_rows import read_search_file
 from clean_room_agent.indexer.workers import note_reading
 from clean_room_agent.json_values import to_json
+from clean_room_agent.languages.base import Language
+from clean_room_agent.languages.comments import classify
+from clean_room_agent.languages.interface import FileNames
+from clean_room_agent.languages.nesting import Nested, nest
+from clean_room_agent.languages.parsed import Comment, Parsed, RawImport
+from clean_room_agent.languages.registry import BY_GRAMMAR, name_of
 from clean_room_agent.safe_open import NOT_A_FILE, open_file
 
 DocFacts = tuple[int, str, str, str | None]
@@ -91,7 +90,7 @@ def extract(root: Path, path: str, *, max_bytes: int) -> FileFacts | SkippedStam
         return Failed(path, f"cannot be decoded: {exc}")
     read = NewFile(
         path=path,
-        language=language_of(path),
+        language=name_of(path),
         content_hash=file_contents.content_hash(data),
         size_bytes=len(data),
         mtime_ns=status.st_mtime_ns,
@@ -119,7 +118,7 @@ def _facts(file: NewFile, source: bytes, grammar: str | None) -> FileFacts:
     """What stands in a file; without a grammar, it is text. An error that is already noted is kept."""
     parsed, nested, names, parse_error = _parse(source, grammar)
     comments = _comments(parsed.comments, nested)
-    docs = _docstrings(parsed.module_doc, nested, is_jsdoc=grammar not in {None, "python"})
+    docs = [] if grammar is None else _docstrings(parsed.module_doc, nested, BY_GRAMMAR[grammar])
     return FileFacts(
         file=file._replace(parse_error=file.parse_error or parse_error),
         symbols=[
@@ -154,9 +153,7 @@ def prepare(grammars: Iterable[str]) -> None:
 
 @cache
 def _query(grammar: str) -> Query:
-    """Combine all queries of a grammar into one, because each query walks the whole tree."""
-    used = reading.QUERY if grammar == "python" else ecmascript.query(grammar)
-    return Query(syntax.language(grammar), READERS[grammar].query(grammar) + used)
+    return Query(syntax.language(grammar), BY_GRAMMAR[grammar].query(grammar))
 
 
 def _parse(source: bytes, grammar: str | None) -> tuple[Parsed, Nested, StoredNames | None, str | None]:
@@ -166,18 +163,20 @@ def _parse(source: bytes, grammar: str | None) -> tuple[Parsed, Nested, StoredNa
         root = syntax.parse(source, grammar).root_node
     except syntax.ParseGivenUp as exc:
         return Parsed(), nest(()), None, f"{NOT_PARSED}{exc}"
+    parsed, nested, found = read_source(root, source, grammar)
+    error = _first_error(root) if root.has_error else None
+    return parsed, nested, StoredNames(_imports_text(parsed.imports), found.interface, found.uses), error
+
+
+def read_source(root: Node, source: bytes, grammar: str) -> tuple[Parsed, Nested, FileNames]:
+    """What the file's language reads of its tree."""
     cursor = QueryCursor(_query(grammar))
     cursor.set_max_start_depth(MAX_DEPTH)
     captures = cursor.captures(root)
-    parsed = READERS[grammar].read(root, captures, source)
+    language = BY_GRAMMAR[grammar]
+    parsed = language.read(root, captures, source, grammar)
     nested = nest(parsed.definitions)
-    error = _first_error(root) if root.has_error else None
-    imports = _imports_text(parsed.imports)
-    if grammar == "python":
-        found = reading.read_names(captures, source, nested, parsed.imports)
-    else:
-        found = ecmascript.read_names(captures, source, nested)
-    return parsed, nested, StoredNames(imports, found.interface, found.uses), error
+    return parsed, nested, language.read_names(captures, source, nested, parsed)
 
 
 def _imports_text(imports: Iterable[RawImport]) -> str:
@@ -198,9 +197,9 @@ def _first_error(root: Node) -> str:
     return f"line {row + 1}, column {column + 1}"
 
 
-def _docstrings(module_doc: str, nested: Nested, *, is_jsdoc: bool) -> list[DocFacts]:
+def _docstrings(module_doc: str, nested: Nested, language: Language) -> list[DocFacts]:
     docs = [(-1, module_doc), *((place, one.doc) for place, one in enumerate(nested.definitions) if one.doc)]
-    return [(place, doc, *read_docstring(doc, is_jsdoc=is_jsdoc)) for place, doc in docs if doc.strip()]
+    return [(place, doc, *language.read_documentation(doc)) for place, doc in docs if doc.strip()]
 
 
 def _comments(comments: list[Comment], nested: Nested) -> list[CommentFacts]:

@@ -1,7 +1,7 @@
 """Resolves imports and references of indexed files, and finds the files to resolve again after a change."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -9,14 +9,13 @@ from clean_room_agent.db.curated import names, symbols
 from clean_room_agent.db.curated.files import DependencyTuple
 from clean_room_agent.db.curated.names import ANYWHERE, ImportTargets, StoredNames
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.indexer.imports.affected_importers import is_config, reach
-from clean_room_agent.indexer.imports.ecmascript import EcmaScriptModules
-from clean_room_agent.indexer.imports.python import SUFFIXES, ModuleRef, PythonModules
 from clean_room_agent.indexer.references.evaluation_cache import Evaluations
-from clean_room_agent.indexer.references.interface import FileNames, Interface, changed_names, parse_interface
 from clean_room_agent.indexer.references.resolve import resolve_file
 from clean_room_agent.indexer.workers import note_reading
 from clean_room_agent.indexer.write import Changes, Resolution
+from clean_room_agent.languages.base import NONE, Language, ModuleRef, Modules, Reach
+from clean_room_agent.languages.interface import FileNames, Interface, changed_names, parse_interface
+from clean_room_agent.languages.registry import LANGUAGES, language_at, names_beside
 from clean_room_agent.safe_open import read_bytes
 
 
@@ -30,26 +29,19 @@ class StoredWorld:
         self._ids = ids
         self._paths = {file_id: path for path, file_id in ids.items()}
         self._root = root
-        self._python = PythonModules(ids)
-        self._ecmascript: EcmaScriptModules | None = None
+        self._modules: dict[Language, Modules] = {}
         self._evaluations = Evaluations(self)
-        self._found: dict[tuple[str, str], ModuleRef | None] = {}
-        self._unique: dict[tuple[str, bool], tuple[str, int] | None] = {}
+        self._unique: dict[tuple[str, tuple[str, ...]], tuple[str, int] | None] = {}
         self._places: dict[int, Sequence[int]] = {}
 
     def find(self, source: str, target: str) -> ModuleRef | None:
-        """See `PythonModules.find`; for JavaScript and TypeScript, the file that a specifier leads to."""
-        if source.endswith(SUFFIXES):
-            return self._python.find(source, target)
-        key = source, target
-        if key not in self._found:
-            path = self._modules().find(source, target)
-            self._found[key] = None if path is None else ModuleRef(path, None)
-        return self._found[key]
+        """See `Modules.find`."""
+        return self._modules_of(source).find(source, target)
 
     def child(self, ref: ModuleRef, name: str) -> ModuleRef | None:
-        """See `PythonModules.child`."""
-        return self._python.child(ref, name)
+        """See `Modules.child`; of the language that found `ref`."""
+        found = (modules.child(ref, name) for modules in self._modules.values())
+        return next((one for one in found if one is not None), None)
 
     def interface(self, path: str) -> Interface | None:
         """The file's stored interface; None if it is not indexed or has no names."""
@@ -60,9 +52,9 @@ class StoredWorld:
 
     def unique(self, source: str, name: str) -> tuple[str, int] | None:
         """Path and place of the only function, method or class of this name."""
-        key = name, source.endswith(SUFFIXES)
+        key = name, names_beside(source)
         if key not in self._unique:
-            found = symbols.find_unique(self._conn, name, python=key[1])
+            found = symbols.find_unique(self._conn, *key)
             self._unique[key] = None if found is None else (self._paths[found[0]], found[1])
         return self._unique[key]
 
@@ -83,7 +75,7 @@ class StoredWorld:
             if target in self._ids
         ]
         return Resolution(
-            imported if path.endswith(SUFFIXES) else self._specifiers(path, stored.imports),
+            self._specifiers(path, stored.imports) if _leads_to_files(path) else imported,
             [
                 (callers[caller], ids_of[callee_path][callee], kind, confidence)
                 for caller, callee_path, callee, kind, confidence in found.references
@@ -102,11 +94,13 @@ class StoredWorld:
                 )
                 for name, target, place in found.reexports
             ],
-            {} if path.endswith(SUFFIXES) else self._import_targets(path, stored),
+            self._import_targets(path, stored) if _leads_to_files(path) else {},
         )
 
     def lead_elsewhere(self, path: str, targets: ImportTargets) -> bool:
-        """Whether any import of the JavaScript or TypeScript file no longer leads to its stored target."""
+        """Whether any import of the file no longer leads to its stored target; True if none is stored."""
+        if not _leads_to_files(path):
+            return True
         return any(self._target(path, module) != target for module, target in targets.items())
 
     def _import_targets(self, path: str, stored: StoredNames) -> ImportTargets:
@@ -119,22 +113,24 @@ class StoredWorld:
         return {module: self._target(path, module) for module in sorted(modules)}
 
     def _target(self, path: str, module: str) -> int | None:
-        return self._ids.get(self._modules().find(path, module) or "")
+        ref = self.find(path, module)
+        return None if ref is None else self._ids.get(ref.file or "")
 
     def _specifiers(self, path: str, imports: str) -> list[DependencyTuple]:
-        modules = self._modules()
         kinds: dict[int, str] = {}
         source = self._ids[path]
         for specifier, _, kind in json.loads(imports):
-            target = self._ids.get(modules.find(path, specifier) or "")
+            target = self._target(path, specifier)
             if target is not None and target != source and kinds.get(target) != "import":
                 kinds[target] = kind
         return [(source, target, kinds[target]) for target in sorted(kinds, key=self._paths.__getitem__)]
 
-    def _modules(self) -> EcmaScriptModules:
-        if self._ecmascript is None:
-            self._ecmascript = EcmaScriptModules(self._ids, partial(read_config, self._root))
-        return self._ecmascript
+    def _modules_of(self, source: str) -> Modules:
+        language = language_at(source)
+        assert language is not None, "only what is parsed has imports"
+        if language not in self._modules:
+            self._modules[language] = _modules(language, self._ids, self._root)
+        return self._modules[language]
 
     def _symbol_ids(self, file_id: int) -> Sequence[int]:
         """The ids of the file's symbols by place."""
@@ -172,7 +168,7 @@ def affected(
         found |= names.find_lookups(conn, file_id, keys)
     found |= names.find_lookups(conn, ANYWHERE, _unsettled(conn, changes.callables))
     moved = {*changes.added, *changes.removed}
-    configured = {path for path in changes.written if is_config(path)}
+    configured = {path for path in changes.written if any(one.is_configuration(path) for one in LANGUAGES)}
     if moved or configured:
         unmoved = [path for path in ids if path not in moved]
         reached, words = _within_reach(conn, root, sorted(moved | configured), unmoved, world)
@@ -182,11 +178,11 @@ def affected(
     return found.intersection(ids.values())
 
 
-def _unsettled(conn: Connection, changed: Mapping[tuple[str, bool], int]) -> list[str]:
+def _unsettled(conn: Connection, changed: Mapping[tuple[str, tuple[str, ...]], int]) -> list[str]:
     """Names that were or are unique, and whose number of symbols has changed."""
     unsettled = []
-    for (name, python), more in changed.items():
-        after = symbols.count_named(conn, name, python=python)
+    for (name, languages), more in changed.items():
+        after = symbols.count_named(conn, name, languages)
         if min(after, after - more) <= 1:
             unsettled.append(name)
     return unsettled
@@ -196,17 +192,37 @@ def _within_reach(
     conn: Connection, root: Path, moved: Sequence[str], unmoved: Sequence[str], world: StoredWorld
 ) -> tuple[set[int], list[str]]:
     """The files whose own imports may lead elsewhere, and the words those imports mention."""
-    python, ecmascript = PythonModules(unmoved), EcmaScriptModules(unmoved, partial(read_config, root))
-    reaches = [reach(path, python=python, ecmascript=ecmascript) for path in moved]
-    words = sorted(frozenset[str]().union(*(one.words for one in reaches)))
-    folders = frozenset[str]().union(*(one.folders for one in reaches))
-    languages = frozenset[str]().union(*(one.everything for one in reaches))
-    prefixes = tuple(f"{folder}/" if folder else "" for folder in sorted(folders))
+    reaches = {language: _reach(_modules(language, unmoved, root), moved) for language in LANGUAGES}
+    words = sorted(NONE.union(*(one.words for one in reaches.values())))
     found = set()
     for file_id, path, imports in names.list_imports(conn):
-        language = "python" if path.endswith(SUFFIXES) else "ecmascript"
-        may_be = language in languages or path.startswith(prefixes) or any(word in imports for word in words)
+        language = language_at(path)
+        reach = Reach() if language is None else reaches[language]
+        under = tuple(f"{folder}/" if folder else "" for folder in sorted(reach.folders))
+        may_be = reach.everything or path.startswith(under) or any(word in imports for word in reach.words)
         # Most edits of a configuration (a version, a script) change no import.
-        if may_be and (language == "python" or world.lead_elsewhere(path, names.get_targets(conn, file_id))):
+        if may_be and world.lead_elsewhere(path, names.get_targets(conn, file_id)):
             found.add(file_id)
     return found, words
+
+
+def _reach(modules: Modules, moved: Iterable[str]) -> Reach:
+    """Who is affected by any of these paths."""
+    reaches = [modules.reach(path) for path in moved]
+    return Reach(
+        NONE.union(*(one.words for one in reaches)),
+        NONE.union(*(one.folders for one in reaches)),
+        any(one.everything for one in reaches),
+    )
+
+
+def _modules(language: Language, paths: Iterable[str], root: Path) -> Modules:
+    """The language's modules among the paths, without the files of other languages."""
+    own = [path for path in paths if language_at(path) in {language, None}]
+    return language.modules(own, partial(read_config, root))
+
+
+def _leads_to_files(path: str) -> bool:
+    """Whether each import of the file leads to one file, so that where it leads is stored."""
+    language = language_at(path)
+    return language is not None and language.explicit_exports

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from string import digits
 
 from clean_room_agent.db.curated.postings import MAX_NUMBER, SearchFile
-from clean_room_agent.indexer.nesting import Nested
 from clean_room_agent.indexer.terms import AFTER_DIGITS, SPACED, WORD, count_terms, terms_in
+from clean_room_agent.languages.nesting import Nested
 
 CHUNKED = frozenset({"function", "method", "class", "interface", "enum", "type_alias"})
 CODE = frozenset({"function", "method"})

@@ -10,7 +10,7 @@ from clean_room_agent.db.curated.names import StoredNames
 from clean_room_agent.db.curated.postings import SearchFile
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.indexer.extract import FileFacts
-from clean_room_agent.indexer.imports.python import SUFFIXES
+from clean_room_agent.languages.registry import names_beside
 
 NumberedFacts = tuple[int, FileFacts]
 """File id and facts."""
@@ -56,8 +56,8 @@ class Changes(Struct, kw_only=True):
     """By id of the files written, or removed (None)."""
     names: dict[int, tuple[StoredNames | None, StoredNames | None]] = field(default_factory=dict)
     """Before and after, by id of the files written or removed."""
-    callables: dict[tuple[str, bool], int] = field(default_factory=dict)
-    """Names of functions, methods and classes, and whether they are Python's, that other symbols have now than before;
+    callables: dict[tuple[str, tuple[str, ...]], int] = field(default_factory=dict)
+    """Names of functions, methods and classes, and the languages they count in, that other symbols have now than before;
     and how many more have each."""
     added: dict[str, int] = field(default_factory=dict)
     """New files' ids by path."""
@@ -133,12 +133,12 @@ class FileWriter:
         self, path: str, stored: Iterable[symbols.SymbolTuple], rows: Iterable[symbols.SymbolTuple]
     ) -> None:
         counts = self.changes.callables
-        python = path.endswith(SUFFIXES)
+        languages = names_beside(path)
         before, after = symbols.callables_in(stored), symbols.callables_in(rows)
         for name in before.keys() | after.keys():
             old, new = before.get(name, ()), after.get(name, ())
             if old != new:
-                key = name, python
+                key = name, languages
                 counts[key] = counts.get(key, 0) + len(new) - len(old)
 
 

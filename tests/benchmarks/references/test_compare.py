@@ -4,7 +4,9 @@ import ast
 
 from benchmarks.references.compare import Symbols, compare
 from benchmarks.references.jedi_answers import bound, occurrences
+from benchmarks.references.scip import fields, key, named, read_answers, varints
 from testing.references.python_world import PythonWorld
+from testing.references.reference_world import ReferenceWorld
 
 SOURCES = {
     "lib.py": "class A:\n    x = 1\n    def f(self):\n        self.x = self.y = 2\ndef g(p): ...\nv = 1\nv = 2\n",
@@ -13,7 +15,7 @@ SOURCES = {
 
 
 def test_definitions_are_symbols_or_not() -> None:
-    symbols = Symbols(PythonWorld(SOURCES).nested)
+    symbols = Symbols(ReferenceWorld(SOURCES).nested)
     for target, is_attribute, found in (
         (("lib.py", 1, "A", "class"), False, "A"),
         (("lib.py", 3, "f", "function"), True, "A.f"),
@@ -30,7 +32,7 @@ def test_definitions_are_symbols_or_not() -> None:
 
 
 def test_pairs_are_counted() -> None:
-    world = PythonWorld(SOURCES)
+    world = ReferenceWorld(SOURCES)
     ours = {path: world.resolve(path) for path in world.names}
     found = compare(
         world.nested,

@@ -61,11 +61,11 @@ def test_only_rows_that_differ_are_written(
 def test_a_name_is_unique_among_the_callables_of_its_language(index: sqlite3.Connection) -> None:
     symbols.insert_symbols(index, [symbol(0, "run"), symbol(1, "K.run", kind="variable"), symbol(2, "two")])
     symbols.insert_symbols(index, [symbol(0, "two", file=2), symbol(0, "run", file=3)])
-    assert symbols.find_unique(index, "run", python=True) == (1, 0)
-    assert symbols.find_unique(index, "run", python=False) == (3, 0)
-    assert symbols.find_unique(index, "two", python=True) is None
-    assert symbols.find_unique(index, "none", python=True) is None
-    assert symbols.count_named(index, "two", python=True) == 2
+    assert symbols.find_unique(index, "run", ["python"]) == (1, 0)
+    assert symbols.find_unique(index, "run", ["javascript", "typescript"]) == (3, 0)
+    assert symbols.find_unique(index, "two", ["python"]) is None
+    assert symbols.find_unique(index, "none", ["python"]) is None
+    assert symbols.count_named(index, "two", ["python"]) == 2
     assert symbols.callables_in(symbols.list_rows(index, 1)) == {"run": ("run",), "two": ("two",)}
     assert symbols.files_defining(index, "run") == [1, 3]
 

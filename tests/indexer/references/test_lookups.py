@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from testing.references.python_world import PythonWorld, read_file
+from testing.references.reference_world import ReferenceWorld, read_file
 
 from clean_room_agent.indexer.references.evaluation_cache import Evaluations
-from clean_room_agent.indexer.references.interface import changed_names
 from clean_room_agent.indexer.references.resolve import Resolved, resolve_file
+from clean_room_agent.languages.interface import changed_names
 
 PATHS = ("a.py", "b.py", "pkg/__init__.py", "pkg/c.py", "pkg/d.py")
 MODULES = ("a", "b", "pkg", "pkg.c", ".c", ".d", ".", "outside")
@@ -55,7 +55,7 @@ statements = st.one_of(
 sources = st.lists(statements, max_size=5).map("\n".join)
 
 
-def meaning(world: PythonWorld, path: str, found: Resolved) -> object:
+def meaning(world: ReferenceWorld, path: str, found: Resolved) -> object:
     """What was found, by qualified names and occurrences instead of places."""
 
     def told(where: str, place: int) -> tuple[str, str, int]:
@@ -69,7 +69,7 @@ def meaning(world: PythonWorld, path: str, found: Resolved) -> object:
     return sorted(references), found.dependencies
 
 
-def holder(world: PythonWorld, name: str) -> tuple[str, str, int] | None:
+def holder(world: ReferenceWorld, name: str) -> tuple[str, str, int] | None:
     """The one callable of this name, by what it is called in its file."""
     found = world.unique(PATHS[0], name)
     if found is None:
@@ -83,7 +83,7 @@ def holder(world: PythonWorld, name: str) -> tuple[str, str, int] | None:
 def test_whoever_resolves_otherwise_had_looked_up_what_changed(
     files: dict[str, str], edited: str, text: str
 ) -> None:
-    before, after = PythonWorld(files), PythonWorld(files | {edited: text})
+    before, after = ReferenceWorld(files), ReferenceWorld(files | {edited: text})
     changed = changed_names(before.names[edited].interface, after.names[edited].interface)
     unsettled = {name for name in NAMES if holder(before, name) != holder(after, name)}
     for path in PATHS:
@@ -109,8 +109,8 @@ def test_whoever_resolves_otherwise_had_looked_up_what_changed(
 def test_star_imports_on_the_way_to_a_name_are_looked_up(after: str) -> None:
     files = {"a.py": "from pkg import one\ndef f(): one()\n", "b.py": "from pkg import *\ndef g(): one()\n"}
     files |= {"pkg/__init__.py": "from .c import *", "pkg/c.py": "def one(): ...", "pkg/d.py": "two = 2"}
-    world = PythonWorld(files)
-    changed = changed_names(world.names["pkg/__init__.py"].interface, read_file(after)[1].interface)
+    world = ReferenceWorld(files)
+    changed = changed_names(world.names["pkg/__init__.py"].interface, read_file("m.py", after)[1].interface)
     assert changed == {"*"} | ({"__all__"} if "__all__" in after else set())
     assert world.references("b.py") == ["g -> pkg/c.py:one call 0.95"]
     for path in ("a.py", "b.py"):
@@ -120,7 +120,7 @@ def test_star_imports_on_the_way_to_a_name_are_looked_up(after: str) -> None:
 @settings(max_examples=30)
 @given(st.fixed_dictionaries(dict.fromkeys(PATHS, sources)))
 def test_the_same_files_give_the_same_rows(files: dict[str, str]) -> None:
-    first, second = PythonWorld(files), PythonWorld(dict(reversed(files.items())))
+    first, second = ReferenceWorld(files), ReferenceWorld(dict(reversed(files.items())))
     assert first.names == second.names
     for path in PATHS:
         found = first.resolve(path)
@@ -133,7 +133,7 @@ def test_the_same_files_give_the_same_rows(files: dict[str, str]) -> None:
 
 @given(st.fixed_dictionaries(dict.fromkeys(PATHS, sources)), st.permutations(PATHS))
 def test_what_was_resolved_before_changes_nothing(files: dict[str, str], order: list[str]) -> None:
-    world = PythonWorld(files)
+    world = ReferenceWorld(files)
     alone = {path: world.resolve(path) for path in PATHS}
     evaluations = Evaluations(world)
     for path in order:

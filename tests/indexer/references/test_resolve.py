@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from testing.references.python_world import PythonWorld
+from testing.references.reference_world import ReferenceWorld
 
 LIBRARY = """
 from .base import Base
@@ -41,7 +41,7 @@ EXAMPLE = {
 
 
 def test_the_worked_example_holds() -> None:
-    world = PythonWorld(EXAMPLE)
+    world = ReferenceWorld(EXAMPLE)
     assert world.names["shop/items.py"].interface == '[{"Item":[0,"c"],"Item.price":[1,"f"]},{},[],null]'
     assert world.names["shop/cart.py"].interface == (
         '[{"Cart":[0,"c"],"Cart.first":[1,"f","Item:"]},{"Item":[[".items","Item"]]},[],null]'
@@ -65,13 +65,13 @@ def test_the_worked_example_holds() -> None:
 
 def test_two_of_one_name_are_no_reference_of_an_unknown_value() -> None:
     alone = {"app.py": "def total(cart):\n    return cart.price()\n", "item.py": EXAMPLE["shop/items.py"]}
-    assert PythonWorld(alone).references("app.py") == ["total -> item.py:Item.price call 0.5"]
-    assert PythonWorld(alone | {"other.py": "def price(): ...\n"}).references("app.py") == []
+    assert ReferenceWorld(alone).references("app.py") == ["total -> item.py:Item.price call 0.5"]
+    assert ReferenceWorld(alone | {"other.py": "def price(): ...\n"}).references("app.py") == []
 
 
 def references(source: str, *, caller: str = "use") -> list[str]:
     """What the caller refers to in a file beside the package."""
-    said = PythonWorld(FILES | {"app.py": source}).references("app.py")
+    said = ReferenceWorld(FILES | {"app.py": source}).references("app.py")
     return [
         one.removeprefix(f"{caller} -> ").replace("pkg/", "")
         for one in said
@@ -290,7 +290,7 @@ def test_what_comes_from_outside_is_not_guessed_at() -> None:
 
 def test_the_last_definition_that_is_no_overload_is_meant() -> None:
     source = "@overload\ndef f(a: int): ...\ndef f(a): ...\ndef use():\n    f()\n"
-    world = PythonWorld({"app.py": source})
+    world = ReferenceWorld({"app.py": source})
     assert world.resolve("app.py").references == ((2, "app.py", 1, "call", 1.0),)
 
 
@@ -303,7 +303,7 @@ def test_cycles_of_bases_imports_and_types_end() -> None:
         "a.py": "from b import B, name\nclass A(B):\n    def f(self): self.g()\nx = y\ny = x\ndef use():\n    name()\n    x.f()\n",
         "b.py": "from a import A, name\nclass B(A):\n    def g(self): return self.g()\n",
     }
-    world = PythonWorld(files)
+    world = ReferenceWorld(files)
     assert "A.f -> b.py:B.g call 0.9" in world.references("a.py")
 
 
@@ -335,14 +335,14 @@ def test_cycles_of_bases_imports_and_types_end() -> None:
     ],
 )
 def test_what_is_very_deep_or_long_is_read(source: str) -> None:
-    world = PythonWorld({"a.py": f"def before(): return before()\n{source}"})
+    world = ReferenceWorld({"a.py": f"def before(): return before()\n{source}"})
     assert "before -> before call 1" in world.references("a.py")
 
 
 def test_a_long_way_of_imports_is_not_followed_to_its_end() -> None:
     files = {f"m{n}.py": f"from m{n + 1} import f\n" for n in range(300)}
     files |= {"m300.py": "def f(): ...\n", "far.py": "from m0 import f\ndef use(): f()\n"}
-    world = PythonWorld(files | {"near.py": "from m290 import f\ndef use(): f()\n"})
+    world = ReferenceWorld(files | {"near.py": "from m290 import f\ndef use(): f()\n"})
     assert world.references("far.py") == []
     assert world.references("near.py") == ["use -> m300.py:f call 0.95"]
 
@@ -360,7 +360,7 @@ def test_what_is_assigned_to_is_not_used(targets: str) -> None:
 
 
 def test_uses_at_module_level_have_no_caller() -> None:
-    world = PythonWorld({"app.py": "def f(): ...\nf()\nif f: pass\n"})
+    world = ReferenceWorld({"app.py": "def f(): ...\nf()\nif f: pass\n"})
     assert world.references("app.py") == []
 
 
@@ -380,7 +380,7 @@ def test_uses_at_module_level_have_no_caller() -> None:
     ],
 )
 def test_dependencies(source: str, found: list[tuple[str, str]]) -> None:
-    world = PythonWorld(FILES | {"app.py": source})
+    world = ReferenceWorld(FILES | {"app.py": source})
     assert list(world.resolve("app.py").dependencies) == found
 
 
@@ -389,7 +389,7 @@ def test_a_module_that_others_ask_for_is_looked_up_by_its_words() -> None:
         "app.py": "from pkg import one\ndef use(): one()\n",
         "pkg/__init__.py": "from .missing.deep import one\n",
     }
-    assert PythonWorld(files).resolve("app.py").lookups[""] >= {"?missing", "?deep"}
+    assert ReferenceWorld(files).resolve("app.py").lookups[""] >= {"?missing", "?deep"}
 
 
 def test_what_is_passed_on_from_outside_is_no_guess() -> None:
@@ -398,4 +398,4 @@ def test_what_is_passed_on_from_outside_is_no_guess() -> None:
         "state.py": "class State:\n    def patching(self): ...\n    def casing(self): ...\n",
         "use.py": "from testing import mock, case\ndef use():\n    mock.patching()\n    case.casing()\n",
     }
-    assert PythonWorld(files).references("use.py") == []
+    assert ReferenceWorld(files).references("use.py") == []

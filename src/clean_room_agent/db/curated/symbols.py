@@ -1,5 +1,6 @@
 """Symbols, references from one symbol to another, and their docstrings and comments."""
 
+import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 
@@ -40,11 +41,12 @@ WHERE file_id = ? ORDER BY place
 IDS = "SELECT id, qualified_name FROM symbols WHERE file_id = ? ORDER BY place"
 UNIQUE = """
 SELECT s.file_id, s.place FROM symbols s JOIN files f ON f.id = s.file_id
-WHERE s.name = ? AND s.kind IN ('function', 'class', 'method') AND (f.language = 'python') = ? ORDER BY s.id LIMIT 2
+WHERE s.name = ? AND s.kind IN ('function', 'class', 'method') AND f.language IN (SELECT value FROM json_each(?))
+ORDER BY s.id LIMIT 2
 """
 COUNT_NAMED = """
 SELECT count(*) FROM symbols s JOIN files f ON f.id = s.file_id
-WHERE s.name = ? AND s.kind IN ('function', 'class', 'method') AND (f.language = 'python') = ?
+WHERE s.name = ? AND s.kind IN ('function', 'class', 'method') AND f.language IN (SELECT value FROM json_each(?))
 """
 CALLABLE = frozenset({"function", "class", "method"})
 REFERENCE_COLUMNS = ("caller_symbol_id", "callee_symbol_id", "reference_kind", "confidence")
@@ -204,18 +206,17 @@ def callables_in(symbols: Iterable[SymbolTuple]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def find_unique(conn: sqlite3.Connection, name: str, *, python: bool) -> tuple[int, int] | None:
-    """File id and place of the only function, method or class of this name; None unless there is exactly one.
-
-    Python counts separately from JavaScript and TypeScript.
+def find_unique(conn: sqlite3.Connection, name: str, languages: Sequence[str]) -> tuple[int, int] | None:
+    """File id and place of the only function, method or class of this name in files of these languages; None unless there
+    is exactly one.
     """
-    found = conn.execute(UNIQUE, (name, python)).fetchall()
+    found = conn.execute(UNIQUE, (name, json.dumps(languages))).fetchall()
     return (found[0][0], found[0][1]) if len(found) == 1 else None
 
 
-def count_named(conn: sqlite3.Connection, name: str, *, python: bool) -> int:
-    """How many functions, methods and classes have this name, in Python or in JavaScript and TypeScript."""
-    return int(conn.execute(COUNT_NAMED, (name, python)).fetchone()[0])
+def count_named(conn: sqlite3.Connection, name: str, languages: Sequence[str]) -> int:
+    """How many functions, methods and classes have this name in files of these languages."""
+    return int(conn.execute(COUNT_NAMED, (name, json.dumps(languages))).fetchone()[0])
 
 
 def insert_references(conn: sqlite3.Connection, references: Iterable[ReferenceTuple]) -> None:

@@ -4,8 +4,9 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from clean_room_agent.indexer.imports.python import SUFFIXES, ModuleRef
-from clean_room_agent.indexer.references.interface import (
+from clean_room_agent.indexer.references.values import OUTSIDE, Value, World
+from clean_room_agent.languages.base import ModuleRef
+from clean_room_agent.languages.interface import (
     DEFAULT,
     EXPORT,
     EXPORTS,
@@ -14,7 +15,7 @@ from clean_room_agent.indexer.references.interface import (
     Interface,
     Written,
 )
-from clean_room_agent.indexer.references.values import OUTSIDE, Value, World
+from clean_room_agent.languages.registry import language_at
 
 STEP = re.compile(r"\.[^.()\[\]:@!?%]+|\(\)|\[\]|[:@!?%]")
 HEAD = re.compile(r"=([^;]*);|#([^;]*);([^;]*);|[^.()\[\]:@!?%;]+")
@@ -182,8 +183,9 @@ class Evaluator(ABC):
         """The attribute `name` of the value."""
         kind = value.kind
         if kind in "cos":
-            is_class = kind == "o" and name == CONSTRUCTOR and not value.path.endswith(SUFFIXES)
-            return value._replace(kind="c", place=-1) if is_class else self.class_member(value, name)
+            if kind == "o" and name == CONSTRUCTOR and _offers_exports(value.path):
+                return value._replace(kind="c", place=-1)
+            return self.class_member(value, name)
         if kind == "m":
             assert value.module is not None, "a module's value holds it"
             return self.module_member(value.module, name, value.confidence)
@@ -193,7 +195,7 @@ class Evaluator(ABC):
 
     def _own_member(self, value: Value, name: str) -> Value | None:
         """A member of a JavaScript object or function itself: `o.m` after `o = {m() {}}` or `o.m = …`."""
-        if value.place < 0 or value.path.endswith(SUFFIXES):
+        if value.place < 0 or not _offers_exports(value.path):
             return None
         own = self.definition(value.path, f"{value.name}.{name}")
         return None if own is None else lowered(own, value.confidence)
@@ -207,7 +209,7 @@ class Evaluator(ABC):
 
     def module_member(self, module: ModuleRef, name: str, sure: float = IMPORTED) -> Value | None:
         """The name in the module: one of its own, or a submodule."""
-        if module.file is not None and not module.file.endswith(SUFFIXES):
+        if module.file is not None and _offers_exports(module.file):
             exported = self.export(module.file, name)
             return None if exported is None else lowered(exported, min(IMPORTED, sure))
         found = None if module.file is None else self.name(module.file, name)
@@ -340,7 +342,7 @@ class Evaluator(ABC):
             return OUTSIDE
         if name:
             return self.module_member(ref, name)
-        whole = None if ref.file is None or ref.file.endswith(SUFFIXES) else self._whole(ref.file)
+        whole = self._whole(ref.file) if ref.file is not None and _offers_exports(ref.file) else None
         return module_value(ref) if whole is None else lowered(whole, IMPORTED)
 
     def _find(self, path: str, target: str) -> ModuleRef | None:
@@ -361,6 +363,14 @@ class Evaluator(ABC):
         if found is None or found.kind == "x":
             return OUTSIDE._replace(path=path, place=entry[0], confidence=sure)
         return lowered(found, sure)
+
+
+def _offers_exports(path: str) -> bool:
+    """Whether a file offers only what it exports, and objects have members of their own, as in JavaScript; a file that
+    is not parsed (a component, data) is reached only from there.
+    """
+    language = language_at(path)
+    return language is None or language.explicit_exports
 
 
 def module_value(ref: ModuleRef) -> Value:

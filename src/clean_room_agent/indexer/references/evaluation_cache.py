@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from clean_room_agent.indexer.references.evaluate import MAX_DEPTH, Evaluator, Lookup, Order
-from clean_room_agent.indexer.references.interface import Interface, Written
 from clean_room_agent.indexer.references.values import Value, World
+from clean_room_agent.languages.interface import Interface, Written
 
 Key = tuple[str, ...] | tuple[str, str, str, str, float]
 Given = TypeVar("Given")

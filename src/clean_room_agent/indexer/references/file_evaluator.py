@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from clean_room_agent.indexer.imports.python import ModuleRef
 from clean_room_agent.indexer.references.evaluate import MAX_DEPTH, Evaluator, Order
 from clean_room_agent.indexer.references.evaluation_cache import Evaluations
-from clean_room_agent.indexer.references.interface import Interface, Written
 from clean_room_agent.indexer.references.values import Value
+from clean_room_agent.languages.base import ModuleRef
+from clean_room_agent.languages.interface import Interface, Written
 
 
 class FileEvaluator(Evaluator):

@@ -8,7 +8,7 @@ A worked example, by hand:
                                class Cart:                        def total(cart: Cart):
                                    def first(self) -> Item: ...       return cart.first().price()
 
-*Reading* (`references.reading`) sees one file at a time. Of each it stores what others may ask of it, its interface:
+*Reading* (`languages.python.reading`) sees one file at a time. Of each it stores what others may ask of it, its interface:
 definitions (place, kind, type), imports, star imports, `__all__`; and the names that its own symbols use, as tokens.
 
     shop/items.py  {"Item": [0, "c"], "Item.price": [1, "f"]}
@@ -44,13 +44,12 @@ from itertools import chain
 
 from msgspec import Struct
 
-from clean_room_agent.indexer.imports.affected_importers import words_of
-from clean_room_agent.indexer.imports.python import SUFFIXES
-from clean_room_agent.indexer.references.ecmascript.builtin_members import COMMON_MEMBERS
 from clean_room_agent.indexer.references.evaluate import ALIAS, HEAD, MODULE, STEP, Lookup
 from clean_room_agent.indexer.references.evaluation_cache import Evaluations
 from clean_room_agent.indexer.references.file_evaluator import FileEvaluator
-from clean_room_agent.indexer.references.interface import (
+from clean_room_agent.indexer.references.values import Value, World
+from clean_room_agent.languages.base import words_of
+from clean_room_agent.languages.interface import (
     DEFAULT,
     STAR,
     WHOLE,
@@ -59,8 +58,7 @@ from clean_room_agent.indexer.references.interface import (
     changed_names,
     parse_interface,
 )
-from clean_room_agent.indexer.references.name_scan import COMMON
-from clean_room_agent.indexer.references.values import Value, World
+from clean_room_agent.languages.registry import language_at
 
 __all__ = ["Interface", "Resolved", "World", "changed_names", "parse_interface", "resolve_file"]
 
@@ -83,7 +81,7 @@ class Resolved(Struct, frozen=True):
     """Path of another file -> the keys that were asked for, found or not.
 
     Under "" stand the names that were hoped to be unique in the repository, and after `?` the words of modules whose
-    coming or going matters here although this file's own imports do not mention them (`imports.reach.words_of`).
+    coming or going matters here although this file's own imports do not mention them (`languages.base.words_of`).
     """
     reexports: tuple[tuple[str, str, int], ...] = ()
     """Name, path and place (-1: the whole module) of what is passed on from other files, by name."""
@@ -165,7 +163,8 @@ class _Tokens(dict[str, Sequence[Target]]):
         super().__init__()
         self.evaluator = evaluator
         self.unique: set[str] = set()
-        self._common = COMMON if evaluator.path.endswith(SUFFIXES) else COMMON_MEMBERS
+        language = language_at(evaluator.path)
+        self._common = frozenset[str]() if language is None else language.common_members()
 
     def __missing__(self, token: str) -> Sequence[Target]:
         last = "call" if token[-1] == "(" else ""

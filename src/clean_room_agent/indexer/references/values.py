@@ -2,8 +2,8 @@
 
 from typing import NamedTuple, Protocol
 
-from clean_room_agent.indexer.imports.python import ModuleRef
-from clean_room_agent.indexer.references.interface import Interface
+from clean_room_agent.languages.base import ModuleRef
+from clean_room_agent.languages.interface import Interface
 
 
 class Value(NamedTuple):

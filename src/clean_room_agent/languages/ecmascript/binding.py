@@ -1,0 +1,307 @@
+"""Collects what a JavaScript or TypeScript file binds: names, members, return values, imports, exports."""
+
+import re
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
+
+from tree_sitter import Node
+
+from clean_room_agent.languages.ecmascript.expressions import LITERAL, MAX_DEPTH, WORD
+from clean_room_agent.languages.ecmascript.modules import ALL, Taken, read_export, read_import
+from clean_room_agent.languages.ecmascript.regions import CLASSES, FUNCTIONS, MODULE_SCOPE, Regions
+from clean_room_agent.languages.ecmascript.scopes import UNKNOWN, Bound, Scopes
+from clean_room_agent.languages.interface import DEFAULT, WHOLE
+from clean_room_agent.languages.nesting import Nested
+
+ON_THIS = re.compile(rf"this\.(#?{WORD})")
+ON_EXPORTS = re.compile(rf"(?:module\.)?exports\.({WORD})")
+DECLARATOR = re.compile(rf"({WORD})\s*+!?([:=])?+")
+PARAMETER = re.compile(
+    rf"((?:(?:public|private|protected|readonly|override)\s++)*+)({WORD})\s*+\??\s*+([:=])?+"
+)
+UNBOUND = CLASSES | {"interface_declaration"}
+"""Scopes whose symbols are members, not names."""
+OPEN = UNBOUND | {"internal_module", "module"}
+"""Scopes whose symbols can be reached from elsewhere."""
+PLAIN = frozenset({"identifier", "shorthand_property_identifier_pattern", "type_identifier"})
+INNER = {"assignment_pattern": "left", "object_assignment_pattern": "left", "pair_pattern": "value"}
+START = attrgetter("start_byte")
+PROTOTYPE = re.compile(rf"(?<![\w$.])({WORD})\.prototype\.{WORD}\s*=")
+
+
+class Binds:
+    """What a file binds: its scopes, and members, return values, imports and exports."""
+
+    def __init__(self, captures: Mapping[str, Sequence[Node]], nested: Nested, text: str) -> None:
+        self.nested = nested
+        self.text = text
+        self.regions = Regions(nested, captures.get("use.scope", ()))
+        self.constructors = frozenset(PROTOTYPE.findall(text)) if ".prototype." in text else frozenset[str]()
+        """Names of functions that are used as classes."""
+        self.keys = self._keys()
+        """Symbol -> what it is known by in the interface: its qualified name, or, if it is hidden, that and its place."""
+        self.scopes = Scopes(nested, self.regions, text, self.keys, self.constructors)
+        self.members: dict[str, dict[str, list[Bound]]] = defaultdict(dict)
+        """Qualified name of a class, an interface or a type -> member that is no symbol -> what it holds."""
+        self.variables: dict[int, Bound] = {}
+        """Variable -> its type, or what it is set to."""
+        self.returned: dict[int, list[Bound]] = defaultdict(list)
+        """Function -> what its return statements give."""
+        self.imports: dict[str, list[tuple[str, str]]] = {}
+        self.exports: dict[str, tuple[str, str]] = {}
+        """Name that others ask for -> module ("": this file) and name there."""
+        self.stars: list[str] = []
+        self.aliases: dict[str, Bound] = {}
+        """Names at module level that are no symbols."""
+        self.declared: set[int] = set()
+        """Where names stand that declare something and use nothing."""
+        self._symbols: dict[tuple[int, str], int] = {}
+        """Scope and name -> symbol."""
+        self._ends = sorted(
+            (one.end, place)
+            for place, one in enumerate(nested.definitions)
+            if nested.parents[place] < 0 and not one.owner
+        )
+        """The module's symbols by the byte after their last."""
+        self._read(captures)
+
+    def is_hidden(self, place: int) -> bool:
+        """Whether the symbol is local to a function, or a method of an object that is not held by a variable."""
+        nested, parent = self.nested, self.nested.parents[place]
+        if nested.definitions[place].owner:
+            return False
+        if nested.kinds[place] == "method":
+            return parent < 0 or nested.kinds[parent] in FUNCTIONS
+        node = self.regions.nodes[self.regions.around[place]]
+        return node is not None and node.type not in OPEN
+
+    def _keys(self) -> list[str]:
+        nested = self.nested
+        keys: list[str] = []
+        for place, (name, parent) in enumerate(zip(nested.names, nested.parents, strict=True)):
+            key = keys[parent] + name[len(nested.names[parent]) :] if parent >= 0 else name
+            keys.append(f"{key}#{place}" if self.is_hidden(place) else key)
+        return keys
+
+    def string(self, node: Node) -> str:
+        """The node's text."""
+        return self.text[node.start_byte : node.end_byte]
+
+    def _read(self, captures: Mapping[str, Sequence[Node]]) -> None:
+        # Captures come in arbitrary order, but the first binding of a name counts, and so does the order of keys in
+        # the interface.
+        self._bind_symbols()
+        at, symbols, relevant = self.regions.at, self.regions.symbols, self.regions.with_symbols()
+        for name, read in (
+            ("use.import", self._import),
+            ("use.export", self._export),
+            ("use.default", self._default),
+            ("use.parameter", self._parameter),
+            ("use.type_parameter", self._type_parameter),
+            ("use.pattern", self._pattern),
+            ("use.declarator", self._declarator),
+            ("field", self._field),
+            ("use.property", self._property),
+            ("use.assign", self._assignment),
+        ):
+            for node in sorted(captures.get(name, ()), key=START):
+                place, scope = at(node.start_byte)
+                if place >= 0 or scope in relevant:
+                    read(node, place, scope)
+        self.declared.update(node.start_byte for node in captures.get("use.own", ()))
+        for node in sorted(captures.get("use.return", ()), key=START):
+            _, scope = at(node.start_byte)
+            if symbols[scope] >= 0:
+                self.returned[symbols[scope]].append(Bound(node, scope=scope))
+        self.scopes.finish()
+
+    def _bind_symbols(self) -> None:
+        nested, regions = self.nested, self.regions
+        for place, one in enumerate(nested.definitions):
+            scope = regions.around[place]
+            node = regions.nodes[scope]
+            if one.owner or nested.kinds[place] == "method" or (node is not None and node.type in UNBOUND):
+                continue
+            self._symbols[scope, one.name] = place
+            if scope != MODULE_SCOPE:
+                self.scopes.bind(scope, one.name, Bound(text=self.scopes.symbol(self.keys[place])))
+
+    def _names(
+        self, node: Node, steps: str | None = "", depth: int = MAX_DEPTH
+    ) -> Iterator[tuple[str, int, str | None]]:
+        """Yield each name a pattern binds, its first byte, and the steps to its value (None if unknown)."""
+        kind = node.type
+        if depth == 0:
+            return
+        if kind in PLAIN:
+            yield self.string(node), node.start_byte, steps
+        elif kind in INNER:
+            inner, key = node.child_by_field_name(INNER[kind]), node.child_by_field_name("key")
+            if key is not None and steps is not None:
+                steps = f"{steps}.{self.string(key)}" if key.type == "property_identifier" else None
+            if inner is not None:
+                yield from self._names(inner, steps, depth - 1)
+        elif kind in {"object_pattern", "array_pattern", "rest_pattern"}:
+            for child in node.named_children:
+                into = steps if kind == "object_pattern" and child.type != "rest_pattern" else None
+                left = child.child_by_field_name("left") if child.type in INNER else None
+                plain = left or child
+                if into is not None and plain.type == "shorthand_property_identifier_pattern":
+                    into = f"{into}.{self.string(plain)}"
+                yield from self._names(child, into, depth - 1)
+
+    def _bind_plain(self, scope: int, name: str, start: int, bound: Bound | None) -> None:
+        """Bind the name, written at byte `start`, in the scope."""
+        self.declared.add(start)
+        place = self._symbols.get((scope, name))
+        if place is None:
+            self.scopes.bind(scope, name, bound)
+        elif bound is not None and self.nested.kinds[place] == "variable":
+            self.variables.setdefault(place, bound)
+
+    def _bind(self, pattern: Node, scope: int, typed: Node | None, value: Node | None) -> None:
+        """Bind all names of the pattern in the scope."""
+        node = typed or value
+        for name, start, steps in self._names(pattern):
+            known = node is not None and steps is not None
+            bound = Bound(node, "", typed is not None, steps or "", scope) if known else UNKNOWN
+            self._bind_plain(scope, name, start, bound)
+
+    def _declarator(self, node: Node, _place: int, scope: int) -> None:
+        start = node.start_byte
+        plain = DECLARATOR.match(self.text, start)
+        if plain is not None:
+            bound = _of_field(node, plain[2], "value", scope) if plain[2] else None
+            self._bind_plain(scope, plain[1], start, bound)
+            return
+        pattern = node.child_by_field_name("name")
+        if pattern is not None:
+            self._bind(pattern, scope, node.child_by_field_name("type"), node.child_by_field_name("value"))
+
+    def _pattern(self, node: Node, _place: int, scope: int) -> None:
+        self._bind(node, scope, None, None)
+
+    def _parameter(self, node: Node, _place: int, scope: int) -> None:
+        plain = PARAMETER.match(self.text, node.start_byte)
+        if plain is not None and (node.type != "identifier" or not plain[1]):
+            value = "right" if node.type == "assignment_pattern" else "value"
+            bound = _of_field(node, plain[3] if node.type != "identifier" else "", value, scope)
+            self._bind_plain(scope, plain[2], plain.start(2), bound)
+            if plain[1]:
+                self._member(self.scopes.this(scope), plain[2], bound)
+            return
+        pattern = node.child_by_field_name("pattern") or node.child_by_field_name("left") or node
+        value_field = "right" if node.type == "assignment_pattern" else "value"
+        self._bind(pattern, scope, node.child_by_field_name("type"), node.child_by_field_name(value_field))
+
+    def _type_parameter(self, node: Node, _place: int, scope: int) -> None:
+        name, constraint = node.child_by_field_name("name"), node.child_by_field_name("constraint")
+        if name is not None:
+            self.declared.add(name.start_byte)
+            first = constraint.named_children[0] if constraint and constraint.named_child_count else None
+            bound = (
+                UNKNOWN if first is None else Bound(first, is_type=True, scope=self.regions.parents[scope])
+            )
+            self.scopes.bind(scope, self.string(name), bound)
+
+    def _field(self, node: Node, place: int, scope: int) -> None:
+        typed, value = node.child_by_field_name("type"), node.child_by_field_name("value")
+        if place >= 0 and (typed is not None or value is not None):
+            self.variables[place] = Bound(typed or value, is_type=typed is not None, scope=scope)
+
+    def _property(self, node: Node, place: int, scope: int) -> None:
+        name, typed = node.child_by_field_name("name"), node.child_by_field_name("type")
+        if place >= 0 and name is not None:
+            owner = self.scopes.symbol(self.keys[place])
+            self._member(owner, self.string(name).strip("'\""), Bound(typed, is_type=True, scope=scope))
+
+    def _member(self, owner: str, name: str, bound: Bound) -> None:
+        if owner:
+            self.members[owner[1:].rstrip(";@")].setdefault(name, []).append(bound)
+
+    def _assignment(self, node: Node, place: int, scope: int) -> None:
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        if left is None or right is None:
+            return
+        if left.type == "identifier":
+            self.scopes.rebind(scope, self.string(left), Bound(right, scope=scope))
+        elif left.type == "member_expression":
+            target = self.string(left)
+            member = ON_THIS.fullmatch(target)
+            if member is not None:
+                own = self.scopes.this(scope)
+                if own.endswith("@"):
+                    self._member(own, member[1], Bound(right, scope=scope))
+            elif scope == MODULE_SCOPE and target.startswith(("exports.", "module.exports")):
+                self._common(target, place, right)
+
+    def _common(self, target: str, place: int, right: Node) -> None:
+        """CommonJS: `module.exports = …`, `exports.name = …`."""
+        while right.type == "assignment_expression" and (inner := right.child_by_field_name("right")):
+            right = inner
+        named = ON_EXPORTS.fullmatch(target)
+        if named is not None:
+            self.exports.setdefault(named[1], ("", named[1]))
+            if place >= 0 and self.nested.definitions[place].name == named[1]:
+                self.variables.setdefault(place, Bound(right))
+            return
+        if target != "module.exports":
+            return
+        required = LITERAL.search(self.string(right)) if self.string(right).startswith("require") else None
+        if right.type == "identifier":
+            self.exports[WHOLE] = "", self.string(right)
+        elif required is not None and right.type == "call_expression":
+            self.exports[WHOLE] = required[1], ""
+        elif place >= 0:
+            self.exports[WHOLE] = "", self.nested.names[place]
+            self.variables.setdefault(place, Bound(right))
+
+    def _import(self, node: Node, _place: int, _scope: int) -> None:
+        for one in read_import(self.string(node)):
+            self._imported(one)
+
+    def _imported(self, one: Taken) -> None:
+        bound = self.imports.setdefault(one.name, [])
+        if (one.module, one.there) not in bound:
+            bound.append((one.module, one.there))
+
+    def _export(self, node: Node, _place: int, scope: int) -> None:
+        if scope != MODULE_SCOPE:
+            return
+        start, end = node.start_byte, node.end_byte
+        is_default = any(child.type == DEFAULT for child in node.children[:4])
+        if node.child_by_field_name("declaration") is not None:
+            self._exported(start, end, is_default=is_default)
+            return
+        found = read_export(self.string(node))
+        if not found and is_default:
+            self._exported(start, end, is_default=True)
+        for one in found:
+            if one.name == ALL:
+                self.stars.append(one.module)
+            elif "." in one.there:
+                self.aliases[one.name] = Bound(text=one.there)
+                self.exports[one.name] = "", one.name
+            else:
+                self.exports[one.name] = one.module, one.there
+
+    def _exported(self, start: int, end: int, *, is_default: bool) -> None:
+        """Export the symbols that the statement declares."""
+        for number in range(bisect_right(self._ends, (start, len(self._ends))), len(self._ends)):
+            one = self.nested.definitions[self._ends[number][1]]
+            if one.end > end:
+                break
+            self.exports[DEFAULT if is_default else one.name] = "", one.name
+
+    def _default(self, node: Node, place: int, scope: int) -> None:
+        if place >= 0 and self.nested.kinds[place] == "variable":
+            self.variables.setdefault(place, Bound(node, scope=scope))
+
+
+def _of_field(node: Node, sign: str | None, value: str, scope: int) -> Bound:
+    """What a name is bound to, judging by the sign that follows it: `:` a type, `=` a value."""
+    if sign == ":":
+        return Bound(node, "type", is_type=True, scope=scope)
+    return Bound(node, value, scope=scope) if sign else UNKNOWN

@@ -1,0 +1,81 @@
+"""JavaScript and TypeScript, with JSX. What reads files is imported when one is read."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import tree_sitter_javascript
+import tree_sitter_typescript
+from tree_sitter import Node
+
+from clean_room_agent.languages.base import Language, Modules, ReadText
+from clean_room_agent.languages.interface import FileNames
+
+if TYPE_CHECKING:
+    from clean_room_agent.languages.docstrings import DocFormat
+    from clean_room_agent.languages.nesting import Nested
+    from clean_room_agent.languages.parsed import Parsed
+
+
+class EcmaScript(Language):
+    """JavaScript and TypeScript, with JSX."""
+
+    suffixes = {
+        **dict.fromkeys((".js", ".jsx", ".mjs", ".cjs"), "javascript"),
+        **dict.fromkeys((".ts", ".mts", ".cts"), "typescript"),
+        ".tsx": "tsx",
+    }
+    names = {"javascript": "javascript", "typescript": "typescript", "tsx": "typescript"}
+    explicit_exports = True
+
+    def load(self, grammar: str) -> object:
+        """One of the three grammars."""
+        if grammar == "javascript":
+            return tree_sitter_javascript.language()
+        typescript = tree_sitter_typescript
+        return typescript.language_tsx() if grammar == "tsx" else typescript.language_typescript()
+
+    def query(self, grammar: str) -> str:
+        """What is captured."""
+        from clean_room_agent.languages.ecmascript import declarations, reading
+
+        return declarations.query(grammar) + reading.query(grammar)
+
+    def read(
+        self, root: Node, captures: Mapping[str, Sequence[Node]], source: bytes, grammar: str
+    ) -> "Parsed":
+        """Definitions, comments and imports."""
+        from clean_room_agent.languages.ecmascript import declarations
+
+        return declarations.read(root, captures, source, typed=grammar != "javascript")
+
+    def read_names(
+        self, captures: Mapping[str, Sequence[Node]], source: bytes, nested: "Nested", parsed: "Parsed"
+    ) -> FileNames:
+        """The file's interface, and the names that it uses."""
+        from clean_room_agent.languages.ecmascript import reading
+
+        return reading.read_names(captures, source, nested)
+
+    def read_documentation(self, text: str) -> "tuple[DocFormat, str | None]":
+        """The fields of a JSDoc comment."""
+        from clean_room_agent.languages.docstrings import read_jsdoc
+
+        return read_jsdoc(text)
+
+    def common_members(self) -> frozenset[str]:
+        """Members of built-in objects and of the DOM."""
+        from clean_room_agent.languages.ecmascript.builtin_members import COMMON_MEMBERS
+
+        return COMMON_MEMBERS
+
+    def modules(self, paths: Collection[str], read: ReadText) -> Modules:
+        """The modules among these paths."""
+        from clean_room_agent.languages.ecmascript.specifiers import EcmaScriptModules
+
+        return EcmaScriptModules(paths, read)
+
+    def is_configuration(self, path: str) -> bool:
+        """Whether it is a manifest or a configuration of TypeScript."""
+        from clean_room_agent.languages.ecmascript.specifiers import is_configuration
+
+        return is_configuration(path)

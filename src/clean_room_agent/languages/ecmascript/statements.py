@@ -1,0 +1,173 @@
+"""Definitions made by statements of a module or a namespace: variables, exports, nested namespaces."""
+
+from collections.abc import Callable, Mapping
+
+from tree_sitter import Node
+
+from clean_room_agent.languages.ecmascript.source import (
+    FUNCTIONS,
+    ScriptSource,
+    target_of,
+    unwrapped,
+)
+from clean_room_agent.languages.parsed import Definition
+
+CALLABLE = FUNCTIONS | {"class"}
+NAMED_PATTERNS = frozenset({"identifier", "shorthand_property_identifier_pattern"})
+PATTERN_FIELDS = {"pair_pattern": "value", "object_assignment_pattern": "left", "assignment_pattern": "left"}
+PATTERNS = frozenset({"object_pattern", "array_pattern", "rest_pattern"})
+
+
+class Statements:
+    """Collects definitions in one walk over the statements outside functions and classes.
+
+    Attributes:
+        definitions: what was defined.
+        imports: the statements that import or re-export.
+    """
+
+    def __init__(self, file: ScriptSource, root: Node) -> None:
+        self.definitions: list[Definition] = []
+        self.imports: list[Node] = []
+        self._file = file
+        self._read: Mapping[str, Callable[[Node, Node], None]] = {
+            "import_statement": self._import,
+            "export_statement": self._export,
+            "lexical_declaration": self._variables,
+            "variable_declaration": self._variables,
+            "expression_statement": self._expression,
+            "ambient_declaration": self._ambient,
+            "internal_module": self._namespace,
+            "module": self._namespace,
+        }
+        self._walk(root)
+
+    def _walk(self, body: Node) -> None:
+        for node in body.named_children:
+            read = self._read.get(node.type)
+            if read is not None:
+                read(node, node)
+
+    def _declaration(self, node: Node, outer: Node) -> None:
+        """A declaration; `outer` is the whole statement."""
+        self._file.outer[node.start_byte] = outer
+        read = self._read.get(node.type)
+        if read is not None:
+            read(node, outer)
+
+    def _import(self, node: Node, outer: Node) -> None:
+        self.imports.append(node)
+
+    def _export(self, node: Node, outer: Node) -> None:
+        declaration = node.child_by_field_name("declaration")
+        if declaration is not None:
+            self._declaration(declaration, outer)
+            return
+        if node.child_by_field_name("source") is not None:
+            self.imports.append(node)
+            return
+        value = node.child_by_field_name("value")
+        if value is not None:
+            self._exported(node, value, "default")
+        elif node.named_child_count and any(child.type == "=" for child in node.children[:3]):
+            self._exported(node, node.named_child(0), "exports")
+
+    def _exported(self, node: Node, written: Node, name: str) -> None:
+        value = unwrapped(written) or written
+        if value.type in {"identifier", "member_expression"}:
+            return
+        if value.type in CALLABLE:
+            self._callable(node, self._file.name(value, "name") or name, value)
+        else:
+            self._add(node, name, "variable", value=written, holds=True)
+
+    def _callable(self, node: Node, name: str, value: Node) -> None:
+        self._add(node, name, "class" if value.type == "class" else "function", body_of=value)
+
+    def _variables(self, node: Node, outer: Node) -> None:
+        declarators = [child for child in node.named_children if child.type == "variable_declarator"]
+        if len(declarators) == 1:
+            self._file.outer[node.start_byte] = outer
+        for place, declarator in enumerate(declarators):
+            value = declarator.child_by_field_name("value")
+            bare = unwrapped(value)
+            pattern = declarator.child_by_field_name("name")
+            if pattern is None or (bare is not None and bare.type in CALLABLE):
+                continue
+            at = outer if len(declarators) == 1 else declarator
+            documented_at = outer.start_byte if place == 0 else None
+            holds = pattern.type == "identifier" and value is not None
+            for name in self._names(pattern):
+                self._add(at, name, "variable", value=value, holds=holds, documented_at=documented_at)
+
+    def _names(self, pattern: Node) -> list[str]:
+        """The names that a pattern binds."""
+        if pattern.type in NAMED_PATTERNS:
+            return [self._file.text(pattern)]
+        if pattern.type in PATTERN_FIELDS:
+            inner = pattern.child_by_field_name(PATTERN_FIELDS[pattern.type])
+            return [] if inner is None else self._names(inner)
+        if pattern.type not in PATTERNS:
+            return []
+        return [name for child in pattern.named_children for name in self._names(child)]
+
+    def _expression(self, node: Node, outer: Node) -> None:
+        first = node.named_child(0) if node.named_child_count else None
+        if first is not None and first.type == "internal_module":
+            self._declaration(first, outer)
+        elif first is not None and first.type == "assignment_expression":
+            self._assignment(first)
+
+    def _assignment(self, node: Node) -> None:
+        """`module.exports = …` and `exports.name = …`, also chained; other targets are not variables of the module."""
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        if right is not None and right.type == "assignment_expression":
+            self._assignment(right)
+        if left is None or right is None or left.type != "member_expression":
+            return
+        target = self._file.text(left)
+        if right.type in CALLABLE or not target.startswith(("exports.", "module.exports")):
+            return
+        name = target_of(target, "")[1]
+        if target != "module.exports" or right.type not in {"identifier", "assignment_expression"}:
+            self._add(node, name, "variable", value=right, holds=right.type != "assignment_expression")
+
+    def _ambient(self, node: Node, outer: Node) -> None:
+        """`declare …`; for `declare global { … }`, what is inside."""
+        for child in node.named_children:
+            if child.type == "statement_block":
+                self._add(outer, "global", "variable", body_of=node, holds=True)
+                self._walk(child)
+            else:
+                self._declaration(child, outer)
+
+    def _namespace(self, node: Node, outer: Node) -> None:
+        owner, _, name = self._file.name(node, "name").rpartition(".")
+        self._add(outer, name, "variable", owner=owner, body_of=node, holds=True)
+        body = node.child_by_field_name("body")
+        if body is not None:
+            self._walk(body)
+
+    def _add(
+        self,
+        node: Node,
+        name: str,
+        kind: str,
+        *,
+        owner: str = "",
+        body_of: Node | None = None,
+        value: Node | None = None,
+        holds: bool = False,
+        documented_at: int | None = None,
+    ) -> None:
+        made = self._file.make(
+            node,
+            name,
+            kind,
+            owner=owner,
+            body_of=body_of,
+            value=value,
+            holds=holds,
+            documented_at=documented_at,
+        )
+        self.definitions.append(made)

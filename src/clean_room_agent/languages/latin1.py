@@ -1,0 +1,33 @@
+"""Sources decoded as Latin-1, so that string indexes are byte offsets, and names converted back to UTF-8."""
+
+from clean_room_agent.languages.nesting import Nested
+from clean_room_agent.languages.parsed import RawImport
+
+
+def as_bytes(nested: Nested) -> Nested:
+    """Convert names and signatures from UTF-8 to the latin-1 reading of the same bytes."""
+    definitions = [
+        one
+        if one.signature.isascii()
+        else one._replace(name=_latin(one.name), signature=_latin(one.signature))
+        for one in nested.definitions
+    ]
+    return nested._replace(definitions=definitions, names=[_latin(name) for name in nested.names])
+
+
+def import_as_bytes(one: RawImport) -> RawImport:
+    """Convert the names of an import in the same way."""
+    return one._replace(
+        target=_latin(one.target),
+        names=tuple(map(_latin, one.names)),
+        aliases=tuple(map(_latin, one.aliases)),
+    )
+
+
+def real_name(text: str) -> str:
+    """Convert a name that was read as latin-1 back to what its UTF-8 bytes say."""
+    return text if text.isascii() else text.encode("latin-1").decode("utf-8", "replace")
+
+
+def _latin(text: str) -> str:
+    return text if text.isascii() else text.encode().decode("latin-1")

@@ -1,0 +1,112 @@
+"""The languages that are parsed, one a line, and the names of all other text files by suffix."""
+
+from functools import lru_cache
+from pathlib import PurePosixPath
+
+from clean_room_agent.languages.base import Language
+from clean_room_agent.languages.ecmascript.ecmascript import EcmaScript
+from clean_room_agent.languages.python.python import Python
+
+LANGUAGES: tuple[Language, ...] = (
+    Python(),
+    EcmaScript(),
+)
+BY_SUFFIX = {
+    suffix: (language, grammar) for language in LANGUAGES for suffix, grammar in language.suffixes.items()
+}
+BY_GRAMMAR = {grammar: language for language in LANGUAGES for grammar in language.names}
+TEXT_BY_SUFFIX = {
+    ".adoc": "asciidoc",
+    ".bat": "batch",
+    ".c": "c",
+    ".cc": "cpp",
+    ".cfg": "ini",
+    ".clj": "clojure",
+    ".conf": "ini",
+    ".cpp": "cpp",
+    ".cs": "csharp",
+    ".css": "css",
+    ".csv": "csv",
+    ".cxx": "cpp",
+    ".dart": "dart",
+    ".ex": "elixir",
+    ".exs": "elixir",
+    ".go": "go",
+    ".gradle": "gradle",
+    ".graphql": "graphql",
+    ".h": "c",
+    ".hpp": "cpp",
+    ".hs": "haskell",
+    ".htm": "html",
+    ".html": "html",
+    ".ini": "ini",
+    ".ipynb": "notebook",
+    ".java": "java",
+    ".jinja": "template",
+    ".jinja2": "template",
+    ".j2": "template",
+    ".json": "json",
+    ".json5": "json",
+    ".jsonl": "json",
+    ".kt": "kotlin",
+    ".less": "css",
+    ".lua": "lua",
+    ".m": "objective-c",
+    ".md": "markdown",
+    ".mdx": "markdown",
+    ".php": "php",
+    ".pl": "perl",
+    ".po": "translation",
+    ".proto": "protobuf",
+    ".ps1": "powershell",
+    ".pxd": "cython",
+    ".pyx": "cython",
+    ".r": "r",
+    ".rb": "ruby",
+    ".rs": "rust",
+    ".rst": "restructuredtext",
+    ".scala": "scala",
+    ".scss": "css",
+    ".sh": "shell",
+    ".sql": "sql",
+    ".svelte": "svelte",
+    ".svg": "svg",
+    ".swift": "swift",
+    ".tex": "tex",
+    ".toml": "toml",
+    ".tsv": "csv",
+    ".txt": "text",
+    ".vue": "vue",
+    ".xml": "xml",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+    ".zig": "zig",
+}
+TEXT_BY_NAME = {"dockerfile": "dockerfile", "makefile": "makefile", "cmakelists.txt": "cmake"}
+
+
+def language_at(path: str) -> Language | None:
+    """The language of the file, by its suffix; None if it is not parsed."""
+    found = language_and_grammar(path)
+    return None if found is None else found[0]
+
+
+@lru_cache(maxsize=65_536)
+def language_and_grammar(path: str) -> tuple[Language, str] | None:
+    """The language of the file and its grammar, by its suffix; None if it is not parsed."""
+    return BY_SUFFIX.get(PurePosixPath(path).suffix.lower())
+
+
+def names_beside(path: str) -> tuple[str, ...]:
+    """What the index calls the languages whose definitions the file's names may mean: its own, with its dialects."""
+    found = language_at(path)
+    return () if found is None else tuple(sorted(set(found.names.values())))
+
+
+def name_of(path: str) -> str:
+    """What the index calls the file's language, judging by its path; "text" if that is unknown."""
+    found = language_and_grammar(path)
+    if found is not None:
+        return found[0].names[found[1]]
+    name = PurePosixPath(path.lower())
+    return TEXT_BY_NAME.get(name.name) or TEXT_BY_SUFFIX.get(name.suffix, "text")
