@@ -4,7 +4,8 @@ from functools import cache
 
 from tree_sitter import Language, Node, Parser, Tree
 
-from clean_room_agent.languages.registry import BY_GRAMMAR, language_and_grammar
+from clean_room_agent.languages.nodes import Nodes
+from clean_room_agent.languages.registry import BY_GRAMMAR, language_and_grammar, language_at
 
 MAX_PARSED_BYTES = 1_000_000
 """A tree takes up to 140 times its source in memory, so larger files are only indexed as text."""
@@ -14,29 +15,22 @@ STEPS_PER_KILOBYTE = 40
 MAX_STEPS_IN_ERROR = 200
 """It reports from within an error up to 42 times for TypeScript read as JavaScript, hundreds of times for nonsense."""
 MAX_ERROR_CHILDREN = 20_000
-SEQUENCES = frozenset(
-    {
-        "module", "block", "list", "tuple", "set", "dictionary", "argument_list",
-        "program", "statement_block", "class_body", "switch_body", "switch_case", "switch_default",
-        "array", "object", "arguments", "enum_body", "interface_body", "object_type", "jsx_element",
-    }
-)  # fmt: skip
-"""Nodes whose children are a sequence that can be read one at a time: statements, members, elements."""
-IMPORTS = frozenset({"import_statement", "import_from_statement", "future_import_statement"})
-GUARDS = frozenset({"if_statement", "try_statement"})
 MAX_GUARD_LINES = 15
 """A top-level `if` or `try` of at most this length that contains an import exists for that import."""
-DECLARATIONS = frozenset({"lexical_declaration", "variable_declaration"})
-STATEMENTS = frozenset({"module", "block", "program", "statement_block", "switch_case", "switch_default"})
-BODIES = frozenset({"block", "statement_block", "class_body", "switch_body"})
 MAX_STATEMENT_DEPTH = 200
-STRINGS = frozenset({"string", "concatenated_string", "template_string", "comment"})
+NO_NODES = Nodes()
 
 
 def grammar_of(path: str) -> str | None:
     """The grammar for a path by its suffix (python, javascript, typescript, tsx, ...); None if it is not parsed."""
     found = language_and_grammar(path)
     return None if found is None else found[1]
+
+
+def nodes_of(path: str) -> Nodes:
+    """What the grammar for a path calls its nodes; empty if the file is not parsed."""
+    found = language_at(path)
+    return NO_NODES if found is None else found.nodes
 
 
 @cache
@@ -123,16 +117,16 @@ def sequence_starts(source: bytes, path: str) -> tuple[tuple[int, int], ...] | N
     tree = tree_of(source, path)
     if tree is None or tree.root_node.has_error:
         return None
-    root = tree.root_node
+    nodes, root = nodes_of(path), tree.root_node
     lines = source.split(b"\n")
     starts: dict[int, int] = {}
     waiting = [(root, 0)]
     while waiting:
         node, depth = waiting.pop()
-        if node.type in SEQUENCES:
+        if node.type in nodes.sequences:
             for row in _rows_of(node.named_children, lines):
                 starts[row + 1] = min(depth, starts.get(row + 1, depth))
-        waiting.extend((child, depth + 1) for child in node.named_children if child.type not in STRINGS)
+        waiting.extend((child, depth + 1) for child in node.named_children if not _is_text(child, nodes))
     return tuple(sorted(starts.items()))
 
 
@@ -140,24 +134,25 @@ def import_lines(source: bytes, path: str) -> tuple[tuple[int, int], ...]:
     """First and last line (1-based) of each import at the top level, in order, including those that a short `if` or
     `try` guards, and `const x = require(...)`. Empty if the file cannot be parsed.
     """
-    tree = tree_of(source, path)
+    tree, nodes = tree_of(source, path), nodes_of(path)
     return tuple(
         (node.start_point[0] + 1, node.end_point[0] + 1)
         for node in (() if tree is None else tree.root_node.named_children)
-        if _is_import(node, source)
+        if _is_import(node, source, nodes)
     )
 
 
-def _is_import(node: Node, source: bytes) -> bool:
-    if node.type in IMPORTS:
+def _is_import(node: Node, source: bytes, nodes: Nodes) -> bool:
+    if node.type in nodes.imports:
         return True
-    if node.type in DECLARATIONS:
-        return b"require(" in source[node.start_byte : node.end_byte]
-    if node.type in GUARDS and node.end_point[0] - node.start_point[0] < MAX_GUARD_LINES:
-        return any(
-            statement.type in IMPORTS for block in node.named_children for statement in block.named_children
-        )
-    return False
+    if node.type in nodes.guards and node.end_point[0] - node.start_point[0] < MAX_GUARD_LINES:
+        inside = [statement for block in node.named_children for statement in block.named_children]
+        return any(statement.type in nodes.imports for statement in inside)
+    return node.type in nodes.declarations and nodes.requires in source[node.start_byte : node.end_byte]
+
+
+def _is_text(node: Node, nodes: Nodes) -> bool:
+    return node.type in nodes.strings or node.type == "comment"
 
 
 def _rows_of(children: list[Node], lines: list[bytes]) -> list[int]:
@@ -177,23 +172,23 @@ def statement_spans(source: bytes, path: str) -> dict[int, tuple[int, int]]:
     """First and last line of the innermost statement at each line, all 1-based; of one with a body, only its header.
     Empty if the file cannot be parsed.
     """
-    tree = tree_of(source, path)
+    tree, nodes = tree_of(source, path), nodes_of(path)
     spans: dict[int, tuple[int, int]] = {}
     waiting = [] if tree is None else [(tree.root_node, 0)]
     while waiting:
         node, depth = waiting.pop()
-        if node.type in STATEMENTS:
+        if node.type in nodes.statements:
             for child in node.named_children:
-                first, last = child.start_point[0] + 1, _head_end(child) + 1
+                first, last = child.start_point[0] + 1, _head_end(child, nodes) + 1
                 spans.update(dict.fromkeys(range(first, last + 1), (first, last)))
         if depth < MAX_STATEMENT_DEPTH:
-            waiting.extend((child, depth + 1) for child in node.named_children if child.type not in STRINGS)
+            waiting.extend((child, depth + 1) for child in node.named_children if not _is_text(child, nodes))
     return spans
 
 
-def _head_end(statement: Node) -> int:
+def _head_end(statement: Node, nodes: Nodes) -> int:
     """The last row of a statement, or the row before its body begins."""
     for child in statement.named_children:
-        if child.type in BODIES:
-            return max(statement.start_point[0], child.start_point[0] - (child.type == "block"))
+        if child.type in nodes.bodies:
+            return max(statement.start_point[0], child.start_point[0] - nodes.indented)
     return statement.end_point[0]

@@ -13,8 +13,9 @@ from clean_room_agent.indexer.references.evaluation_cache import Evaluations
 from clean_room_agent.indexer.references.resolve import resolve_file
 from clean_room_agent.indexer.workers import note_reading
 from clean_room_agent.indexer.write import Changes, Resolution
-from clean_room_agent.languages.base import NONE, Language, ModuleRef, Modules, Reach
+from clean_room_agent.languages.base import Language, ModuleRef, Modules, Reach
 from clean_room_agent.languages.interface import FileNames, Interface, changed_names, parse_interface
+from clean_room_agent.languages.nodes import NONE
 from clean_room_agent.languages.registry import LANGUAGES, language_at, names_beside
 from clean_room_agent.safe_open import read_bytes
 

@@ -8,9 +8,10 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from tree_sitter import Node
+from tree_sitter import Node, Tree
 
 from clean_room_agent.languages.interface import FileNames
+from clean_room_agent.languages.nodes import NONE, Nodes
 
 if TYPE_CHECKING:
     from clean_room_agent.languages.docstrings import DocFormat
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from clean_room_agent.languages.parsed import Parsed
 
 WORD = re.compile(r"[^./?#!\s]+")
-NONE: frozenset[str] = frozenset()
 ReadText = Callable[[str], str | None]
 """The text of a configuration file at a path; None if it cannot be read."""
 
@@ -74,6 +74,7 @@ class Language(Protocol):
     """Suffix of a file -> its grammar."""
     names: Mapping[str, str]
     """Grammar -> what the index calls the language of such a file."""
+    nodes: Nodes
     explicit_exports: bool = False
     """Whether an import leads to one file, whatever it takes from there, and a module offers only what it exports; else
     others see every name of a module, and an import depends on the files that define what it takes."""
@@ -113,6 +114,32 @@ class Language(Protocol):
     def is_configuration(self, path: str) -> bool:
         """Whether the content of the file, not just its existence, affects how imports resolve."""
         return False
+
+    def owner(self, definition: Node) -> str:
+        """The qualified name of what a definition belongs to and does not stand in; "" for none."""
+        return ""
+
+    def undefined_names(
+        self, before: str, after: str, parse: Callable[[str], Tree | None]
+    ) -> Mapping[str, int]:
+        """The names that the text `after` leaves undefined and `before` did not, each with its first line (1-based); none
+        where that cannot be known.
+        """
+        return {}
+
+    def syntax_error(self, before: str, after: str) -> tuple[int, str] | None:
+        """The line (1-based) and the message of the first syntax error of `after`, with "" for none, by a compiler of the
+        language that found `before` right; None if there is none that can judge it.
+        """
+        return None
+
+    def stated_test(self, call: str, wanted: str, error: str) -> str:
+        """A test that says what a call should give, or which error it should raise, as code; "" if there is no usual one."""
+        return ""
+
+    def stated_examples(self, summary: str, examples: Iterable[tuple[str, str, str]]) -> list[str]:
+        """Lines of a definition's documentation with what its calls should give, or raise; empty if that is unusual."""
+        return []
 
 
 def words_of(target: str, names: Iterable[str] = ()) -> frozenset[str]:

@@ -1,6 +1,7 @@
 import pytest
 
-from clean_room_agent.execute.edits.static_checks import fault_of, name_fault, python_error, syntax_fault
+from clean_room_agent.execute.edits.static_checks import fault_of, name_fault, syntax_fault
+from clean_room_agent.languages.python.own_compiler import syntax_error
 
 BAG = "class Bag {\n  size = 0\n  items\n}\n"
 ITERABLE = "  items\n\n  [Symbol.iterator] () {\n    return this.items[Symbol.iterator]()\n  }\n}\n"
@@ -60,7 +61,7 @@ def test_python_that_is_newer_than_the_program_is_for_the_tests_to_judge(after: 
 
 def test_code_that_python_could_not_read_before_is_refused_only_for_what_does_not_pair() -> None:
     before = "print 'old'\n"
-    assert python_error(before) is not None
+    assert syntax_error(before) is not None
     assert fault_of("a.py", before, "print 'new', unknown\n") == ""
     assert fault_of("a.py", "x = (\n", "x = ((\n") == ""
     assert fault_of("a.txt", "x", "(") == ""

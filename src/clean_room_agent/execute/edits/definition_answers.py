@@ -19,22 +19,9 @@ from tree_sitter import Node
 
 from clean_room_agent.execute.edits.definitions import Definition, definitions
 from clean_room_agent.execute.edits.search_replace import indentation, line_of, reindented
-from clean_room_agent.syntax import IMPORTS, import_lines, tree_of
+from clean_room_agent.languages.nodes import Nodes
+from clean_room_agent.syntax import import_lines, nodes_of, tree_of
 
-FUNCTIONS = frozenset(
-    {
-        "function_definition", "function_declaration", "generator_function_declaration", "method_definition",
-        "arrow_function", "function_expression", "generator_function",
-    }
-)  # fmt: skip
-NAMELESS = frozenset({"arrow_function", "function_expression", "generator_function"})
-NAMING = frozenset({"variable_declarator", "public_field_definition", "field_definition"})
-CLASSES = frozenset({"class_definition", "class_declaration", "abstract_class_declaration"})
-BLOCKS = frozenset({"block", "statement_block"})
-PYTHON = frozenset({"function_definition", "class_definition"})
-HOLDERS = NAMING | {"lexical_declaration", "variable_declaration"}
-"""Nodes that belong to the function that they give a name."""
-ENDS = frozenset({"return_statement", "raise_statement", "throw_statement"})
 QUOTES = ('"""', "'''")
 HEAD_CHARS = 120
 
@@ -237,12 +224,14 @@ def _as_body(place: _Place, target: Definition, answer: str) -> WholeDefinition 
         return None
     end = place.span[0] + len(full)
     written = _parts(place.path, place.with_new(full), (place.span[0], end))
-    if written is None or not _is_whole(parts.statements, written.statements):
+    if written is None or not _is_whole(parts.statements, written.statements, nodes_of(place.path).ends):
         return None
     return WholeDefinition(text=full, repairs=("its first line put back",))
 
 
-def _is_whole(old: tuple[tuple[str, str], ...], new: tuple[tuple[str, str], ...]) -> bool:
+def _is_whole(
+    old: tuple[tuple[str, str], ...], new: tuple[tuple[str, str], ...], ends: frozenset[str]
+) -> bool:
     """Whether the new statements can only be meant as all of the body: it was one statement, or both ends are alike."""
     if not new or any(kind == "ERROR" for kind, _ in new):
         return False
@@ -250,7 +239,7 @@ def _is_whole(old: tuple[tuple[str, str], ...], new: tuple[tuple[str, str], ...]
         return True
     last, newest = old[-1], new[-1]
     return _plain(old[0][1]) == _plain(new[0][1]) and (
-        _plain(last[1]) == _plain(newest[1]) or (last[0] == newest[0] and last[0] in ENDS)
+        _plain(last[1]) == _plain(newest[1]) or (last[0] == newest[0] and last[0] in ends)
     )
 
 
@@ -284,23 +273,28 @@ def _parts(path: str, text: str, span: tuple[int, int]) -> _Parts | None:
     tree = tree_of(source, path)
     if tree is None:
         return None
+    nodes = nodes_of(path)
     start, end = (len(text[:place].encode("utf-8", "replace")) for place in span)
     for node in _nodes(tree.root_node, start, end):
         body = node.child_by_field_name("body")
-        if node.type not in FUNCTIONS | CLASSES or body is None:
+        if node.type not in nodes.functions | nodes.classes or body is None:
             continue
-        if node.type in NAMELESS and (node.parent is None or node.parent.type not in NAMING):
+        if node.type in nodes.nameless and (node.parent is None or node.parent.type not in nodes.naming):
             return None  # inside of what is defined, as an argument
-        return _parts_of(text, span, node, body, source)
+        return _parts_of(text, span, node, body, source, nodes)
     return None
 
 
-def _parts_of(text: str, span: tuple[int, int], node: Node, body: Node, source: bytes) -> _Parts:
+def _parts_of(
+    text: str, span: tuple[int, int], node: Node, body: Node, source: bytes, nodes: Nodes
+) -> _Parts:
     def offset(place: int) -> int:
         return len(source[:place].decode("utf-8", "replace"))
 
-    inside = [one for one in body.named_children if one.type != "comment"] if body.type in BLOCKS else []
-    doc = inside[0] if inside and node.type in PYTHON and _is_docstring(inside[0]) else None
+    inside = (
+        [one for one in body.named_children if one.type != "comment"] if body.type in nodes.blocks else []
+    )
+    doc = inside[0] if inside and nodes.indented and _is_docstring(inside[0]) else None
     statements = inside[1:] if doc is not None else inside
     first = inside[0] if inside else None
     line = _line_start(text, offset(first.start_byte)) if first is not None else 0
@@ -310,7 +304,7 @@ def _parts_of(text: str, span: tuple[int, int], node: Node, body: Node, source: 
         and not text[line : offset(first.start_byte)].strip()
     )
     parameters = node.child_by_field_name("parameters")
-    own = offset(_declaration(node).start_byte)
+    own = offset(_declaration(node, nodes).start_byte)
     bounds = (0, 0)
     if statements:
         bounds = (_line_start(text, offset(statements[0].start_byte)), offset(statements[-1].end_byte))
@@ -322,7 +316,7 @@ def _parts_of(text: str, span: tuple[int, int], node: Node, body: Node, source: 
         docstring=text[line : offset(doc.end_byte)] if doc is not None else "",
         statements=tuple((one.type, _text(one)) for one in statements),
         body=bounds,
-        is_function=node.type in FUNCTIONS,
+        is_function=node.type in nodes.functions,
     )
 
 
@@ -338,10 +332,10 @@ def _nodes(root: Node, start: int, end: int) -> Iterator[Node]:
         )
 
 
-def _declaration(node: Node) -> Node:
+def _declaration(node: Node, nodes: Nodes) -> Node:
     """The node, with the `const` or the field that gives it its name."""
     parent = node.parent
-    while parent is not None and parent.type in HOLDERS:
+    while parent is not None and parent.type in nodes.naming | nodes.declarations:
         node, parent = parent, parent.parent
     return node
 
@@ -358,7 +352,7 @@ def _without_imports(path: str, answer: str, text: str) -> tuple[str, tuple[str,
     tree = tree_of(source.encode("utf-8", "replace"), path)
     above: list[Node] = []
     for node in () if tree is None else tree.root_node.named_children:
-        if node.type not in IMPORTS:
+        if node.type not in nodes_of(path).imports:
             break
         above.append(node)
     if not above:

@@ -8,32 +8,11 @@ from msgspec.structs import replace
 from tree_sitter import Node
 
 from clean_room_agent.artifacts.context import ContextItem
+from clean_room_agent.languages.base import Language
+from clean_room_agent.languages.nodes import Nodes
+from clean_room_agent.languages.registry import language_at
 from clean_room_agent.syntax import tree_of
 
-NAMED = frozenset(
-    {
-        "function_definition",
-        "class_definition",
-        "function_declaration",
-        "generator_function_declaration",
-        "class_declaration",
-        "abstract_class_declaration",
-        "interface_declaration",
-        "enum_declaration",
-        "type_alias_declaration",
-        "method_definition",
-        "variable_declarator",
-        "public_field_definition",
-        "field_definition",
-    }
-)
-WRAPPERS = frozenset(
-    {"decorated_definition", "export_statement", "lexical_declaration", "variable_declaration"}
-)
-"""Nodes that belong to the definition they hold: its decorators, its `export`, its `const`."""
-SIGNATURES = frozenset({"function_signature", "method_signature"})
-"""TypeScript's overloads, each of which is above the definition that it belongs to."""
-BRACES = frozenset({"class_body", "interface_body"})
 AFTER_DEFINITION = " \t\r;,"
 
 
@@ -214,45 +193,49 @@ def definitions(path: str, text: str) -> tuple[Definition, ...]:
     tree = tree_of(source, path)
     if tree is None:
         return ()
-    root = tree.root_node
+    language = language_at(path)
+    assert language is not None, "what has a tree has a language"
     lines = text.split("\n")
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line) + 1)
     rows = _Rows(lines=lines, starts=starts)
-    found = [_definition(one, rows) for one in _walk(root, rows)]
+    found = [_definition(one, rows, language.nodes) for one in _walk(tree.root_node, rows, language)]
     return tuple(sorted(found, key=lambda one: (one.start, -one.end, one.symbol)))
 
 
-def _walk(root: Node, rows: _Rows) -> list[_Found]:
+def _walk(root: Node, rows: _Rows, language: Language) -> list[_Found]:
     """Each definition under `root` that has its lines to itself; comments and signatures are noted in `rows`."""
     found: list[_Found] = []
+    nodes = language.nodes
     stack = [_Found(symbol="", node=root, first=root, last=root)]
     while stack:
         at = stack.pop()
         symbol = at.symbol
-        named = at.node.type in NAMED | SIGNATURES
+        named = at.node.type in nodes.definitions or at.node.type in nodes.overloads
         name_field = "property" if at.node.type == "field_definition" else "name"
         name_node = at.node.child_by_field_name(name_field) if named else None
         if name_node is not None and name_node.text is not None:
             name = name_node.text.decode("utf-8", "replace")
-            if at.node.type in SIGNATURES:
+            if at.node.type in nodes.overloads:
                 rows.overloads[at.last.end_point.row, name] = at.first.start_point.row
             else:
-                symbol = f"{symbol}.{name}".removeprefix(".")
+                holder = language.owner(at.node) or symbol
+                symbol = f"{holder}.{name}".removeprefix(".")
                 if rows.has_to_itself(at.first, at.last):
                     found.append(replace(at, symbol=symbol))
         elif at.node.type == "comment" and rows.has_to_itself(at.node, at.node) and not _is_shebang(at.node):
             rows.comments[at.node.end_point.row] = at.node.start_point.row
-        stack.extend(_below(at, symbol))
+        stack.extend(_below(at, symbol, nodes))
     return found
 
 
-def _below(at: _Found, symbol: str) -> Iterator[_Found]:
+def _below(at: _Found, symbol: str, nodes: Nodes) -> Iterator[_Found]:
     """The children of a node, each with what it begins and ends with."""
     decorator: Node | None = None
+    wraps = at.node.type in nodes.wrappers and not any(child.type == "(" for child in at.node.children)
     for child in at.node.named_children:
-        if at.node.type in WRAPPERS:
+        if wraps:
             yield _Found(symbol=symbol, node=child, first=at.first, last=at.last)
             continue
         yield _Found(symbol=symbol, node=child, first=decorator or child, last=child)
@@ -262,18 +245,18 @@ def _below(at: _Found, symbol: str) -> Iterator[_Found]:
             decorator = None
 
 
-def _definition(found: _Found, rows: _Rows) -> Definition:
+def _definition(found: _Found, rows: _Rows, nodes: Nodes) -> Definition:
     first, last = found.first.start_point.row, found.last.end_point.row
     end = rows.line_end(last)
     body = found.node.child_by_field_name("body")
     inside: tuple[int, int] | None = None
-    braces = body is not None and body.type in BRACES
+    braces = body is not None and body.type in nodes.class_bodies
     if body is not None and braces:
         inside = (
             rows.offset(body.start_point.row, body.start_point.column) + 1,
             rows.offset(body.end_point.row, body.end_point.column) - 1,
         )
-    elif body is not None and found.node.type == "class_definition":
+    elif body is not None and found.node.type in nodes.classes:
         before = _column(rows.lines[body.start_point.row], body.start_point.column, head=True)
         inside = None if before.strip() else (rows.starts[body.start_point.row], end)
     return Definition(

@@ -14,7 +14,7 @@ from msgspec import Struct
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
 from clean_room_agent.execute.edits.definitions import Definition, SymbolSpan, definitions, named
 from clean_room_agent.execute.edits.search_replace import Splice, indentation, line_of, reindented
-from clean_room_agent.syntax import grammar_of
+from clean_room_agent.syntax import nodes_of
 
 MOST_BLANK_LINES = 2
 NAMES_OFFERED = 3
@@ -172,7 +172,7 @@ def _gap(edit: PatchEdit, text: str, content: str, target: Definition, known: tu
         long = any("\n" in text[one.start : one.end] for one in pair)
         if long != short:
             return min(text.count("\n", pair[0].end, pair[1].top) - 1, MOST_BLANK_LINES)
-    if grammar_of(edit.file_path) != "python":
+    if not nodes_of(edit.file_path).indented:
         return 0 if short else 1
     return 1 if indentation(text[target.start : target.end]) else 2
 

@@ -10,26 +10,20 @@ from collections.abc import Iterator
 from msgspec import Struct
 from tree_sitter import Node
 
-from clean_room_agent.execute.edits.definitions import WRAPPERS
-from clean_room_agent.syntax import GUARDS, IMPORTS, tree_of
+from clean_room_agent.languages.nodes import NONE
+from clean_room_agent.languages.registry import LANGUAGES
+from clean_room_agent.syntax import tree_of
 
+IMPORTS = NONE.union(*(one.nodes.imports for one in LANGUAGES))
+GUARDS = NONE.union(*(one.nodes.guards for one in LANGUAGES))
+WRAPPERS = NONE.union(*(one.nodes.wrappers - one.nodes.declarations for one in LANGUAGES))
 RAISES = re.compile(r"raise NotImplementedError\b")
 THROWS = re.compile(r"throw\b.*not[\s_-]*implemented", re.IGNORECASE | re.DOTALL)
 ABSTRACT = re.compile(r"@(?:\w+\.)*(?:overload|abstract\w*)\b")
 """Decorators of functions without a body."""
 PROTOCOL = re.compile(r"\bProtocol\b")
-FUNCTIONS = frozenset(
-    {
-        "function_definition",
-        "function_declaration",
-        "generator_function_declaration",
-        "method_definition",
-        "arrow_function",
-        "function_expression",
-        "generator_function",
-    }
-)
-CLASSES = frozenset({"class_definition", "class_declaration", "abstract_class_declaration"})
+FUNCTIONS = NONE.union(*(one.nodes.functions for one in LANGUAGES))
+CLASSES = NONE.union(*(one.nodes.classes for one in LANGUAGES))
 ASSIGNED = frozenset({"variable_declarator", "public_field_definition", "field_definition"})
 ASSIGNMENTS = frozenset({"assignment", "assignment_expression"})
 DECLARED = frozenset(
@@ -86,7 +80,7 @@ def _text(node: Node) -> str:
 def _inner(statement: Node) -> Node:
     """The statement without the decorators, the `export` and the like around it."""
     node = statement
-    while node.type in WRAPPERS - {"lexical_declaration", "variable_declaration"}:
+    while node.type in WRAPPERS:
         held = [child for child in node.named_children if child.type not in {"decorator", "comment"}]
         definition = node.child_by_field_name("definition") or node.child_by_field_name("declaration")
         value = node.child_by_field_name("value")

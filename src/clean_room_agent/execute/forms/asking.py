@@ -41,7 +41,6 @@ PART_TOKENS = 600
 MOST_GOALS = 3
 MOST_RELATED = 8
 TEMPERATURE = 0.7
-CALLS = frozenset({"call", "call_expression", "new_expression"})
 
 
 def form_inputs(
@@ -137,7 +136,7 @@ def _related(parsed: Parsed, place: Place) -> Iterator[SourcedText]:
     called = dict.fromkeys(
         re.split(r"\W", node_text(inner.child_by_field_name("function") or inner))[-1]
         for inner in ([] if node is None else walk(node))
-        if inner.type in CALLS
+        if inner.type in parsed.nodes.calls
     )
     known = [
         one

@@ -7,7 +7,8 @@ from tree_sitter import Node
 from clean_room_agent.execute.edits.definitions import definitions
 from clean_room_agent.execute.edits.static_checks import fault_of
 from clean_room_agent.execute.forms.place import Place, node_text
-from clean_room_agent.syntax import tree_of
+from clean_room_agent.languages.nodes import Nodes
+from clean_room_agent.syntax import nodes_of, tree_of
 
 
 def static_fault(place: Place, before: str, after: str) -> str:
@@ -38,6 +39,7 @@ def _tokens(path: str, text: str) -> list[str]:
     tree = tree_of(text.encode("utf-8", "surrogatepass"), path)
     if tree is None:
         return text.split()
+    nodes = nodes_of(path)
     found: list[str] = []
     waiting: list[Node | str] = [tree.root_node]
     while waiting:
@@ -46,13 +48,18 @@ def _tokens(path: str, text: str) -> list[str]:
             found.append(node)
         elif node.type == "comment" or _is_bare_string(node):
             continue
-        elif not node.children or node.type in {"string", "template_string"}:
+        elif not node.children or (node.type in nodes.strings and not _is_joined(node, nodes)):
             found.append(node_text(node))
-        elif node.type == "block":
+        elif nodes.indented and node.type in nodes.blocks:
             waiting.extend(("block ends", *reversed(node.children), "block begins"))
         else:
             waiting.extend(reversed(node.children))
     return found
+
+
+def _is_joined(string: Node, nodes: Nodes) -> bool:
+    """Whether the string is made of several, which blanks separate."""
+    return any(child.type in nodes.strings for child in string.named_children)
 
 
 def _is_bare_string(node: Node) -> bool:

@@ -25,7 +25,6 @@ from clean_room_agent.execute.forms.place import (
     Refused,
     docstring_of,
     indent_of,
-    is_python,
     line_at,
     node_name,
     shown,
@@ -33,11 +32,9 @@ from clean_room_agent.execute.forms.place import (
 )
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.transport import Sampling
-from clean_room_agent.syntax import import_lines, tree_of
+from clean_room_agent.syntax import import_lines, nodes_of, tree_of
 
 MOST_DRAWS = 8
-STRINGS = frozenset({"string", "concatenated_string", "template_string"})
-BARE_METHOD = "class A {"
 PROSE_BEFORE = re.compile(
     r"^[ \t]*(?:@|async\b|def\b|class\b|export\b|function\b|const\b|let\b|import\b|from\b)", re.MULTILINE
 )
@@ -158,11 +155,12 @@ def _bare(code: str) -> str:
 
 
 def _as_files(place: Place, block: str) -> Iterator[str]:
-    """The code as a file: moved to the left, and a bare method of ECMAScript in a class."""
+    """The code as a file: moved to the left, and a bare method in what has to hold it."""
     code = _dedented(block)
     yield code
-    if not is_python(place.path):
-        yield f"{BARE_METHOD}\n{code}\n}}\n"
+    holder = nodes_of(place.path).method_holder
+    if holder:
+        yield f"{holder}\n{code}\n}}\n"
 
 
 def _returns(place: Place, code: str) -> bool:
@@ -191,7 +189,10 @@ def _found(
     parsed: Parsed, place: Place, code: str, one: Definition, repairs: list[str], answer: str
 ) -> _Reading:
     lines = code[code.rfind("\n", 0, one.start) + 1 : one.end].split("\n")
-    if code[: one.start].strip() not in {"", BARE_METHOD} or code[one.end :].strip() not in {"", "}"}:
+    if code[: one.start].strip() not in {"", parsed.nodes.method_holder} or code[one.end :].strip() not in {
+        "",
+        "}",
+    }:
         repairs.append("other code around it")
     indent = indent_of(parsed.lines[place.first_line - 1])
     if f"\n{indent}{lines[0].strip()}" not in f"\n{answer}":
@@ -206,7 +207,7 @@ def _strings(path: str, code: str, first: int, count: int) -> frozenset[int]:
     tree = tree_of(code.encode("utf-8", "surrogatepass"), path)
     rows: set[int] = set()
     for node in [] if tree is None else walk(tree.root_node):
-        if node.type in STRINGS:
+        if node.type in nodes_of(path).strings:
             rows.update(range(node.start_point.row + 1, node.end_point.row + 1))
     return frozenset(row - first + 1 for row in rows if 0 <= row - first + 1 < count)
 
@@ -246,15 +247,15 @@ def _body(parsed: Parsed, place: Place, blocks: list[str], repairs: list[str]) -
         return Refused(reason="the answer is not one block of code")
     body = bodies[0].strip("\n").split("\n")
     head = [row.text for row in visible.top]
-    closing = [] if is_python(place.path) else [parsed.lines[place.last_line - 1]]
+    closing = [] if parsed.nodes.indented else [parsed.lines[place.last_line - 1]]
     if closing and (not head[-1].rstrip().endswith("{") or closing[0].strip().rstrip(";,") != "}"):
         return Refused(reason="the answer is no definition")
     fixed = _strings(place.path, "\n".join(body), 1, len(body))
     lines = [*head, *_moved(body, visible.indent, fixed, tabs=_uses_tabs(parsed, place)), *closing]
     alone = "\n".join(_dedented("\n".join(lines)).split("\n")) + "\n"
     node = parsed.node(place)
-    in_class = node is not None and node.type == "method_definition"
-    wrapped = alone if not in_class else f"{BARE_METHOD}\n{alone}}}\n"
+    is_held = parsed.nodes.method_holder and node is not None and node.type == "method_definition"
+    wrapped = f"{parsed.nodes.method_holder}\n{alone}}}\n" if is_held else alone
     tree = tree_of(wrapped.encode("utf-8", "surrogatepass"), place.path)
     statements = tree_of(("\n".join(body) + "\n").encode("utf-8", "surrogatepass"), place.path)
     if tree is None or tree.root_node.has_error or statements is None:
@@ -310,7 +311,7 @@ def _decorators(lines: list[str]) -> list[str]:
 def _with_docstring(parsed: Parsed, place: Place, lines: list[str], repairs: list[str]) -> list[str]:
     """The lines with the place's own docstring, which the model was not shown whole."""
     node = parsed.node(place)
-    old = docstring_of(node) if node is not None and is_python(place.path) else None
+    old = None if node is None else docstring_of(node, parsed.nodes)
     if old is None:
         return lines
     text = "\n".join(parsed.lines[old.start_point.row : old.end_point.row + 1])
@@ -328,7 +329,7 @@ def _with_docstring(parsed: Parsed, place: Place, lines: list[str], repairs: lis
     body = None if found is None else found.child_by_field_name("body")
     if found is None or body is None or body.start_point.row == found.start_point.row:
         return lines
-    new = docstring_of(found)
+    new = docstring_of(found, parsed.nodes)
     begin = body.start_point.row if new is None else new.start_point.row
     end = begin if new is None else new.end_point.row + 1
     document = text.split("\n")

@@ -15,7 +15,6 @@ from clean_room_agent.execute.forms.place import (
     Refused,
     docstring_of,
     indent_of,
-    is_python,
 )
 
 ANSWER_TOKENS = 400
@@ -49,7 +48,7 @@ def apply(place: Place, text: str, answer: tuple[str, str]) -> Applied | Refused
     node = parsed.node(place)
     if node is None:
         return Refused(reason=f"{place.path} does not define {place.name} there")
-    document = docstring_of(node) if is_python(place.path) else None
+    document = docstring_of(node, parsed.nodes)
     hidden = range(0) if document is None else range(document.start_point.row, document.end_point.row + 1)
     before, after = (_trimmed(block) for block in answer)
     wanted = [line.strip() for line in before]

@@ -25,10 +25,10 @@ from clean_room_agent.execute.forms.place import (
     Row,
     Shown,
     indent_of,
-    is_python,
     shown,
     wrapped,
 )
+from clean_room_agent.languages.registry import language_at
 from clean_room_agent.llm.filling import FillRequest
 from clean_room_agent.llm.token_estimator import count_pieces, estimate
 from clean_room_agent.llm.transport import Sampling
@@ -180,9 +180,11 @@ class _Builder:
         self._shown = visible
         self._assignment = assignment
         self._goals = [goal for goal in assignment.goals if goal.call and goal.wanted][:MOST_GOALS]
-        self._python = is_python(parsed.path)
+        language = language_at(parsed.path)
+        assert language is not None, "what has a tree has a language"
+        self._language = language
         self._counted: dict[str, int] = {}
-        self._mark = "# " if self._python else "// "
+        self._mark = f"{language.nodes.comment} "
 
     def request(self, mask: Mask, telling: Telling, draw: int) -> MaskedRequest:
         parsed, visible = self._parsed, self._shown
@@ -268,16 +270,8 @@ class _Builder:
         return sourced(indented, source) if indented else SourcedText("")
 
     def _examples(self) -> list[str]:
-        summary = self._shown.summary
-        if not self._python:
-            shown_goals = [
-                f" * {_one_line(goal.call)} // => {_one_line(goal.wanted)}" for goal in self._goals
-            ]
-            return ["/**", " * @example", *shown_goals, " */"]
-        lines = [f'"""{summary}', ""] if summary else ['"""']
-        for goal in self._goals:
-            lines += [f">>> {_one_line(goal.call)}", *_example_end(goal)]
-        return [*lines, '"""']
+        stated = [(_one_line(goal.call), goal.wanted, _raised(goal.wanted)) for goal in self._goals]
+        return self._language.stated_examples(self._shown.summary, stated)
 
     def _wrong(self, mask: Mask, telling: Telling) -> SourcedText:
         if not telling.wrong or mask.kind == "gap":
@@ -298,12 +292,7 @@ class _Builder:
 
     def _test(self, goal: GoalTest) -> str:
         call, wanted = _one_line(goal.call), _one_line(goal.wanted)
-        error = _raised(goal.wanted)
-        if self._python:
-            return f"with pytest.raises({error}):\n    {call}" if error else f"assert {call} == {wanted}"
-        if error:
-            return f"assert.throws(() => {call}, {error});"
-        return f"assert.deepStrictEqual({call}, {wanted});"
+        return self._language.stated_test(call, wanted, _raised(goal.wanted))
 
 
 def _told(goal: GoalTest) -> str:
@@ -318,13 +307,6 @@ def _raised(value: str) -> str:
     """The error that a value says is raised; "" if it is a value."""
     found = value.removeprefix("raises ") if value.startswith("raises ") else ""
     return found.split(":")[0].split()[0] if found.strip() else ""
-
-
-def _example_end(goal: GoalTest) -> list[str]:
-    error = _raised(goal.wanted)
-    if error:
-        return ["Traceback (most recent call last):", f"{error}: ..."]
-    return goal.wanted.splitlines()[:6]
 
 
 def _one_line(text: str) -> str:

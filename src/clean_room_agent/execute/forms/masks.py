@@ -18,9 +18,9 @@ from clean_room_agent.execute.forms.place import (
     body_of,
     docstring_of,
     first_row,
-    is_python,
     walk,
 )
+from clean_room_agent.languages.nodes import Nodes
 from clean_room_agent.syntax import statement_spans
 
 MaskKind = Literal["line", "statement", "part", "neighbours", "gap"]
@@ -28,23 +28,6 @@ MOST_STATEMENT_LINES = 8
 MOST_NEIGHBOURS = 4
 MOST_PARTS = 4
 """Of one line."""
-PARTS: dict[str, tuple[str, ...]] = {
-    "if_statement": ("condition",),
-    "elif_clause": ("condition",),
-    "while_statement": ("condition",),
-    "do_statement": ("condition",),
-    "for_statement": ("condition", "right"),
-    "for_in_statement": ("right",),
-    "ternary_expression": ("condition",),
-    "assignment": ("right",),
-    "augmented_assignment": ("right",),
-    "assignment_expression": ("right",),
-    "augmented_assignment_expression": ("right",),
-    "variable_declarator": ("value",),
-}
-"""The fields of a node that are worth a mask of their own."""
-FIRST_CHILD = frozenset({"return_statement", "yield", "raise_statement", "throw_statement", "await"})
-ARGUMENTS = frozenset({"argument_list", "arguments"})
 
 
 class Mask(Struct, frozen=True, kw_only=True, order=True):
@@ -104,13 +87,13 @@ def _executed(parsed: Parsed, place: Place) -> list[int]:
 def _body_rows(parsed: Parsed, place: Place) -> tuple[int, int]:
     """First and last line of the body without its docstring; (1, 0) if there is none."""
     node = parsed.node(place)
-    body = None if node is None else body_of(node)
+    body = None if node is None else body_of(node, parsed.nodes)
     if node is None or body is None:
         return 1, 0
-    document = docstring_of(node) if is_python(place.path) else None
-    begin = body.start_point.row + (1 if body.type == "block" else 2)
+    document = docstring_of(node, parsed.nodes)
+    begin = body.start_point.row + (1 if parsed.nodes.indented else 2)
     return (begin if document is None else document.end_point.row + 2), body.end_point.row + (
-        1 if body.type == "block" else 0
+        1 if parsed.nodes.indented else 0
     )
 
 
@@ -158,7 +141,7 @@ def _parts(parsed: Parsed, place: Place) -> dict[int, list[Mask]]:
     root = parsed.node(place)
     by_line: dict[int, dict[tuple[int, int], Mask]] = {}
     for node in [] if root is None else walk(root):
-        for inner in _inner(node):
+        for inner in _inner(node, parsed.nodes):
             row, place_of_node = first_row(inner) + 1, (inner.start_byte, inner.end_byte)
             masks = by_line.setdefault(row, {})
             if (
@@ -175,11 +158,11 @@ def _parts(parsed: Parsed, place: Place) -> dict[int, list[Mask]]:
     return {line: list(masks.values()) for line, masks in by_line.items()}
 
 
-def _inner(node: Node) -> Iterator[Node]:
-    fields = [node.child_by_field_name(name) for name in PARTS.get(node.type, ())]
-    if node.type in FIRST_CHILD or node.type == "assert_statement":
+def _inner(node: Node, nodes: Nodes) -> Iterator[Node]:
+    fields = [node.child_by_field_name(name) for name in nodes.parts.get(node.type, ())]
+    if node.type in nodes.first_parts:
         fields += node.named_children[:1]
-    elif node.type in ARGUMENTS:
+    elif node.type in nodes.arguments:
         fields += node.named_children
     elif node.type == "conditional_expression":
         fields += node.named_children[1:2]

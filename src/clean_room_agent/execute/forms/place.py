@@ -15,8 +15,9 @@ from clean_room_agent.artifacts.prompt_sources import (
     sourced,
     without_line_end,
 )
-from clean_room_agent.execute.edits.definitions import NAMED, Definition, definitions
-from clean_room_agent.syntax import grammar_of, tree_of
+from clean_room_agent.execute.edits.definitions import Definition, definitions
+from clean_room_agent.languages.nodes import Nodes
+from clean_room_agent.syntax import nodes_of, tree_of
 
 SAME = "the answer is what stands there"
 """Why an answer that changes nothing is no candidate."""
@@ -93,11 +94,6 @@ def line_at(text: str, offset: int) -> int:
     return text.count("\n", 0, offset) + 1
 
 
-def is_python(path: str) -> bool:
-    """Whether the file is Python, else one of the other languages that are parsed."""
-    return grammar_of(path) == "python"
-
-
 class Parsed:
     """A file's text, its lines and its tree."""
 
@@ -109,6 +105,7 @@ class Parsed:
         self.starts = [0]
         for line in self.raw.split(b"\n"):
             self.starts.append(self.starts[-1] + len(line) + 1)
+        self.nodes = nodes_of(path)
         self.tree: Tree | None = tree_of(self.raw, path)
 
     def start(self, line: int) -> int:
@@ -137,7 +134,7 @@ class Parsed:
             (
                 node
                 for node in ([] if self.tree is None else walk(self.tree.root_node))
-                if node.type in NAMED
+                if node.type in self.nodes.definitions
                 and first_row(node) >= place.first_line - 1
                 and node.end_point.row <= place.last_line - 1
                 and node_name(node) == leaf
@@ -182,21 +179,21 @@ def node_name(node: Node) -> str:
     return "" if name is None else node_text(name)
 
 
-def body_of(node: Node) -> Node | None:
+def body_of(node: Node, nodes: Nodes) -> Node | None:
     """The block of a definition, also of a function that is assigned to a name; None if there is none."""
     value = node.child_by_field_name("value")
     body = (node if value is None else value).child_by_field_name("body")
-    return body if body is not None and body.type in {"block", "statement_block", "class_body"} else None
+    return body if body is not None and body.type in nodes.bodies else None
 
 
-def docstring_of(node: Node) -> Node | None:
-    """The string that begins the body of a Python definition; None if there is none."""
-    body = body_of(node)
+def docstring_of(node: Node, nodes: Nodes) -> Node | None:
+    """The string that begins the body of a definition; None if there is none, or strings document nothing."""
+    body = body_of(node, nodes) if nodes.indented else None
     statements = [] if body is None else [one for one in body.named_children if one.type != "comment"]
     if not statements or statements[0].type != "expression_statement":
         return None
     inside = statements[0].named_children
-    return statements[0] if len(inside) == 1 and inside[0].type in {"string", "concatenated_string"} else None
+    return statements[0] if len(inside) == 1 and inside[0].type in nodes.strings else None
 
 
 class Row(Struct, frozen=True, kw_only=True):
@@ -255,10 +252,10 @@ class Shown(Struct, frozen=True, kw_only=True):
 def shown(parsed: Parsed, place: Place) -> Shown | None:
     """The definition as it is shown; None if it is not there, or has no body on lines of its own."""
     node = parsed.node(place)
-    body = None if node is None else body_of(node)
+    body = None if node is None else body_of(node, parsed.nodes)
     if node is None or body is None or not body.named_children:
         return None
-    document = docstring_of(node) if is_python(place.path) else None
+    document = docstring_of(node, parsed.nodes)
     after = [one for one in body.named_children if document is None or one.start_byte >= document.end_byte]
     if not after or first_row(after[0]) == first_row(node):
         return None
@@ -293,12 +290,12 @@ def _around(parsed: Parsed, place: Place, node: Node) -> tuple[Row, ...]:
     for child in [] if parsed.tree is None else parsed.tree.root_node.named_children:
         if place.first_line <= first_row(child) + 1 <= place.last_line:
             continue
-        inner = next(
-            (one for one in walk(child) if one.type in {"assignment", "variable_declarator", *NAMED}), None
-        )
-        if inner is None or (inner.type == "assignment" and child.type != "expression_statement"):
+        naming = parsed.nodes.definitions | parsed.nodes.assignments
+        inner = next((one for one in walk(child) if one.type in naming), None)
+        is_assignment = inner is not None and inner.type not in parsed.nodes.definitions
+        if inner is None or (is_assignment and child.type != "expression_statement"):
             continue
-        target = inner.named_children[0] if inner.type == "assignment" else None
+        target = inner.named_children[0] if is_assignment else None
         if (node_name(inner) if target is None else node_text(target)) not in used:
             continue
         text = " ".join(_head(parsed, child, inner).split()).replace("( ", "(").replace(", )", ")")
@@ -309,11 +306,11 @@ def _around(parsed: Parsed, place: Place, node: Node) -> tuple[Row, ...]:
 
 def _head(parsed: Parsed, child: Node, inner: Node) -> str:
     """What stands at the top level, without a body."""
-    body = body_of(inner)
+    body = body_of(inner, parsed.nodes)
     if body is None:
         return node_text(child)
     head = parsed.piece(inner.start_byte, body.start_byte).rstrip()
-    return f"{head} ..." if is_python(parsed.path) else f"{head} {{ }}"
+    return f"{head} ..." if parsed.nodes.indented else f"{head} {{ }}"
 
 
 def indent_of(line: str) -> str:

@@ -1,13 +1,14 @@
 """JavaScript and TypeScript, with JSX. What reads files is imported when one is read."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import tree_sitter_javascript
 import tree_sitter_typescript
-from tree_sitter import Node
+from tree_sitter import Node, Tree
 
 from clean_room_agent.languages.base import Language, Modules, ReadText
+from clean_room_agent.languages.ecmascript.nodes import NODES
 from clean_room_agent.languages.interface import FileNames
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class EcmaScript(Language):
     }
     names = {"javascript": "javascript", "typescript": "typescript", "tsx": "typescript"}
     explicit_exports = True
+    nodes = NODES
 
     def load(self, grammar: str) -> object:
         """One of the three grammars."""
@@ -79,3 +81,24 @@ class EcmaScript(Language):
         from clean_room_agent.languages.ecmascript.specifiers import is_configuration
 
         return is_configuration(path)
+
+    def undefined_names(
+        self, before: str, after: str, parse: Callable[[str], Tree | None]
+    ) -> Mapping[str, int]:
+        """By the trees, as far as it is certain."""
+        from clean_room_agent.languages.ecmascript.undefined_names import undefined_names
+
+        return undefined_names(parse(before), parse(after))
+
+    def stated_test(self, call: str, wanted: str, error: str) -> str:
+        """As Node's own `assert` has it."""
+        return (
+            f"assert.throws(() => {call}, {error});"
+            if error
+            else f"assert.deepStrictEqual({call}, {wanted});"
+        )
+
+    def stated_examples(self, summary: str, examples: Iterable[tuple[str, str, str]]) -> list[str]:
+        """As a JSDoc comment has them."""
+        shown = [f" * {call} // => {' '.join(wanted.split())[:200]}" for call, wanted, _ in examples]
+        return ["/**", " * @example", *shown, " */"]

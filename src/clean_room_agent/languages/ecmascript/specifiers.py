@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection
 
-from clean_room_agent.languages.base import NONE, WORD, ModuleRef, Reach
+from clean_room_agent.languages.base import WORD, ModuleRef, Reach
 from clean_room_agent.languages.ecmascript.files import find_file, is_typed, join, without_suffix
 from clean_room_agent.languages.ecmascript.packages import (
     LERNA,
@@ -14,6 +14,7 @@ from clean_room_agent.languages.ecmascript.packages import (
     split_package,
 )
 from clean_room_agent.languages.ecmascript.tsconfig import Config, Configs, is_named
+from clean_room_agent.languages.nodes import NONE
 
 BUILT_IN_NAMES = (
     "assert async_hooks buffer child_process cluster console constants crypto dgram diagnostics_channel dns domain "

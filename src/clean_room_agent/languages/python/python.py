@@ -1,13 +1,14 @@
 """Python, with its stubs. What reads files is imported when one is read: most commands only ask for suffixes and nodes."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import tree_sitter_python
-from tree_sitter import Node
+from tree_sitter import Node, Tree
 
 from clean_room_agent.languages.base import Language, Modules, ReadText
 from clean_room_agent.languages.interface import FileNames
+from clean_room_agent.languages.python.nodes import NODES
 
 if TYPE_CHECKING:
     from clean_room_agent.languages.docstrings import DocFormat
@@ -20,6 +21,7 @@ class Python(Language):
 
     suffixes = {".py": "python", ".pyi": "python"}
     names = {"python": "python"}
+    nodes = NODES
 
     def load(self, grammar: str) -> object:
         """The grammar."""
@@ -64,3 +66,35 @@ class Python(Language):
         from clean_room_agent.languages.python.modules import PythonModules
 
         return PythonModules(paths)
+
+    def undefined_names(
+        self, before: str, after: str, parse: Callable[[str], Tree | None]
+    ) -> Mapping[str, int]:
+        """By the symbol tables of the running Python."""
+        from clean_room_agent.languages.python.own_compiler import undefined_names
+
+        known, now = undefined_names(before), undefined_names(after)
+        return {} if known is None or now is None else {one: now[one] for one in now if one not in known}
+
+    def syntax_error(self, before: str, after: str) -> tuple[int, str] | None:
+        """By the running Python, unless the text may be newer."""
+        from clean_room_agent.languages.python.own_compiler import may_be_newer, syntax_error
+
+        if syntax_error(before) is not None:
+            return None
+        error = syntax_error(after)
+        if error is not None and may_be_newer(after, error):
+            return None
+        return (1, "") if error is None else (error.lineno or 1, error.msg)
+
+    def stated_test(self, call: str, wanted: str, error: str) -> str:
+        """As pytest reads it."""
+        return f"with pytest.raises({error}):\n    {call}" if error else f"assert {call} == {wanted}"
+
+    def stated_examples(self, summary: str, examples: Iterable[tuple[str, str, str]]) -> list[str]:
+        """As doctest reads them."""
+        lines = [f'"""{summary}', ""] if summary else ['"""']
+        for call, wanted, error in examples:
+            raised = ["Traceback (most recent call last):", f"{error}: ..."]
+            lines += [f">>> {call}", *(raised if error else wanted.splitlines()[:6])]
+        return [*lines, '"""']

@@ -8,9 +8,7 @@ look like a variable or function of its own and are no global of browsers, Node 
 import re
 from collections.abc import Iterator
 
-from tree_sitter import Node
-
-from clean_room_agent.syntax import tree_of
+from tree_sitter import Node, Tree
 
 BOUND_BY_FIELD = {
     "variable_declarator": ("name",),
@@ -73,12 +71,10 @@ GLOBALS_TEXT = """
 GLOBALS = frozenset(GLOBALS_TEXT.split())
 
 
-def undefined_in_script(path: str, before: str, after: str) -> dict[str, int]:
-    """The names that `after` uses and does not declare, each with its first line (1-based), of which `before` declared
+def undefined_names(old: Tree | None, new: Tree | None) -> dict[str, int]:
+    """The names that a file with the tree `new` uses and does not declare, each with its first line (1-based), of which the tree `old` declared
     what is missing, or had never heard. Empty if one of them has a syntax error.
     """
-    trees = [tree_of(text.encode("utf-8", "replace"), path) for text in (before, after)]
-    old, new = trees
     if old is None or new is None or old.root_node.has_error or new.root_node.has_error:
         return {}
     had, has = _Names(old.root_node), _Names(new.root_node)
