@@ -5,6 +5,7 @@ from functools import cache
 from tree_sitter import Language, Node, Parser, Tree
 
 from clean_room_agent.languages.nodes import Nodes
+from clean_room_agent.languages.outline import Outline
 from clean_room_agent.languages.registry import BY_GRAMMAR, language_and_grammar, language_at
 
 MAX_PARSED_BYTES = 1_000_000
@@ -107,6 +108,12 @@ def tree_of(source: bytes, path: str) -> Tree | None:
         return parse(source, grammar)
     except ParseGivenUp:
         return None
+
+
+def outline_of(source: bytes, path: str) -> Outline | None:
+    """The outline of a file of tests, which may have syntax errors; None if it cannot be parsed."""
+    tree, language = tree_of(source, path), language_at(path)
+    return None if tree is None or language is None else language.outliner().outline(tree.root_node, source)
 
 
 def sequence_starts(source: bytes, path: str) -> tuple[tuple[int, int], ...] | None:

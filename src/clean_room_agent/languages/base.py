@@ -12,6 +12,7 @@ from tree_sitter import Node, Tree
 
 from clean_room_agent.languages.interface import FileNames
 from clean_room_agent.languages.nodes import NONE, Nodes
+from clean_room_agent.languages.outline import Outliner
 
 if TYPE_CHECKING:
     from clean_room_agent.languages.docstrings import DocFormat
@@ -114,6 +115,10 @@ class Language(Protocol):
     def is_configuration(self, path: str) -> bool:
         """Whether the content of the file, not just its existence, affects how imports resolve."""
         return False
+
+    def outliner(self) -> Outliner:
+        """What reads the outlines of test files."""
+        return Outliner(self.nodes)
 
     def owner(self, definition: Node) -> str:
         """The qualified name of what a definition belongs to and does not stand in; "" for none."""

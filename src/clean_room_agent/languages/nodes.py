@@ -38,6 +38,8 @@ class Nodes(Struct, frozen=True, kw_only=True):
     """Functions that have a name only by what they are assigned to."""
     naming: frozenset[str] = NONE
     """What gives a nameless function its name."""
+    members: frozenset[str] = NONE
+    """Definitions that only a class or an object holds."""
     ends: frozenset[str] = NONE
     """Statements after which no other of the block runs."""
     assignments: frozenset[str] = NONE

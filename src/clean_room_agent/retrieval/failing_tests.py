@@ -18,10 +18,11 @@ from clean_room_agent.artifacts.evidence import (
     titles_of,
     unnumbered,
 )
+from clean_room_agent.languages.outline import Declared, Outline, Span, TestCall
 from clean_room_agent.paths import is_test_file
 from clean_room_agent.retrieval.mentions import unique
 from clean_room_agent.retrieval.stage_source import FileText, RepositorySource
-from clean_room_agent.syntax_outline import Declared, Outline, Span, TestCall, outline_of
+from clean_room_agent.syntax import outline_of
 
 MAX_TESTS = 12
 """Tests looked up, in the order they are named."""

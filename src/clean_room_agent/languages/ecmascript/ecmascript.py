@@ -10,6 +10,7 @@ from tree_sitter import Node, Tree
 from clean_room_agent.languages.base import Language, Modules, ReadText
 from clean_room_agent.languages.ecmascript.nodes import NODES
 from clean_room_agent.languages.interface import FileNames
+from clean_room_agent.languages.outline import Outliner
 
 if TYPE_CHECKING:
     from clean_room_agent.languages.docstrings import DocFormat
@@ -81,6 +82,12 @@ class EcmaScript(Language):
         from clean_room_agent.languages.ecmascript.specifiers import is_configuration
 
         return is_configuration(path)
+
+    def outliner(self) -> Outliner:
+        """What reads the outlines of test files."""
+        from clean_room_agent.languages.ecmascript.outline import ScriptOutliner
+
+        return ScriptOutliner(NODES)
 
     def undefined_names(
         self, before: str, after: str, parse: Callable[[str], Tree | None]

@@ -45,6 +45,7 @@ NODES = Nodes(
     functions=NAMED_FUNCTIONS | NAMELESS,
     nameless=NAMELESS,
     naming=FIELDS | {"variable_declarator"},
+    members=FIELDS | {"method_definition"},
     ends=frozenset({"return_statement", "throw_statement"}),
     assignments=frozenset({"variable_declarator"}),
     calls=frozenset({"call_expression", "new_expression"}),

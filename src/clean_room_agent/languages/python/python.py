@@ -8,6 +8,7 @@ from tree_sitter import Node, Tree
 
 from clean_room_agent.languages.base import Language, Modules, ReadText
 from clean_room_agent.languages.interface import FileNames
+from clean_room_agent.languages.outline import Outliner
 from clean_room_agent.languages.python.nodes import NODES
 
 if TYPE_CHECKING:
@@ -66,6 +67,12 @@ class Python(Language):
         from clean_room_agent.languages.python.modules import PythonModules
 
         return PythonModules(paths)
+
+    def outliner(self) -> Outliner:
+        """What reads the outlines of test files."""
+        from clean_room_agent.languages.python.outline import PythonOutliner
+
+        return PythonOutliner(NODES)
 
     def undefined_names(
         self, before: str, after: str, parse: Callable[[str], Tree | None]

@@ -2,7 +2,8 @@ import time
 
 import pytest
 
-from clean_room_agent.syntax_outline import Span, outline_of
+from clean_room_agent.languages.outline import Span
+from clean_room_agent.syntax import outline_of
 
 SCRIPT = b"""import {it} from 'vitest';
 const LONG = 'x';
