@@ -7,7 +7,7 @@ from pathlib import Path
 
 from clean_room_agent import safe_open
 from clean_room_agent.config import BYTE_ORDER_MARK, load_toml
-from clean_room_agent.languages.ecmascript.jsonc import as_object, as_text, read_object
+from clean_room_agent.languages.jsonc import as_object, as_text, read_object
 from clean_room_agent.paths import is_named_test
 
 LOOKED_AT = 40

@@ -5,7 +5,7 @@ A language is a folder here with one class that fills `Language`, and a line in 
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tree_sitter import Node, Tree
@@ -80,6 +80,10 @@ class Language(Protocol):
     """Whether an import leads to one file, whatever it takes from there, and a module offers only what it exports; else
     others see every name of a module, and an import depends on the files that define what it takes."""
 
+    own_package: str = ""
+    """The target that stands for the package of a file, where all files of a folder share their names, and members of a
+    type may be defined in any of them."""
+
     def load(self, grammar: str) -> object:
         """The grammar, as `tree_sitter.Language` takes it."""
         ...
@@ -150,3 +154,11 @@ class Language(Protocol):
 def words_of(target: str, names: Iterable[str] = ()) -> frozenset[str]:
     """The words an import mentions: the parts of its target, and the names it takes from there."""
     return frozenset(WORD.findall(target)).union(names)
+
+
+def above(folder: str) -> Iterator[str]:
+    """Yield the folder, its parents, and finally the repository's root ("")."""
+    while folder:
+        yield folder
+        folder = folder.rpartition("/")[0]
+    yield ""

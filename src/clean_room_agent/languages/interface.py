@@ -8,6 +8,8 @@ from msgspec import Struct
 
 from clean_room_agent.json_values import to_json
 
+MAX_LENGTH = 120
+"""Of an expression, in characters: a longer one is unknown."""
 STAR = "*"
 """The key of what `from module import *` takes, and of what `export * from` passes on."""
 EXPORT = "^"

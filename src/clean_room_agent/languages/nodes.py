@@ -14,6 +14,8 @@ class Nodes(Struct, frozen=True, kw_only=True):
     """Their children can be read one at a time: statements, members, elements."""
     statements: frozenset[str] = NONE
     """Their children are statements."""
+    statement_lists: frozenset[str] = NONE
+    """What a block holds in the place of statements, where grammars put one more node around these."""
     bodies: frozenset[str] = NONE
     """What a statement's head is followed by."""
     blocks: frozenset[str] = NONE

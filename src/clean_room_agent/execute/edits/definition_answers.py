@@ -176,7 +176,7 @@ def _taken_from_class(
     inside = definitions(place.path, source)
     holder, name = target.scope.rpartition(".")[2], target.symbol.rpartition(".")[2]
     wanted = [one for one in inside if f".{one.symbol}".endswith(f".{holder}.{name}")]
-    if len(wanted) != 1:
+    if len(wanted) != 1 or not any(one.symbol == wanted[0].scope for one in inside):
         return None
     found, known = wanted[0], place.elsewhere()
     outer = found.scope.removesuffix(holder)
@@ -291,9 +291,7 @@ def _parts_of(
     def offset(place: int) -> int:
         return len(source[:place].decode("utf-8", "replace"))
 
-    inside = (
-        [one for one in body.named_children if one.type != "comment"] if body.type in nodes.blocks else []
-    )
+    inside = _statements(body, nodes) if body.type in nodes.blocks else []
     doc = inside[0] if inside and nodes.indented and _is_docstring(inside[0]) else None
     statements = inside[1:] if doc is not None else inside
     first = inside[0] if inside else None
@@ -318,6 +316,13 @@ def _parts_of(
         body=bounds,
         is_function=node.type in nodes.functions,
     )
+
+
+def _statements(block: Node, nodes: Nodes) -> list[Node]:
+    found = [one for one in block.named_children if one.type != "comment"]
+    if len(found) == 1 and found[0].type in nodes.statement_lists:
+        return _statements(found[0], nodes)
+    return found
 
 
 def _nodes(root: Node, start: int, end: int) -> Iterator[Node]:

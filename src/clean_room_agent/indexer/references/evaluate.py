@@ -79,8 +79,8 @@ class Evaluator(ABC):
         member = f".{name}"
         entry_of, sure = self.entry, value.confidence
         number = 0
-        for path, owner in order:
-            if number or value.kind != "s":
+        for own, owner in order:
+            for path in self._shared(own) if number or value.kind != "s" else ():
                 qualified = owner + member
                 entry = entry_of(path, qualified)
                 if entry is not None and entry[1] == ALIAS:
@@ -207,11 +207,27 @@ class Evaluator(ABC):
             return held
         return None if held.kind in "vp" else self.member(held, name)
 
+    def _shared(self, path: str) -> Sequence[str]:
+        """The file, and the other files of its package, whose definitions may be members of its types."""
+        language = language_at(path)
+        package = (
+            self._find(path, language.own_package) if language is not None and language.own_package else None
+        )
+        return (path,) if package is None else (path, *(one for one in package.files if one != path))
+
+    def _defined(self, files: Sequence[str], name: str) -> Value | None:
+        """The name in the first file that defines it."""
+        found = (self.definition(path, name) for path in files)
+        return next((one for one in found if one is not None), None)
+
     def module_member(self, module: ModuleRef, name: str, sure: float = IMPORTED) -> Value | None:
         """The name in the module: one of its own, or a submodule."""
         if module.file is not None and _offers_exports(module.file):
             exported = self.export(module.file, name)
             return None if exported is None else lowered(exported, min(IMPORTED, sure))
+        if module.files:
+            found = self._defined(module.files, name)
+            return None if found is None else lowered(found, min(IMPORTED, sure))
         found = None if module.file is None else self.name(module.file, name)
         if found is None:
             self.trace.add(("", f"{MODULE}{name}"))
@@ -265,6 +281,10 @@ class Evaluator(ABC):
         self.trace.add((path, STAR))
         for target in interface.stars:
             ref = self._find(path, target)
+            if ref is not None and ref.files:
+                value = self._defined(ref.files, name)
+                if value is not None:
+                    return value
             if ref is None or ref.file is None:
                 outside = outside or ref is None
                 continue

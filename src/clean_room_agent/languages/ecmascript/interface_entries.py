@@ -10,8 +10,7 @@ from clean_room_agent.languages.ecmascript.binding import Binds
 from clean_room_agent.languages.ecmascript.expressions import BETWEEN, STEPS, WORD
 from clean_room_agent.languages.ecmascript.regions import FUNCTIONS, base_nodes
 from clean_room_agent.languages.ecmascript.scopes import Bound
-from clean_room_agent.languages.interface import WHOLE, Written
-from clean_room_agent.languages.python.expressions import MAX_LENGTH
+from clean_room_agent.languages.interface import MAX_LENGTH, WHOLE, Written
 
 DOTTED = re.compile(WORD + STEPS)
 ACCESSOR = re.compile(

@@ -8,8 +8,8 @@ from tree_sitter import Node
 
 from clean_room_agent.languages.ecmascript.expressions import agreed, of_type, of_value
 from clean_room_agent.languages.ecmascript.regions import CLASSES, MODULE_SCOPE, Regions
+from clean_room_agent.languages.interface import MAX_LENGTH
 from clean_room_agent.languages.nesting import Nested
-from clean_room_agent.languages.python.expressions import MAX_LENGTH
 
 HEAD = re.compile(r"[^.()\[\]:@!?%;]+")
 UNSAFE = re.compile(r"[\s;|]")

@@ -7,8 +7,8 @@ from functools import cached_property
 from msgspec import Struct, field
 
 from clean_room_agent.languages.ecmascript.files import join
-from clean_room_agent.languages.ecmascript.jsonc import as_object, as_text, as_texts, read_object
 from clean_room_agent.languages.ecmascript.packages import split_package
+from clean_room_agent.languages.jsonc import as_object, as_text, as_texts, read_object
 from clean_room_agent.paths import compile_globs, whole_name_stars
 
 NAMES = ("tsconfig.json", "jsconfig.json")

@@ -10,7 +10,7 @@ from clean_room_agent.languages.ecmascript.binding import Binds
 from clean_room_agent.languages.ecmascript.builtin_members import COMMON_MEMBERS
 from clean_room_agent.languages.ecmascript.expressions import BETWEEN, STEPS, WORD, of_value
 from clean_room_agent.languages.ecmascript.regions import base_nodes
-from clean_room_agent.languages.python.expressions import MAX_LENGTH
+from clean_room_agent.languages.interface import MAX_LENGTH
 
 CALLED = r"(\s*+!?\s*+(?:\?\.)?(?:<[^<>()=;]*+>)?\(|`)?+"
 CHAIN = re.compile(rf"({WORD})({STEPS}){CALLED}")

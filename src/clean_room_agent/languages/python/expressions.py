@@ -23,7 +23,6 @@ from tree_sitter import Node
 
 from clean_room_agent.languages.python.name_scan import STRING, WORD
 
-MAX_LENGTH = 120
 KEPT = 4096
 """Texts of one sort whose meaning is remembered: most annotations and signatures occur many times."""
 INNER = {

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from clean_room_agent.languages.base import WORD, ModuleRef, Reach
+from clean_room_agent.languages.base import WORD, ModuleRef, Reach, above
 
 SUFFIXES = (".py", ".pyi")
 PROJECT_FILES = frozenset({"pyproject.toml", "setup.py", "setup.cfg"})
@@ -295,14 +295,6 @@ class PythonModules:
 
 def _last_word(folder: str) -> list[str]:
     return WORD.findall(folder.rpartition("/")[2])
-
-
-def above(folder: str) -> Iterator[str]:
-    """Yield the folder, its parents, and finally the repository's root ("")."""
-    while folder:
-        yield folder
-        folder = folder.rpartition("/")[0]
-    yield ""
 
 
 def _folders(paths: Iterable[str]) -> frozenset[str]:

@@ -7,13 +7,13 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from tree_sitter import Node
 
 from clean_room_agent.json_values import to_json
-from clean_room_agent.languages.interface import STAR, FileNames, Written, write_interface
+from clean_room_agent.languages.interface import MAX_LENGTH, STAR, FileNames, Written, write_interface
 from clean_room_agent.languages.latin1 import as_bytes, import_as_bytes, real_name
 from clean_room_agent.languages.nesting import Nested
 from clean_room_agent.languages.parsed import RawImport
 from clean_room_agent.languages.python import binding
 from clean_room_agent.languages.python.binding import Binds, read_binds
-from clean_room_agent.languages.python.expressions import CHAIN, MAX_LENGTH, chain_of, split
+from clean_room_agent.languages.python.expressions import CHAIN, chain_of, split
 from clean_room_agent.languages.python.name_scan import (
     BUILTINS,
     COMMON,

@@ -6,9 +6,10 @@ from collections.abc import Set as AbstractSet
 
 from tree_sitter import Node
 
+from clean_room_agent.languages.interface import MAX_LENGTH
 from clean_room_agent.languages.nesting import Nested
 from clean_room_agent.languages.parsed import RawImport
-from clean_room_agent.languages.python.expressions import CHAIN, MAX_LENGTH, NEUTRAL, expression_at
+from clean_room_agent.languages.python.expressions import CHAIN, NEUTRAL, expression_at
 
 FUNCTIONS = frozenset({"function", "method"})
 MANY = 30

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clean_room_agent.languages.ecmascript.jsonc import read_object, read_packages
+from clean_room_agent.languages.jsonc import read_object, read_packages
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text('/*",]}\\ab\n'),
