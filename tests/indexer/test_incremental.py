@@ -63,6 +63,17 @@ TEXTS = (
 )
 WEB_NAMES = tuple(name for name in NAMES if name.startswith("web/"))
 WEB_TEXTS = TEXTS[11:20]
+GO_NAMES = ("go.mod", "go/a.go", "go/b.go", "go/in/c.go", "go/in/c_test.go", "m.go", "r1.go")
+GO_TEXTS = (
+    "module x.y/web\n",
+    "module x.y/go\n",
+    'package go\nimport "x.y/web/go/in"\nfunc Use(t in.Thing) { t.Run(); helper(t) }\n',
+    'package go\nimport "x.y/go/in"\ntype Own struct { in.Thing }\nfunc (o *Own) helper() { o.Run(); helper(o) }\n',
+    "package in\ntype Thing struct{}\nfunc (t Thing) Run() { helper(t) }\n",
+    "package in\nfunc helper(t any) { new(Thing).Run() }\n",
+    "package in\nfunc (t *Thing) Stop() { Use(t); t.Run() }\n",
+    "package broken (\n",
+)
 ACTS = ("write", "write", "write", "delete", "commit", "rename", "undo", "index", "branch", "merge", "reset")
 BASE = {
     "m.py": TEXTS[0],
@@ -119,7 +130,9 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return top
 
 
-@pytest.mark.parametrize("world", [(NAMES, TEXTS), (WEB_NAMES, WEB_TEXTS)], ids=["all", "web"])
+@pytest.mark.parametrize(
+    "world", [(NAMES, TEXTS), (WEB_NAMES, WEB_TEXTS), (GO_NAMES, GO_TEXTS)], ids=["all", "web", "go"]
+)
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_any_sequence_of_edits_ends_in_the_index_of_a_fresh_build(
     base: Path, tmp_path: Path, seed: int, world: tuple[Sequence[str], Sequence[str]]

@@ -5,11 +5,13 @@ from pathlib import PurePosixPath
 
 from clean_room_agent.languages.base import Language
 from clean_room_agent.languages.ecmascript.ecmascript import EcmaScript
+from clean_room_agent.languages.go.go import Go
 from clean_room_agent.languages.python.python import Python
 
 LANGUAGES: tuple[Language, ...] = (
     Python(),
     EcmaScript(),
+    Go(),
 )
 BY_SUFFIX = {
     suffix: (language, grammar) for language in LANGUAGES for suffix, grammar in language.suffixes.items()

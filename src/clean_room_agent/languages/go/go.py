@@ -1,0 +1,130 @@
+"""Go. What reads files is imported when one is read."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+import tree_sitter_go
+from tree_sitter import Language as Grammar
+from tree_sitter import Node, Query, QueryCursor
+
+from clean_room_agent.languages.base import Language, Modules, ReadText
+from clean_room_agent.languages.go.nodes import NODES
+from clean_room_agent.languages.interface import FileNames
+from clean_room_agent.languages.outline import MAX_DEPTH, Outliner, text_of
+
+if TYPE_CHECKING:
+    from clean_room_agent.languages.nesting import Nested
+    from clean_room_agent.languages.parsed import Parsed
+
+
+STANDARD_METHODS = frozenset(
+    (
+        "Close",
+        "Error",
+        "Len",
+        "Less",
+        "Lock",
+        "Next",
+        "Read",
+        "Reset",
+        "Run",
+        "Scan",
+        "String",
+        "Swap",
+        "Unlock",
+        "Write",
+    )
+)
+
+
+class Go(Language):
+    """Go."""
+
+    suffixes = {".go": "go"}
+    names = {"go": "go"}
+    nodes = NODES
+    own_package = "."
+
+    def load(self, grammar: str) -> object:
+        """The grammar."""
+        return tree_sitter_go.language()
+
+    def query(self, grammar: str) -> str:
+        """What is captured."""
+        from clean_room_agent.languages.go import declarations
+
+        return declarations.QUERY
+
+    def read(
+        self, root: Node, captures: Mapping[str, Sequence[Node]], source: bytes, grammar: str
+    ) -> "Parsed":
+        """Definitions, comments and imports."""
+        from clean_room_agent.languages.go import declarations
+
+        return declarations.read(captures, source)
+
+    def read_names(
+        self, captures: Mapping[str, Sequence[Node]], source: bytes, nested: "Nested", parsed: "Parsed"
+    ) -> FileNames:
+        """The file's interface, and the names that it uses."""
+        from clean_room_agent.languages.go import uses
+
+        return uses.read_names(captures["file"][0], source, nested, parsed)
+
+    def common_members(self) -> frozenset[str]:
+        """Methods of interfaces of the standard library."""
+        return frozenset(
+            [
+                "Close",
+                "Error",
+                "Len",
+                "Less",
+                "Lock",
+                "Next",
+                "Read",
+                "Reset",
+                "Run",
+                "Scan",
+                "String",
+                "Swap",
+                "Unlock",
+                "Write",
+            ]
+        )
+
+    def modules(self, paths: Collection[str], read: ReadText) -> Modules:
+        """The packages among these paths."""
+        from clean_room_agent.languages.go.packages import GoPackages
+
+        return GoPackages(paths, read)
+
+    def is_configuration(self, path: str) -> bool:
+        """Whether it names a module."""
+        return path.rpartition("/")[2] == "go.mod"
+
+    def owner(self, definition: Node) -> str:
+        """The type of a method's receiver."""
+        from clean_room_agent.languages.go.declarations import receiver_of
+
+        return receiver_of(definition)
+
+    def outliner(self) -> Outliner:
+        """What reads the outlines of test files."""
+        return GoOutliner(NODES)
+
+
+class GoOutliner(Outliner):
+    """A test is a function, and uses what it names."""
+
+    def names(self, root: Node, source: bytes) -> Iterator[tuple[int, str]]:
+        """Names of values and types; a field only counts by what it is a field of."""
+        cursor = QueryCursor(_names())
+        cursor.set_max_start_depth(MAX_DEPTH)
+        for node in cursor.captures(root).get("name", ()):
+            yield node.start_point[0] + 1, text_of(node, source)
+
+
+@cache
+def _names() -> Query:
+    return Query(Grammar(tree_sitter_go.language()), "[(identifier) (type_identifier)] @name")
