@@ -32,7 +32,7 @@ from clean_room_agent.llm.answers import TextAnswer
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt, template
 from clean_room_agent.paths import is_test_path
-from clean_room_agent.syntax import grammar_of
+from clean_room_agent.syntax import grammar_of, nodes_of
 
 PACKAGE_FILE = "__init__.py"
 """Holds imports, and hardly ever a function."""
@@ -89,7 +89,7 @@ def created_sources(step: PlanStep) -> tuple[str, ...]:
     return tuple(
         path
         for path in paths
-        if grammar_of(path) is not None
+        if nodes_of(path).stubs
         and not path.endswith((".pyi", ".d.ts", ".d.mts", ".d.cts"))
         and not is_test_path(path)
         and PurePosixPath(path).name != PACKAGE_FILE
