@@ -20,7 +20,7 @@ from clean_room_agent.json_values import to_json
 from clean_room_agent.languages.base import Language
 from clean_room_agent.languages.comments import classify
 from clean_room_agent.languages.interface import FileNames
-from clean_room_agent.languages.nesting import Nested, nest
+from clean_room_agent.languages.nesting import Nested, innermost, nest
 from clean_room_agent.languages.parsed import Comment, Parsed, RawImport
 from clean_room_agent.languages.registry import BY_GRAMMAR, name_of
 from clean_room_agent.safe_open import NOT_A_FILE, open_file
@@ -203,18 +203,8 @@ def _docstrings(module_doc: str, nested: Nested, language: Language) -> list[Doc
 
 
 def _comments(comments: list[Comment], nested: Nested) -> list[CommentFacts]:
-    facts: list[CommentFacts] = []
-    definitions = nested.definitions
-    open_: list[int] = []
-    place = 0
-    for comment in comments:
-        while place < len(definitions) and definitions[place].start <= comment.start:
-            while open_ and definitions[open_[-1]].end <= definitions[place].start:
-                open_.pop()
-            open_.append(place)
-            place += 1
-        while open_ and definitions[open_[-1]].end <= comment.start:
-            open_.pop()
-        kind, gives_reason = classify(comment.text)
-        facts.append((open_[-1] if open_ else -1, comment.line, comment.text, kind, gives_reason))
-    return facts
+    places = innermost((comment.start for comment in comments), nested)
+    return [
+        (place, comment.line, comment.text, *classify(comment.text))
+        for comment, place in zip(comments, places, strict=True)
+    ]

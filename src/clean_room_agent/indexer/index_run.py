@@ -12,7 +12,7 @@ from clean_room_agent.errors import IndexingError
 from clean_room_agent.git.repository import Listing
 from clean_room_agent.indexer.bounds import Bounds, remember
 
-VERSION = "6"
+VERSION = "7"
 """Raised whenever the same files would give other rows: the next `cra index` is then a full one."""
 SCANNED_KEY = "scanned_at_ns"
 SETTINGS_KEY = "settings"

@@ -1,6 +1,7 @@
 """Nests definitions: parents, qualified names, and which definitions count as symbols."""
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from clean_room_agent.languages.parsed import Definition
@@ -72,3 +73,25 @@ def _counts(one: Definition, kind: str, parent: int, parent_kind: str, seen: set
     if kind not in {"variable", "type_alias"} or one.holds:
         return True  # a namespace may be declared more than once
     return parent_kind not in LOCAL_HOLDERS and (kind == "type_alias" or (parent, one.name) not in seen)
+
+
+def innermost(starts: Iterable[int], nested: Nested) -> Iterator[int]:
+    """Yield the place of the innermost symbol around each byte, -1 for none; the bytes must ascend."""
+    definitions = nested.definitions
+    open_: list[int] = []
+    following, count = 0, len(definitions)
+    place, boundary = -1, -1
+    for start in starts:
+        if start >= boundary:
+            while following < count and definitions[following].start <= start:
+                while open_ and definitions[open_[-1]].end <= definitions[following].start:
+                    open_.pop()
+                open_.append(following)
+                following += 1
+            while open_ and definitions[open_[-1]].end <= start:
+                open_.pop()
+            place = open_[-1] if open_ else -1
+            boundary = definitions[following].start if following < count else sys.maxsize
+            if place >= 0:
+                boundary = min(boundary, definitions[place].end)
+        yield place

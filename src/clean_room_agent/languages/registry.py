@@ -17,72 +17,21 @@ BY_SUFFIX = {
     suffix: (language, grammar) for language in LANGUAGES for suffix, grammar in language.suffixes.items()
 }
 BY_GRAMMAR = {grammar: language for language in LANGUAGES for grammar in language.names}
+TEXT_LANGUAGES = """
+    asciidoc .adoc; batch .bat; c .c .h; clojure .clj; cpp .cc .cpp .cxx .hpp; csharp .cs;
+    css .css .less .scss; csv .csv .tsv; cython .pxd .pyx; dart .dart; elixir .ex .exs;
+    gradle .gradle; graphql .graphql; haskell .hs; html .htm .html; ini .cfg .conf .ini; java .java;
+    json .json .json5 .jsonl; kotlin .kt; lua .lua; markdown .md .mdx; notebook .ipynb; objective-c .m;
+    perl .pl; php .php; powershell .ps1; protobuf .proto; r .r; restructuredtext .rst; ruby .rb; rust .rs;
+    scala .scala; shell .sh; sql .sql; svelte .svelte; svg .svg; swift .swift; template .j2 .jinja .jinja2;
+    tex .tex; text .txt; toml .toml; translation .po; vue .vue; xml .xml; yaml .yaml .yml; zig .zig
+"""
+"""Language and suffixes of text files that are not parsed."""
 TEXT_BY_SUFFIX = {
-    ".adoc": "asciidoc",
-    ".bat": "batch",
-    ".c": "c",
-    ".cc": "cpp",
-    ".cfg": "ini",
-    ".clj": "clojure",
-    ".conf": "ini",
-    ".cpp": "cpp",
-    ".cs": "csharp",
-    ".css": "css",
-    ".csv": "csv",
-    ".cxx": "cpp",
-    ".dart": "dart",
-    ".ex": "elixir",
-    ".exs": "elixir",
-    ".go": "go",
-    ".gradle": "gradle",
-    ".graphql": "graphql",
-    ".h": "c",
-    ".hpp": "cpp",
-    ".hs": "haskell",
-    ".htm": "html",
-    ".html": "html",
-    ".ini": "ini",
-    ".ipynb": "notebook",
-    ".java": "java",
-    ".jinja": "template",
-    ".jinja2": "template",
-    ".j2": "template",
-    ".json": "json",
-    ".json5": "json",
-    ".jsonl": "json",
-    ".kt": "kotlin",
-    ".less": "css",
-    ".lua": "lua",
-    ".m": "objective-c",
-    ".md": "markdown",
-    ".mdx": "markdown",
-    ".php": "php",
-    ".pl": "perl",
-    ".po": "translation",
-    ".proto": "protobuf",
-    ".ps1": "powershell",
-    ".pxd": "cython",
-    ".pyx": "cython",
-    ".r": "r",
-    ".rb": "ruby",
-    ".rs": "rust",
-    ".rst": "restructuredtext",
-    ".scala": "scala",
-    ".scss": "css",
-    ".sh": "shell",
-    ".sql": "sql",
-    ".svelte": "svelte",
-    ".svg": "svg",
-    ".swift": "swift",
-    ".tex": "tex",
-    ".toml": "toml",
-    ".tsv": "csv",
-    ".txt": "text",
-    ".vue": "vue",
-    ".xml": "xml",
-    ".yaml": "yaml",
-    ".yml": "yaml",
-    ".zig": "zig",
+    suffix: language
+    for entry in TEXT_LANGUAGES.split(";")
+    for language, *suffixes in [entry.split()]
+    for suffix in suffixes
 }
 TEXT_BY_NAME = {"dockerfile": "dockerfile", "makefile": "makefile", "cmakelists.txt": "cmake"}
 

@@ -79,10 +79,12 @@ class Statements:
         if value.type in CALLABLE:
             self._callable(node, self._file.name(value, "name") or name, value)
         else:
-            self._add(node, name, "variable", value=written, holds=True)
+            self.definitions.append(self._file.make(node, name, "variable", value=written, holds=True))
 
     def _callable(self, node: Node, name: str, value: Node) -> None:
-        self._add(node, name, "class" if value.type == "class" else "function", body_of=value)
+        self.definitions.append(
+            self._file.make(node, name, "class" if value.type == "class" else "function", body_of=value)
+        )
 
     def _variables(self, node: Node, outer: Node) -> None:
         declarators = [child for child in node.named_children if child.type == "variable_declarator"]
@@ -98,7 +100,11 @@ class Statements:
             documented_at = outer.start_byte if place == 0 else None
             holds = pattern.type == "identifier" and value is not None
             for name in self._names(pattern):
-                self._add(at, name, "variable", value=value, holds=holds, documented_at=documented_at)
+                self.definitions.append(
+                    self._file.make(
+                        at, name, "variable", value=value, holds=holds, documented_at=documented_at
+                    )
+                )
 
     def _names(self, pattern: Node) -> list[str]:
         """The names that a pattern binds."""
@@ -130,44 +136,28 @@ class Statements:
             return
         name = target_of(target, "")[1]
         if target != "module.exports" or right.type not in {"identifier", "assignment_expression"}:
-            self._add(node, name, "variable", value=right, holds=right.type != "assignment_expression")
+            self.definitions.append(
+                self._file.make(
+                    node, name, "variable", value=right, holds=right.type != "assignment_expression"
+                )
+            )
 
     def _ambient(self, node: Node, outer: Node) -> None:
         """`declare …`; for `declare global { … }`, what is inside."""
         for child in node.named_children:
             if child.type == "statement_block":
-                self._add(outer, "global", "variable", body_of=node, holds=True)
+                self.definitions.append(
+                    self._file.make(outer, "global", "variable", body_of=node, holds=True)
+                )
                 self._walk(child)
             else:
                 self._declaration(child, outer)
 
     def _namespace(self, node: Node, outer: Node) -> None:
         owner, _, name = self._file.name(node, "name").rpartition(".")
-        self._add(outer, name, "variable", owner=owner, body_of=node, holds=True)
+        self.definitions.append(
+            self._file.make(outer, name, "variable", owner=owner, body_of=node, holds=True)
+        )
         body = node.child_by_field_name("body")
         if body is not None:
             self._walk(body)
-
-    def _add(
-        self,
-        node: Node,
-        name: str,
-        kind: str,
-        *,
-        owner: str = "",
-        body_of: Node | None = None,
-        value: Node | None = None,
-        holds: bool = False,
-        documented_at: int | None = None,
-    ) -> None:
-        made = self._file.make(
-            node,
-            name,
-            kind,
-            owner=owner,
-            body_of=body_of,
-            value=value,
-            holds=holds,
-            documented_at=documented_at,
-        )
-        self.definitions.append(made)

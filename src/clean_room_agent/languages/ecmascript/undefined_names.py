@@ -11,18 +11,24 @@ from collections.abc import Iterator
 from tree_sitter import Node, Tree
 
 BOUND_BY_FIELD = {
-    "variable_declarator": ("name",),
-    "function_declaration": ("name",),
-    "generator_function_declaration": ("name",),
-    "function_expression": ("name",),
-    "generator_function": ("name",),
-    "function_signature": ("name",),
-    "class_declaration": ("name",),
-    "abstract_class_declaration": ("name",),
-    "class": ("name",),
-    "enum_declaration": ("name",),
-    "internal_module": ("name",),
-    "module": ("name",),
+    **dict.fromkeys(
+        (
+            "variable_declarator",
+            "function_declaration",
+            "generator_function_declaration",
+            "function_expression",
+            "generator_function",
+            "function_signature",
+            "class_declaration",
+            "abstract_class_declaration",
+            "class",
+            "enum_declaration",
+            "internal_module",
+            "module",
+            "index_signature",
+        ),
+        ("name",),
+    ),
     "required_parameter": ("pattern",),
     "optional_parameter": ("pattern",),
     "assignment_pattern": ("left",),
@@ -33,7 +39,6 @@ BOUND_BY_FIELD = {
     "arrow_function": ("parameter",),
     "assignment_expression": ("left",),
     "import_specifier": ("name", "alias"),
-    "index_signature": ("name",),
 }
 """Nodes that declare what stands in these fields."""
 BINDERS = frozenset(

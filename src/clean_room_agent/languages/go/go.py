@@ -18,24 +18,8 @@ if TYPE_CHECKING:
     from clean_room_agent.languages.parsed import Parsed
 
 
-STANDARD_METHODS = frozenset(
-    (
-        "Close",
-        "Error",
-        "Len",
-        "Less",
-        "Lock",
-        "Next",
-        "Read",
-        "Reset",
-        "Run",
-        "Scan",
-        "String",
-        "Swap",
-        "Unlock",
-        "Write",
-    )
-)
+STANDARD_NAMES = "Close Error Len Less Lock Next Read Reset Run Scan String Swap Unlock Write"
+STANDARD_METHODS = frozenset(STANDARD_NAMES.split())
 
 
 class Go(Language):
@@ -74,24 +58,7 @@ class Go(Language):
 
     def common_members(self) -> frozenset[str]:
         """Methods of interfaces of the standard library."""
-        return frozenset(
-            [
-                "Close",
-                "Error",
-                "Len",
-                "Less",
-                "Lock",
-                "Next",
-                "Read",
-                "Reset",
-                "Run",
-                "Scan",
-                "String",
-                "Swap",
-                "Unlock",
-                "Write",
-            ]
-        )
+        return STANDARD_METHODS
 
     def modules(self, paths: Collection[str], read: ReadText) -> Modules:
         """The packages among these paths."""

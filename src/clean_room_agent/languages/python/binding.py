@@ -1,14 +1,13 @@
 """Collects what a Python file binds: names by scope, attributes by class, return values by function."""
 
 import re
-import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 
 from tree_sitter import Node
 
-from clean_room_agent.languages.nesting import Nested
+from clean_room_agent.languages.nesting import Nested, innermost
 from clean_room_agent.languages.python.expressions import CHAIN, expression_at, of_annotation, of_node
 from clean_room_agent.languages.python.name_scan import LETTER, WORD
 from clean_room_agent.languages.python.parameters import read_parameters, read_signature
@@ -81,7 +80,10 @@ def read_binds(captures: Mapping[str, Sequence[Node]], nested: Nested, text: str
             _parameters(binds, place)
     kinds, parents = nested.kinds, nested.parents
     match, bind = OWNED.match, binds.scopes.bind
-    for start, name, node, place in _placed(captures, nested):
+    events = [(node.start_byte, name, node) for name in CAPTURES for node in captures.get(name, ())]
+    events.sort(key=itemgetter(0))
+    places = innermost((event[0] for event in events), nested)
+    for (start, name, node), place in zip(events, places, strict=True):
         if name not in ASSIGNMENTS:
             if place >= 0:
                 _bind(binds, name, node, place)
@@ -95,30 +97,6 @@ def read_binds(captures: Mapping[str, Sequence[Node]], nested: Nested, text: str
         else:
             _assignment(binds, node, start, place)
     return binds
-
-
-def _placed(captures: Mapping[str, Sequence[Node]], nested: Nested) -> Iterator[tuple[int, str, Node, int]]:
-    """Yield each node in order: where it begins, what captured it, itself, and the innermost symbol around it or -1."""
-    events = [(node.start_byte, name, node) for name in CAPTURES for node in captures.get(name, ())]
-    events.sort(key=itemgetter(0))
-    definitions = nested.definitions
-    open_: list[int] = []
-    following, count = 0, len(definitions)
-    place, boundary = -1, -1
-    for start, name, node in events:
-        if start >= boundary:
-            while following < count and definitions[following].start <= start:
-                while open_ and definitions[open_[-1]].end <= definitions[following].start:
-                    open_.pop()
-                open_.append(following)
-                following += 1
-            while open_ and definitions[open_[-1]].end <= start:
-                open_.pop()
-            place = open_[-1] if open_ else -1
-            boundary = definitions[following].start if following < count else sys.maxsize
-            if place >= 0:
-                boundary = min(boundary, definitions[place].end)
-        yield start, name, node, place
 
 
 def _bind(binds: Binds, name: str, node: Node, place: int) -> None:

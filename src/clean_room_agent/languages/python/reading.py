@@ -9,7 +9,7 @@ from tree_sitter import Node
 from clean_room_agent.json_values import to_json
 from clean_room_agent.languages.interface import MAX_LENGTH, STAR, FileNames, Written, write_interface
 from clean_room_agent.languages.latin1 import as_bytes, import_as_bytes, real_name
-from clean_room_agent.languages.nesting import Nested
+from clean_room_agent.languages.nesting import Nested, innermost
 from clean_room_agent.languages.parsed import RawImport
 from clean_room_agent.languages.python import binding
 from clean_room_agent.languages.python.binding import Binds, read_binds
@@ -49,7 +49,7 @@ def read_names(
     if not source.isascii():
         nested, imports = as_bytes(nested), [import_as_bytes(one) for one in imports]
     binds = read_binds(captures, nested, text)
-    places = _places([one.start for one in imports], nested)
+    places = innermost((one.start for one in imports), nested)
     outside: dict[str, list[tuple[str, str]]] = {}
     stars: list[str] = []
     for one, place in zip(imports, places, strict=True):
@@ -74,22 +74,6 @@ def read_names(
         real_name(write_interface(reachable, outside, list(dict.fromkeys(stars)), exported)),
         real_name(to_json([inner, taken, uses])),
     )
-
-
-def _places(starts: Sequence[int], nested: Nested) -> list[int]:
-    """The innermost symbol around each byte (-1 for none); the bytes must ascend."""
-    places, open_, following = [], list[int](), 0
-    definitions = nested.definitions
-    for start in starts:
-        while following < len(definitions) and definitions[following].start <= start:
-            while open_ and definitions[open_[-1]].end <= definitions[following].start:
-                open_.pop()
-            open_.append(following)
-            following += 1
-        while open_ and definitions[open_[-1]].end <= start:
-            open_.pop()
-        places.append(open_[-1] if open_ else -1)
-    return places
 
 
 def _definitions(binds: Binds) -> tuple[dict[str, Written], dict[str, Written]]:
