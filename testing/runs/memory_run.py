@@ -16,6 +16,7 @@ from clean_room_agent.artifacts.context import (
 )
 from clean_room_agent.artifacts.goals import NamedDefinition
 from clean_room_agent.artifacts.plans import Part, PartPlan, PlanStep, TargetFile
+from clean_room_agent.artifacts.test_results import Outcome, TestReport
 from clean_room_agent.cancellation import Interrupts
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import get_orchestrator_run, list_events
@@ -39,7 +40,7 @@ from clean_room_agent.orchestrator.run import Progress, Run, RunContext
 from clean_room_agent.orchestrator.run_recorder import RunHeader, RunRecorder
 from clean_room_agent.orchestrator.spending import Budget, Meter
 from clean_room_agent.orchestrator.task import Hint, Hints, PlanGiven, RunLimits, Task
-from clean_room_agent.orchestrator.testing.results import CommandEnd, Outcome, TestReport, TestRun
+from clean_room_agent.orchestrator.testing.results import CommandEnd, TestRun
 from clean_room_agent.orchestrator.testing.test_runner import TestRunner, TestWorktree
 from clean_room_agent.orchestrator.testing.worktrees import WorktreePool
 from testing.client.memory_sink import MemorySink

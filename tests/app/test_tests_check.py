@@ -7,11 +7,12 @@ from testing.repositories import make_repository, write
 
 from clean_room_agent.app.tests_check import findings_of
 from clean_room_agent.artifacts.evidence import FailingTest
+from clean_room_agent.artifacts.test_results import Outcome, TestReport
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree
 from clean_room_agent.orchestrator.config import TestingConfig
 from clean_room_agent.orchestrator.events import Event
-from clean_room_agent.orchestrator.testing.results import CommandEnd, Outcome, TestReport, TestRun
+from clean_room_agent.orchestrator.testing.results import CommandEnd, TestRun
 from clean_room_agent.orchestrator.testing.test_runner import TestRunner, TestWorktree
 
 FILES = {

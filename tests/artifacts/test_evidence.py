@@ -16,11 +16,8 @@ from clean_room_agent.artifacts.evidence import (
     describe_evidence,
     describe_tests,
     evidence_bound,
-    files_meant,
-    group_of,
-    is_of_file,
-    names_test,
 )
+from clean_room_agent.languages.test_names import files_meant, group_of, is_of_file, names_test
 
 SPLIT = FailingTest(
     name="tests/test_money.py::test_split",

@@ -7,6 +7,7 @@ from testing.runs.memory_run import MemoryProject, MemoryRun, memory_project, pa
 
 from clean_room_agent.artifacts.goals import Goals, GoalSource, GoalTest
 from clean_room_agent.artifacts.outcomes import EventKind, RunStatus
+from clean_room_agent.artifacts.test_results import Outcome
 from clean_room_agent.orchestrator.events import RunFinished
 from clean_room_agent.orchestrator.finishing import Solved, finish, tampering
 from clean_room_agent.orchestrator.full_tests import run_baseline
@@ -14,7 +15,6 @@ from clean_room_agent.orchestrator.goal_verdict import repository_goals
 from clean_room_agent.orchestrator.run import StepDone, StepFailed
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.orchestrator.testing.deciding import NO_TRACE, Trace
-from clean_room_agent.orchestrator.testing.results import Outcome
 
 FILES = {"a.py": "a = 0\n", "tests/test_a.py": "import a\n"}
 

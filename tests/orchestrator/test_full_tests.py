@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from testing.runs.memory_run import TASK_ID, memory_project, pytest_run
 
+from clean_room_agent.artifacts.test_results import Outcome
 from clean_room_agent.db.raw.passes import list_validations
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.orchestrator.full_tests import run_baseline, unstable_tests
-from clean_room_agent.orchestrator.testing.results import Outcome
 
 
 def green(_: Mapping[str, str]) -> dict[str, Outcome]:

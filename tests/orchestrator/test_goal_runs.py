@@ -8,11 +8,11 @@ from testing.runs.memory_run import memory_project
 
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import NamedDefinition
+from clean_room_agent.artifacts.test_results import Outcome
 from clean_room_agent.execute.goals.confirming import Observation
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.goal_runs import GoalRuns, _is_right
-from clean_room_agent.orchestrator.testing.results import Outcome
 
 FILES = {
     "src/pkg/text.py": "def slugify(text):\n    return text\n",

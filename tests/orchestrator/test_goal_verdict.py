@@ -7,6 +7,7 @@ from testing.runs.memory_run import pytest_run
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import GoalOutcome, Goals, GoalSource, GoalTest, Trust
 from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.artifacts.test_results import Outcome, TestReport
 from clean_room_agent.orchestrator.goal_verdict import (
     MAX_RED,
     NOTHING_SHOWS,
@@ -21,7 +22,7 @@ from clean_room_agent.orchestrator.goal_verdict import (
     verdict_of,
 )
 from clean_room_agent.orchestrator.testing.gate import judge_final
-from clean_room_agent.orchestrator.testing.results import CommandEnd, Outcome, TestReport, TestRun
+from clean_room_agent.orchestrator.testing.results import CommandEnd, TestRun
 
 A, B = "t.py::a", "t.py::b"
 

@@ -10,11 +10,11 @@ from testing.runs.memory_till import MemoryTill, memory_till
 from testing.runs.solving import TILL
 
 from clean_room_agent.artifacts.goals import GivenEvidence, Goals, NamedDefinition
+from clean_room_agent.artifacts.test_results import Outcome
 from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.goals import collect_goals
-from clean_room_agent.orchestrator.testing.results import Outcome
 
 SPLIT_DOC = ">>> split(9, 3)\n[3, 3, 3]\n>>> split(10, 4)\n[3, 3, 2, 2]\n>>> split(1, 1)\n[...]\n"
 RED = {path: str(text) for path, text in TILL.items()}

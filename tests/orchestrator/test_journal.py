@@ -5,12 +5,13 @@ import pytest
 from testing.runs.memory_run import TASK_ID, MemoryProject, memory_project
 
 from clean_room_agent.artifacts.outcomes import PassType
+from clean_room_agent.artifacts.test_results import TestReport
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.orchestrator.events import Note, PassFinished, PassStarted
 from clean_room_agent.orchestrator.journal import Journal, seconds_used
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
 from clean_room_agent.orchestrator.task import Hint
-from clean_room_agent.orchestrator.testing.results import CommandEnd, TestReport, TestRun
+from clean_room_agent.orchestrator.testing.results import CommandEnd, TestRun
 
 META = f"{TASK_ID}:meta_plan"
 HEADER = PassHeader(kind=PassType.META_PLAN, pass_id=META, title="plan")

@@ -11,13 +11,13 @@ from testing.runs.memory_run import MemoryProject, memory_project, part, part_pl
 
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan
+from clean_room_agent.artifacts.test_results import Outcome
 from clean_room_agent.errors import ServerFailed
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.orchestrator.finishing import Solved
 from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.solve import solve
 from clean_room_agent.orchestrator.task import PlanGiven
-from clean_room_agent.orchestrator.testing.results import Outcome
 
 FILES = {"a.py": "a = 0\n", "b.py": "b = 0\n"}
 """Each file has a test that passes once its number is 1."""

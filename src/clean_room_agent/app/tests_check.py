@@ -13,8 +13,8 @@ from clean_room_agent.errors import ConfigError
 from clean_room_agent.git.commits import snapshot
 from clean_room_agent.git.refs import delete_ref, list_refs
 from clean_room_agent.git.repository import open_repository
+from clean_room_agent.languages.test_runners import ABSENT
 from clean_room_agent.orchestrator.events import Nobody
-from clean_room_agent.orchestrator.testing.broken_imports import ABSENT
 from clean_room_agent.orchestrator.testing.missing_modules import (
     ignored_imports,
     include_remedy,

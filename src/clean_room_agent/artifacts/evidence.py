@@ -1,8 +1,6 @@
-"""What a test run showed: each failing test with its message and place, what its name says, and its description for a
-prompt.
+"""What a test run showed: each failing test with its message and place, and its description for a prompt.
 
-A test is named as its runner names it: `path::Class::test[param]`, `path > suite > test`, `module.Class.test`. Described, it
-has its line, its values and its place, without repetition:
+A test is named as its runner names it (`languages/test_names.py`). Described, it has its line, its values and its place, without repetition:
 
     Failing test: tests/test_money.py::test_split
       failing line: assert split(100, 3) == [34, 33, 33]
@@ -26,14 +24,6 @@ from msgspec import Struct
 from clean_room_agent.artifacts.names import quoted
 from clean_room_agent.paths import is_test_path
 
-SEPARATOR = " > "
-"""Separates the titles of JavaScript's tests; the first part is the file, if the runner says it."""
-FIRST_MARK = re.compile(r"::| > ")
-DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
-UNLOADED = "unittest.loader._FailedTest."
-"""Precedes the name of a module that unittest could not load."""
-CODE_FILE = re.compile(r"\.(?:py|[cm]?[jt]sx?)\Z")
-NUMBER = re.compile(r" #\d+\Z")
 LEAST_CHARACTERS = 2_000
 """The limit for judgments, of which there is one per item, and for the smallest window."""
 MOST_CHARACTERS = 8_000
@@ -106,67 +96,6 @@ class Evidence(Struct, frozen=True, kw_only=True):
     def failing_tests(self) -> tuple[str, ...]:
         """The names of the failing tests, in order."""
         return tuple(test.name for test in self.tests)
-
-
-def file_part(name: str) -> str:
-    """The part before the first `::` or ` > `: the test's file, or its first title; the whole name if there is neither.
-    A file that could not be loaded is named by its path alone.
-    """
-    return FIRST_MARK.split(name, maxsplit=1)[0]
-
-
-def is_of_file(name: str) -> bool:
-    """Whether the name is that of a whole file, which could not be loaded."""
-    return name.startswith(UNLOADED) or (CODE_FILE.search(name) is not None and file_part(name) == name)
-
-
-def is_bare(name: str) -> bool:
-    """Whether the name has neither a file nor a class, as that of a folder that could not be loaded."""
-    return file_part(name) == name and not DOTTED.fullmatch(name)
-
-
-def split_pytest_id(name: str) -> tuple[str, str]:
-    """File and qualified name of a pytest id, without parameters; ("", name) for a bare name."""
-    path, marked, rest = name.partition("::")
-    if not marked:
-        return "", name.partition("[")[0]
-    return path, ".".join(part.partition("[")[0] for part in rest.split("::"))
-
-
-def names_test(name: str, path: str, symbol: str) -> bool:
-    """Whether a runner's name may be that of the definition `symbol` in the file at `path`, or of that whole file."""
-    if is_of_file(name):
-        return path in files_meant(name)
-    stated, qualified = split_pytest_id(name)
-    return stated in {"", path} and f".{qualified}".endswith(f".{symbol}")
-
-
-def group_of(name: str) -> str:
-    """The group of a test: its file, or its first title; the class of a dotted name."""
-    return name.rpartition(".")[0] if DOTTED.fullmatch(name) else file_part(name)
-
-
-def files_meant(name: str) -> tuple[str, ...]:
-    """The relative paths that a test's name may refer to, likeliest first; some of them, or all, may not exist.
-
-    unittest's dotted names start where its discovery did: the longest module comes first.
-    """
-    if name.startswith(UNLOADED):
-        return (f"{name.removeprefix(UNLOADED).replace('.', '/')}.py",)
-    if not DOTTED.fullmatch(name) or is_of_file(name):
-        return (file_part(name),)
-    parts = name.split(".")
-    return (name, *("/".join(parts[:count]) + ".py" for count in range(len(parts) - 1, 0, -1)))
-
-
-def titles_of(name: str) -> str:
-    """The titles after the file in `path > suite > test`, still joined; "" if there are none."""
-    return name.partition(SEPARATOR)[2]
-
-
-def unnumbered(name: str) -> str:
-    """The name without the number that distinguishes equal names."""
-    return NUMBER.sub("", name)
 
 
 class _Field(Struct, frozen=True):

@@ -21,6 +21,7 @@ from clean_room_agent.execute.edits.rules import tool_settings
 from clean_room_agent.git.commits import FileChange
 from clean_room_agent.git.history import ChangedPath
 from clean_room_agent.json_values import to_plain
+from clean_room_agent.languages.test_runners import HOLDER
 from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.events import RunFinished
 from clean_room_agent.orchestrator.full_tests import note_tests, settle_names, unstable_tests
@@ -36,7 +37,6 @@ from clean_room_agent.orchestrator.run import Run, names_file
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.orchestrator.testing.deciding import Deciding
 from clean_room_agent.orchestrator.testing.gate import (
-    HOLDER,
     UNTESTED,
     FinalVerdict,
     ends_as_before,

@@ -4,13 +4,15 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.evidence import is_bare, is_of_file
 from clean_room_agent.artifacts.outcomes import EventKind
+from clean_room_agent.artifacts.test_results import RED
 from clean_room_agent.db.raw.passes import ValidationKind, ValidationRow
 from clean_room_agent.errors import ConfigError
+from clean_room_agent.languages.python.test_log import read_test_log
+from clean_room_agent.languages.test_names import is_bare, is_of_file
+from clean_room_agent.languages.test_runners import runner_named
 from clean_room_agent.orchestrator.run import Run
-from clean_room_agent.orchestrator.testing.python_reports import read_test_log
-from clean_room_agent.orchestrator.testing.results import RED, TestRun, has_replaced, upgrade_test_run
+from clean_room_agent.orchestrator.testing.results import TestRun, has_replaced, upgrade_test_run
 from clean_room_agent.orchestrator.testing.run import (
     MAX_NAMES,
     has_started,
@@ -187,7 +189,8 @@ def unstable_tests(run: Run, tests: TestRun, names: tuple[str, ...], commit: str
 
 def _run_again(run: Run, tests: TestRun, commit: str, failing: tuple[str, ...]) -> dict[str, bool]:
     """Which of the failing tests pass at `commit`, without the others."""
-    if tests.report.runner != "pytest":  # others run more than the tests of these names
+    runner = runner_named(tests.report.runner)
+    if runner is None or not runner.is_exact:  # others run more than the tests of these names
         return {}
     run.tests.checkout(commit)
     some = run.tests.run_some(tests, failing)

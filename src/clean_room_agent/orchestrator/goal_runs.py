@@ -13,8 +13,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from clean_room_agent import safe_open
-from clean_room_agent.artifacts.evidence import FailingTest, files_meant
+from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import NamedDefinition
+from clean_room_agent.artifacts.test_results import RED
 from clean_room_agent.execute.goals import script_tests
 from clean_room_agent.execute.goals.confirming import Observation
 from clean_room_agent.execute.goals.new_tests import Looked, NewTest, Placed
@@ -27,11 +28,13 @@ from clean_room_agent.execute.goals.python_tests import (
 )
 from clean_room_agent.execute.goals.resolving import SCRIPTS, Known, python_imports
 from clean_room_agent.execute.goals.script_tests import Style, import_of, style_of
+from clean_room_agent.languages.run_reports import guard_folder
+from clean_room_agent.languages.test_names import files_meant
+from clean_room_agent.languages.test_runners import runner_named
 from clean_room_agent.orchestrator.full_tests import note_tests
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.testing.output import normalise
-from clean_room_agent.orchestrator.testing.results import RED, TestRun
-from clean_room_agent.orchestrator.testing.test_commands import guard_folder
+from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.paths import is_test_module
 
 MAX_SEEN = 1_000_000
@@ -207,10 +210,8 @@ class GoalRuns:
         """A run of the tests; of all of them, where the command for some is unknown."""
         runner = self._run.tests
         runner.checkout(commit)
-        asked = list(names)
-        if home.style is None:
-            pytest = self._runner == "pytest"
-            asked = [f"{home.path}::{name}" if pytest else name.replace("::", ".") for name in names]
+        known = runner_named(self._runner)
+        asked = [known.full_name(home.path, name) for name in names] if known else list(names)
         tests = runner.run_some(self._baseline, asked, WHAT)
         if tests is None or (
             home.style is not None

@@ -13,11 +13,13 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
-from clean_room_agent.artifacts.evidence import FailingTest, file_part, is_of_file
+from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import COMMAND_MARK, GoalOutcome, Goals, GoalSource, GoalTest
 from clean_room_agent.artifacts.names import listed
 from clean_room_agent.artifacts.outcomes import RunStatus
-from clean_room_agent.orchestrator.testing.gate import HOLDER, is_in, tests_below
+from clean_room_agent.languages.test_names import file_part, is_in, is_of_file
+from clean_room_agent.languages.test_runners import HOLDER
+from clean_room_agent.orchestrator.testing.gate import tests_below
 from clean_room_agent.orchestrator.testing.results import TestRun, missed_threshold
 
 MAX_RED = 20

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from clean_room_agent.artifacts.evidence import FailingTest, files_meant, is_of_file, split_pytest_id
+from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import (
     TRUST,
     GivenEvidence,
@@ -21,6 +21,7 @@ from clean_room_agent.execute.goals.confirming import Observation, Wanted
 from clean_room_agent.execute.goals.new_tests import NewTest
 from clean_room_agent.execute.goals.python_tests import names_bound, test_name
 from clean_room_agent.json_values import to_plain
+from clean_room_agent.languages.test_names import files_meant, is_of_file, split_pytest_id
 from clean_room_agent.orchestrator.goal_runs import GoalRuns
 from clean_room_agent.orchestrator.journal import as_text
 from clean_room_agent.orchestrator.run import Run, names_file

@@ -19,8 +19,9 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from pathlib import PurePosixPath
 
-from clean_room_agent.artifacts.evidence import Evidence, FailingTest, files_meant, group_of
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.execute.edits.definitions import definition_spans
+from clean_room_agent.languages.test_names import files_meant, group_of
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.testing.results import TestRun, evidence_of
 from clean_room_agent.paths import is_test_path

@@ -9,7 +9,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from clean_room_agent.artifacts.context import TaskQuery
-from clean_room_agent.artifacts.evidence import (
+from clean_room_agent.languages.test_names import (
     SEPARATOR,
     file_part,
     files_meant,

@@ -13,9 +13,9 @@ from itertools import chain, filterfalse, islice, zip_longest
 from msgspec import Struct, field
 
 from clean_room_agent.artifacts.context import Section
-from clean_room_agent.artifacts.evidence import names_test
 from clean_room_agent.artifacts.names import quoted
 from clean_room_agent.db.curated.symbols import SymbolRow
+from clean_room_agent.languages.test_names import names_test
 from clean_room_agent.paths import is_side_file, is_test_file
 from clean_room_agent.retrieval.failing_tests import find_declared_tests
 from clean_room_agent.retrieval.pieces import CONTAINERS, VALUES, Definition

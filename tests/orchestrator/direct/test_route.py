@@ -9,6 +9,7 @@ from testing.runs.memory_run import TASK_ID, MemoryProject, MemoryRun, memory_pr
 
 from clean_room_agent.artifacts.goals import Goals, GoalSource, GoalTest
 from clean_room_agent.artifacts.outcomes import EventKind
+from clean_room_agent.artifacts.test_results import Outcome
 from clean_room_agent.db.raw.passes import list_attempts, list_validations
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.orchestrator.direct.candidates import TriedAnswer
@@ -27,7 +28,6 @@ from clean_room_agent.orchestrator.direct.route import (
     try_direct,
 )
 from clean_room_agent.orchestrator.full_tests import run_baseline
-from clean_room_agent.orchestrator.testing.results import Outcome
 from clean_room_agent.report.trace import read_trace
 
 FILES = {"a.py": "a = 0\nb = 0\n", "t.py": "the tests\n"}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from testing.runs.memory_run import MemoryProject, memory_project
 
-from clean_room_agent.orchestrator.testing.results import Outcome
+from clean_room_agent.artifacts.test_results import Outcome
 
 FILES = {"a.py": "a = 0\n", "b.py": "b = 0\n", "c.py": "c = 1\n"}
 

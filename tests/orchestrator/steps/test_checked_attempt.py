@@ -8,6 +8,8 @@ from testing.runs.memory_answers import replacing
 from testing.runs.memory_run import MemoryProject, MemoryRun, memory_project, part, step
 
 from clean_room_agent.artifacts.outcomes import Action, AttemptOutcome
+from clean_room_agent.artifacts.test_results import Outcome, TestReport
+from clean_room_agent.json_values import from_plain, to_plain
 from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.steps.after_failure import attempt_seen, signals_of
 from clean_room_agent.orchestrator.steps.attempt import Attempt, Draw, StepJob, ask, place
@@ -19,7 +21,7 @@ from clean_room_agent.orchestrator.steps.checked_attempt import (
     why_not,
 )
 from clean_room_agent.orchestrator.steps.rounds import context_for
-from clean_room_agent.orchestrator.testing.results import CommandEnd, Outcome, TestReport, TestRun
+from clean_room_agent.orchestrator.testing.results import CommandEnd, TestRun
 
 FIRST = Action(kind="retry", rule="first attempt")
 RIGHT = replacing("a.py", "a = 0", "a = 1")

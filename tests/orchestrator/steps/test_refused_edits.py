@@ -15,11 +15,11 @@ from testing.runs.memory_run import (
 )
 from testing.runs.solving import MENDED_MONEY, TILL, edit
 
+from clean_room_agent.artifacts.test_results import Outcome
 from clean_room_agent.db.raw.passes import AttemptRow, list_attempts, list_recovery_decisions
 from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.solve import run_step
 from clean_room_agent.orchestrator.steps.attempt import StepJob
-from clean_room_agent.orchestrator.testing.results import Outcome
 
 MONEY = "till/money.py"
 SPLIT = "    share = cents // people\n    return [share] * people"

@@ -11,7 +11,6 @@ from tests.orchestrator.testing.tiny_project import PYTEST, Runner, RunOnce, Wri
 from clean_room_agent.orchestrator.testing import test_commands
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.run import run_tests
-from clean_room_agent.orchestrator.testing.test_commands import runs_node_tests
 
 
 @pytest.fixture
@@ -73,8 +72,7 @@ def runner_of(project: Path, tmp_path: Path) -> Runner:
         bound: int = 1_000_000,
         heard: Callable[[bytes], None] | None = None,
     ) -> TestRun:
-        node_tests = runs_node_tests(command, "")
-        env = test_commands.test_environment(inherited, project, project, report, node_tests=node_tests)
+        env = test_commands.test_environment(inherited, project, project, report, command=command)
         return run_tests(
             command, cwd=project, env=env, timeout=timeout, report=report, bound=bound, heard=heard
         )

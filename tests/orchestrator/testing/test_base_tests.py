@@ -11,10 +11,11 @@ from testing.runs.memory_commits import REPOSITORY, MemoryHistory, MemoryTree
 from testing.runs.memory_run import Noted, pytest_run
 from tests.orchestrator.testing.tiny_project import PYTEST
 
+from clean_room_agent.artifacts.test_results import TestReport
 from clean_room_agent.git.worktree import Worktree
 from clean_room_agent.orchestrator.config import TestingConfig
 from clean_room_agent.orchestrator.testing.base_tests import completed
-from clean_room_agent.orchestrator.testing.results import TestReport, TestRun
+from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.test_runner import TestRunner, TestWorktree
 
 UNITTEST = f"{sys.executable} -m unittest"

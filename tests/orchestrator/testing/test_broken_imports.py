@@ -3,9 +3,10 @@ from msgspec.structs import replace
 from tests.orchestrator.testing.tiny_project import PYTEST, RunOnce
 
 from clean_room_agent.artifacts.evidence import FailingTest
+from clean_room_agent.artifacts.test_results import Outcome, TestReport
 from clean_room_agent.orchestrator.testing.broken_imports import broken_import
 from clean_room_agent.orchestrator.testing.gate import judge_step
-from clean_room_agent.orchestrator.testing.results import CommandEnd, Outcome, TestReport, TestRun
+from clean_room_agent.orchestrator.testing.results import CommandEnd, TestRun
 
 UNITTEST = "python3 -m unittest -v"
 NODE = "node --test"

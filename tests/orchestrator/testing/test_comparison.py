@@ -1,7 +1,8 @@
 from clean_room_agent.artifacts.evidence import FailingTest
+from clean_room_agent.artifacts.test_results import Outcome, TestReport
 from clean_room_agent.orchestrator.testing.comparison import what_tests_showed
 from clean_room_agent.orchestrator.testing.gate import judge_step, left_undone
-from clean_room_agent.orchestrator.testing.results import CommandEnd, Outcome, TestReport, TestRun
+from clean_room_agent.orchestrator.testing.results import CommandEnd, TestRun
 
 
 def run(*failing: FailingTest, whole: bool = True, **outcomes: Outcome) -> TestRun:

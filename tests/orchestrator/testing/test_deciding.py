@@ -10,6 +10,7 @@ import pytest
 from msgspec import json as msgspec_json
 from tests.orchestrator.testing.tiny_project import PYTEST, Write
 
+from clean_room_agent.languages.run_reports import guard_folder
 from clean_room_agent.orchestrator.testing import test_commands
 from clean_room_agent.orchestrator.testing.deciding import (
     NO_TRACE,
@@ -20,7 +21,7 @@ from clean_room_agent.orchestrator.testing.deciding import (
 )
 from clean_room_agent.orchestrator.testing.results import TestRun, upgrade_test_run
 from clean_room_agent.orchestrator.testing.run import run_tests
-from clean_room_agent.orchestrator.testing.test_commands import clear_guard_folder, guard_folder
+from clean_room_agent.orchestrator.testing.test_commands import clear_guard_folder
 
 TILL = {"till/__init__.py": "", "till/money.py": "", "tests/test_money.py": "def test_a(): pass\n"}
 

@@ -4,26 +4,20 @@ from collections.abc import Mapping
 import pytest
 from msgspec.structs import replace
 
+from clean_room_agent.artifacts.test_results import Outcome, TestReport, merge
+from clean_room_agent.languages.test_names import is_in
 from clean_room_agent.orchestrator.config import Accept
 from clean_room_agent.orchestrator.testing import gate
 from clean_room_agent.orchestrator.testing.gate import (
     FinalVerdict,
     StepVerdict,
     TestFiles,
-    is_in,
     judge_final,
     judge_restored,
     judge_step,
     newly_failing,
 )
-from clean_room_agent.orchestrator.testing.results import (
-    CommandEnd,
-    Outcome,
-    Runner,
-    TestReport,
-    TestRun,
-    merge,
-)
+from clean_room_agent.orchestrator.testing.results import CommandEnd, TestRun
 from clean_room_agent.orchestrator.testing.test_commands import Watched
 
 
@@ -43,7 +37,7 @@ def pytest_run(returncode: int | None = None, command: str = "pytest", **outcome
     )
 
 
-def counted_run(passed: int, *red: str, runner: Runner = "mocha") -> TestRun:
+def counted_run(passed: int, *red: str, runner: str = "mocha") -> TestRun:
     """A run whose runner names only what fails."""
     return TestRun(
         command="npm test",

@@ -11,7 +11,6 @@ from tests.orchestrator.testing.test_goal_trace import named, run_of, runner_in
 
 from clean_room_agent.artifacts.goals import GoalTrace
 from clean_room_agent.orchestrator.testing.goal_trace import trace_goals
-from clean_room_agent.orchestrator.testing.results import Runner
 
 CODE = """\
 class Range {
@@ -92,7 +91,7 @@ needs = {
 }
 
 
-def traced(tmp_path: Path, which: Runner, goal: str, *, typed: bool = False) -> tuple[GoalTrace, str]:
+def traced(tmp_path: Path, which: str, goal: str, *, typed: bool = False) -> tuple[GoalTrace, str]:
     """The trace of one goal test beside the two that pass, and the text of the code."""
     commands = {
         "node": "node --test",
@@ -127,7 +126,7 @@ def traced(tmp_path: Path, which: Runner, goal: str, *, typed: bool = False) -> 
     ],
 )
 def test_lines_are_those_of_the_source_and_suspected_by_the_passing_tests(
-    which: Runner, typed: bool, tmp_path: Path
+    which: str, typed: bool, tmp_path: Path
 ) -> None:
     trace, code = traced(tmp_path, which, "fill (0)", typed=typed)
     assert trace.problem == ""
@@ -152,7 +151,7 @@ def test_lines_are_those_of_the_source_and_suspected_by_the_passing_tests(
         pytest.param("jest", False, "exports.first", marks=needs["jest"]),
     ],
 )
-def test_what_the_error_came_through_is_first(which: Runner, typed: bool, name: str, tmp_path: Path) -> None:
+def test_what_the_error_came_through_is_first(which: str, typed: bool, name: str, tmp_path: Path) -> None:
     trace, code = traced(tmp_path, which, "first", typed=typed)
     one = trace.functions[0]
     assert (trace.problem, one.name, one.calls, one.suspicion) == ("", name, 1, 1.0)
@@ -173,7 +172,7 @@ FAKE = "require('fs').writeFileSync('given.json', JSON.stringify(process.argv.sl
     ],
 )
 def test_runners_are_asked_for_the_goal_tests_alone(
-    which: Runner, place: str, given: str, wanted: list[str], tmp_path: Path
+    which: str, place: str, given: str, wanted: list[str], tmp_path: Path
 ) -> None:
     runner = runner_in(tmp_path, {f"node_modules/{place}": FAKE if which != "vitest" else FAKE_MODULE})
     command = f"node node_modules/{place} {given}"

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from tests.orchestrator.testing.tiny_project import PYTEST, Runner, RunOnce, Write
 
-from clean_room_agent.orchestrator.testing import python_reports, script_reports
+from clean_room_agent.artifacts.test_results import Reading
+from clean_room_agent.languages.ecmascript import script_runner
+from clean_room_agent.languages.python import test_log
+from clean_room_agent.languages.run_reports import MAX_BYTES, MAX_FILES, EndedCommand, guard_folder
+from clean_room_agent.languages.test_runners import runner_named
 from clean_room_agent.orchestrator.testing.gate import judge_step
-from clean_room_agent.orchestrator.testing.run import naming
 from clean_room_agent.orchestrator.testing.test_commands import (
-    MAX_BYTES,
-    MAX_FILES,
     Watched,
     clear_guard_folder,
-    guard_folder,
     read_watched,
 )
 
@@ -296,23 +296,6 @@ def test_a_report_that_its_own_terminal_contradicts_is_not_believed(write: Write
     assert "its last line says '1 failed" in got.report.problem
 
 
-@pytest.mark.parametrize(
-    ("command", "asked"),
-    [
-        ("python -m unittest", "python -m unittest -v"),
-        ("python3 -m unittest discover -s t", "python3 -m unittest discover -v -s t"),
-        ("python3 -m unittest discover", "python3 -m unittest discover -v"),
-        ("python3 -m unittest discovery", "python3 -m unittest -v discovery"),
-        ("python -m unittest -v", "python -m unittest -v"),
-        ("python -m unittest -q a", "python -m unittest -q a"),
-        ("python -m unittest a && python -m unittest b", "python -m unittest a && python -m unittest b"),
-        ("pytest", "pytest"),
-    ],
-)
-def test_unittest_is_asked_for_names(command: str, asked: str) -> None:
-    assert naming(command) == asked
-
-
 @pytest.mark.parametrize("words", ["", "discover", "discover -s checks", "discover -s checks -p check_*.py"])
 def test_unittest_asked_for_names_runs_the_same_tests(words: str, write: Write, run: Runner) -> None:
     case = "import unittest\nclass A(unittest.TestCase):\n    def test_a(self): pass\n"
@@ -320,6 +303,13 @@ def test_unittest_asked_for_names_runs_the_same_tests(words: str, write: Write, 
     got = run(f"{sys.executable} -m unittest {words}")
     assert (got.report.whole, got.report.named, got.red()) == (True, True, frozenset()), got.end.output
     assert got.report.passed == (1 if "-s" in words else 2)
+
+
+def read_node(report: Path) -> Reading | None:
+    """What Node's runner left beside the report."""
+    node = runner_named("node")
+    assert node is not None
+    return node.read(EndedCommand(command="", returncode=0, text="", report=report, cwd=report.parent))
 
 
 def test_of_what_lies_in_the_guards_folder_a_bounded_part_is_read(tmp_path: Path) -> None:
@@ -330,12 +320,12 @@ def test_of_what_lies_in_the_guards_folder_a_bounded_part_is_read(tmp_path: Path
         (folder / f"python-{number}.started").touch()
         (folder / f"python-{number}.ended").write_text(f"[{' ' * (MAX_BYTES // 2)}]")
         (folder / f"node-{number}.started").touch()
-        (folder / f"node-{number}.json").write_text('{"tests": []}' + " " * (script_reports.MAX_BYTES // 2))
-        (folder / f"python-{number}.failures").write_text("x" * (python_reports.MAX_BYTES // 2))
+        (folder / f"node-{number}.json").write_text('{"tests": []}' + " " * (script_runner.MAX_BYTES // 2))
+        (folder / f"python-{number}.failures").write_text("x" * (test_log.MAX_BYTES // 2))
     assert read_watched(report) == Watched(ended=False)
-    told = script_reports.read_script_reports(report)
+    told = read_node(report)
     assert told is not None
-    assert (told.report.whole, told.report.problem) == (False, script_reports.TOO_MUCH)
+    assert (told.report.whole, told.report.problem) == (False, script_runner.TOO_MUCH)
 
 
 def test_only_so_many_files_of_the_guards_folder_are_looked_at(tmp_path: Path) -> None:
@@ -345,6 +335,6 @@ def test_only_so_many_files_of_the_guards_folder_are_looked_at(tmp_path: Path) -
         for runner in ("python", "node"):
             (guard_folder(report) / f"{runner}-{number}.started").touch()
     assert read_watched(report) == Watched(ended=False)
-    told = script_reports.read_script_reports(report)
+    told = read_node(report)
     assert told is not None
-    assert (told.report.whole, told.report.problem) == (False, script_reports.TOO_MUCH)
+    assert (told.report.whole, told.report.problem) == (False, script_runner.TOO_MUCH)

@@ -8,13 +8,14 @@ from msgspec.structs import replace
 from testing.repositories import init_repository, make_repository, write
 
 from clean_room_agent.artifacts.evidence import FailingTest, StackFrame
+from clean_room_agent.artifacts.test_results import Outcome, TestReport
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.orchestrator.testing.missing_modules import (
     ignored_imports,
     missing_modules,
     require_imports,
 )
-from clean_room_agent.orchestrator.testing.results import CommandEnd, Outcome, TestReport, TestRun
+from clean_room_agent.orchestrator.testing.results import CommandEnd, TestRun
 
 IGNORED: dict[str, tuple[Mapping[str, str], tuple[str, ...]]] = {
     "a version beside it": (

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clean_room_agent.languages.printed_values import strip_escapes, values_in
 from clean_room_agent.orchestrator.testing.output import (
     MAX_VALUE,
     MOST_LINES,
@@ -13,8 +14,6 @@ from clean_room_agent.orchestrator.testing.output import (
     label,
     normalise,
     normalise_name,
-    strip_escapes,
-    values_in,
 )
 
 ROOTS = (Path("/cache/cra/w1"), Path("/home/u/repo"))

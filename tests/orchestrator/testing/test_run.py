@@ -10,10 +10,11 @@ from testing.patience import PATIENCE, stop_once_begun
 from tests.orchestrator.testing.tiny_project import PYTEST, Runner, RunOnce, Write
 
 from clean_room_agent.artifacts.evidence import StackFrame
+from clean_room_agent.artifacts.test_results import Failure
 from clean_room_agent.orchestrator.testing.failure_reports import MAX_EXPLAINED
 from clean_room_agent.orchestrator.testing.failure_reports import describe as explain
 from clean_room_agent.orchestrator.testing.gate import judge_final, judge_step
-from clean_room_agent.orchestrator.testing.results import Failure, TestRun, evidence_of
+from clean_room_agent.orchestrator.testing.results import TestRun, evidence_of
 from clean_room_agent.orchestrator.testing.run import passed_again, rerun_command, run_tests
 from clean_room_agent.orchestrator.testing.test_commands import Watched
 

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from tests.orchestrator.testing.tiny_project import Runner, Write
 
+from clean_room_agent.artifacts.test_results import TestReport
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.orchestrator.config import TestingConfig
-from clean_room_agent.orchestrator.testing.results import CommandEnd, TestReport, TestRun
+from clean_room_agent.orchestrator.testing.results import CommandEnd, TestRun
 from clean_room_agent.orchestrator.testing.run import passed_again, require_judging, rerun_command, unstable
 
 

@@ -8,6 +8,7 @@ from testing.patience import PATIENCE
 
 from clean_room_agent import proc
 from clean_room_agent.child_processes import inherited_environment
+from clean_room_agent.languages.shell_words import shell_words
 from clean_room_agent.orchestrator.config import FolderMode
 from clean_room_agent.orchestrator.testing import test_commands
 from clean_room_agent.orchestrator.testing.ignored_folders import prepare_links
@@ -231,7 +232,7 @@ def test_runners_of_javascript_may_wait_for_changes(
     if package:
         (tmp_path / package).parent.mkdir(exist_ok=True)
         (tmp_path / package).write_text("{}")
-    assert test_commands.may_watch(command, tmp_path) is expected
+    assert test_commands.may_wait(command, tmp_path) is expected
 
 
 def test_import_roots_are_the_worktree_s_and_come_first(trees: tuple[Path, Path]) -> None:
@@ -264,7 +265,7 @@ def test_only_regular_path_files_are_read(goal: str, tmp_path: Path) -> None:
 
 
 def test_a_number_sign_within_a_word_is_no_comment() -> None:
-    assert [word.text for word in test_commands.shell_words("c#/pytest -k 'a # b' # c")] == [
+    assert [word.text for word in shell_words("c#/pytest -k 'a # b' # c")] == [
         "c#/pytest",
         "-k",
         "a # b",
@@ -273,7 +274,7 @@ def test_a_number_sign_within_a_word_is_no_comment() -> None:
 
 def test_all_that_the_guard_is_told_reaches_the_sandbox(tmp_path: Path) -> None:
     env = test_commands.test_environment(
-        {}, tmp_path, tmp_path / "user", REPORT, node_tests=True, traced=True, observed="{}"
+        {}, tmp_path, tmp_path / "user", REPORT, command="node --test", traced=True, observed="{}"
     )
     inside = variables(env, (), Path("/home/user"))
     assert {name: inside.get(name) for name in env} == env

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from clean_room_agent.artifacts.context import Subject
-from clean_room_agent.artifacts.evidence import file_part
 from clean_room_agent.artifacts.goals import Goals, GoalTest, GoalTrace, TracedFunction
 from clean_room_agent.artifacts.names import counted, implement_pass
 from clean_room_agent.db.raw.passes import DecisionRow
 from clean_room_agent.execute.forms.place import Assignment, place_of
 from clean_room_agent.execute.goal_places import observed_text, rank_places
+from clean_room_agent.languages.test_names import file_part
 from clean_room_agent.orchestrator.direct.examples import held_examples
 from clean_room_agent.orchestrator.direct.goal_results import GoalsAtBase
 from clean_room_agent.orchestrator.direct.questions import Questions, Target

@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from clean_room_agent.artifacts.context import ContextPackage, DroppedItem, RefinementRequest
 from clean_room_agent.artifacts.edits import EditCode, EditReport
-from clean_room_agent.artifacts.evidence import SEPARATOR, Evidence, files_meant, unnumbered
+from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.plans import PlanStep
-from clean_room_agent.orchestrator.testing.gate import is_in
+from clean_room_agent.languages.test_names import SEPARATOR, files_meant, is_in, unnumbered
 from clean_room_agent.paths import is_test_path
 
 UNKNOWN_NAME = (

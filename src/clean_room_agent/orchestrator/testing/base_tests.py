@@ -18,11 +18,14 @@ from collections.abc import Callable, Collection, Iterable
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.evidence import UNLOADED, FailingTest, files_meant, is_of_file
+from clean_room_agent.artifacts.evidence import FailingTest
+from clean_room_agent.artifacts.test_results import RED, Outcome, merge
+from clean_room_agent.languages.python.test_log import TestLog, read_test_log
+from clean_room_agent.languages.test_names import UNLOADED, files_meant, is_of_file
+from clean_room_agent.languages.test_runners import has_log
 from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.testing.output import normalise_name
-from clean_room_agent.orchestrator.testing.python_reports import TestLog, read_test_log
-from clean_room_agent.orchestrator.testing.results import RED, Outcome, TestRun, merge
+from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.test_commands import merge_watched
 from clean_room_agent.orchestrator.testing.test_runner import TestRunner
 from clean_room_agent.orchestrator.testing.written_tests import written_tests
@@ -45,7 +48,7 @@ def completed(
     """`first`, the newest run, of `commit` (whose files are `tree`), with the tests that it did not come to, and those that files which could not be
     loaded have. Further runs that this took are given to `ran`. The worktree may be at `commit` with remains of them.
     """
-    if first.report.runner not in {"pytest", "unittest"} or first.end.timed_out:
+    if not has_log(first.report.runner) or first.end.timed_out:
         return _with_written(first, tree) if first.report.whole else first
     log = read_test_log(runner.report)
     if first.is_empty and log.died:  # of workers of pytest-xdist, whose end is no failure
@@ -146,7 +149,7 @@ def _with_written(run: TestRun, tree: Tree) -> TestRun:
     runners that found nothing, in that of all test files.
     """
     report = run.report
-    is_python = report.runner in {"pytest", "unittest"}
+    is_python = has_log(report.runner)
     red = [name for name in sorted(run.red()) if _is_holder(name, report.outcomes, tree.paths)]
     written: dict[str, bool] = {}
     uncounted: list[str] = []

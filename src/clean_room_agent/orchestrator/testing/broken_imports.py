@@ -12,8 +12,10 @@ Runners say it each in their own way, most of them in a block about the file of 
 import re
 from collections.abc import Sequence
 
-from clean_room_agent.artifacts.evidence import FailingTest, StackFrame, files_meant, is_of_file
+from clean_room_agent.artifacts.evidence import FailingTest, StackFrame
 from clean_room_agent.artifacts.names import listed, quoted
+from clean_room_agent.languages.test_names import files_meant, is_of_file
+from clean_room_agent.languages.test_runners import ABSENT
 from clean_room_agent.orchestrator.testing.results import TestRun
 
 ERROR = re.compile(
@@ -23,17 +25,13 @@ ERROR = re.compile(
 """An error in a line of its own, with its words."""
 INLINE = re.compile(
     r"(?P<error>\b(?:Syntax|Indentation|Tab|Name|Import|ModuleNotFound|Attribute|Reference|Type)Error: .*)"
+    r"|\.go:\d+:\d+: (?P<compiler>.*)"
 )
 PLACE = re.compile(
-    r'File "(?P<python>[^"\n]+)", line (?P<line>\d+)|(?P<script>[\w@./-]+\.[cm]?[jt]sx?):(?: .*\()?(?P<row>\d+)'
+    r'File "(?P<python>[^"\n]+)", line (?P<line>\d+)|(?P<script>[\w@./-]+\.(?:[cm]?[jt]sx?|go)):(?: .*\()?(?P<row>\d+)'
 )
 """Where a parser stopped."""
 UNPARSED = re.compile(r"\b(?:SyntaxError|IndentationError|TabError)\b")
-ABSENT = re.compile(
-    r"No module named '(?P<module>[\w.]+)'|cannot import name '(?P<name>\w+)' from '(?P<package>[\w.]+)'"
-    r"|(?:Cannot find (?:module|package)|Failed to resolve import|Does the file exist\W+) ?['\"](?P<script>[^'\"\n]+)"
-)
-"""What is said of a module that is not there."""
 FOREIGN = re.compile(r"(?:^|/)(?:site-packages|node_modules)/")
 MAX_ERROR = 300
 MAX_FILES = 3
@@ -93,8 +91,11 @@ def _error_or_absence(text: str) -> str:
 def _error(text: str) -> str:
     """The last error that the text names in a line of its own, else the first within a line; "" if there is none."""
     found = list(ERROR.finditer(text))
-    match = found[-1] if found else INLINE.search(text)
-    return " ".join(match["error"].split())[:MAX_ERROR] if match else ""
+    if found:
+        return " ".join(found[-1]["error"].split())[:MAX_ERROR]
+    match = INLINE.search(text)
+    said = "" if match is None else match["error"] or match["compiler"]
+    return " ".join(said.split())[:MAX_ERROR]
 
 
 def _in_words(error: str, failing: FailingTest, after: TestRun, files: Sequence[str]) -> str:

@@ -17,13 +17,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from clean_room_agent.languages.run_reports import MAX_BYTES, GuardReader, TooMuchError, guard_folder
 from clean_room_agent.orchestrator.testing.scripts import Read, scripts_of
-from clean_room_agent.orchestrator.testing.test_commands import (
-    MAX_BYTES,
-    GuardReader,
-    TooMuchError,
-    guard_folder,
-)
 from clean_room_agent.paths import (
     HOLDS_TESTS,
     folder_of_tests,

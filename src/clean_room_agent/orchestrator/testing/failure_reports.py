@@ -9,8 +9,10 @@ from msgspec.structs import replace
 
 from clean_room_agent import safe_open
 from clean_room_agent.artifacts.evidence import FailingTest, StackFrame
-from clean_room_agent.orchestrator.testing.output import cut_pair, label, normalise, normalise_name, values_in
-from clean_room_agent.orchestrator.testing.results import Failure
+from clean_room_agent.artifacts.test_results import Failure
+from clean_room_agent.languages.printed_values import values_in
+from clean_room_agent.languages.test_runners import frames_in
+from clean_room_agent.orchestrator.testing.output import cut_pair, label, normalise, normalise_name
 from clean_room_agent.syntax import MAX_PARSED_BYTES, statement_spans
 
 MAX_STATEMENT_LINES = 12
@@ -125,18 +127,6 @@ MAX_DESCRIBED = 200
 MAX_EXPLAINED = 2_000
 """Failures of a run whose reports are read at all; for the others, only name and place are kept."""
 
-PYTEST_FRAME = re.compile(
-    r"(?P<path>[^\s:<][^:\n]*):(?P<line>\d{1,9}): ?(?:in (?P<function>\S+)|[A-Za-z_][\w.]*)?"
-)
-TRACEBACK_FRAME = re.compile(
-    r'\s*File "(?P<path>[^"\n]+)", line (?P<line>\d{1,9})(?:, in (?P<function>\S+))?'
-)
-SCRIPT_FRAME = re.compile(
-    r"\s+(?:at |❯ )(?:async )?(?:(?P<function>[^\s()]+)(?: \[as \S+\])? )?"  # noqa: RUF001 - vitest's arrow
-    r"\(?(?:file://)?(?P<path>(?:node:)?[^\s():]+):(?P<line>\d{1,9}):\d+\)?"
-)
-DEFINITION = re.compile(r">?\s*(?:async )?def (\w+)")
-NOTE = re.compile(r"\n?\[[^\[\]]*full report in element text\]\Z")
 ELSEWHERE = ("site-packages/", "node_modules/", "python/", "node:")
 
 
@@ -147,17 +137,17 @@ def describe(
     Without `with_values`, compared values, the statement and the frames are left out of the message.
     """
     detail = normalise(failure.detail, roots)
-    message = normalise(NOTE.sub("", failure.message), roots)
+    message = normalise(failure.message, roots)
     name, path = normalise_name(failure.name, roots), normalise_name(failure.path, roots)
     frames = _recorded(failure.frames, roots, tree) or frames_of(detail, tree.exists)
     place = frames[0] if frames else StackFrame(path=path, line=failure.line)
     words = FailingTest(name=name, path=place.path, line=place.line)
     if not with_values:
-        return replace(words, message="\n".join(error_lines(detail, message))), frames
+        return replace(words, message="\n".join(error_lines(message))), frames
     own = _own_frame(frames, path, name, tree)
     statement = tree.statement(own.path, own.line) if own is not None else ""
-    expected, actual = _values(failure, detail, message, statement, roots)
-    lines = error_lines(detail, message, values_known=bool(expected or actual))
+    expected, actual = _values(failure, message, statement, roots)
+    lines = error_lines(message, values_known=bool(expected or actual))
     expected, actual = cut_pair(expected, actual)
     described = replace(
         words,
@@ -176,20 +166,12 @@ def locate(failure: Failure, roots: Sequence[Path]) -> FailingTest:
     return FailingTest(name=normalise_name(failure.name, roots), path=path, line=failure.line)
 
 
-def _values(
-    failure: Failure, detail: str, message: str, statement: str, roots: Sequence[Path]
-) -> tuple[str, str]:
-    """(expected, actual), normalised: as the guard recorded them, or else from the message."""
+def _values(failure: Failure, message: str, statement: str, roots: Sequence[Path]) -> tuple[str, str]:
+    """(expected, actual), normalised: as the runner told them, or else from the message."""
     left, right = normalise(failure.actual, roots), normalise(failure.expected, roots)
     if failure.operator:
         return label(failure.operator, left, right, statement)
-    if left or right:
-        return right, left
-    if failure.frames:
-        return values_in(message)
-    lines = (message or detail).split("\n")
-    stop = next((index for index, line in enumerate(lines) if SCRIPT_FRAME.fullmatch(line)), len(lines))
-    return values_in("\n".join(lines[:stop]))
+    return (right, left) if left or right else values_in(message)
 
 
 def _recorded(
@@ -215,25 +197,8 @@ def _own_frame(frames: Sequence[StackFrame], path: str, name: str, tree: SourceT
 
 
 def frames_of(text: str, exists: Callable[[str], bool]) -> tuple[StackFrame, ...]:
-    """The frames that normalised `text` shows, innermost first, each once; only paths that `exists` knows.
-
-    Python prints the innermost last, JavaScript prints it first.
-    """
-    python: list[StackFrame] = []
-    script: list[StackFrame] = []
-    function = ""
-    for line in text.split("\n"):
-        definition = DEFINITION.match(line)
-        if definition and not function:
-            function = definition[1]
-        if match := TRACEBACK_FRAME.match(line):
-            python.append(_frame(match, ""))
-        elif match := PYTEST_FRAME.fullmatch(line):
-            python.append(_frame(match, function))
-            function = ""
-        elif match := SCRIPT_FRAME.fullmatch(line):
-            script.append(_frame(match, ""))
-    return once(frame for frame in (*reversed(python), *script) if _ours(frame.path) and exists(frame.path))
+    """The frames that normalised `text` shows, innermost first, each once; only paths that `exists` knows."""
+    return once(frame for frame in frames_in(text) if _ours(frame.path) and exists(frame.path))
 
 
 def once(frames: Iterable[StackFrame]) -> tuple[StackFrame, ...]:
@@ -241,38 +206,17 @@ def once(frames: Iterable[StackFrame]) -> tuple[StackFrame, ...]:
     return tuple(dict.fromkeys(frames))
 
 
-def error_lines(detail: str, message: str, *, values_known: bool = False) -> tuple[str, ...]:
-    """The lines of normalised `detail` that say what went wrong: pytest's `E` lines, else `message`, else the end of
-    `detail`. Hints about the runner's options are left out, and with `values_known`, its diffs and abbreviated values.
-    Only the first `MAX_LINES`; the rest is counted.
+def error_lines(message: str, *, values_known: bool = False) -> tuple[str, ...]:
+    """The lines of the normalised message that say what went wrong. Hints about the runner's options are left out, and with
+    `values_known`, its diffs and abbreviated values. Only the first `MAX_LINES`; the rest is counted.
     """
-    shown_by_pytest = [line[1:] for line in detail.split("\n") if re.match(r"E(?:\s|\Z)", line)]
-    lines = textwrap.dedent("\n".join(shown_by_pytest)).split("\n") if shown_by_pytest else []
-    if not lines:
-        lines = message.split("\n") if message.strip() else _last_words(detail)
-    lines = decisive_lines(lines, values_known=values_known)
+    lines = decisive_lines(message.split("\n"), values_known=values_known)
     shown = [
         line if len(line) <= MAX_LINE_LENGTH else line[:MAX_LINE_LENGTH] + "…" for line in lines[:MAX_LINES]
     ]
     if len(lines) > MAX_LINES:
         shown.append(f"[{len(lines) - MAX_LINES} more lines]")
     return tuple(shown)
-
-
-def _last_words(detail: str) -> list[str]:
-    """The lines after the last Python frame and its source, or before the first JavaScript frame."""
-    lines = detail.split("\n")
-    frames = [index for index, line in enumerate(lines) if TRACEBACK_FRAME.match(line)]
-    if frames:
-        rest = lines[frames[-1] + 1 :]
-        start = next((index for index, line in enumerate(rest) if line and not line[0].isspace()), 0)
-        return rest[start:]
-    stop = next((index for index, line in enumerate(lines) if SCRIPT_FRAME.fullmatch(line)), len(lines))
-    return [line.strip() for line in lines[:stop]]
-
-
-def _frame(match: re.Match[str], function: str) -> StackFrame:
-    return StackFrame(path=match["path"], line=int(match["line"]), function=match["function"] or function)
 
 
 def _ours(path: str) -> bool:

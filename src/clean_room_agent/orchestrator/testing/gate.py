@@ -24,26 +24,28 @@ A baseline that did not come to its end is completed by further runs (`base_test
 tests there are, no result is complete. Of a file that could not be loaded, the tests that its text has must run at the end.
 """
 
-import re
 from collections.abc import Collection, Iterator
-from pathlib import PurePosixPath
 from typing import ClassVar
 
 from msgspec import Struct
 
-from clean_room_agent.artifacts.evidence import UNLOADED, files_meant, group_of, is_of_file
 from clean_room_agent.artifacts.names import counted, listed
+from clean_room_agent.languages.test_names import (
+    UNLOADED,
+    files_meant,
+    group_of,
+    is_in,
+    is_of_file,
+    module_or_file,
+    spellings,
+)
+from clean_room_agent.languages.test_runners import HOLDER
 from clean_room_agent.orchestrator.config import Accept
 from clean_room_agent.orchestrator.testing.results import TestRun, exit_without_failure, missed_threshold
 from clean_room_agent.orchestrator.testing.test_commands import newly_replaced
 
 SHOWN_NAMES = 5
 UNTESTED = "nothing was tested: the test command finds no tests"
-HOLDER = re.compile(
-    r"^[^:>]*\.(?:py|[cm]?[jt]sx?)\Z|\b_FailedTest\b|\.(?:setUp|tearDown)(?:Class|Module)\Z"
-    r'|"(?:before|after) (?:all|each)" hook\b'
-)
-"""Names under which runners report failures outside of tests."""
 
 
 class StepVerdict(Struct, frozen=True, kw_only=True):
@@ -244,22 +246,6 @@ def newly_failing(before: TestRun, after: TestRun, planned: Collection[str] = ()
     )
 
 
-def is_in(name: str, files: Collection[str]) -> bool:
-    """Whether the test `name` belongs to one of `files` (relative paths), as far as the name shows. A node id is exact;
-    unittest's dotted names start at the folder where discovery did, so the ends of paths are compared; mocha's and
-    node's names contain no file.
-    """
-    path, _, rest = name.partition("::")
-    if rest or path in files:
-        return path in files
-    if name.partition(" > ")[0] in files:
-        return True
-    modules = (PurePosixPath(file.removesuffix(".py")).parts for file in files)
-    return any(
-        name.startswith(".".join(parts[start:]) + ".") for parts in modules for start in range(len(parts))
-    )
-
-
 def _is_untested(before: TestRun, after: TestRun, accept: Accept) -> bool:
     return accept == "untested" and before.is_empty and after.is_empty
 
@@ -449,39 +435,14 @@ def _unrun(baseline: TestRun, final: TestRun, planned: Collection[str]) -> str:
         present.add(plain)
         if outcome not in {"skipped", "xfailed"}:
             ran.add(plain)
-    files = {_file(name) for name in (*present, *baseline.report.outcomes)}
+    files = {module_or_file(name) for name in (*present, *baseline.report.outcomes)}
     lost = [
         name
         for name, runs in written.items()
-        if (name.partition("::")[0] in planned or not files.isdisjoint(_spellings(name.partition("::")[0])))
-        and (ran if runs else present).isdisjoint(_spellings(name))
+        if (name.partition("::")[0] in planned or not files.isdisjoint(spellings(name.partition("::")[0])))
+        and (ran if runs else present).isdisjoint(spellings(name))
     ]
     return f"could not be loaded at the start, and do not run now: {_some(lost)}" if lost else ""
-
-
-def _file(name: str) -> str:
-    """The file of a test as its runner writes it: a path, or a module."""
-    path, marked, _ = name.partition("::")
-    module = name.removeprefix(UNLOADED)
-    return (
-        path
-        if marked or path.endswith(".py")
-        else module
-        if module != name
-        else name.rpartition(".")[0].rpartition(".")[0]
-    )
-
-
-def _spellings(name: str) -> set[str]:
-    """A test `path::Class::test`, or a file, as pytest and unittest may name it: from each folder of its path."""
-    path, marked, rest = name.partition("::")
-    parts = path.split("/")
-    paths = ["/".join(parts[start:]) for start in range(len(parts))]
-    modules = [one.removesuffix(".py").replace("/", ".") for one in paths]
-    return {
-        *(f"{one}{marked}{rest}" for one in paths),
-        *(".".join(filter(None, (one, *rest.split("::")))) for one in modules),
-    }
 
 
 def _fewer(baseline: TestRun, final: TestRun, planned: Collection[str]) -> str:

@@ -12,15 +12,17 @@ from pathlib import Path
 
 from msgspec import Struct, field, structs
 
-from clean_room_agent.artifacts.evidence import FailingTest, files_meant
+from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import GoalTrace, ObservedCall, TracedFunction
 from clean_room_agent.execute.edits.definitions import definition_spans
 from clean_room_agent.json_values import from_json
+from clean_room_agent.languages.run_reports import GuardReader, TooMuchError, guard_folder
+from clean_room_agent.languages.test_names import UNLOADED, files_meant
+from clean_room_agent.languages.test_runners import has_log, runner_named
 from clean_room_agent.orchestrator.testing.failure_reports import SourceTree
 from clean_room_agent.orchestrator.testing.output import normalise_name
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.run import rerun_command
-from clean_room_agent.orchestrator.testing.test_commands import GuardReader, TooMuchError, guard_folder
 from clean_room_agent.orchestrator.testing.test_runner import TestRunner
 from clean_room_agent.paths import TEST_PATH, is_test_configuration
 from clean_room_agent.redaction import Redactor, secret_values
@@ -42,15 +44,11 @@ MAX_VALUE = 200
 MAX_SEEN = 400
 """Characters of a recorded value of which some are shown; a secret that begins there is whole in what was recorded."""
 MAX_FUNCTIONS = 60
-BY_PROCESS = frozenset({"jest", "vitest"})
-"""Runners in which not single tests are told apart, but what runs in each process."""
 BETWEEN = " > "
 MODULE = "<module>"
 DOCUMENTED = re.compile(r"[^:]*::[\w.]*\.\w+")
 """An example in a docstring, by pytest's name: `shop/money.py::shop.money.split`."""
-UNLOADED = "unittest.loader._FailedTest."
 REMOVED = "[secret]"
-PYTHON_RUNNERS = frozenset({"pytest", "unittest"})
 
 
 class Ran(Struct, frozen=True, kw_only=True, array_like=True):
@@ -93,7 +91,10 @@ def trace_goals(
     """
     kept = sorted(set(passing))[:MAX_PASSING] if not isinstance(goals, str) else []
     seen = _Runs(runner=runner, like=like, goals=goals)
-    if like.report.runner in BY_PROCESS and not isinstance(goals, str):
+    known = runner_named(like.report.runner)
+    if known is not None and not known.traced:
+        return GoalTrace(problem=f"tests of {known.name} cannot be traced")
+    if known is not None and known.traced == "process" and not isinstance(goals, str):
         failing = [record for _, record in seen.observe(goals, ())]
         green = [record for _, record in seen.observe(kept, ())] if kept else []
     else:
@@ -164,7 +165,7 @@ def _command(
         return goals, ()
     wanted = list(dict.fromkeys((*goals, *passing)))
     # JavaScript's runners are told by the guard: what one of them is asked for differs from what another one is.
-    command = rerun_command(like, wanted) if like.report.runner in PYTHON_RUNNERS else None
+    command = rerun_command(like, wanted) if has_log(like.report.runner) else None
     if command is not None:
         return command, ()
     return like.command, sorted(set(like.report.outcomes) - set(wanted))

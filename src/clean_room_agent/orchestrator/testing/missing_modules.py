@@ -15,7 +15,8 @@ from clean_room_agent import safe_open
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.git.repository import list_files, list_ignored
 from clean_room_agent.git.worktree import INCLUDE_FILE
-from clean_room_agent.orchestrator.testing.broken_imports import ABSENT, nothing_loads
+from clean_room_agent.languages.test_runners import ABSENT
+from clean_room_agent.orchestrator.testing.broken_imports import nothing_loads
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.paths import is_secret_name, is_test_path
 
@@ -29,7 +30,7 @@ IMPORT = re.compile(r"^[ \t]*import[ \t]+(?P<modules>[\w.]+(?:[ \t]*(?:,|as)[ \t
 RELATIVE = re.compile(
     r"""(?:\bfrom|\bimport|\brequire|\bimport[ ]?\(|\brequire[ ]?\()[ ]*\(?["'](\.{1,2}/[^"'\n]+)["']"""
 )
-DECLARED_IN = ("pyproject.toml", "setup.py", "setup.cfg", "Pipfile", "package.json")
+DECLARED_IN = ("pyproject.toml", "setup.py", "setup.cfg", "Pipfile", "package.json", "go.mod")
 MAX_BYTES = 1 << 20
 MAX_READ = 5_000
 """Files of code that are read."""
@@ -123,6 +124,8 @@ def own_names(top: Path) -> set[str]:
 
 def package_of(missing: re.Match[str]) -> str:
     """The package that is not installed; "" if a file is meant."""
+    if missing["go"]:
+        return missing["go"]
     name = missing["module"] or missing["script"] or ""
     if name.startswith((".", "/")):
         return ""

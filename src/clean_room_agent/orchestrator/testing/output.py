@@ -10,21 +10,15 @@ import ast
 import posixpath
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
+
+from clean_room_agent.languages.printed_values import strip_escapes
 
 MOST_LINES = 1000
 """Lines at the beginning and at the end of an output that are used: normalising a megabyte takes a quarter of a second.
 """
-ESCAPES = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
-    r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)"  # OSC, DCS and other strings
-    r"|\x1b[ -/]*[0-~]"  # two-byte escapes
-    r"|\x9b[0-?]*[ -/]*[@-~]",
-    re.MULTILINE,
-)
-HAZARDS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 HEADER = re.compile(
     r"(?:=+ test session starts =+"
     r"|platform \S+ -- Python .*"
@@ -90,25 +84,6 @@ MAX_CONTAINER = 400
 FIXED = re.compile(r"expect|want|should|correct|golden|reference|desired|baseline", re.IGNORECASE)
 FOUND = re.compile(r"actual|result|got|response|received|output|observed", re.IGNORECASE)
 EQUALITY = frozenset({"", "==", "is"})
-HUNK = re.compile(r"@@ .* @@")
-DIFF_HEADS = (
-    (re.compile(r"[-+] (?:Expected|Snapshot|Received)\b(?!:)[ \d+-]*"), ""),
-    (re.compile(r"\+ expected - actual"), "+"),
-    (re.compile(r"\+ actual - expected\b.*"), "-"),
-)
-"""Lines above a diff, and the sign of the expected side ("": the line's own sign)."""
-EXPECTED = re.compile(r"[-+]? ?(?:expected|regex)\b(?P<what>[^:\n]{0,40}):(?: (?P<value>.*))?", re.IGNORECASE)
-ACTUAL = re.compile(
-    r"[-+]? ?(?:received|actual|input)\b(?P<what>[^:\n]{0,40}):(?: (?P<value>.*))?", re.IGNORECASE
-)
-UNTHROWN = re.compile(r"Received (?P<value>function did not throw)")
-
-
-def strip_escapes(text: str) -> str:
-    r"""`text` without terminal escapes; other control and invisible characters are written as `\xNN`."""
-    plain = ESCAPES.sub("", text.replace("\r\n", "\n"))
-    lines = (line.rstrip("\r").rpartition("\r")[2] for line in plain.split("\n"))
-    return HAZARDS.sub(_visible, "\n".join(lines))
 
 
 def normalise(text: str, roots: Sequence[Path]) -> str:
@@ -169,11 +144,6 @@ def _spellings(roots: tuple[Path, ...]) -> tuple[tuple[str, re.Pattern[str]], ..
 
 def _below(match: re.Match[str]) -> str:
     return "" if match[1] else "."
-
-
-def _visible(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
 def label(operator: str, left: str, right: str, statement: str) -> tuple[str, str]:
@@ -242,62 +212,3 @@ def _cut(value: str, first: int, most: int) -> str:
         shown += value[max(begin, end) : stop]
         end = max(end, min(stop, len(value)))
     return shown
-
-
-def values_in(text: str) -> tuple[str, str]:
-    """(expected, actual) from messages of jest, vitest, mocha, node and unittest.mock, "" if they name none.
-
-    `text` is normalised, and ends before the stack.
-    """
-    lines = text.split("\n")
-    for index, line in enumerate(lines):
-        for head, sign in DIFF_HEADS:
-            if head.fullmatch(line.strip()):
-                return _of_diff(lines[index:], sign)
-    return _labelled(lines)
-
-
-def _of_diff(lines: Sequence[str], sign: str) -> tuple[str, str]:
-    """Both sides of the diff below its heading, without the signs."""
-    body = 1 if sign else 2
-    expected_sign = sign or "-"
-    sides: tuple[list[str], list[str]] = ([], [])
-    block = textwrap.dedent("\n".join(lines[body:])).strip("\n").split("\n") if sign == "+" else lines[body:]
-    for line in block:
-        if HUNK.fullmatch(line):
-            continue
-        mark, rest = line[:1], (line[1:] if sign == "+" else line[2:])
-        if mark in {"-", "+"}:
-            sides[mark != expected_sign].append(rest)
-        elif line.startswith(" "):
-            sides[0].append(rest)
-            sides[1].append(rest)
-    return _joined(sides[0]), _joined(sides[1])
-
-
-def _labelled(lines: Sequence[str]) -> tuple[str, str]:
-    found = {"expected": "", "actual": ""}
-    for index, line in enumerate(lines):
-        if match := UNTHROWN.fullmatch(line.strip()):
-            found["actual"] = found["actual"] or match["value"]
-        for side, pattern in (("expected", EXPECTED), ("actual", ACTUAL)):
-            match = pattern.fullmatch(line.strip())
-            if match and not found[side]:
-                what = re.sub(r"\A(?:value|message)\b ?", "", match["what"].strip())
-                found[side] = f"{what} {_value(match['value'] or '', lines[index + 1 :])}".strip()
-    return found["expected"].rstrip(","), found["actual"].rstrip(",")
-
-
-def _value(first: str, following: Iterable[str]) -> str:
-    """A value that begins after its label and continues until a blank line or the next label."""
-    shown = [first] if first else []
-    for line in following:
-        plain = line.strip()
-        if not plain or first or EXPECTED.fullmatch(plain) or ACTUAL.fullmatch(plain):
-            break
-        shown.append(line)
-    return _joined(shown)
-
-
-def _joined(lines: Iterable[str]) -> str:
-    return textwrap.dedent("\n".join(lines)).strip("\n")

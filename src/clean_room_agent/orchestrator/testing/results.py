@@ -1,81 +1,22 @@
 """The results of a test command, as readers, runner and gate share them, and as evidence for retrieval."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any, ClassVar, Literal
+from collections.abc import Collection
+from typing import Any, ClassVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame, is_of_file
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
+from clean_room_agent.artifacts.test_results import RED, SEVERITY, UNKNOWN, TestReport, merge
+from clean_room_agent.languages.test_names import is_of_file
 from clean_room_agent.orchestrator.testing.deciding import NO_TRACE, Trace
 from clean_room_agent.orchestrator.testing.test_commands import Watched
 
-Outcome = Literal["passed", "failed", "error", "skipped", "xfailed"]
-Runner = Literal["pytest", "unittest", "mocha", "jest", "vitest", "node", "unknown"]
-
-RED: frozenset[Outcome] = frozenset({"failed", "error"})
 EXCERPT_BOUND = 20_000
 NUMBER_MARK = "~"
 LAST_MARK = re.compile(r"(?s)(.*)( > |::|\.)(.*)")
 """A test's name up to its last part, the mark before that, and that."""
-SEVERITY: tuple[Outcome, ...] = ("passed", "skipped", "xfailed", "failed", "error")
-"""If one name has several results, the last in this order counts."""
-
-
-class Failure(Struct, frozen=True, kw_only=True):
-    """A failing test in its runner's own words, not normalised."""
-
-    name: str
-    detail: str
-    """The whole report of this failure."""
-    message: str = ""
-    path: str = ""
-    line: int = 0
-    """1-based; 0 if unknown."""
-    expected: str = ""
-    """The value that the runner says was expected; with an `operator`, its right side."""
-    actual: str = ""
-    """The actual value; with an `operator`, its left side."""
-    operator: str = ""
-    """How the two were compared, if the runner only knows left and right."""
-    frames: tuple[StackFrame, ...] = ()
-    """Innermost first, in any files; empty if they are only in `detail`."""
-
-
-class TestReport(Struct, frozen=True, kw_only=True):
-    """What the runner reported about its tests; in a `TestRun`, names and messages are normalised."""
-
-    __test__: ClassVar[bool] = False  # its name must not make pytest collect it
-
-    runner: Runner = "unknown"
-    """With "unknown", only the exit code is known."""
-    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
-    """By test name, sorted; pytest's names are node ids."""
-    named: bool = False
-    """Whether `outcomes` names every test that ran, or (False) only those that failed."""
-    collected: int | None = None
-    """Tests that were found; None if the runner did not say."""
-    passed: int = 0
-    whole: bool = True
-    """Whether the run finished and reported it: no timeout, no missing or truncated report."""
-    problem: str = ""
-    """Why the run is incomplete, and what to do; "" if it is complete."""
-    counted: bool = False
-    """Whether all tests of an incomplete run are known nonetheless: by further runs, or from the text of the tests."""
-    written: Mapping[str, bool] = field(default_factory=dict)
-    """Tests (`path::Class::test`, without parameters) of files that could not be loaded, as their text has them; and
-    whether each runs in any case, or (False) may be skipped. Only of a run at the base.
-    """
-    uncounted: tuple[str, ...] = ()
-    """The names in `outcomes` of files that could not be loaded and whose tests are unknown. Only of a run at the base."""
-
-
-class Reading(Struct, frozen=True, kw_only=True):
-    """What a reader understood of one runner's report or output, before it is normalised."""
-
-    report: TestReport
-    failures: tuple[Failure, ...] = ()
 
 
 class CommandEnd(Struct, frozen=True, kw_only=True):
@@ -115,7 +56,7 @@ class TestRun(Struct, frozen=True, kw_only=True):
         """Whether the runner finished and found no test."""
         return (
             self.report.whole
-            and self.report.runner != "unknown"
+            and self.report.runner != UNKNOWN
             and not self.report.collected
             and not self.report.outcomes
         )
@@ -144,19 +85,6 @@ def upgrade_test_run(kept: Any) -> Any:
     end = {key: value for key, value in kept.items() if key in of_end}
     report = {key: value for key, value in kept.items() if key in of_report}
     return {**own, "end": end, "report": report}
-
-
-def worst(outcomes: Iterable[Outcome]) -> Outcome:
-    """The result that counts if one name has several; `outcomes` is not empty."""
-    return max(outcomes, key=SEVERITY.index)
-
-
-def merge(pairs: Iterable[tuple[str, Outcome]]) -> dict[str, Outcome]:
-    """One outcome per name, sorted by name; the worst if a name occurs more than once."""
-    found: dict[str, Outcome] = {}
-    for name, outcome in pairs:
-        found[name] = worst((outcome, found.get(name, outcome)))
-    return dict(sorted(found.items()))
 
 
 class ChangingNames(Struct, kw_only=True):

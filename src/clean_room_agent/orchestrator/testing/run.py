@@ -4,19 +4,21 @@ without the others, twice here and twice at the base.
 """
 
 import re
-import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import reduce
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import structs
 
 from clean_room_agent import proc
+from clean_room_agent.artifacts.test_results import RED, Failure, Reading, TestReport, merge, together
 from clean_room_agent.child_processes import marked
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.folders import remove_tree
+from clean_room_agent.languages.printed_values import strip_escapes
+from clean_room_agent.languages.run_reports import EndedCommand
+from clean_room_agent.languages.test_runners import TEST_RUNNERS, runner_named
 from clean_room_agent.orchestrator.config import TestingConfig
 from clean_room_agent.orchestrator.testing.deciding import NO_TRACE, read_trace
 from clean_room_agent.orchestrator.testing.failure_reports import (
@@ -33,88 +35,48 @@ from clean_room_agent.orchestrator.testing.output import (
     normalise,
     normalise_name,
     relative_paths,
-    strip_escapes,
-)
-from clean_room_agent.orchestrator.testing.python_reports import (
-    read_report,
-    read_test_log,
-    read_unittest,
-    with_logged,
-    with_records_of_unittest,
 )
 from clean_room_agent.orchestrator.testing.results import (
     EXCERPT_BOUND,
-    RED,
     CommandEnd,
-    Failure,
-    Reading,
-    TestReport,
     TestRun,
     function_of_numbered,
-    merge,
 )
 from clean_room_agent.orchestrator.testing.test_commands import (
     TREE_VARIABLE,
     Watched,
     clear_guard_folder,
-    guard_folder,
-    pytest_reports,
     read_watched,
-    shell_words,
-    started_runners,
 )
-from clean_room_agent.safe_open import is_file
 
 if TYPE_CHECKING:  # only a run that has a sandbox pays for it
     from clean_room_agent.sandbox.bubblewrap import Sandbox
 
-REFUSED = "pytest refused its command line or configuration"
-"""How the problem begins of a run whose options, or the plugin that they belong to, pytest does not know."""
 NOT_STARTED = frozenset({126, 127})
 """Exit codes of a shell that cannot start a program."""
 NOT_READ = re.compile(
     r"\A(?:\S*/)?(?:sh|bash|dash): .*(?:[Ss]yntax error|unexpected (?:EOF|end of file)|[Uu]nterminated)"
 )
 """The beginning of the shell's message on a command that it cannot read."""
-NO_RUNNER = re.compile(r"No module named '?(?:pytest|unittest)'?\s*\Z")
-"""Python's message if the runner is not installed."""
 MAX_NAMES = 10
 """If more tests fail newly, something is broken, and none is run again."""
 TIMES = 2
 SHELL = re.compile(r"[;&|<>`$()\n]")
-VALUED = re.compile(
-    r"-[kmpcoWnr]|--(?:rootdir|confcutdir|maxfail|durations|tb|import-mode|basetemp|timeout|dist|override-ini|color"
-    r"|capture|log-level|cov-report|cov-config)"
-)
-"""Options of pytest whose value is the next word."""
-SCRIPT_FILTERS = {
-    "node": ("--test-name-pattern=", re.compile(r"\bnode\b[^\n]*?\s--test(?![\w-])")),
-    "vitest": ("-t ", re.compile(r"\bvitest\b")),
-    "jest": ("-t ", re.compile(r"\bjest\b")),
-    "mocha": ("-g ", re.compile(r"\bmocha\b")),
-}
-"""Of runners of JavaScript, the option for tests with a title, and what starts the runner in a command."""
-SCRIPT_SPECIAL = re.compile(r"[\\^$.*+?()\[\]{}|/]")
-PACKAGE_TEST = re.compile(r"(?:npm|pnpm|yarn)(?:\s+run)?\s+test\b")
 RunAgain = Callable[[tuple[str, ...]], Mapping[str, bool]]
 """Runs only these tests, and returns which of them passed, without those that could not be run."""
 OWN = 0o700
 """Mode of the folder for reports."""
-PYTEST_WORD = re.compile(r"(?:^|[\s/;&|(])(?:py\.test|pytest)(?=\s|$|[;&|)])")
-UNITTEST_WORD = re.compile(r"-m unittest(?: +discover)?(?=\s|$)")
-VERBOSITY = re.compile(r"(?<=\s)(?:-[a-z]*[vq][a-z]*|--verbose|--quiet)(?=\s|$)")
-PYTEST_TRACE = re.compile(
-    r"^=+ test session starts =+$|^(?:=+ )?(?:\d+ \w+, )*\d+ \w+ in [\d.]+s.*$", re.MULTILINE
-)
-PYTEST_SUMMARY = re.compile(r"^(?:=+ )?(?:\d+ \w+, )*\d+ \w+ in [\d.]+s.*$", re.MULTILINE)
-PYTEST_RED = re.compile(r"\d+ (?:failed|errors?)\b")
+REFUSED = re.compile(r"\A\S.* refused its command line or configuration\b")
+"""The problem of a run whose options, or the plugin that they belong to, its runner does not know."""
+NO_RUNNER = re.compile(rf"No module named '?(?:{'|'.join(runner.name for runner in TEST_RUNNERS)})'?\s*\Z")
+"""Python's message if the runner is not installed."""
 
 
 def has_started(tests: TestRun) -> bool:
     """Whether the command and its runner could be started, and the runner took its command line and configuration."""
     said = tests.end.output.strip()
     return (
-        not tests.report.problem.startswith(REFUSED)
+        not REFUSED.match(tests.report.problem)
         and tests.end.returncode not in NOT_STARTED
         and not NO_RUNNER.search(said)
         and not (tests.end.returncode and NOT_READ.match(said))
@@ -179,47 +141,11 @@ def rerun_command(run: TestRun, names: Collection[str]) -> str | None:
     Only for a plain command (no pipes, no make or tox around it), and only for the names that its runner gives tests, or the
     ends of these; of runners of JavaScript, more tests with such a title may run.
     """
-    runner, command = run.report.runner, run.command
+    runner, command = runner_named(run.report.runner), run.command
     names = sorted({function_of_numbered(name) for name in names})
-    if SHELL.search(command) or "" in names or any("…" in name for name in names):
+    if runner is None or SHELL.search(command) or "" in names or any("…" in name for name in names):
         return None
-    if runner in SCRIPT_FILTERS:
-        return _with_titles(command, runner, names)
-    if runner == "unittest" and UNITTEST_WORD.search(command):
-        return " ".join([command, *(f"-k {shlex.quote(name)}" for name in names)])
-    return _with_ids(command, names) if runner == "pytest" else None
-
-
-def _with_ids(command: str, names: Collection[str]) -> str | None:
-    """The command of pytest for these node ids; None where it is not seen to start that."""
-    try:
-        shlex.split(command)
-    except ValueError:  # a quote that is never closed
-        return None
-    words = shell_words(command)
-    start = next(
-        (i for i, word in enumerate(words) if re.fullmatch(r"(?:.*/)?(?:pytest|py\.test)", word.text)), None
-    )
-    if start is None:
-        return None
-    kept = [word.written for word in words[: start + 1]]
-    for previous, word in pairwise(words[start:]):
-        if word.text.startswith("-") or VALUED.fullmatch(previous.text):
-            kept.append(word.written)
-    return " ".join([*kept, shlex.join(names)])
-
-
-def _with_titles(command: str, runner: str, names: Collection[str]) -> str | None:
-    """The command of a runner of JavaScript for the tests with these titles; None where it is not seen to start that."""
-    option, started = SCRIPT_FILTERS[runner]
-    titles = "|".join(SCRIPT_SPECIAL.sub(r"\\\g<0>", name.rpartition(" > ")[2]) for name in names)
-    given = f"{option}{shlex.quote(titles)}"
-    if runner == "node":
-        found = started.search(command)
-        return f"{command[: found.end()]} {given}{command[found.end() :]}" if found is not None else None
-    if PACKAGE_TEST.match(command):
-        return f"{command} {given}" if " -- " in command else f"{command} -- {given}"
-    return f"{command} {given}" if started.search(command) else None
+    return runner.only(command, names)
 
 
 def passed_again(run: TestRun, names: Collection[str]) -> dict[str, bool]:
@@ -256,7 +182,7 @@ def run_tests(
     report.parent.chmod(OWN)
     remove_tree(report)
     clear_guard_folder(report, left_out)
-    asked = naming(command)
+    asked = reduce(lambda told, runner: runner.asked(told), TEST_RUNNERS, command)
     if sandbox is None:
         done = proc.run(asked, cwd=cwd, env=env, timeout=timeout, check=False, bound=bound, heard=heard)
     else:
@@ -264,7 +190,11 @@ def run_tests(
     report.parent.chmod(OWN)  # the command may have shut us out
     streams = [marked(done.stdout, done.stdout_cut), marked(done.stderr, done.stderr_cut)]
     output = "\n".join(stream.decode("utf-8", "replace") for stream in streams if stream)
-    reading = _read(command, done.returncode, strip_escapes(output), report, cwd)
+    ended = EndedCommand(
+        command=command, returncode=done.returncode, text=strip_escapes(output), report=report, cwd=cwd
+    )
+    reading = _read(ended)
+    output = reading.shown or output
     if done.timed_out:
         reading = _cut_short(
             reading, f"stopped after {timeout:g} s ([testing].timeout); all its processes were killed"
@@ -282,124 +212,12 @@ def run_tests(
     return structs.replace(run, watched=Watched(ended=watched.ended, replaced=shown), trace=trace)
 
 
-def naming(command: str) -> str:
-    """`command`, with unittest told to name its tests unless it sets its own verbosity."""
-    if len(UNITTEST_WORD.findall(command)) != 1 or VERBOSITY.search(command):
-        return command
-    return UNITTEST_WORD.sub(r"\g<0> -v", command)
-
-
-def _read(command: str, returncode: int, text: str, report: Path, cwd: Path) -> Reading:
+def _read(ended: EndedCommand) -> Reading:
     """The results of all runners that the command started, together."""
-    scripts = _read_scripts(report)
-    started = started_runners(report)
-    junit = _read_pytest(report, text, cwd, started.get("pytest", 0))
-    ran_pytest = PYTEST_WORD.search(command) or (
-        scripts is None and ("pytest" in started or PYTEST_TRACE.search(text))
-    )
-    if junit is None and ran_pytest:
-        problem = _without_report(returncode, text)
-        return Reading(report=TestReport(runner="pytest", whole=False, problem=problem))
-    found = [reading for reading in (junit, scripts) if reading is not None]
-    if not found:
-        return _printed(command, text, report, unittest="unittest" in started)
-    if "unittest" in started and (printed := _read_unittest(text, report)) is not None:
-        found.append(printed)
-    return reduce(_together, found)
-
-
-def _read_pytest(report: Path, text: str, cwd: Path, runs: int) -> Reading | None:
-    """The reports that pytest left, one of each process; None if there is none. Where the guard did not see one, that at `report`
-    counts, which else comes from a pytest that tests started.
-    """
-
-    def exists(path: str) -> bool:
-        return is_file(cwd, path)
-
-    left = [guard_folder(report) / name for name in pytest_reports(report)]
-    if not left and is_file(report.parent, report.name):
-        left = [report]
-    if not left:
-        return None
-    found = _believed(reduce(_together, (read_report(one, exists) for one in left)), text)
-    return with_logged(found, read_test_log(report), every=runs > len(left))
-
-
-def _read_unittest(text: str, report: Path) -> Reading | None:
-    """What unittest printed, with what the guard recorded; None if it printed no summary."""
-    reading = read_unittest(text)
-    if reading is None:
-        return None
-    return with_logged(with_records_of_unittest(reading, report), read_test_log(report), every=True)
-
-
-def _read_scripts(report: Path) -> Reading | None:
-    """The reports of JavaScript's runners; None if none was started, and then nothing is imported to read them."""
-    started = guard_folder(report).glob("*.started")
-    if all(place.name.startswith("python-") for place in started):
-        return None
-    from clean_room_agent.orchestrator.testing.script_reports import read_script_reports
-
-    return read_script_reports(report)
-
-
-def _printed(command: str, text: str, report: Path, *, unittest: bool) -> Reading:
-    """The result of a runner other than pytest, from its output; `unittest`: whether that was started."""
-    reading = _read_unittest(text, report)
-    if reading is not None:
-        return reading
-    from clean_room_agent.orchestrator.testing.javascript_output import read_printed
-
-    reading = read_printed(text)
-    if reading is not None:
-        return reading
-    if unittest or UNITTEST_WORD.search(command):
-        problem = "unittest ended before it printed its summary"
-        return Reading(report=TestReport(runner="unittest", whole=False, problem=problem))
-    return Reading(report=TestReport(runner="unknown"))
-
-
-def _together(first: Reading, second: Reading) -> Reading:
-    """The combined results of two processes of one command, under the name of the first's runner."""
-    one, other = first.report, second.report
-    outcomes = merge((*one.outcomes.items(), *other.outcomes.items()))
-    named = one.named and other.named
-    twice = len(one.outcomes) + len(other.outcomes) - len(outcomes)
-    passed = sum(outcome == "passed" for outcome in outcomes.values())
-    return Reading(
-        report=TestReport(
-            runner=one.runner,
-            outcomes=outcomes,
-            collected=(one.collected or 0) + (other.collected or 0) - twice,
-            passed=passed if named else one.passed + other.passed,
-            named=named,
-            whole=one.whole and other.whole,
-            problem=one.problem or other.problem,
-        ),
-        failures=(*first.failures, *second.failures),
-    )
-
-
-def _believed(reading: Reading, text: str) -> Reading:
-    """`reading`, unless pytest's last line mentions failures that its report lacks."""
-    summaries = PYTEST_SUMMARY.findall(text)
-    if not summaries or not PYTEST_RED.search(summaries[-1]) or RED & set(reading.report.outcomes.values()):
-        return reading
-    return _cut_short(
-        reading, f"pytest's report has no failure, and its last line says {summaries[-1].strip(' =')!r}"
-    )
-
-
-def _without_report(returncode: int, text: str) -> str:
-    if returncode == 4:
-        said = [line for line in text.split("\n") if "error" in line.lower()][-3:]
-        return f"{REFUSED}: " + " ".join(line.strip() for line in said)
-    if returncode in {126, 127}:
-        return "the test command could not be started: " + text.strip()[-300:]
-    return (
-        f"pytest left no report (exit {returncode}): its process ended before the tests did, or the command does not "
-        "pass PYTEST_ADDOPTS on (tox: add it to pass_env)"
-    )
+    found = [reading for runner in TEST_RUNNERS if (reading := runner.read(ended)) is not None]
+    printed = (runner.read_printed(ended) for runner in TEST_RUNNERS if not found)
+    last = next((reading for reading in printed if reading is not None), Reading(report=TestReport()))
+    return reduce(together, found) if found else last
 
 
 def _cut_short(reading: Reading, problem: str) -> Reading:

@@ -20,7 +20,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct, field
 
-from clean_room_agent.orchestrator.testing.test_commands import ASSIGNMENT, PACKAGE_SCRIPT, SEPARATORS
+from clean_room_agent.languages.ecmascript.script_runner import PACKAGE_SCRIPT
+from clean_room_agent.languages.shell_words import ASSIGNMENT, SEPARATORS
 from clean_room_agent.paths import compile_globs, is_code
 
 SHELLS = frozenset(

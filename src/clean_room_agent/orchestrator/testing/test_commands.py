@@ -3,12 +3,10 @@ That Python can also check whether files can be imported.
 """
 
 import contextlib
-import itertools
 import json
 import posixpath
 import re
 import shlex
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -16,22 +14,16 @@ from msgspec import Struct
 
 from clean_room_agent import safe_open
 from clean_room_agent.folders import remove_tree
+from clean_room_agent.languages.run_reports import (
+    MAX_BYTES,
+    GuardReader,
+    ReportRequest,
+    TooMuchError,
+    guard_folder,
+)
+from clean_room_agent.languages.shell_words import ASSIGNMENT, simple_commands
+from clean_room_agent.languages.test_runners import TEST_RUNNERS
 
-SEPARATORS = frozenset({"{", "}", "!", "if", "then", "elif", "else", "while", "until", "do"})
-"""Words after which a simple command begins."""
-NODE_TESTS = re.compile(r"\bnode\b[^&|;\n\"]*\s--test(?![\w-])")
-PACKAGE_SCRIPT = re.compile(r"\b(?:npm|yarn|pnpm|bun)\b")
-SCRIPTED = re.compile(
-    r"\b(?:npm|npx|pnpm|yarn|bunx?|node|deno|jest|vitest|mocha|ava|react-scripts|vue-cli-service|ng|nx|turbo|lerna)\b"
-)
-"""A program of JavaScript in a command."""
-PYTHON_TESTS = re.compile(r"\b(?:py\.test|pytest|tox|nox)\b|-m unittest\b|\bmanage\.py test\b")
-SHELL_WORD = re.compile(
-    r"(?P<comment>#[^\n]*)|(?P<operator>\n|[;&|()]+)|(?P<space>[^\S\n]+)"
-    r"|(?P<word>(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.|[^\s;&|()'\"\\])+)|(?P<unclosed>.)",
-    re.DOTALL,
-)
-ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 RUNNERS = frozenset({"pytest", "py.test", "nosetests", "nose2", "trial", "stestr", "green"})
 """Programs that are next to the interpreter that they run in."""
@@ -89,10 +81,6 @@ TREE_VARIABLE = "CRA_TEST_TREE"
 """The variable that names the tree, if what the tests depend on is to be recorded."""
 OBSERVED_VARIABLE = "CRA_TEST_OBSERVED"
 """The variable that says what is recorded of the functions that run (`guard/cra_observe.py`), if anything is."""
-MAX_BYTES = 10_000_000
-"""Limit for all the guard's files of one command together."""
-MAX_FILES = 4_000
-"""Files of one kind: one for each process in which a runner started."""
 SOURCE_FOLDERS = ("src", "lib")
 VENV_FOLDERS = (".venv", "venv")
 MAX_PATH_FILES = 200
@@ -100,54 +88,6 @@ MAX_PATH_BYTES = 64 * 1024
 """Limit for one `.pth` file."""
 DROPPED = ("GIT_", "CRA_TEST_", "PYTEST_XDIST_", "PYTEST_CURRENT_TEST", "PYTEST_VERSION")
 """Prefixes of variables that are dropped: git's own, and those of a pytest that this program may be running under."""
-REPORT_OPTIONS = ("-o", "junit_family=xunit1", "-o", "junit_logging=no", "--continue-on-collection-errors")
-"""xunit1 names each test's file, and `record_property` warns under xunit2; captured output would swell the report; and
-a file that cannot be imported must not hide the results of all others: the run fails in either case.
-"""
-
-
-def runs_node_tests(command: str, package: str) -> bool:
-    """Whether the command, or a script of `package` (a package.json's text) that it may run, is Node's own test runner
-    with its default reporter.
-    """
-    texts = (command, package) if PACKAGE_SCRIPT.search(command) else (command,)
-    return any(NODE_TESTS.search(text) and "--test-reporter" not in text for text in texts)
-
-
-def may_watch(command: str, root: Path) -> bool:
-    """Whether the command, run in `root`, may start a runner of JavaScript: many of these wait for changes, without an end,
-    unless the variable CI is set. Python's runners do not, and with CI some skip tests and print differences in full.
-    """
-    if SCRIPTED.search(command):
-        return True
-    packages = (root / "package.json", *root.glob("*/package.json"))
-    return not PYTHON_TESTS.search(command) and any(package.is_file() for package in packages)
-
-
-class ShellWord(Struct, frozen=True, kw_only=True):
-    """A word of a shell command, or an operator between simple commands."""
-
-    written: str
-    """As it is written, with its quotes."""
-    text: str
-    """What it says; as written for an operator."""
-    separates: bool
-    """Whether a new simple command begins behind it."""
-
-
-def shell_words(command: str) -> tuple[ShellWord, ...]:
-    """The words of a shell command, in order, without comments. A quote that is never closed separates two words, so that
-    nothing is lost in texts that the shell reads differently, such as those of `<<`.
-    """
-    found = []
-    for match in SHELL_WORD.finditer(command.replace("\\\n", " ")):
-        written, kind = match[0], match.lastgroup
-        if kind == "operator":
-            found.append(ShellWord(written=written, text=written, separates=True))
-        elif kind == "word":
-            text = "".join(shlex.split(written))
-            found.append(ShellWord(written=written, text=text, separates=written in SEPARATORS))
-    return tuple(found)
 
 
 def import_command(test_command: str, paths: Iterable[str]) -> str:
@@ -159,7 +99,8 @@ def interpreter_of(command: str) -> str:
     """The command that starts the Python of a test command, with the variables that the command sets; otherwise any
     Python.
     """
-    for words in _simple_commands(command):
+    for found, _ in simple_commands(command):
+        words = [word.text for word in found]
         start = next((at for at, word in enumerate(words) if not ASSIGNMENT.match(word)), len(words))
         settings, rest = words[:start], words[start:]
         if not rest:
@@ -190,21 +131,11 @@ def import_fault(returncode: int, said: str) -> tuple[str, bool]:
 
 def program_of(command: str) -> str:
     """The program that the command starts first, as far as its text says; "" if the shell has to find it out."""
-    for words in _simple_commands(command):
-        program = next((word for word in words if not ASSIGNMENT.match(word)), "")
+    for words, _ in simple_commands(command):
+        program = next((word.text for word in words if not ASSIGNMENT.match(word.text)), "")
         if program:
             return "" if set(program) & set("$`~*?[{<>") else program
     return ""
-
-
-def _simple_commands(command: str) -> list[list[str]]:
-    found: list[list[str]] = [[]]
-    for word in shell_words(command):
-        if word.separates:
-            found.append([])
-        else:
-            found[-1].append(word.text)
-    return found
 
 
 def _setting(word: str) -> str:
@@ -219,47 +150,6 @@ class Watched(Struct, frozen=True, kw_only=True):
     """Whether each ended by itself; None if none was seen to start."""
     replaced: tuple[tuple[str, str], ...] = ()
     """(function of the runner, file of its replacement), sorted."""
-
-
-class GuardReader:
-    """Reads files in one folder up to a limit of bytes, since code under test can write there as well."""
-
-    def __init__(self, folder: Path, *, max_bytes: int) -> None:
-        self._folder = folder
-        self._left = max_bytes
-
-    def names(self, pattern: str) -> list[str]:
-        """The files' names, sorted.
-
-        Raises:
-            TooMuchError: there are more than `MAX_FILES`.
-        """
-        found = list(itertools.islice(self._folder.glob(pattern), MAX_FILES + 1))
-        if len(found) > MAX_FILES:
-            raise TooMuchError
-        return sorted(place.name for place in found)
-
-    def read(self, name: str) -> bytes:
-        """The file's bytes.
-
-        Raises:
-            OSError: there is none, or it is something else.
-            TooMuchError: together with those read before, there are too many bytes.
-        """
-        data = safe_open.read_bytes(self._folder, name, max_bytes=self._left + 1)
-        self._left -= len(data)
-        if self._left < 0:
-            raise TooMuchError
-        return data
-
-
-class TooMuchError(Exception):
-    """There is more than is read."""
-
-
-def guard_folder(report: Path) -> Path:
-    """The folder for what the guard sees, next to the runner's own report."""
-    return report.with_suffix(".guard")
 
 
 def clear_guard_folder(report: Path, left_out: Collection[str] = ()) -> None:
@@ -287,29 +177,6 @@ def read_watched(report: Path) -> Watched:
     return Watched(ended=ended, replaced=tuple(sorted(replaced)))
 
 
-def started_runners(report: Path) -> Mapping[str, int]:
-    """In how many processes the guard saw pytest and unittest start, of those that it saw."""
-    reader = GuardReader(guard_folder(report), max_bytes=MAX_BYTES)
-    try:
-        found = Counter(
-            reader.read(name).decode("utf-8", "replace") for name in reader.names("python-*.started")
-        )
-    except (OSError, TooMuchError):
-        return {}
-    return {name: found[name] for name in ("pytest", "unittest") if found[name]}
-
-
-def pytest_reports(report: Path) -> tuple[str, ...]:
-    """The names of the reports, in the guard's folder, of the processes of pytest that the guard saw."""
-    reader = GuardReader(guard_folder(report), max_bytes=MAX_BYTES)
-    try:
-        left = {name.removesuffix(".xml") for name in reader.names("python-*.xml")}
-        seen = [name.removesuffix(".started") for name in reader.names("python-*.started")]
-    except TooMuchError:
-        return ()
-    return tuple(f"{name}.xml" for name in seen if name in left)
-
-
 def merge_watched(seen: Iterable[Watched]) -> Watched:
     """What was seen of several runs of one command."""
     runs = tuple(seen)
@@ -335,25 +202,33 @@ def _end(reader: GuardReader, name: str) -> list[tuple[str, str]] | None:
     return [(str(pair[0]), str(pair[1])) for pair in pairs if isinstance(pair, list) and len(pair) == 2]
 
 
+def may_wait(command: str, root: Path) -> bool:
+    """Whether the command, run in `root`, may start a runner that waits for changes unless the variable CI is set. With it, some
+    of Python's tests are skipped, and their differences are printed in full.
+    """
+    return any(runner.may_wait(command, root) for runner in TEST_RUNNERS)
+
+
 def test_environment(
     inherited: Mapping[str, str],
     worktree: Path,
     repo_top: Path,
     report: Path,
     *,
-    node_tests: bool = False,  # noqa: PT028 - no test
+    command: str = "",  # noqa: PT028 - no test
+    package: str = "",  # noqa: PT028
     traced: bool = False,  # noqa: PT028
     observed: str = "",  # noqa: PT028
     once: bool = False,  # noqa: PT028
 ) -> dict[str, str]:
     """The environment for tests in `worktree`, a copy of `repo_top`, made from `inherited`.
 
-    PYTHONPATH has the guard, then the worktree's import roots first; pytest, should the command run it, leaves its results at
-    `report`; jest, vitest and mocha leave theirs beside it, and, with `node_tests`, Node's own runner; `traced` has what the tests depend on recorded, `observed` (JSON)
-    the functions that they run; PATH and VIRTUAL_ENV that point into the user's tree point into the worktree where the same is there; no
-    bytecode is written (a retry within a second could be taken for the attempt before it); hashes of strings are the
-    same in each run unless the user set otherwise, so that messages are; with `once`, CI is set likewise, so that no runner
-    waits for changes.
+    PYTHONPATH has the guard, then the worktree's import roots first; the runners that `command` may start, if need be by
+    `package` (the package.json's text), are asked to leave their results at `report` or beside it; `traced` has what the tests depend
+    on recorded, `observed` (JSON) the functions that they run; PATH and VIRTUAL_ENV that point into the user's tree point into the
+    worktree where the same is there; no bytecode is written (a retry within a second could be taken for the attempt before it);
+    hashes of strings are the same in each run unless the user set otherwise, so that messages are; with `once`, CI is set
+    likewise, so that no runner waits for changes.
     """
     env = {name: value for name, value in inherited.items() if not name.startswith(DROPPED)}
     roots = import_roots(inherited, worktree, repo_top)
@@ -364,9 +239,9 @@ def test_environment(
         env[TREE_VARIABLE] = str(worktree)
     if observed:
         env[OBSERVED_VARIABLE] = observed
-    options = shlex.join((f"--junitxml={report}", *REPORT_OPTIONS))
-    env["PYTEST_ADDOPTS"] = f"{env.get('PYTEST_ADDOPTS', '')} {options}".strip()
-    env["NODE_OPTIONS"] = " ".join(filter(None, (env.get("NODE_OPTIONS", ""), *_node_options(node_tests))))
+    request = ReportRequest(command=command, package=package, report=report, guard=GUARD)
+    for runner in TEST_RUNNERS:
+        env.update(runner.environment(env, request))
     env["PYTHONDONTWRITEBYTECODE"] = "1"
     env.setdefault("PYTHONHASHSEED", "0")
     if once:
@@ -376,15 +251,6 @@ def test_environment(
     if "VIRTUAL_ENV" in env:
         env["VIRTUAL_ENV"] = _moved(env["VIRTUAL_ENV"], worktree, repo_top)
     return env
-
-
-def _node_options(node_tests: bool) -> tuple[str, ...]:
-    quoted = {name: json.dumps(str(GUARD / name)) for name in ("preload.cjs", "node-reporter.cjs")}
-    options = [f"--require {quoted['preload.cjs']}"]
-    if node_tests:
-        options += ["--test-reporter=spec --test-reporter-destination=stdout"]
-        options += [f"--test-reporter={quoted['node-reporter.cjs']} --test-reporter-destination=stderr"]
-    return tuple(options)
 
 
 def import_roots(inherited: Mapping[str, str], worktree: Path, repo_top: Path) -> tuple[Path, ...]:

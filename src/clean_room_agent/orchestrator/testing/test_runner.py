@@ -18,7 +18,7 @@ from clean_room_agent.orchestrator.testing.ignored_folders import Copies, copy_i
 from clean_room_agent.orchestrator.testing.output import normalise
 from clean_room_agent.orchestrator.testing.results import ChangingNames, TestRun
 from clean_room_agent.orchestrator.testing.run import rerun_command, run_tests
-from clean_room_agent.orchestrator.testing.test_commands import may_watch, runs_node_tests, test_environment
+from clean_room_agent.orchestrator.testing.test_commands import may_wait, test_environment
 
 if TYPE_CHECKING:  # only a run that has a sandbox pays for it
     from clean_room_agent.sandbox.bubblewrap import Sandbox
@@ -103,7 +103,7 @@ class TestRunner(Struct, kw_only=True):
     inherited: Mapping[str, str]
     """The environment that the commands start from."""
     report: Path
-    """The file, outside the worktree, for pytest's results."""
+    """The file, outside the worktree, for a runner's results; beside it is the folder for those of others."""
     observer: Observer
     sandbox: "Sandbox | None" = None
     """The sandbox for the commands, with the worktree at the repository's path; None: they run in the worktree, as the
@@ -146,7 +146,7 @@ class TestRunner(Struct, kw_only=True):
         return self._observed(run.command, what)
 
     def run_rest(self, run: TestRun, known: Collection[str]) -> TestRun:
-        """Run the command of `run` without the tests and files of `known`, in the names of Python's runners."""
+        """Run the command of `run` without the tests and files of `known`, in their runner's names."""
         return self._observed(run.command, "remaining", known)
 
     @property
@@ -157,7 +157,7 @@ class TestRunner(Struct, kw_only=True):
     @property
     def notes(self) -> tuple[str, ...]:
         """What the user should know about how the commands run."""
-        sets_ci = "CI" not in self.inherited and any(may_watch(one, self.root) for one in self.commands)
+        sets_ci = "CI" not in self.inherited and any(may_wait(one, self.root) for one in self.commands)
         return (CI_NOTE,) if sets_ci else ()
 
     @property
@@ -283,10 +283,11 @@ class TestRunner(Struct, kw_only=True):
             stands_at,
             self.tree.repo_top,
             self.report,
-            node_tests=runs_node_tests(command, package),
+            command=command,
+            package=package,
             traced=traced,
             observed="" if asked is None else asked(str(stands_at)),
-            once=may_watch(command, self.root),
+            once=may_wait(command, self.root),
         )
 
 

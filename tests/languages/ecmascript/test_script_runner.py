@@ -3,15 +3,18 @@
 import json
 import os
 import shutil
+from functools import reduce
 from pathlib import Path
 
 import pytest
 from tests.orchestrator.testing.tiny_project import Runner, RunOnce, Write
 
+from clean_room_agent.artifacts.test_results import Reading, together
+from clean_room_agent.languages.ecmascript.script_runner import operated
+from clean_room_agent.languages.run_reports import EndedCommand, guard_folder
+from clean_room_agent.languages.test_runners import TEST_RUNNERS
 from clean_room_agent.orchestrator.testing.gate import judge_final, judge_step
-from clean_room_agent.orchestrator.testing.results import Reading
-from clean_room_agent.orchestrator.testing.script_reports import operated, read_script_reports
-from clean_room_agent.orchestrator.testing.test_commands import clear_guard_folder, guard_folder
+from clean_room_agent.orchestrator.testing.test_commands import clear_guard_folder
 
 RECORDED = Path(__file__).parents[2] / "assets" / "runner_reports"
 A = "/tree/a.test.js"
@@ -54,6 +57,13 @@ OUTCOMES = {
 }
 
 
+def read(report: Path) -> Reading | None:
+    """What the runners that started left beside the report."""
+    ended = EndedCommand(command="", returncode=0, text="", report=report, cwd=report.parent)
+    found = [reading for runner in TEST_RUNNERS if (reading := runner.read(ended)) is not None]
+    return reduce(together, found) if found else None
+
+
 def reading(tmp_path: Path, *reports: tuple[str, str | None]) -> Reading | None:
     """What stands in `reports`: (runner, text); None: it started, and left nothing."""
     report = tmp_path / "report.xml"
@@ -63,7 +73,7 @@ def reading(tmp_path: Path, *reports: tuple[str, str | None]) -> Reading | None:
         place.with_suffix(".started").touch()
         if text is not None:
             place.with_suffix(".json").write_text(text)
-    return read_script_reports(report)
+    return read(report)
 
 
 @pytest.mark.parametrize("runner", sorted(OUTCOMES))
@@ -96,17 +106,17 @@ def test_what_vitest_compared_stands_beside_its_report(tmp_path: Path) -> None:
     (folder / "vitest-0.started").touch()
     (folder / "vitest-0.json").write_text((RECORDED / "vitest.json").read_text())
     (folder / "vitest-0.values").write_text(json.dumps({"failures": told}))
-    got = read_script_reports(place)
+    got = read(place)
     assert got is not None
     (fails,) = [failure for failure in got.failures if failure.name.endswith("> fails")]
     assert (fails.expected, fails.actual, fails.detail) == ("'a'", "'b'", values["stack"])
     told[0] |= {"expected": "", "actual": "b"}
     (folder / "vitest-0.values").write_text(json.dumps({"failures": told}))
-    nothing = read_script_reports(place)
+    nothing = read(place)
     assert nothing is not None
     assert ("''", "b") in {(failure.expected, failure.actual) for failure in nothing.failures}
     (folder / "vitest-0.values").write_text("{")
-    again = read_script_reports(place)
+    again = read(place)
     assert again is not None
     assert again.report.outcomes == got.report.outcomes
 

@@ -1,0 +1,321 @@
+"""What jest, vitest, mocha and Node's own runner have in common: the guard in their processes asks them for reports, one file a
+process, whose tests are named `file > suite > test`; a file that broke is its path.
+"""
+
+import json
+import re
+import shlex
+from abc import abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import cast
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from clean_room_agent.artifacts.evidence import StackFrame
+from clean_room_agent.artifacts.test_results import SEVERITY, Failure, Outcome, Reading, TestReport
+from clean_room_agent.languages.ecmascript.frames import STACK_FRAME, frames_in
+from clean_room_agent.languages.ecmascript.package_json import command_of
+from clean_room_agent.languages.printed_values import strip_escapes, values_in
+from clean_room_agent.languages.repository_files import RepositoryFiles
+from clean_room_agent.languages.run_reports import EndedCommand, GuardReader, ReportRequest, TooMuchError
+from clean_room_agent.languages.test_runner import TestRunner
+
+SEPARATOR = " > "
+EMPTY = "''"
+"""An empty string, as it is written."""
+TOO_MUCH = "the runners wrote more reports than are read"
+MAX_BYTES = 50_000_000
+"""Limit for all reports of one command together."""
+NODE_TESTS = re.compile(r"\bnode\b[^&|;\n\"]*\s--test(?![\w-])")
+PACKAGE_SCRIPT = re.compile(r"\b(?:npm|yarn|pnpm|bun)\b")
+PACKAGE_TEST = re.compile(r"(?:npm|pnpm|yarn)(?:\s+run)?\s+test\b")
+SCRIPTED = re.compile(
+    r"\b(?:npm|npx|pnpm|yarn|bunx?|node|deno|jest|vitest|mocha|ava|react-scripts|vue-cli-service|ng|nx|turbo|lerna)\b"
+)
+"""A program of JavaScript in a command."""
+OTHER_TESTS = re.compile(r"\b(?:py\.test|pytest|tox|nox|go test)\b|-m unittest\b|\bmanage\.py test\b")
+SPECIAL = re.compile(r"[\\^$.*+?()\[\]{}|/]")
+
+
+class ScriptRunner(TestRunner):
+    """A runner of JavaScript; see `TestRunner`."""
+
+    absent = r"(?:Cannot find (?:module|package)|Failed to resolve import|Does the file exist\W+) ?['\"](?P<script>[^'\"\n]+)"
+    holder = r"^[^:>]*\.[cm]?[jt]sx?\Z"
+    start: str
+    """The command that starts it, by its package."""
+    titles_option: str
+    """The option for tests whose titles match a pattern."""
+
+    def detect(self, files: RepositoryFiles) -> str:
+        return command_of(files, self.name, self.start)
+
+    def environment(self, env: Mapping[str, str], request: ReportRequest) -> dict[str, str]:
+        """Node loads the guard, which asks its runner; Node's own is asked by options, unless the user chose its reporter."""
+        given = env.get("NODE_OPTIONS", "")
+        preload, reporter = (
+            json.dumps(str(request.guard / name)) for name in ("preload.cjs", "node-reporter.cjs")
+        )
+        if preload in given:
+            return {}
+        options = [f"--require {preload}"]
+        if runs_node_tests(request.command, request.package):
+            options += ["--test-reporter=spec --test-reporter-destination=stdout"]
+            options += [f"--test-reporter={reporter} --test-reporter-destination=stderr"]
+        return {"NODE_OPTIONS": " ".join(filter(None, (given, *options)))}
+
+    def may_wait(self, command: str, root: Path) -> bool:
+        if SCRIPTED.search(command):
+            return True
+        packages = (root / "package.json", *root.glob("*/package.json"))
+        return not OTHER_TESTS.search(command) and any(package.is_file() for package in packages)
+
+    def read(self, ended: EndedCommand) -> Reading | None:
+        """The combined results of the processes in which the guard saw it start. Equal names are numbered, the worst first.
+        Incomplete if one left no readable report, or says that it was interrupted.
+        """
+        if not ended.folder.is_dir():
+            return None
+        reader = GuardReader(ended.folder, max_bytes=MAX_BYTES)
+        try:
+            started = [name.removesuffix(".started") for name in reader.names(f"{self.name}-*.started")]
+        except TooMuchError:
+            return Reading(report=TestReport(runner=self.name, whole=False, problem=TOO_MUCH))
+        found = [_read(reader, f"{stem}.json", self.name) for stem in started]
+        tests = [test for report in found if not isinstance(report, str) for test in report]
+        problem = next((report for report in found if isinstance(report, str)), "")
+        return _reading(self.name, tests, problem) if started else None
+
+    @abstractmethod
+    def printed(self, text: str) -> Reading | None:
+        """The results in the output; None without the runner's summary."""
+
+    def read_printed(self, ended: EndedCommand) -> Reading | None:
+        reading = self.printed(ended.text)
+        return reading and replace(reading, failures=tuple(map(explained, reading.failures)))
+
+    def only(self, command: str, names: Collection[str]) -> str | None:
+        """The command for the tests with these titles; None where it is not seen to start the runner."""
+        given = f"{self.titles_option} {shlex.quote(titles_pattern(names))}"
+        if PACKAGE_TEST.match(command):
+            return f"{command} {given}" if " -- " in command else f"{command} -- {given}"
+        return f"{command} {given}" if re.search(rf"\b{self.name}\b", command) else None
+
+    def frames(self, text: str) -> Iterator[StackFrame]:
+        return frames_in(text)
+
+
+def titles_pattern(names: Collection[str]) -> str:
+    """A pattern for the titles of the tests."""
+    return "|".join(SPECIAL.sub(r"\\\g<0>", name.rpartition(SEPARATOR)[2]) for name in names)
+
+
+def runs_node_tests(command: str, package: str) -> bool:
+    """Whether the command, or a script of `package` (a package.json's text) that it may run, is Node's own test runner
+    with its default reporter.
+    """
+    texts = (command, package) if PACKAGE_SCRIPT.search(command) else (command,)
+    return any(NODE_TESTS.search(text) and "--test-reporter" not in text for text in texts)
+
+
+def explained(failure: Failure) -> Failure:
+    """The failure with a message and both values, where it has none of its own: by what stands before its stack."""
+    lines = (failure.message or failure.detail).split("\n")
+    before = lines[: next((at for at, line in enumerate(lines) if STACK_FRAME.fullmatch(line)), len(lines))]
+    if not (failure.expected or failure.actual):
+        expected, actual = values_in("\n".join(before))
+        failure = replace(failure, expected=expected, actual=actual)
+    if failure.message.strip():
+        return failure
+    return replace(failure, message="\n".join(line.strip() for line in before))
+
+
+class _Assertion(
+    Struct, frozen=True, kw_only=True, rename={"ancestors": "ancestorTitles", "failures": "failureMessages"}
+):
+    """One test in the form of jest and vitest."""
+
+    ancestors: list[str] = []
+    title: str
+    status: str
+    failures: list[str] | None = None
+
+
+class _File(Struct, frozen=True, kw_only=True, rename={"tests": "assertionResults"}):
+    name: str
+    status: str
+    message: str | None = ""
+    tests: list[_Assertion] = []
+
+
+class _Jest(
+    Struct, frozen=True, kw_only=True, rename={"files": "testResults", "interrupted": "wasInterrupted"}
+):
+    files: list[_File]
+    interrupted: bool = False
+
+
+class _Test(Struct, frozen=True, kw_only=True):
+    """One test in the guard's own form."""
+
+    file: str
+    name: list[str]
+    suite: bool = False
+    outcome: Outcome
+    message: str = ""
+    detail: str = ""
+    expected: str = ""
+    actual: str = ""
+    operator: str = ""
+
+
+class _Guards(Struct, frozen=True, kw_only=True):
+    tests: list[_Test]
+
+
+class _Compared(Struct, frozen=True, kw_only=True):
+    """The guard's record of one failing test of vitest."""
+
+    file: str
+    name: str
+    diff: str
+    expected: str
+    actual: str
+    operator: str
+    stack: str
+
+
+class _AllCompared(Struct, frozen=True, kw_only=True):
+    failures: list[_Compared]
+
+
+class _ReportedTest(Struct, frozen=True, kw_only=True):
+    name: str
+    outcome: Outcome
+    file: str
+    message: str = ""
+    detail: str = ""
+    expected: str = ""
+    actual: str = ""
+
+
+def _reading(runner: str, tests: Collection[_ReportedTest], problem: str) -> Reading:
+    numbered = list(_numbered(tests))
+    return Reading(
+        report=TestReport(
+            runner=runner,
+            outcomes=dict(sorted((name, one.outcome) for name, one in numbered)),
+            collected=len(numbered),
+            passed=sum(one.outcome == "passed" for one in tests),
+            named=True,
+            whole=not problem,
+            problem=problem,
+        ),
+        failures=tuple(
+            explained(
+                Failure(
+                    name=name,
+                    detail=strip_escapes(one.detail),
+                    message=strip_escapes(one.message),
+                    path=one.file,
+                    expected=one.expected,
+                    actual=one.actual,
+                )
+            )
+            for name, one in numbered
+            if one.outcome in {"failed", "error"}
+        ),
+    )
+
+
+def _read(reader: GuardReader, name: str, runner: str) -> list[_ReportedTest] | str:
+    """The tests, or why the run cannot be judged."""
+    try:
+        data = reader.read(name)
+        if runner in {"jest", "vitest"}:
+            answer = msgspec.json.decode(data, type=_Jest)
+            if answer.interrupted:
+                return f"{runner} was interrupted"
+            compared = _compared(reader, name)
+            return [one for file in answer.files for one in _of_file(file, compared)]
+        return list(_of_guard(msgspec.json.decode(data, type=_Guards)))
+    except OSError:
+        return f"{runner} left no report: its process ended before the tests did"
+    except TooMuchError:
+        return TOO_MUCH
+    except (msgspec.DecodeError, RecursionError):
+        return f"{runner}'s report is cut short, or not one that it writes"
+
+
+def _compared(reader: GuardReader, name: str) -> dict[str, _Compared]:
+    """By name of a failing test, what the guard's reporter wrote in addition to vitest's own report."""
+    try:
+        data = reader.read(name.removesuffix(".json") + ".values")
+        kept = msgspec.json.decode(data, type=_AllCompared)
+    except (OSError, msgspec.DecodeError, RecursionError):
+        return {}
+    return {SEPARATOR.join((one.file, one.name)): one for one in kept.failures}
+
+
+def _values_of(one: _Compared) -> tuple[str, str]:
+    """(expected, actual); if both look the same, the diff may distinguish a string from a number. Vitest writes strings
+    without quotes, so an empty one next to another value is an empty string, not a missing value.
+    """
+    expected, actual = values_in(strip_escapes(one.diff)) if one.expected == one.actual else ("", "")
+    if not (expected or actual):
+        expected, actual = one.expected, one.actual
+    if expected or actual:
+        expected, actual = expected or EMPTY, actual or EMPTY
+    return operated(one.operator, expected, actual)
+
+
+def operated(operator: str, expected: str, actual: str) -> tuple[str, str]:
+    """The expected value with an operator of node:assert or chai; any kind of equality adds nothing."""
+    if operator.startswith("not") and (expected or actual):
+        return f"not {expected}", actual
+    return (f"to match {expected}", actual) if operator == "match" else (expected, actual)
+
+
+def _of_file(file: _File, compared: Mapping[str, _Compared]) -> Iterator[_ReportedTest]:
+    for test in file.tests:
+        name = SEPARATOR.join((file.name, *filter(None, test.ancestors), test.title))
+        detail = "\n".join(test.failures or ())
+        one = compared.get(name)
+        expected, actual = ("", "") if one is None else _values_of(one)
+        yield _ReportedTest(
+            name=name, outcome=_outcome(test.status), file=file.name, expected=expected, actual=actual,
+            detail=detail if one is None or not detail else one.stack or detail,
+        )  # fmt: skip
+    if file.status == "failed" and not any(_outcome(test.status) == "failed" for test in file.tests):
+        yield _ReportedTest(name=file.name, outcome="error", file=file.name, detail=file.message or "")
+
+
+def _outcome(status: str) -> Outcome:
+    return cast("Outcome", status) if status in {"passed", "failed"} else "skipped"
+
+
+def _of_guard(answer: _Guards) -> Iterator[_ReportedTest]:
+    """The tests of the guard's report. Suites only count for their own failures, such as a broken hook: their tests are
+    listed separately.
+    """
+    for test in answer.tests:
+        if test.suite and (test.outcome != "failed" or "subtest" in test.message):
+            continue
+        titles = [title for title in test.name if title and title != test.file]
+        name = SEPARATOR.join(filter(None, (test.file, *titles)))
+        expected, actual = operated(test.operator, test.expected, test.actual)
+        yield _ReportedTest(
+            name=name, outcome=test.outcome, file=test.file, message=test.message, detail=test.detail,
+            expected=expected, actual=actual,
+        )  # fmt: skip
+
+
+def _numbered(tests: Iterable[_ReportedTest]) -> Iterator[tuple[str, _ReportedTest]]:
+    """(name, test), with numbers for equal names; the worst of these comes first, so that numbers are stable."""
+    seen: dict[str, int] = {}
+    for one in sorted(tests, key=lambda test: (test.name, -SEVERITY.index(test.outcome))):
+        seen[one.name] = seen.get(one.name, 0) + 1
+        yield (one.name if seen[one.name] == 1 else f"{one.name} #{seen[one.name]}"), one

@@ -1,0 +1,5 @@
+"""Tiny projects whose tests are run for real."""
+
+from tests.orchestrator.testing.conftest import project, run, run_once, write
+
+__all__ = ["project", "run", "run_once", "write"]
