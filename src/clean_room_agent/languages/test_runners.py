@@ -8,6 +8,7 @@ from clean_room_agent.languages.ecmascript.jest_runner import JestRunner
 from clean_room_agent.languages.ecmascript.mocha_runner import MochaRunner
 from clean_room_agent.languages.ecmascript.node_runner import NodeRunner
 from clean_room_agent.languages.ecmascript.vitest_runner import VitestRunner
+from clean_room_agent.languages.go.go_test_runner import GoTestRunner
 from clean_room_agent.languages.python.pytest_runner import PytestRunner
 from clean_room_agent.languages.python.unittest_runner import UnittestRunner
 from clean_room_agent.languages.test_runner import TestRunner
@@ -19,6 +20,7 @@ TEST_RUNNERS: tuple[TestRunner, ...] = (
     JestRunner(),
     MochaRunner(),
     NodeRunner(),
+    GoTestRunner(),
 )
 """The likeliest first: in this order, commands are proposed, and what a command printed is read."""
 HOLDER = re.compile("|".join(runner.holder for runner in TEST_RUNNERS))
