@@ -16,11 +16,12 @@ from tests.orchestrator.testing.tiny_project import PYTEST
 from tests.orchestrator.testing.traced_project import HARD, TESTS
 
 from clean_room_agent.artifacts.goals import GoalTrace, TracedFunction
+from clean_room_agent.artifacts.test_results import Outcome, TestReport
 from clean_room_agent.git.worktree import Worktree
 from clean_room_agent.orchestrator.config import TestingConfig
 from clean_room_agent.orchestrator.events import Event
 from clean_room_agent.orchestrator.testing.goal_trace import Ran, Record, read_records, trace_goals
-from clean_room_agent.orchestrator.testing.results import CommandEnd, Outcome, Runner, TestReport, TestRun
+from clean_room_agent.orchestrator.testing.results import CommandEnd, TestRun
 from clean_room_agent.orchestrator.testing.test_runner import TestRunner, TestWorktree
 
 UNITTEST = f"{sys.executable} -m unittest"
@@ -65,7 +66,7 @@ def traced(
     return trace_goals(runner, red, green, run_of(command, red, green))
 
 
-def run_of(command: str, red: Sequence[str], green: Sequence[str], which: Runner = "pytest") -> TestRun:
+def run_of(command: str, red: Sequence[str], green: Sequence[str], which: str = "pytest") -> TestRun:
     """A run of a second in which these tests failed and passed."""
     outcomes: dict[str, Outcome] = {}
     for names, outcome in ((red, "failed"), (green, "passed")):
@@ -189,22 +190,16 @@ def test_an_error_deep_inside_puts_the_frames_that_it_came_through_first(tmp_pat
     assert said(trace.functions[1])[0] == "self=Shop(rate=2), rows=['a:1', 'abc:4']"
 
 
-def of_the_other_kind() -> list[str]:
-    """unittest's command with the newest Python here that is traced in the other way: by `sys.monitoring`, which 3.12 and newer
-    have, or without. None if there is none.
-    """
+def newest_python() -> list[str]:
+    """unittest's command with the newest Python here, whose frames and instructions differ from ours; none if ours is."""
     home = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    found = {
-        int(place.parts[-3].split(".")[1]): place for place in home.glob("versions/3.1[0-9].*/bin/python")
-    }
-    own = sys.version_info.minor
-    others = [version for version in sorted(found) if (version >= MONITORED) != (own >= MONITORED)]
-    return [f"{found[version]} -m unittest" for version in others[-1:]]
+    found = {int(place.parts[-3].split(".")[1]): place for place in home.glob("versions/3.*/bin/python")}
+    newest = max(found, default=0)
+    return [f"{found[newest]} -m unittest"] if newest > sys.version_info.minor else []
 
 
-MONITORED = 12
-COMMANDS = [PYTEST, UNITTEST, *of_the_other_kind()]
-IDS = ["pytest", "unittest", "other"][: len(COMMANDS)]
+COMMANDS = [PYTEST, UNITTEST, *newest_python()]
+IDS = ["pytest", "unittest", "newest"][: len(COMMANDS)]
 
 
 class Hard(Struct, kw_only=True):

@@ -1,11 +1,12 @@
 """The calls that a trace records under each test: of which function, which lines, and the values of the last ones.
 
-`cra_tracers` tells what begins, goes on and ends; `cra_observe` which test is under way. PYTEST_DONT_REWRITE
+`cra_observe` tells which test is under way. PYTEST_DONT_REWRITE
 """
 
 import importlib
 import itertools
 import os
+import sys
 import threading
 import time
 import types
@@ -24,7 +25,7 @@ MAX_LINED = 500
 MAX_CALLS = 20_000
 """The same, after which only their number is."""
 MAX_LINES = 50_000
-"""Lines that one call runs, after which the others are not recorded (settrace)."""
+"""Lines that one call runs, after which the others are not recorded."""
 ALL_LINES = 300_000
 """The same of a test; calls that begin later have few left."""
 FEW_LINES = 200
@@ -67,13 +68,11 @@ class Place:
 class Ran:
     """What a function did under one test."""
 
-    __slots__ = ("calls", "depth", "last", "lines", "open", "order", "origin", "place")
+    __slots__ = ("calls", "depth", "last", "lines", "order", "origin", "place")
 
     def __init__(self, place: Place) -> None:
         self.place = place
         self.calls = 0
-        self.open = 0
-        """Calls under way whose end is waited for."""
         self.lines: "set[int]" = set()
         self.depth = 10_000
         self.order = 0
@@ -163,7 +162,7 @@ kept: "list[types.CodeType]" = []
 """The codes of `places`, so that their ids stay theirs."""
 current: "list[Test]" = []
 suspended: "dict[int, Call]" = {}
-"""By the id of a frame: calls of generators and coroutines between two steps; with monitoring, all calls."""
+"""By the id of a frame: calls of generators and coroutines between two steps."""
 threads = threading.local()
 serial = itertools.count(1)
 ticks = itertools.count(1)
@@ -247,7 +246,6 @@ def started(place: Place, frame: "Any", test: Test) -> "Call | None":
     if ran.calls > MAX_LINED and not is_shown:
         return None
     ran.order = next(serial)
-    ran.open += 1
     call = Call(ran, test)
     stack = stack_of_thread()
     if not stack:
@@ -339,7 +337,6 @@ def paused(call: Call, frame: "Any", value: "Any") -> None:
 
 def finished(call: Call, frame: "Any", value: "Any", error: str) -> None:
     """A call ended: with a value or, if there are words for it, an error."""
-    call.ran.open -= 1
     pop(call)
     test = call.test
     if call.arguments is None or not test.values or (call.yielded and error.startswith("GeneratorExit(")):
@@ -396,3 +393,57 @@ def _ops(*names: str) -> "frozenset[int]":
 YIELDS = _ops("YIELD_VALUE", "YIELD_FROM")
 RETURNS = _ops("RETURN_VALUE", "RETURN_CONST")
 DELEGATES = frozenset(bytes((op,)) for op in _ops("YIELD_FROM"))
+
+
+_before: "list[Any]" = []
+"""The trace functions that a test found in place: this thread's, and that of new ones."""
+
+
+def _traced(frame: "Any", _event: str, _arg: "Any") -> "Any":
+    """The global function."""
+    call = None
+    try:
+        place = known(frame.f_code)
+        if is_late():
+            sys.settrace(None)
+            return None
+        if place is None or place.ignored or not current:
+            return None
+        if place.suspends:
+            call = suspended.pop(id(frame), None)
+            if call is not None and call.ran.place is place:
+                push(call, stack_of_thread())
+                return call.on
+        call = started(place, frame, current[0])
+    except RecursionError:  # of the test itself, which is at its limit
+        return None
+    except Exception as exc:
+        let_pass(exc)
+    if call is None:
+        return None
+    if not call.left:
+        frame.f_trace_lines = False
+    return call.on
+
+
+def resume() -> None:
+    """What runs from here on is recorded, by `sys.settrace`, whose slot is given back by `pause`."""
+    if not current or current[0].problem:
+        return
+    del stack_of_thread()[:]
+    _before[:] = [sys.gettrace(), getattr(threading, "_trace_hook", None)]
+    threading.settrace(_traced)
+    sys.settrace(_traced)
+
+
+def pause() -> None:
+    """Nothing more is recorded."""
+    if not _before:
+        return
+    found = sys.gettrace()
+    if current and not current[0].problem and found is not _traced:
+        current[0].problem = "something else took Python's trace function, or a call went too deep for it"
+    if found in (None, _traced):
+        sys.settrace(_before[0])
+        threading.settrace(_before[1])
+    del _before[:]

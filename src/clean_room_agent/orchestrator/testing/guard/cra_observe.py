@@ -2,8 +2,7 @@
 calls and the way to the failure. One JSON object a test, a line each, in the folder of the test command.
 
 Nothing is recorded of a function's lines and values once it was called often, nor of anything once the time for it is over.
-What it called is told by `cra_tracers`. Loaded by `sitecustomize`, only for a run that asks for it; nothing here may
-disturb a test. PYTEST_DONT_REWRITE
+Loaded by `sitecustomize`, only for a run that asks for it; nothing here may disturb a test. PYTEST_DONT_REWRITE
 """
 
 import atexit
@@ -20,10 +19,9 @@ if TYPE_CHECKING:
     from typing import Any, Iterator
 
 calls: "Any" = importlib.import_module("cra_calls")
-tracers: "Any" = importlib.import_module("cra_tracers")
 shown, state, current, suspended = calls.shown, calls.state, calls.current, calls.suspended
 known, arguments_of, values_of = calls.known, calls.arguments_of, calls.values_of
-resume, pause = tracers.resume, tracers.pause
+resume, pause = calls.resume, calls.pause
 
 FOLDER = "CRA_TEST_REPORTS"
 OBSERVED = "CRA_TEST_OBSERVED"
