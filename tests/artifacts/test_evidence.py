@@ -1,4 +1,4 @@
-"""What the names of tests tell, and how failing tests are described."""
+"""How failing tests are described."""
 
 import re
 
@@ -17,7 +17,6 @@ from clean_room_agent.artifacts.evidence import (
     describe_tests,
     evidence_bound,
 )
-from clean_room_agent.languages.test_names import files_meant, group_of, is_of_file, names_test
 
 SPLIT = FailingTest(
     name="tests/test_money.py::test_split",
